@@ -2094,8 +2094,7 @@ class Labels:
             count += len(here) * len(ways)
             for way, (over, under) in zip(ways, (both, both[::-1]), strict=False):
                 slacks = [
-                    growth * max(d - edges, 0) - a * unit
-                    for a, d in zip(over, under, strict=True)
+                    growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
                 ]
                 slack = min(slacks)
                 if least is None or slack < least:

@@ -46,10 +46,10 @@ class VotePrior:
         try:
             values = tuple(float(typed_rational(number)) for number in numbers.split(","))
         except (ArithmeticError, ValueError):
-            values = (1.0,) if not numbers and name == "uniform" else (math.nan,)
-        if name in ("uniform", "dirichlet") and len(values) == 1:
-            if _LEAST <= values[0] <= _LARGEST and (name == "dirichlet" or not numbers):
-                return cls(values[0])
+            values = (1.0,) if text == "uniform" else (math.nan,)
+        alone = len(values) == 1 and _LEAST <= values[0] <= _LARGEST
+        if alone and (name == "dirichlet" or text == "uniform"):
+            return cls(values[0])
         if name == "point" and _is_law(values, classes):
             return cls(p=values)
         raise ParameterError(

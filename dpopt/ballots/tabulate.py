@@ -112,9 +112,9 @@ class Rungs:
 
     @cached_property
     def pairs(self) -> tuple[IntVector, IntVector]:
-        """Variables v, and below them u = v / r of a class that is not a top one: the ladder's rows.
+        """The ladder's rows: variables v, and u = v / r of classes that are below the top.
 
-        A class of one ballot less than the top has the top's own v.
+        Of a class of one ballot less than the top, v is the top's own.
         """
         below = np.flatnonzero(self.above != np.arange(self.above.size))
         tops = np.intersect1d(self.inputs.swaps, self.inputs.starts[:-1])
@@ -221,7 +221,9 @@ def _orders(size: int, shown: int, numbers: Numbers) -> Values:
     return found
 
 
-def exponential_table(inputs: SortedHistograms, step: Fraction, numbers: Numbers = FLOATS) -> Values:
+def exponential_table(
+    inputs: SortedHistograms, step: Fraction, numbers: Numbers = FLOATS
+) -> Values:
     """Return the exponential mechanism's k[lambda, c] by variable at s = ``step``."""
     shares = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
     found = numbers.ones(inputs.size)

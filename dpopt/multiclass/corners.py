@@ -2,14 +2,10 @@
 
 For a set S of outputs let A(N) be the probability that the output is in S where the counts of the
 votes are N, and f = E A(N) - e^(m epsilon) E' A(N): privacy says f <= delta for all voters. By the
-theorems of the pairs module the largest f stands where every voter is at a corner: at a loop, with
-the vote y on both sides, or on an edge y -> z, voting y with b and z with c on one side, the other
-way round on the other; and no two voters are on y -> z and on z -> y.
-
-Theorem (triangles). No three voters need be on y -> z, z -> w and w -> y either.
-
-The proof is on the page docs/theorems/classes.md: multiplied out, the law of the three is a mixture
-of four configurations with at most one edge each, the same mixture on both sides.
+theorems of docs/theorems/classes.md the largest f stands where every voter is at a corner: at a
+loop, with the vote y on both sides, or on an edge y -> z, voting y with b and z with c on one side,
+the other way round on the other; and no two voters are on y -> z and on z -> y, no three on
+y -> z, z -> w and w -> y.
 
 So a configuration is a signed number of voters on each of the C (C - 1) / 2 pairs of classes, no
 three of them in a circle, and the rest of the voters at loops. Over three classes all circles are
@@ -148,10 +144,7 @@ class Configurations:
                 lasts.append(np.full(whole.size, at))
                 count += whole.size
         opposite = np.concatenate(
-            [
-                children[before.opposite[parent], column ^ 1]
-                for column, parent in enumerate(parents)
-            ]
+            [children[before.opposite[parent], column ^ 1] for column, parent in enumerate(parents)]
         )
         level = Level(
             before.edges + 1,
@@ -191,9 +184,7 @@ class Configurations:
             yield level, table, table[level.opposite]
 
 
-def voters_in_words(
-    classes: int, signed: Sequence[int], loops: Sequence[int]
-) -> tuple[str, str]:
+def voters_in_words(classes: int, signed: Sequence[int], loops: Sequence[int]) -> tuple[str, str]:
     """Return a configuration in words, on both sides; classes count from 0, S being the first."""
     sides: list[tuple[str, str]] = []
     for (y, z), many in zip(itertools.combinations(range(classes), 2), signed, strict=True):

@@ -2,7 +2,7 @@
 
 Where all corner configurations can be priced, the rule's own parameter is raised until the budget
 is used: by bisection in floats; the repair decides. Elsewhere, and for voters with Delta > 0, it is
-the largest that the bound of the bound module allows.
+the largest that the bound on stable rules allows (docs/theorems/stable.md).
 """
 
 from __future__ import annotations

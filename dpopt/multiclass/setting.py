@@ -7,24 +7,21 @@ The configurations that decide stand in the corners module, their rows in the or
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
 from dpopt._types import Vector
-from dpopt.ballots import VotePrior
+from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.priors import checked_prior
-from dpopt.ballots.views import columns_of, draw_by_lead
-from dpopt.ballots.votes import IntTable, counted
 from dpopt.lp import Backend, Solution
 from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
@@ -33,15 +30,10 @@ from dpopt.multiclass.spending import dominating, least_epsilon
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.least import Least, require_pure
-from dpopt.privacy.release import Source
-from dpopt.shape import Design, Setting
+from dpopt.shape import Design
 from dpopt.shape import design as designed
-from dpopt.table import Losses, SortedHistograms, Table, constant, repair, rounded
-from dpopt.table.histograms import sorted_histograms
+from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.judge import decided
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
 
@@ -54,7 +46,7 @@ _NOISE = 1e-6
 
 
 @dataclass(frozen=True)
-class MulticlassSetting(Setting):
+class MulticlassSetting(ClassSetting):
     """K voters, each epsilon-private with a label of C classes, and the target (m epsilon, delta).
 
     With the counts of the votes sorted, lambda, the plurality outputs a class of count c with
@@ -179,16 +171,16 @@ class MulticlassSetting(Setting):
         return self.mechanism_delta == 0.0 and verify.walked(self.mechanisms, self.classes)
 
     @property
-    def inputs(self) -> SortedHistograms:
-        """The sorted histograms. Which of them are neighbours is not what decides here."""
-        return sorted_histograms(self.mechanisms, self.classes)
+    def votes(self) -> int:
+        """K."""
+        return self.mechanisms
 
     @property
     def losses(self) -> Losses:
         """A class that is no plurality class costs 1, in the mean under the prior."""
         costs = np.ones(self.inputs.size)
         costs[self.inputs.starts[:-1]] = 0.0
-        return Losses(costs, VotePrior.of(self.prior, self.classes).law(self.inputs))
+        return Losses(costs, self.occurring)
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -210,16 +202,14 @@ class MulticlassSetting(Setting):
         Raises:
             ParameterError: if there are too many configurations, or of a rule, which has none.
         """
-        if self.rule != "optimal":
-            raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
+        self.require_program()
         require_walked(self.mechanisms, self.classes)
         inputs, losses = self.inputs, self.losses
         problem = Problem("plurality of private voters")
         problem.add_variables("k", inputs.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"k": inputs.sums}, lower=1.0, upper=1.0)
         problem.add_family("corners", self.pricing, over="k")
-        law = cast(Vector, losses.weights)
-        problem.minimise({"k": losses.costs * inputs.counts * law[inputs.rows]})
+        problem.minimise({"k": losses.costs * inputs.counts * self.occurring[inputs.rows]})
         # In units of what the uniform kernel leaves of a row of one output; sets leave more.
         problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
@@ -238,9 +228,9 @@ class MulticlassSetting(Setting):
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
         """Solve `problem`."""
-        problem_size = verify.corner_count(self.mechanisms, self.classes)
         if self.rule == "optimal" and self.exact:
-            expect("design of the plurality", problem_size, _SPEED)
+            corners = verify.corner_count(self.mechanisms, self.classes)
+            expect("design of the plurality", corners, _SPEED)
         return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
@@ -275,11 +265,6 @@ class MulticlassSetting(Setting):
         headroom = (exp_lower(self.exponent) - 1) / self.classes + Fraction(self.delta)
         return repair(first, uniform, self.judge, self.bits, headroom)[0]
 
-    def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return the bound of the dual vector; None for a rule, which bounds nothing."""
-        del table
-        return None if solution is None else solution.bound
-
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the exact proof of a table: over all corners of the voters, or by the bound.
 
@@ -300,45 +285,6 @@ class MulticlassSetting(Setting):
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return k[lambda, c] as floats by the variables of `inputs`, and the error: the value."""
         return {"kernel": lambda: table.probabilities, "error": lambda: self.value(table)}
-
-    def counted(self, data: Any) -> tuple[IntTable, bool]:  # noqa: ANN401
-        """Return the counts of each query, shape (queries, C), and whether there is but one.
-
-        Args:
-            data: votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of them,
-                or a `dpopt.roo.Tally`.
-
-        Raises:
-            ParameterError: for another shape or other values; none is shown. A refusal for a vote's
-                value tells of the data and is not covered by the guarantee: make a class of each
-                vote before.
-        """
-        return counted(data, self.mechanisms, self.classes)
-
-    def distribution(self, table: Table, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the label for the votes of one query.
-
-        Raises:
-            ParameterError: for votes as `counted`, or of several queries.
-        """
-        counts, single = self.counted(data)
-        if not single:
-            raise ParameterError(
-                f"votes has {len(counts)} rows; a distribution is that of one query, shape "
-                f"({self.mechanisms},)."
-            )
-        return table.row(counts[0])
-
-    def drawn(self, table: Table, data: Any, source: Source) -> int | npt.NDArray[np.int64]:  # noqa: ANN401
-        """Return a class for one query, an array of them for several, drawn exactly."""
-        counts, single = self.counted(data)
-        labels = table.drawn(counts, source)[0]
-        return int(labels[0]) if single else labels
-
-    def releases(self, table: Table, data: Any) -> int:  # noqa: ANN401
-        """Return the number of queries, each of which spends the whole guarantee."""
-        del table
-        return len(self.counted(data)[0])
 
     def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for delta = 0.
@@ -363,14 +309,6 @@ class MulticlassSetting(Setting):
         require_walked(self.mechanisms, self.classes)
         ballots = verify.Ballots(self.mechanisms, self.classes, table.plain())
         return verify.Labels(self.to_dict(), ballots, None)
-
-    def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
-        """Return for each sorted histogram and count in it the probability of one such class."""
-        return columns_of(self.inputs, table)
-
-    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
-        """Draw the probability of a plurality class against its lead."""
-        draw_by_lead(axes, self.inputs, table, cast(Vector, self.losses.weights), label)
 
 
 @lru_cache(maxsize=4)

@@ -80,9 +80,7 @@ def mode(
     return ModeRelease(letter, made.setting.rule, made.guarantee, made.setting.records, proof(made))
 
 
-def mode_design(
-    records: int, classes: int, epsilon: float, *, rule: Rule = "best"
-) -> Design:
+def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> Design:
     """Return the mechanism that `mode` draws by, which depends on public numbers alone.
 
     Args:

@@ -24,7 +24,6 @@ from dpopt._numbers import exact_text, roughly, whole
 from dpopt._types import Vector
 from dpopt.ballots import (
     Coins,
-    VotePrior,
     audit_rule,
     auditable,
     exponential,
@@ -32,19 +31,18 @@ from dpopt.ballots import (
     table_bits,
 )
 from dpopt.ballots.audit import few_histograms, table_at
+from dpopt.ballots.choice import ClassSetting, frame_by_lead
 from dpopt.ballots.priors import checked_prior
 from dpopt.ballots.tabulate import Rungs
-from dpopt.ballots.views import columns_of, draw_by_lead, frame_by_lead
-from dpopt.ballots.votes import IntTable, counted
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.release import Source
-from dpopt.shape import Design, Setting
+from dpopt.shape import Design
 from dpopt.shape import design as designed
-from dpopt.table import Losses, SortedHistograms, Table, add_lazy_table
-from dpopt.table.histograms import partition_count, sorted_histograms
+from dpopt.table import Losses, Table, add_lazy_table
+from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ _TIGHT, _MOST_TIGHT = 1e-6, 4
 
 
 @dataclass(frozen=True)
-class PluralitySetting(Setting):
+class PluralitySetting(ClassSetting):
     """The best private choice of the class that most of K records have, or of K plain voters.
 
     Neighbours differ in one replaced record. The mechanism sees the counts l of the C classes and
@@ -199,13 +197,9 @@ class PluralitySetting(Setting):
         return not tabled or size * self.bits > _LONGEST_TABLE
 
     @property
-    def inputs(self) -> SortedHistograms:
-        """The sorted histograms.
-
-        Raises:
-            ParameterError: if they are too many to be listed.
-        """
-        return sorted_histograms(self.records, self.classes)
+    def votes(self) -> int:
+        """K."""
+        return self.records
 
     @property
     def bits(self) -> int:
@@ -220,10 +214,8 @@ class PluralitySetting(Setting):
     def _losses_of(self, loss: str, mean: bool) -> Losses:
         tops, counts = self.inputs.histograms[self.inputs.rows, 0], self.inputs.values
         gaps = (tops - counts).astype(np.float64)
-        return Losses(np.minimum(gaps, 1.0) if loss == "error" else gaps, self._law(mean))
-
-    def _law(self, mean: bool) -> Vector | None:
-        return VotePrior.of(self.prior, self.classes).law(self.inputs) if mean else None
+        costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
+        return Losses(costs, self.occurring if mean else None)
 
     def problem(self) -> Problem:
         """Return the program: variable "kernel", of "minimax" also "worst"; family "privacy".
@@ -231,8 +223,7 @@ class PluralitySetting(Setting):
         Raises:
             ParameterError: of a rule, which has none.
         """
-        if self.rule != "optimal":
-            raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
+        self.require_program()
         inputs, losses = self.inputs, self.losses
         problem = Problem("private plurality")
         add_lazy_table(problem, inputs, self.epsilon, Rungs(inputs).pairs, "ladder")
@@ -241,8 +232,7 @@ class PluralitySetting(Setting):
         if self.objective == "minimax":
             uniform["worst"] = losses.costs.max()
             if problem.size <= _MANY:
-                law = self._law(mean=True)
-                problem.then_minimise({"kernel": losses.costs * law[inputs.rows]})
+                problem.then_minimise({"kernel": losses.costs * self.occurring[inputs.rows]})
         problem.set_inside(uniform, slack=-math.expm1(-self.epsilon) / self.classes)
         return problem
 
@@ -294,11 +284,6 @@ class PluralitySetting(Setting):
     def value(self, table: Table | Fraction) -> float:
         """Return the mean or the worst loss; nan where the histograms cannot be listed."""
         return super().value(table) if isinstance(table, Table) else math.nan
-
-    def bound(self, table: Table | Fraction, solution: Solution | None) -> float | None:
-        """Return the bound of the dual vector; None of a rule, which need not be the optimum."""
-        del table
-        return None if solution is None else solution.bound
 
     def judge(self, table: Table | Fraction) -> Certificate:
         """Return the exact proof: of a table over all neighbours, of a step by its theorem.
@@ -379,30 +364,15 @@ class PluralitySetting(Setting):
             )
         return Fraction(above, below)
 
-    def counted(self, data: Any) -> tuple[IntTable, bool]:  # noqa: ANN401
-        """Return the counts of each query, shape (queries, C), and whether there is but one.
-
-        Args:
-            data: votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of them,
-                or a `dpopt.roo.Tally`.
-
-        Raises:
-            ParameterError: for another shape, other values or another sum; none is shown.
-        """
-        return counted(data, self.records, self.classes)
-
     def distribution(self, table: Table | Fraction, data: Any) -> list[int]:  # noqa: ANN401
         """Return the distribution of the class for one query, in the order of the classes.
 
         Raises:
             ParameterError: for data as `counted`, or of several queries.
         """
-        rows, single = self.counted(data)
-        if not single:
-            raise ParameterError(f"data have {len(rows)} queries; a distribution is that of one.")
-        if isinstance(table, Table):
-            return table.row(rows[0])
-        own = rows[0].tolist()
+        if isinstance(table, Table) or not self.counted(data)[1]:
+            return super().distribution(table, data)
+        own = self.counted(data)[0][0].tolist()
         gaps = [max(own) - count for count in own]
         if sum(gaps) * table.numerator.bit_length() * self.classes > _LONGEST_DISTRIBUTION:
             raise ParameterError(
@@ -414,27 +384,14 @@ class PluralitySetting(Setting):
         return [share.numerator * (common // share.denominator) for share in shares]
 
     def drawn(self, table: Table | Fraction, data: Any, source: Source) -> Any:  # noqa: ANN401
-        """Return a class in 0..C-1 for one query, an array of them for several, drawn exactly.
-
-        Args:
-            table: of this setting.
-            data: see `counted`, as for what is raised.
-            source: of random bytes.
-        """
-        rows, single = self.counted(data)
+        """Return a class in 0..C-1 for one query, an array of them for several, drawn exactly."""
         if isinstance(table, Table):
-            labels = table.drawn(rows, source)[0]
-        else:
-            coins = Coins(table, source)
-            flip = self.rule == "permute-and-flip"
-            draw = coins.permute_and_flip if flip else coins.exponential
-            labels = np.array([draw(row) for row in rows], dtype=np.int64)
+            return super().drawn(table, data, source)
+        (rows, single), coins = self.counted(data), Coins(table, source)
+        flip = self.rule == "permute-and-flip"
+        draw = coins.permute_and_flip if flip else coins.exponential
+        labels = np.array([draw(row) for row in rows], dtype=np.int64)
         return int(labels[0]) if single else labels
-
-    def releases(self, table: Table | Fraction, data: Any) -> int:  # noqa: ANN401
-        """Return the number of queries, each of which spends the whole guarantee."""
-        del table
-        return len(self.counted(data)[0])
 
     def report(self, table: Table | Fraction) -> Mapping[str, Callable[[], Any]]:
         """Return mean and worst losses, what the integers spend, and a comparison with the rules.
@@ -517,7 +474,7 @@ class PluralitySetting(Setting):
         Of a step, that of the larger of two classes by its lead, the others without a record.
         """
         if isinstance(table, Table):
-            return columns_of(self.inputs, table)
+            return super().columns(table)
         leads = _leads(self.records)
         chances = [_two_classes(self.rule, table, g, self.records, self.classes) for g in leads]
         return {"lead": leads, "probability": chances}
@@ -525,12 +482,11 @@ class PluralitySetting(Setting):
     def draw(self, axes: Axes, table: Table | Fraction, label: str | None = None) -> None:
         """Draw the probability that a class of the largest count is output, against its lead."""
         if isinstance(table, Table):
-            law = VotePrior.of(self.prior, self.classes).law(self.inputs)
-            draw_by_lead(axes, self.inputs, table, law, label)
-            return
+            return super().draw(axes, table, label)
         frame_by_lead(axes)
         lines = self.columns(table)
         axes.plot(lines["lead"], lines["probability"], label=label)
+        return None
 
 
 def design(

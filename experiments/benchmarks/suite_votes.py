@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import multiclass, plurality
-from dpopt.table import SortedHistograms
 from dpopt.kernel import optimal_kernel
+from dpopt.table import SortedHistograms
 from experiments.benchmarks.spec import OURS, SOLVER, Answer, Benchmark, Contender, limited
 
 _CLASSES, _EPSILON, _ALLOWANCE, _BALLOT = 3, 0.1, 3.0, 0.5

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import NotPrivateError, multiclass
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.subsampling import sampled_plurality
 from dpopt.table import rounded
+from dpopt.verify import corner_count
 from experiments import drawing
 from experiments.data.images import DIGITS, NAME
 from experiments.ensembles.common import (
@@ -175,7 +175,7 @@ def _sampled(voters: int, classes: int, count: int, epsilon: float) -> tuple[Flo
 
 def solved(voters: int, classes: int) -> bool:
     """Whether the program is solved, and what is spent found exactly: for few configurations."""
-    return reduced_count(voters, classes) <= _MOST_CONFIGURATIONS
+    return corner_count(voters, classes) <= _MOST_CONFIGURATIONS
 
 
 def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:

@@ -31,8 +31,8 @@ from math import lcm
 import numpy as np
 
 from dpopt import ParameterError
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.table import SortedHistograms
+from dpopt.verify import corner_count
 
 Edges = tuple[int, ...]
 Table = dict[tuple[int, ...], int]
@@ -73,9 +73,9 @@ def spent(
         ParameterError: for too many choices of corners.
     """
     voters, classes = inputs.records, inputs.categories
-    if reduced_count(voters, classes) > MOST_CHOICES:
+    if corner_count(voters, classes) > MOST_CHOICES:
         raise ParameterError(
-            f"{voters} voters over {classes} classes have {reduced_count(voters, classes):,} "
+            f"{voters} voters over {classes} classes have {corner_count(voters, classes):,} "
             f"choices of corners; at most {MOST_CHOICES:,} are walked over."
         )
     exact, shares = Fraction(ratio), [Fraction(share) for share in kernel]

@@ -17,9 +17,7 @@ ALARM = 1e-9
 
 
 @pytest.mark.parametrize("numbered", [True, False])
-def test_each_row_has_its_own_distribution(
-    numbered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_row_has_its_own_distribution(numbered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights 5/8 and 3/16, 3/16 for (2, 1, 1); 1/2, 1/4, 1/4 for (4, 0, 0); in every order."""
     if not numbered:
         monkeypatch.setattr(histograms, "_MOST_CODES", 0)

@@ -11,11 +11,11 @@ import pytest
 
 from dpopt.ballots import permute_and_flip
 from dpopt.multiclass.bound import budget_below, one_voter, vote_ratio_below
-from dpopt.multiclass.pairs import corners
 from dpopt.privacy import exp_upper
 from dpopt.table import SortedHistograms
 from experiments.ensembles.ladder import ladder
 from experiments.ensembles.sampled import spent
+from tests.multiclass.pairs import corners
 
 ZERO = Fraction(0)
 

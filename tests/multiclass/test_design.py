@@ -16,7 +16,6 @@ import dpopt
 from dpopt import NotPrivateError, ParameterError, majority, multiclass, verify
 from dpopt.multiclass import MulticlassSetting, Priced, Pricing
 from dpopt.multiclass.corners import configurations, histograms
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.subsampling import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
 from dpopt.table import Table, rounded
@@ -228,7 +227,6 @@ def test_the_walk_holds_every_configuration_once(voters: int, classes: int) -> N
     assert listed == known
     assert sum(len(level.signed) for level in found.levels) == len(known)
     assert found.count == total <= verify.corner_count(voters, classes)
-    assert total <= reduced_count(voters, classes)
 
 
 def test_rows_are_the_prices() -> None:

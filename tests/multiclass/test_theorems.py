@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt.multiclass.pairs import (
+from dpopt.table import SortedHistograms
+from tests.multiclass.pairs import (
     Law,
     Pair,
     corner_count,
     corners,
     reduced_count,
 )
-from dpopt.table import SortedHistograms
 
 Known = Callable[[tuple[Law, ...]], Fraction]
 

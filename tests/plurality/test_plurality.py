@@ -16,10 +16,10 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, majority, plurality
+from dpopt.data.tally import Tally
 from dpopt.plurality import Counts, PluralitySetting
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import directed_pairs
-from dpopt.data.tally import Tally
 from dpopt.shape import Design
 from dpopt.table import Graph, Losses, Table, add_table
 from experiments.ensembles.ladder import ladder
