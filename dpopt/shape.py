@@ -18,6 +18,7 @@ KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.
 from __future__ import annotations
 
 import copy
+import math
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -787,7 +788,7 @@ class Design:
             "setting": self.setting.to_dict(),
             "units": self.setting.plain(self.table),
             **self._displayed(),
-            "value": self.value,
+            "value": None if math.isnan(self.value) else self.value,
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
             "gap": self.gap,

@@ -59,6 +59,9 @@ MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
 SMALL = Fraction(1, 10**6)  # by how much a prior may be missed where a file does not say
 RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
+SOLVED, TABLED = 5_000, 20_000  # sorted counts of a plurality's program, and of a rule's table
+CORNERS, LEVELS = 8_000_000, 300  # of private voters; and how many of them over two classes
+CORNER = 128  # fractional bits of probabilities at corners
 
 
 # What parts of a file raise where others were expected.
@@ -425,27 +428,26 @@ def majority_fits(s: Setting) -> Wrong:
     yield own is None or len(own) == (count + 1) // 2, "coefficients are not (mechanisms + 1) / 2"
 
 
+def votes_fit(prior: str, classes: int) -> bool:
+    """Whether a prior names a law of the votes' p: uniform, dirichlet:A or point:P,...,P."""
+    name, _, text = prior.partition(":")
+    p = doubles(text)
+    several = name == "point" and len(p) == classes and max(p) <= 1 and is_law(p)
+    return prior == "uniform" or several or (name == "dirichlet" and 1e-4 <= p[0] <= 1e6)
+
+
 def multiclass_fits(s: Setting) -> Wrong:
     """Yield what voters, target and prior of a plurality of private voters must be."""
-    m, spent, (name, _, text) = (
-        s["allowance"],
-        s["allowance"] * s["epsilon"],
-        s["prior"].partition(":"),
-    )
+    m, spent = s["allowance"], s["allowance"] * s["epsilon"]
     yield m <= s["mechanisms"], "allowance is above mechanisms"
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
     yield s["rule"] != "optimal" or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
-    p = doubles(text or "1")
-    several = name == "point" and len(p) == s["classes"] and max(p) <= 1 and is_law(p)
-    yield several or (name == "dirichlet" and len(p) == 1 and 0 < p[0] <= 1e6), "prior is no law"
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def plurality_fits(s: Setting) -> Wrong:
-    """Yield what prior and size of a plurality of plain ballots must be."""
-    name, _, text = s["prior"].partition(":")
-    fits = s["prior"] == "uniform" or (name == "dirichlet" and re.fullmatch(r"[0-9.e/-]+", text))
-    yield bool(fits), "prior is no law"
-    yield Fraction(1, 10**4) <= Fraction(text or 1) <= 10**4, "prior is no law"
+    """Yield what prior a plurality of plain ballots must have."""
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def sampler_fits(s: Setting) -> Wrong:
@@ -1900,15 +1902,15 @@ class Ballots:
                 to, found = self.at(moved), set(zip(state, moved, strict=True))
                 yield from ((c, to, d) for c, d in found if (at, c) != (to, d))
 
-    def steepest(self) -> tuple[int, int, int]:
-        """Return two weights of neighbours of the largest ratio, and how many were looked at."""
-        over, under, count = 0, 1, 0
+    def steepest(self) -> tuple[int, int, int, Name]:
+        """Return two weights of neighbours of the largest ratio, the number of all, and whose."""
+        over, under, count, where = 0, 1, 0, ()
         for at, weights in enumerate(self.weights):
             for c, to, d in self.near(at):
                 a, b, count = weights[c], self.weights[to][d], count + 1
                 if a * under > over * b:
-                    over, under = a, b
-        return over, under, count
+                    over, under, where = a, b, (at, c, to, d)
+        return over, under, count, where
 
 
 def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -1951,7 +1953,7 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
 
     program.names, program.row, program.private = every, row, private
     program.neighbours = f"one of {ballots.voters} ballots replaced"
-    most = {"optimal": 5_000, "ladder": 20_000}.get(setting["rule"], 100_000)
+    most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most or ballots.voters > 10_000:
         raise Malformed(f"these are more than {most} sorted counts, or 10000 ballots")
     return program
@@ -1976,10 +1978,13 @@ class Labels:
         known = self.ratio and Fraction(self.ratio[0]) ** integer(power, 0, 9999)
         return (known, known) if known else exp(power * self.epsilon)
 
-    def edges(self) -> Iterator[tuple[int, ...]]:
+    def edges(self, turned: bool = True) -> Iterator[tuple[int, ...]]:
         """Yield how many voters are on y -> z, or if negative on z -> y, for each pair y < z.
 
         No three are on a circle. Each choice but the first follows one with its last edge less.
+
+        Args:
+            turned: also those with all edges of another choice turned around.
         """
         place = {pair: at for at, pair in enumerate(self.pairs)}
         threes = list(combinations(range(self.classes), 3))
@@ -1989,7 +1994,7 @@ class Labels:
             signed, last = waiting.pop()
             yield signed
             room = range(last, len(signed) if sum(map(abs, signed)) < self.voters else 0)
-            for at, way in product(room, (1, -1)):
+            for at, way in product(room, (1, -1) if turned or any(signed) else (1,)):
                 grown = (*signed[:at], signed[at] + way, *signed[at + 1 :])
                 round_ = (grown[i] * grown[j] > 0 > grown[i] * grown[k] for i, j, k in circles)
                 if signed[at] * way >= 0 and not any(round_):
@@ -2042,54 +2047,101 @@ class Labels:
             terms[v] = ends_[0] / (share * most), ends_[1] / (share * most)
         return Row(terms, (self.delta * least / most, self.delta))
 
-    def private(self) -> int:
-        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+    def sides(
+        self, sizes: Iterable[int]
+    ) -> Iterator[tuple[int, tuple[int, ...], list[tuple[int, ...]], list[int], list[int]]]:
+        """Yield at all corners E A and E' A times total 2^CORNER, rounded up.
 
         A vote less at a loop and one more on y -> z makes b T(n + e_y) + c T(n + e_z) of T(n), n
-        the votes at loops: in integers, rounded up by less than one for each edge.
+        the votes at loops: in integers, rounded up by less than one for each edge. b itself is
+        rounded up: of such voters there are more.
+
+        Yields:
+            The size k of the set of outputs; voters on edges, of which those turned around come
+            with them, the two sides exchanged; voters at loops; and both sides, one for each.
         """
-        weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
-        low, high, pairs = self.growth[0], self.grown(1)[1], len(self.pairs)
-        used = range(min(self.voters, pairs) + 1)
-        kinds = (
-            comb(pairs, j) * comb(self.voters + self.classes - 1, self.voters - j) << j
-            for j in used
-        )
-        if self.shift or len(self.sizes) * sum(kinds) > 2 * MOST:
-            over, under, count = ballots.steepest()
-            # A vote multiplies by v at most; a voter by g(r, v), or by 1 + Delta (v - 1).
-            v, r, power = Fraction(over, under or 1), (high + self.shift) / (1 - self.shift), unit
-            each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
-            for _ in range(self.voters):
-                power = -(-power * each >> FIXED)
-                if not under or power > low * unit:
-                    raise Refused("not shown to be private for so many voters or classes")
-            return count
-        b, growth = -(-high * unit // (1 + high)), low * unit // 1
-        c, count, room = unit - b, 0, int(self.delta * ballots.whole * unit * unit)
-        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges, and turned around
-        for size, signed in product(self.sizes, self.edges()):
+        weights, ballots, high = self.ballots.weights, self.ballots, self.grown(1)[1]
+        b = -(-high * (1 << CORNER) // (1 + high))
+        c = (1 << CORNER) - b
+        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges
+        for size, signed in product(sizes, self.edges(turned=False)):
             edges = sum(map(abs, signed))
             here = counts(self.voters - edges, self.classes)
             if edges == 0:
-                first = [sum(weights[ballots.at(n)][c] for c in n[:size]) << FIXED for n in here]
+                first = [sum(weights[ballots.at(n)][m] for m in n[:size]) << CORNER for n in here]
                 last[0] = first, first
             else:
                 at, m = max((at, m) for at, m in enumerate(signed) if m)
-                more, (y, z) = (
-                    raised(self.voters - edges, self.classes),
-                    self.pairs[at][:: 1 if m > 0 else -1],
-                )
+                more = raised(self.voters - edges, self.classes)
+                y, z = self.pairs[at][:: 1 if m > 0 else -1]
                 both = list(zip(more[y], more[z], strict=True))
                 ahead, back = last[edges - 1]
-                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> FIXED) for i, j in both]
-                back = [-(-(c * back[i] + b * back[j]) >> FIXED) for i, j in both]
+                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> CORNER) for i, j in both]
+                back = [-(-(c * back[i] + b * back[j]) >> CORNER) for i, j in both]
                 last[edges] = ahead, back
-            count += len(here)
-            sides = zip(*last[edges], strict=True)
-            if any(a * unit - growth * max(d - edges, 0) > room for a, d in sides):
-                raise Refused(f"not private: {size} outputs, voters on edges {signed}")
-        return count
+            yield size, signed, here, *last[edges]
+
+    def private(self) -> Verdict:
+        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+
+        Raises:
+            Refused: with the row ("corner", k, edges, loops) that is broken most; of a plurality
+                that is not stable, with ("vote", l, c, t, d), see `Ballots.near`.
+        """
+        if self.shift or not walked(self.voters, self.classes):
+            return self.stable()
+        growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
+        room, least, at = int(self.delta * self.ballots.whole * unit * unit), None, ()
+        for size, signed, here, *both in self.sides(self.sizes):
+            edges = sum(map(abs, signed))
+            ways = (1, -1) if edges else (1,)
+            count += len(here) * len(ways)
+            for way, (over, under) in zip(ways, (both, both[::-1]), strict=False):
+                slacks = [
+                    growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
+                ]
+                slack = min(slacks)
+                if least is None or slack < least:
+                    loops = here[slacks.index(slack)]
+                    least, at = slack, ("corner", size, tuple(way * n for n in signed), loops)
+        slack = Fraction((least or 0) + room, self.ballots.whole * unit * unit)
+        if slack < 0:
+            raise Refused(f"not private: row {at} is broken by {float(-slack):.3g}", at, -slack)
+        return Verdict(count, slack, at)
+
+    def stable(self) -> Verdict:
+        """Decide that a vote multiplies a probability by so little that K voters keep the target.
+
+        By v at most; then a voter does by g(r, v) = (r v + 1) / (r + v), or 1 + Delta (v - 1).
+        """
+        over, under, count, at = self.ballots.steepest()
+        r, unit = (self.grown(1)[1] + self.shift) / (1 - self.shift), 1 << FIXED
+        v, power, low = Fraction(over, under or 1), unit, self.growth[0] * unit
+        each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
+        for _ in range(self.voters):
+            power = -(-power * each >> FIXED)
+            if not under or power > low:
+                missed = Fraction(power - low, unit) if under else Fraction(1)
+                why = "not shown to be private for so many voters or classes"
+                raise Refused(why, ("vote", *at), missed)
+        return Verdict(count, Fraction(low - power, unit), ("vote", *at))
+
+
+def corner_count(voters: int, classes: int) -> int:
+    """Return a number that no number of corners passes, for one set of outputs.
+
+    Voters on j directed pairs of classes, at least one on each, the others at loops.
+    """
+    pairs = comb(classes, 2)
+    return sum(
+        comb(pairs, j) * comb(voters + classes - 1, voters - j) << j
+        for j in range(min(voters, pairs) + 1)
+    )
+
+
+def walked(voters: int, classes: int) -> bool:
+    """Whether private voters are so few that all their corners are decided one by one."""
+    return (classes > 2 or voters <= LEVELS) and corner_count(voters, classes) <= CORNERS
 
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -2098,7 +2150,7 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
     program.names, program.row = labels.names, cache(labels.row)
-    program.private = lambda: Verdict(labels.private())
+    program.private = labels.private
     return program
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,15 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, brief
 from dpopt.ballots.votes import count_queries
-from dpopt.majority import MajorityDesign, MajoritySetting
-from dpopt.multiclass import MulticlassDesign, MulticlassSetting
-from dpopt.plurality import PluralityDesign, PluralitySetting
+from dpopt.majority import MajoritySetting
+from dpopt.multiclass import MulticlassSetting
+from dpopt.plurality import Counts, PluralitySetting
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.composed import optimal
-from dpopt.shape import Setting, design
+from dpopt.shape import Design, design
 
 VoteSetting = MajoritySetting | MulticlassSetting | PluralitySetting
-VoteDesign = MajorityDesign | MulticlassDesign | PluralityDesign
+VoteDesign = Design
 
 SLACK = 1e-6
 MOST_QUERIES = 1 << 53
@@ -328,8 +328,11 @@ def vote(
     if budget is not None:
         _checks.instance("budget", budget, Guarantee)
     spending = Spending(setting, trained_once, slack, voters_per_record)
+    data: Any = votes if counts is None else Counts(counts)
     if isinstance(setting, PluralitySetting):
-        asked = len(setting.counted(votes, counts)[0])
+        if (votes is None) == (counts is None):
+            raise ParameterError("votes and counts: give exactly one of them.")
+        asked = len(setting.counted(data)[0])
     elif counts is not None or votes is None:
         raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
     else:
@@ -338,10 +341,7 @@ def vote(
     if not asked:
         raise ParameterError("votes has no rows; it must hold at least one query.")
     spending.total(before + asked, budget)
-    if made is None:
-        made = cast(VoteDesign, design(cast("Setting[Any]", setting)))
-    given = votes if counts is None else None
-    drawn = made.release(given, counts=counts) if isinstance(made, PluralityDesign) else None
-    labels = np.array(made.release(given) if drawn is None else drawn, dtype=np.int64).reshape(-1)
+    made = design(setting) if made is None else made
+    labels = np.array(made.release(data), dtype=np.int64).reshape(-1)
     labels.setflags(write=False)
     return VoteBatch(labels, made, spending, before, budget)

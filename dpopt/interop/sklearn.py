@@ -20,10 +20,10 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.majority import MajoritySetting
 from dpopt.multiclass import MulticlassSetting
-from dpopt.multiclass.corners import priceable
 from dpopt.plurality import mode_design
 from dpopt.privacy import Guarantee
 from dpopt.shape import design
+from dpopt.verify import walked
 from dpopt.votes import Spending, VoteDesign, vote
 
 try:
@@ -242,7 +242,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             return design(MajoritySetting(voters, *given))
         rule = self.rule
         if rule == "best":
-            rule = "optimal" if priceable(voters, classes) and not delta else "ladder"
+            rule = "optimal" if walked(voters, classes) and not delta else "ladder"
         return design(MulticlassSetting(voters, classes, *given, rule=rule))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803

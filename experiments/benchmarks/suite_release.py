@@ -241,7 +241,7 @@ class Queries:
     """A certified mechanism, what it releases from, a row a query, and the laws of all rows."""
 
     design: Any
-    data: dict[str, Integers]
+    data: Any
     places: Integers
     laws: npt.NDArray[np.float64]
 
@@ -252,34 +252,34 @@ def private_voters(queries: int) -> Queries:
     votes = np.random.default_rng(_SEED).integers(0, _CLASSES, (queries, _VOTERS))
     counts = np.stack([(votes == c).sum(axis=1) for c in range(_CLASSES)], axis=1)
     made.release(votes[:1])
-    return _with_laws(made, {"data": votes}, counts)
+    return _with_laws(made, votes, counts)
 
 
 def plain_ballots(queries: int) -> Queries:
     """Return a plurality of 20 plain ballots over three classes, and their counts."""
     made = plurality.design(_BALLOTS, _CLASSES, 0.5)
     counts = np.random.default_rng(_SEED).multinomial(_BALLOTS, [0.5, 0.3, 0.2], queries)
-    made.release(counts=counts[:1])
-    return _with_laws(made, {"counts": counts}, counts)
+    made.release(plurality.Counts(counts[:1]))
+    return _with_laws(made, plurality.Counts(counts), counts)
 
 
 def _with_laws(
     design: Any,  # noqa: ANN401
-    data: dict[str, Integers],
+    data: Any,  # noqa: ANN401
     counts: Integers,
 ) -> Queries:
     """Add the laws of all counts as floats, and where each row's law is among them."""
     codes = counts @ (int(counts.max()) + 1) ** np.arange(_CLASSES)
     _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
     votes = [np.repeat(np.arange(_CLASSES), row) for row in counts[firsts]]
-    weights = [design.setting.law(design.units, ballots) for ballots in votes]
+    weights = [design.setting.distribution(design.table, ballots) for ballots in votes]
     laws = np.array([[w / sum(row) for w in row] for row in weights])
     return Queries(design, data, places, laws)
 
 
 def release_queries(instance: Queries) -> Answer:
     """Release one class for each query."""
-    drawn = np.asarray(instance.design.release(**instance.data))
+    drawn = np.asarray(instance.design.release(instance.data))
     return _share(float(np.sum(drawn == 0)), drawn.size)
 
 

@@ -38,6 +38,7 @@ from dpopt import (
     solve,
 )
 from dpopt.privacy.vouched import Coherent
+from dpopt.shape import Design
 
 Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
@@ -67,7 +68,7 @@ def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
 
 
 @cache
-def three_voters() -> multiclass.MulticlassDesign:
+def three_voters() -> Design:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
@@ -86,7 +87,6 @@ def small_problem() -> Problem:
 BY_TYPE: Makers = {
     "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
-    "Target": lambda: multiclass.Target(3, 3, 0.1, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),
@@ -183,9 +183,9 @@ BY_ROOM: dict[str, Makers] = {
             "rule": lambda: "best",
             "objective": lambda: "bayes",
             "loss": lambda: "regret",
-            "units": lambda: three_voters().units,
+            "table": lambda: three_voters().table,
         }
-        for room, prior in (("multiclass", "dirichlet:1"), ("plurality", "uniform"))
+        for room, prior in (("multiclass", "uniform"), ("plurality", "uniform"))
     },
 }
 
@@ -205,7 +205,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.design": {"epsilon": lambda: 0.1, "delta": lambda: 0.0, "weights": lambda: None},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
-    "multiclass.repaired": {"point": lambda: [0.8, 0.1, 0.6, 0.3, 0.1, 1 / 3]},
     "multiclass.design": {"rule": lambda: "optimal"},
     "plurality.design": {"rule": lambda: "optimal"},
     "roo.from_weights": {"weights": lambda: min_count().weights},
