@@ -37,8 +37,9 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
+from heapq import heappop, heappush
 from itertools import accumulate, combinations, islice, pairwise, product
-from math import comb, factorial, floor, fsum, lcm, log, log1p, log2, perm, pi, prod
+from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
 from math import exp as e_to
 from operator import getitem, mul
 from pathlib import Path
@@ -119,6 +120,15 @@ def integer(value: object, low: int, high: int) -> int:
     if found.denominator != 1 or not low <= found <= high:
         raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {high}")
     return int(found)
+
+
+def integers(values: object, low: int, high: int) -> list[int]:
+    """Return a list of integers of a file within limits."""
+    if not isinstance(values, list) or not values:
+        raise Malformed("a list of integers is missing")
+    # Those of a program need no reading.
+    plain = set(map(type, values)) == {int} and low <= min(values) and max(values) <= high
+    return values if plain else [integer(value, low, high) for value in values]
 
 
 def vector(values: object, size: int) -> list[Fraction]:
@@ -452,12 +462,9 @@ def plurality_fits(s: Setting) -> Wrong:
 
 def sampler_fits(s: Setting) -> Wrong:
     """Yield what the law of an optimal sampler's records must be."""
-    law, asked_ = s["distribution"], s["objective"] in ("mean", "fixed")
-    yield (
-        (law is not None) == asked_,
-        "distribution is of the objectives mean and fixed, and of both",
-    )
-    yield law is None or (len(law) == s["letters"] and is_law(law)), "distribution is no law"
+    law, asked_ = s["pmf"], s["objective"] in ("mean", "fixed")
+    yield (law is not None) == asked_, "pmf is of the objectives mean and fixed, and of both"
+    yield law is None or (len(law) == s["letters"] and is_law(law)), "pmf is no law"
 
 
 def floor_fits(s: Setting) -> Wrong:
@@ -653,7 +660,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
         | {
             "letters": whole_number(2, 100),
             "objective": word("worst-case", "bayes", "mean", "fixed"),
-            "distribution": none_or(listed(WEIGHT)),
+            "pmf": none_or(listed(WEIGHT)),
             "prior": real("[1e-3, 1e3]"),
         },
         sampler_fits,
@@ -2191,21 +2198,61 @@ def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
     return [("move", *move) for move in found]
 
 
+def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple[Name, int, int]]:
+    """Yield the moves that imply all, with a letter's chance before and after, over k n 2^62.
+
+    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
+    is enough; and with one q for all m, those of the least counts.
+
+    Args:
+        n: number of records.
+        k: number of letters.
+        q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
+        same: whether there is one q.
+    """
+    last = min(n // k, 1 if same else len(q) + 1)
+    padded = q * (last + 1) if same else [*q, 0, 0]
+    # A letter of count c has q_m n + (1 - q_m) k c.
+    fixed, each = [w * n for w in padded], [((1 << 62) - w) * k for w in padded]
+    for m in range(last + 1):
+        for name in moves(n, k, m, "exact"):
+            _, i, c, j, d = name
+            yield name, fixed[i] + each[i] * c, fixed[j] + each[j] * d
+
+
+def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
+    """Decide that no move of `chances_of_moves` makes a letter more than e^epsilon times as likely.
+
+    Raises:
+        Refused: with the move, if one does.
+    """
+    over, under = growth.numerator, growth.denominator
+    rows, least, at = 0, over * n * k << 62, None
+    for name, before, after in chances_of_moves(n, k, q, same):
+        slack = over * before - under * after
+        rows += 1
+        if slack < least:
+            least, at = slack, name
+    if least < 0:
+        missed = Fraction(-least, under * n * k << 62)
+        raise Refused(f"not private: row {at} is broken by {float(missed):.3g}", at, missed)
+    return Verdict(rows, Fraction(least, under * n * k << 62), at)
+
+
 def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the rule of least sum of q_m, the chance of a uniform letter at the least count m.
 
-    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
-    is enough, and the sum over the first q_m is below that over all. For "roo" all q_m are one.
+    The sum over the first q_m is below that over all. For "roo" all q_m are one.
     """
     n, k, (low, high) = sizes(setting, ratio, 10**15)
     most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
     if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
         raise Malformed(f"rule is {str(rule)[:40]!r}")
-    q = [] if units is None else [integer(w, 0, 1 << 62) for w in vector(units, len(units))]
-    if len(q) > (1 if same else most + 1) or (units is not None and not q):
+    q = [] if units is None else integers(units, 0, 1 << 62)
+    if len(q) > (1 if same else most + 1):
         raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
     last = min(most, 1 if same else len(q) + 1 if q else most)
-    require_size(last + 1, 15)
+    require_size(last + 1, 3)
     costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
     if same:
         costs = {("q", 0): most + 1}
@@ -2219,72 +2266,162 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
         terms: dict[Variable, Any] = {after: n - k * d}
         return Row(terms | {before: tuple(ends_)}, (low * k * c - k * d, high * k * c - k * d))
 
-    def names(rule: str = rule) -> Iterator[Name]:
+    def names() -> Iterator[Name]:
         return (name for m in range(last + 1) for name in moves(n, k, m, rule))
 
     def known(name: Name) -> Row:
         m = max(name[1], name[3])
         return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
 
-    def private() -> int:
-        count, padded, unit = 0, q * (last + 1) if same else [*q, 0, 0], 1 << 62
-        for _, m, c, j, d in names("exact"):
-            # Chances over k n 2^62.
-            before = padded[m] * n + (unit - padded[m]) * c * k
-            after = padded[j] * n + (unit - padded[j]) * d * k
-            if after * low.denominator > before * low.numerator:
-                raise Refused(f"not private: a letter with {c}, then {d}, of least counts {m}, {j}")
-            count += 1
-        return count
-
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
-    program.private = (lambda: Verdict(private())) if q else None
+    program.private = partial(decide_rule, n, k, q, same, low) if q else None
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
 
 
-def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on.
+class Floor:
+    """Weights W of a smooth floor, W(c) = c unit from its end c* on; a letter has W(c) / Z.
 
-    A letter has W(c) / Z, Z the sum. Where one gains, at c, and one loses, at d, Z changes by
-    D(c) - D(d - 1), D(c) = W(c + 1) - W(c) >= 0, and the first one's ratio is the largest. It falls
-    in Z if D(d - 1) >= D(c), and else rises. For convex W, Z is least where the others are even,
-    of all d at d = v, and largest where one has all. Below v and c* + 1 a larger d is worse; above
-    c*, where steps are equal, the worst is v or the first.
+    Z is the sum over all letters, D(c) = W(c + 1) - W(c), L(l, t) the least and H(l, t) the largest
+    sum over l letters with t records. For W(0) > 0 and 0 <= D(0) <= D(1) <= ... <= unit, the floor
+    is epsilon-DP if and only if
+
+        (2)  W(c + 1) Z <= e^epsilon W(c) (Z + D(c) - D(d - 1))
+
+    for one letter that gains at c and one that loses at d, c + d <= n (= n for k = 2), where Z is
+    W(c) + W(d) plus L(k - 2, n - c - d) if D(d - 1) >= D(c), else plus H(k - 2, n - c - d). With
+    v = floor((n - c) / (k - 1)), only the d from min(v, c* + 1) to c* + 1 need a look, d = c* + 1
+    standing for the larger of v and c* + 1. From c* on, (2) is at most c + 1 <= e^epsilon c.
+
+    Blocks c1 <= c <= c2, d1 <= d <= d2 of the others have no larger ratio than
+
+        (3)  (W(c1) + D(c2)) Z / (W(c1) (Z + min(0, D(c1) - D(d2 - 1))))
+
+    for Z = W(c1) + L(k - 1, n - c2), or the larger W(c1) + W(d1) + L(k - 2, n - c2 - d2). Proofs
+    are in docs/theorems/floor.md.
     """
+
+    def __init__(self, n: int, k: int, weights: list[int], unit: int) -> None:
+        self.records, self.letters, self.unit, self.last = n, k, unit, len(weights)
+        self.values = [*weights, self.last * unit]
+        self.steps = [after - before for before, after in pairwise(self.values)] + [unit]
+        falls = any(before > after for before, after in pairwise(self.steps))
+        if self.values[0] <= 0 or self.steps[0] < 0 or falls:
+            raise Refused("not shown to be private: the weights are not convex")
+
+    def weight(self, count: int) -> int:
+        """Return W."""
+        return self.values[count] if count <= self.last else count * self.unit
+
+    def step(self, count: int) -> int:
+        """Return D."""
+        return self.steps[min(count, self.last)]
+
+    def least(self, letters: int, records: int) -> int:
+        """Return L: convex weights are least where counts are even."""
+        if letters == 0:
+            return 0
+        each, more = divmod(records, letters)
+        if each >= self.last:
+            return records * self.unit
+        return (letters - more) * self.values[each] + more * self.values[each + 1]
+
+    def most(self, letters: int, records: int) -> int:
+        """Return H: convex weights are largest where one letter has all records."""
+        return self.weight(records) + (letters - 1) * self.weight(0) if letters else 0
+
+    def even(self, c: int) -> int:
+        """Return v."""
+        return (self.records - c) // (self.letters - 1)
+
+    def occurs(self, c1: int, c2: int, d1: int, d2: int) -> bool:
+        """Whether a block has a c and d that two letters can have, and d not below the worst."""
+        return d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records
+
+    def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
+        """Return the two parts of (3), the second not above 0 if they bound nothing."""
+        total = self.weight(c1) + self.least(self.letters - 1, self.records - c2)
+        if d2 <= self.last or self.even(c1) <= self.last + 1:
+            rest = max(0, self.records - c2 - d2)
+            other = self.weight(c1) + self.weight(d1) + self.least(self.letters - 2, rest)
+            total = max(total, other)
+        change = min(0, self.step(c1) - self.step(d2 - 1))
+        return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
+
+    def ratio(self, c: int, d: int) -> tuple[int, int, int]:
+        """Return d, and the two parts of the ratio that (2) limits."""
+        if d > self.last:
+            d = max(d, self.even(c))
+        rest, change = self.records - c - d, self.step(c) - self.step(d - 1)
+        others = (self.least if change <= 0 else self.most)(self.letters - 2, rest)
+        total = self.weight(c) + self.weight(d) + others
+        return d, self.weight(c + 1) * total, self.weight(c) * (total + change)
+
+    def worst(self) -> tuple[Fraction, tuple[int, int], int]:
+        """Return the largest ratio of a letter's chances, its c and d, and how many rows it took.
+
+        The block with the largest bound is halved across its longer side, until no bound is above
+        the largest ratio that was met.
+        """
+        high, low, at, rows = 0, 1, (0, 1), self.last + 2
+        top = min(self.last, self.records - 1), min(self.records, self.last + 1)
+        heap = [(-inf, (0, top[0], 1, top[1]))]
+        while heap:
+            require_size(rows)
+            block, rows = heappop(heap)[1], rows + 1
+            over, under = self.bound(*block)
+            if under > 0 and over * low <= high * under:
+                continue
+            c1, c2, d1, d2 = block
+            if c1 == c2 and d1 == d2:
+                d, over, under = self.ratio(c1, d1)
+                if over * low > high * under:
+                    high, low, at = over, under, (c1, d)
+                continue
+            c, d = (c1 + c2) // 2, (d1 + d2) // 2
+            halves = [(c1, c2, d1, d), (c1, c2, d + 1, d2)]
+            if c2 - c1 >= d2 - d1:
+                halves = [(c1, c, d1, d2), (c + 1, c2, d1, d2)]
+            for half in halves:
+                if self.occurs(*half):
+                    over, under = self.bound(*half)
+                    first = log(under) - log(over) if under > 0 else -inf
+                    heappush(heap, (first, half))
+        for c in range(self.last + 1, self.records):
+            if (c + 1) * low <= high * c:
+                break
+            rows += 1
+            d, over, under = self.ratio(c, min(self.records - c, self.last + 1))
+            if over * low > high * under:
+                high, low, at = over, under, (c, d)
+        return Fraction(high, low), at, rows
+
+    def decide(self, growth: Number) -> Verdict:
+        """Decide that no letter becomes more than e^epsilon times as likely.
+
+        Raises:
+            Refused: with the counts of the two letters, if one does.
+        """
+        worst, at, rows = self.worst()
+        # The least chance there is: no row's slack is smaller.
+        least = Fraction(
+            self.weight(0), self.weight(self.records) + (self.letters - 1) * self.weight(0)
+        )
+        slack = (growth - worst) * least
+        if slack < 0:
+            told = f"not private: a letter gains at {at[0]} and one loses at {at[1]}"
+            raise Refused(told, at, -slack)
+        return Verdict(rows, slack, at)
+
+
+def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on."""
     n, k, (low, _) = sizes(setting, ratio, 10**15)
     unit = 1 << integer(units[0], 1, 4096)
-    table = [integer(w, 1, 1 << 9999) for w in vector(units[1], len(units[1]))]
-    last = len(table)
-    table += [last * unit, (last + 1) * unit]
-    steps = [after - before for before, after in pairwise(table)]
-    if steps[0] < 0 or any(before > after for before, after in pairwise(steps)):
-        raise Refused("not shown to be private: the weights are not convex")
-
-    def weight(count: int) -> int:
-        return table[count] if count <= last else count * unit
-
-    def private() -> int:
-        count = 0
-        for c in range(n):
-            if c > last and (c + 1) * low.denominator <= c * low.numerator:
-                break
-            v, gain = (n - c) // (k - 1), steps[min(c, last)]
-            for d in range(max(1, min(v, last + 1)), min(n - c, last + 1) + 1):
-                change, d = gain - steps[d - 1], max(d, v) if d > last else d
-                each, more = divmod(n - c - d, max(k - 2, 1))
-                others = [(each, k - 2 - more), (each + 1, more)]
-                if change > 0 and k > 2:
-                    others = [(n - c - d, 1), (0, k - 3)]
-                total = sum(weight(at) * letters for at, letters in [(c, 1), (d, 1), *others])
-                after, before = weight(c + 1) * total, weight(c) * (total + change)
-                if after * low.denominator > before * low.numerator:
-                    raise Refused(f"not private: a letter gains at {c} and one loses at {d}")
-                count += 1
-            require_size(count)
-        return count
-
+    weights = integers(units[1], 1, 1 << 9999)
+    made, last = Floor(n, k, weights, unit), len(weights)
+    table = [*made.values, (last + 1) * unit]
     own = max(Fraction(after, before) for before, after in pairwise(table))
     stated = setting["rate"] and [end - 1 for end in exp(number(setting["rate"]))]
     # The package takes e^rate - 1 as a double.
@@ -2299,12 +2436,12 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
         return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
 
     point: dict[Variable, Number] = {
-        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])
+        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(weights)
     }
     program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
     program.names = lambda: (("growth", c) for c in range(last))
-    program.private = lambda: Verdict(private())
-    program.point, program.note = point, f" for growth {float(growth - 1)!r}"
+    program.private, program.point = partial(made.decide, low), point
+    program.note = f" for growth {float(growth - 1)!r}"
     program.among = "" if stated else " of this growth"
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
@@ -2334,7 +2471,7 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
     """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
     weight: dict[Any, int] = defaultdict(int)
     bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
-    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
+    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["pmf"], k)
     scale = lcm(*(p.denominator for p in law))
     require_size(n, n, k, scale.bit_length())
     # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
@@ -2409,7 +2546,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
             least(("t",), ("distance", x), 0, distance[x])
         costs = {("t",): 1}
     elif objective == "fixed":
-        asked = weights_of(setting["distribution"], k)
+        asked = weights_of(setting["pmf"], k)
         for y, p in enumerate(asked):
             at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
             least(("B", y), ("output", y), p / sum(asked), at)
