@@ -393,7 +393,7 @@ class Setting(ABC):
 
         It must hold every number that the proof depends on.
         """
-        return self.kind, self, table.key if isinstance(table, Table) else table
+        return self.kind, self, getattr(table, "key", table)
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values, from which `from_dict` makes them again."""

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError, SolverError
-from dpopt._types import Matrix, Vector, frozen
-from dpopt.kernel import KernelSetting, over_kernel
-from dpopt.kernel.program import matrix_of
+from dpopt._types import SparseMatrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
+from dpopt.privacy.guarantee import Guarantee
 from dpopt.public_prior.prior import PublicPrior, public_prior
-
-FORMULATIONS = ("shifted", "columns", "naive")
-"""How `tv_problem` can write the constraints of privacy."""
+from dpopt.table import Graph, add_table, over_masses
 
 MOST_LETTERS = 1000
 """Letters up to which a program over kernels is written out."""
@@ -30,80 +24,70 @@ _LARGEST_PROGRAM_EPSILON = 16.0
 _FIXED_DUAL = 1e-6
 
 
-def tv_problem(
-    prior: npt.ArrayLike | PublicPrior, epsilon: float, formulation: str = "shifted"
-) -> Problem:
+class KernelProgram:
+    """The program over all epsilon-LDP kernels that keep q: "sums", "privacy" and "invariance".
+
+    Args:
+        q: shape (n,).
+        epsilon: in (0, 16].
+
+    Attributes:
+        problem: see above.
+
+    Raises:
+        ParameterError: for more than 1,000 letters, or an epsilon out of range.
+    """
+
+    def __init__(self, q: Vector, epsilon: float) -> None:
+        n, self.guarantee = q.size, Guarantee(program_epsilon(epsilon))
+        if n > MOST_LETTERS:
+            raise ParameterError(
+                f"prior has {n} letters; its program is written out for at most {MOST_LETTERS}, "
+                "and the closed forms are for any number."
+            )
+        self.inputs, self.problem = Graph(n, n), Problem("kernel that keeps a prior")
+        add_table(self.problem, self.inputs, self.guarantee)
+        # Entry j of q K: K[i, j] stands at place i n + j.
+        kept = self.over(sp.kron(sp.csr_array(q[None, :]), sp.eye_array(n), format="csr"))
+        self.problem.add_rows("invariance", kept, lower=q, upper=q)
+
+    def over(self, matrix: SparseMatrix) -> dict[str, SparseMatrix]:
+        """Return a matrix over the flattened kernel as one over the program's variables."""
+        return over_masses(self.problem, self.inputs, self.guarantee, matrix)
+
+    def diagonal(self, letters: npt.ArrayLike | None = None) -> dict[str, SparseMatrix]:
+        """Return K_ii of some letters, or of all, as rows: it stands at place i (n + 1)."""
+        n = self.inputs.inputs
+        chosen = np.arange(n) if letters is None else np.asarray(letters)
+        entries = (np.ones(chosen.size), (np.arange(chosen.size), chosen * (n + 1)))
+        return self.over(sp.csr_array(entries, shape=(chosen.size, n * n)))
+
+    def minimise(self, costs: Vector) -> None:
+        """Minimise sum_ij costs[i n + j] K_ij."""
+        parts = self.over(sp.csr_array(costs[None, :]))
+        self.problem.minimise({name: row.toarray().ravel() for name, row in parts.items()})
+
+
+def tv_problem(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Problem:
     """Return the program whose optimum is Gamma_TV: minimise t subject to 1 - K_ii <= t.
 
-    Over kernels K (n x n) with K 1 = 1, q K = q and K_ij <= e^epsilon K_i'j, the last in one of
-    the forms of `KernelSetting`: "naive" is its "edges", with n^2 (n - 1) rows; "columns" has
-    2 n^2, "shifted" n^2. Solve it with `dpopt.solve`, and read K with `kernel_of`.
+    Over kernels K (n x n) with K 1 = 1, q K = q and K_ij <= e^epsilon K_i'j, which has one row for
+    each entry: K = 1 u^T + V, see `dpopt.table.add_table`.
 
     Args:
         prior: q, shape (n,), above 0, summing to 1, n at most 1,000; or a `PublicPrior`.
         epsilon: above 0, in nats, at most 16.
-        formulation: "naive", "columns" or "shifted".
 
     Raises:
         ParameterError: if an argument is out of range.
     """
     q = public_prior(prior).masses
-    form = _checks.choice("formulation", formulation, FORMULATIONS)
-    loss = np.ones((q.size, q.size)) - np.eye(q.size)
-    form = "edges" if form == "naive" else form
-    return kernels_keeping(q, epsilon, loss=loss, objective="minimax", formulation=form)
-
-
-def kernels_keeping(q: Vector, epsilon: float, **asked: Any) -> Problem:  # noqa: ANN401
-    """Return the program over all epsilon-LDP kernels that keep q, for an objective.
-
-    Args:
-        q: shape (n,).
-        epsilon: in (0, 16].
-        asked: parameters of `KernelSetting`.
-
-    Raises:
-        ParameterError: for more than 1,000 letters, or an epsilon out of range.
-    """
-    epsilon = program_epsilon(epsilon)
-    if q.size > MOST_LETTERS:
-        raise ParameterError(
-            f"prior has {q.size} letters; its program is written out for at most {MOST_LETTERS}, "
-            "and the closed forms are for any number."
-        )
-    if q.size == 1:
-        return _of_one_letter(epsilon)
-    return KernelSetting(epsilon=epsilon, invariant=q, **asked).problem()
-
-
-def _of_one_letter(epsilon: float) -> Problem:
-    """Return the program of the only kernel of one letter, in the shifted form."""
-    shrink = math.exp(-epsilon)
-    problem = Problem("kernel of one letter")
-    problem.add_variables("ceiling", 1, lower=0.0, upper=1.0)
-    problem.add_variables("excess", 1, lower=0.0, upper=1.0)
-    problem.add_rows("sums", {"ceiling": [[shrink]], "excess": [[1.0]]}, lower=1.0, upper=1.0)
-    problem.add_rows("privacy", {"ceiling": [[shrink - 1.0]], "excess": [[1.0]]}, upper=0.0)
-    problem.minimise({"ceiling": 0.0})
-    return problem
-
-
-def kernel_of(solution: Solution, epsilon: float) -> Matrix:
-    """Return K from a solution of any of the forms, shape (n, n), read-only.
-
-    Entries of the shifted form are brought into their limits, and rows are divided by their sums.
-    K is as private as the solver's tolerance: see `dpopt.privacy.quantise_kernel`.
-
-    Args:
-        solution: of `tv_problem`.
-        epsilon: the one given there.
-    """
-    _checks.instance("solution", solution, Solution)
-    epsilon = program_epsilon(epsilon)
-    plain = "kernel" in solution.values
-    n = math.isqrt(solution["kernel"].size) if plain else solution["ceiling"].size
-    kernel = matrix_of(solution, n, math.exp(-epsilon))
-    return frozen(kernel / kernel.sum(axis=1, keepdims=True))
+    program = KernelProgram(q, epsilon)
+    program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+    losses = {**program.diagonal(), "worst": np.ones((q.size, 1))}
+    program.problem.add_rows("losses", losses, lower=1.0)
+    program.problem.minimise({"worst": 1.0})
+    return program.problem
 
 
 def leximin_values(
@@ -127,8 +111,7 @@ def leximin_values(
         ParameterError: if an argument is out of range.
         SolverError: if the solver found no answer, or no dual.
     """
-    q, epsilon = public_prior(prior).masses, program_epsilon(epsilon)
-    return leximin_solution(q, epsilon, backend, None)[0]
+    return leximin_solution(public_prior(prior).masses, epsilon, backend, None)[0]
 
 
 def leximin_solution(
@@ -149,24 +132,18 @@ def leximin_solution(
 
 def _leximin_step(q: Vector, epsilon: float, values: Vector) -> Problem:
     """Maximise the least free K_ii; ``values`` holds those fixed before, NaN where free."""
-    problem = kernels_keeping(q, epsilon, loss=np.eye(q.size), sense="maximise")
+    program, free = KernelProgram(q, epsilon), np.isnan(values)
     # Above 1: a bound that holds would take the dual from the rows.
-    problem.add_variables("least", 1, lower=0.0, upper=2.0)
-    diagonal, free = over_kernel(problem, diagonal_rows(q.size)), np.isnan(values)
-    chosen = {name: part[np.flatnonzero(free)] for name, part in diagonal.items()}
+    program.problem.add_variables("least", 1, lower=0.0, upper=2.0)
     minus = -np.ones((int(free.sum()), 1))
-    problem.add_rows("free", {**chosen, "least": minus}, lower=0.0)
+    rows = {**program.diagonal(np.flatnonzero(free)), "least": minus}
+    program.problem.add_rows("free", rows, lower=0.0)
     if not np.all(free):
-        fixed = {name: part[np.flatnonzero(~free)] for name, part in diagonal.items()}
         # A solver's tolerance less than was reached: else the next program may be infeasible.
-        problem.add_rows("fixed", fixed, lower=values[~free] - 1e-10)
-    problem.maximise({"least": 1.0})
-    return problem
-
-
-def diagonal_rows(n: int) -> sp.csr_array:
-    """Return K_11 .. K_nn as rows over the flattened kernel: K_ii stands at place i (n + 1)."""
-    return sp.csr_array((np.ones(n), (np.arange(n), np.arange(n) * (n + 1))), shape=(n, n * n))
+        fixed = program.diagonal(np.flatnonzero(~free))
+        program.problem.add_rows("fixed", fixed, lower=values[~free] - 1e-10)
+    program.problem.maximise({"least": 1.0})
+    return program.problem
 
 
 def program_epsilon(epsilon: float) -> float:
