@@ -2394,7 +2394,7 @@ class Layers:
     """The integers of a closed form over T = 2^bits, letters by ascending mass.
 
     Row i gives w_j to each j < i (flat: to all j), e_i to i on top, and its rest, what is left of
-    T, to the j > i (flat: all j) in proportion to k_j: with S the sum of these k and C that of those
+    T, to the j > i (flat: all j) in proportion to k_j: with S the sum of these k and C of those
     before a letter, its share begins at the floor of rest C / S, so that all of T is given away.
 
     Attributes:
@@ -2427,13 +2427,13 @@ class Layers:
 
     @cached_property
     def rates(self) -> list[int]:
-        """The floor of rest / S of each row, over 2^(bits + 28)."""
-        fine = self.bits + 28
+        """The floor of rest / S of each row, over 2^(bits + 64)."""
+        fine = self.bits + 64
         return [(rest << fine) // of for rest, of in self.rests]
 
     def columns(self) -> Iterator[tuple[int, int, int]]:
         """Yield K_jj and bounds of the least and the largest K_ij of each letter j, off by 2."""
-        fine, last = self.bits + 28, len(self.w) - 1
+        fine, last = self.bits + 64, len(self.w) - 1
         if self.flat:
             low, high = min(self.rates), max(self.rates) + 1
             for own, extra, share, rate in zip(self.w, self.e, self.k, self.rates, strict=True):
@@ -2442,7 +2442,8 @@ class Layers:
                 yield kept, min(kept, least), max(kept + 2, most)
             return
         low, high = 1 << fine + self.bits, 0
-        for j, (own, kept, share, rate) in enumerate(zip(self.w, self.e, self.k, self.rates)):
+        parts = zip(self.w, self.e, self.k, self.rates, strict=True)
+        for j, (own, kept, share, rate) in enumerate(parts):
             least, most = low * share >> fine, -(-high * share >> fine)
             if 0 < j < last:
                 yield kept, min(kept, own, least), max(kept, own, most)
@@ -2454,17 +2455,17 @@ class Layers:
 
     def drift(self) -> Fraction:
         """Return a bound of the total variation between q K and q: half the sum over letters."""
-        total, moved, flat, back = sum(self.q), 0, self.flat, self.bits + 28 - 64
+        total, moved, flat, bits = sum(self.q), 0, self.flat, self.bits
         below, came = total, 0
         if flat:
-            came = sum([a * rate >> back for a, rate in zip(self.q, self.rates, strict=True)])
+            came = sum([a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)])
         parts = zip(self.q, self.w, self.e, self.k, self.rates, strict=True)
         for mass, own, extra, share, rate in parts:
             below -= 0 if flat else mass
-            moved += abs(own * below + extra * mass + (came * share >> 64) - (mass << self.bits))
-            came += 0 if flat else mass * rate >> back
+            moved += abs(own * below + extra * mass + (came * share >> 64) - (mass << bits))
+            came += 0 if flat else mass * rate >> bits
         # What rounding of the shares and of what came changes is less than 2 S for each letter.
-        return Fraction(moved + 2 * len(self.q) * total, 2 * total << self.bits)
+        return Fraction(moved + 2 * len(self.q) * total, 2 * total << bits)
 
 
 def layers(setting: Setting, bits: int) -> Layers:
@@ -2608,7 +2609,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
 
 
 def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
-    """Decide q_j / h <= r_j <= q_j h for each letter, r and q over their sums and h = e^(epsilon/2).
+    """Decide q_j / h <= r_j <= q_j h for each letter, h = e^(epsilon/2), r and q over their sums.
 
     Any two laws r that keep this are within e^epsilon of each other.
     """

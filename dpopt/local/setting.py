@@ -14,7 +14,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, Vector, frozen
 from dpopt._types import Table as Numbered
-from dpopt.local.baselines import variances
 from dpopt.local.bound import How, LowerBound, lower_bound
 from dpopt.local.decoder import Decoder, Groups, groups_of, letter_variances, worst_prior
 from dpopt.local.optimum import (
@@ -250,8 +249,8 @@ class WorkloadSetting(Setting):
     def value(self, table: Table) -> float:
         """Return the variance for each person, with the best decoder of the certified kernel."""
         p = self.prior_of(table)
-        variances_ = letter_variances(table.matrix().T, self.gram, p)
-        return float(variances_.max() if self.weights is None else p @ variances_)
+        variances = letter_variances(table.matrix().T, self.gram, p)
+        return float(variances.max() if self.weights is None else p @ variances)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the decoder of a mechanism Q, and how good it is.
@@ -263,16 +262,13 @@ class WorkloadSetting(Setting):
           N; letter_variances: what one person adds to it, by letter, shape (n,).
         - prior: p, or the worst law of letters for this mechanism, shape (n,).
         - proof: how the bound is known, see `dpopt.local.bound`; "unproved" where there is none.
-        - baselines: the variance of those of old, by name; see `dpopt.local.baselines`.
         """
-        n, gram = self.letters, self.gram
-        rows = frozen(table.matrix().T)
+        gram, rows = self.gram, frozen(table.matrix().T)
 
         def best() -> Decoder:
             return Decoder(rows, self.matrix, self.prior_of(table))
 
         return {
-            "baselines": lambda: variances(n, self.epsilon, gram, self.weights),
             "decoder": lambda: best().matrix,
             "estimate": best,
             "letter_variances": lambda: frozen(letter_variances(rows, gram, self.prior_of(table))),

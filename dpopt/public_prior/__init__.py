@@ -3,7 +3,7 @@
 Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
-from dpopt.public_prior.mollifier import MollifierSetting, mollifier_problem, mollifier_tv, mollify
+from dpopt.public_prior.mollifier import MollifierSetting, mollifier_tv, mollify
 from dpopt.public_prior.population import PopulationSetting
 from dpopt.public_prior.prior import (
     PublicPrior,
@@ -12,7 +12,6 @@ from dpopt.public_prior.prior import (
     public_prior,
     smooth_prior,
 )
-from dpopt.public_prior.program import leximin_values, tv_problem
 from dpopt.public_prior.setting import PublicPriorSetting, leximin_kernel, minimax_kernel
 from dpopt.public_prior.utility import (
     DIVERGENCES,
@@ -31,14 +30,11 @@ __all__ = [
     "draw_own_letters",
     "drop_zeros",
     "leximin_kernel",
-    "leximin_values",
     "minimax_kernel",
     "minimax_utility",
-    "mollifier_problem",
     "mollifier_tv",
     "mollify",
     "point_mass_divergence",
     "public_prior",
     "smooth_prior",
-    "tv_problem",
 ]

@@ -22,6 +22,7 @@ from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem, exp_lower
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.privacy.plain import plain_units, read_units
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
@@ -31,7 +32,6 @@ from dpopt.public_prior.prior import (
     laws_over,
     public_prior,
 )
-from dpopt.privacy.plain import plain_units, read_units
 from dpopt.public_prior.setting import PriorSetting
 from dpopt.table.judge import decided
 
@@ -90,7 +90,15 @@ class MollifierSetting(PriorSetting):
 
     def problem(self) -> Problem:
         """Return the program of appendix A.8, for any number of letters."""
-        return mollifier_problem(self.public, cast(Vector, self.own), self.epsilon)
+        low, high = _limits(self.public.masses, self.epsilon)
+        problem, n = Problem("relative mollifier"), self.public.size
+        problem.add_variables("law", n, lower=low, upper=np.minimum(high, 1.0))
+        problem.add_variables("shortfall", n, lower=0.0, upper=1.0)
+        problem.add_rows("sum", {"law": np.ones((1, n))}, lower=1.0, upper=1.0)
+        eye = sp.eye_array(n)
+        problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=self.own)
+        problem.minimise({"shortfall": 1.0})
+        return problem
 
     def closed_form(self) -> tuple[int, ...]:
         """Return the projection in KL."""
@@ -136,25 +144,22 @@ class MollifierSetting(PriorSetting):
         """Return the least epsilon between any two users, whatever their p, for delta = 0.
 
         Upper end: the largest ratio of what a letter can have in the box, next to all others.
-        Lower end: the integers of two users whose p lie in the box and attain it, up to floats; a p
-        in the box is its own projection.
+        Lower end: the integers of two users, one with this letter alone and one with all others.
         """
         require_pure(self.kind, epsilon, delta)
-        total = sum(table)
-        limits = integer_box(self.public.masses, self.epsilon, total.bit_length() - 1)
+        q, total = self.public.masses, sum(table)
+        limits = integer_box(q, self.epsilon, total.bit_length() - 1)
         lows, highs = map(sum, zip(*limits, strict=True))
         reach = [
             (max(low, total - highs + high), min(high, total - lows + low)) for low, high in limits
         ]
         letter = max(range(len(reach)), key=lambda j: Fraction(reach[j][1], reach[j][0]))
-        ends = [
-            self.distribution(table, _law_with(letter, weight, limits, total))[letter]
-            for weight in reach[letter]
-        ]
-        name = self.public.letters[letter]
+        alone = np.arange(q.size) == letter
+        users = (alone, q * ~alone / q[~alone].sum()) if q.size > 1 else (alone, alone)
+        ends = [self.distribution(table, p.astype(float))[letter] for p in users]
+        name, (least, most) = self.public.letters[letter], reach[letter]
         inputs = f"p with most of letter {name}", f"p with least of letter {name}"
-        least, most = reach[letter]
-        lower = max(Fraction(1), Fraction(ends[1], ends[0]))
+        lower = max(Fraction(1), Fraction(*ends))
         return least_of_ratio(Fraction(most, least), inputs, (letter,), lower=lower)
 
     def distribution(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
@@ -260,17 +265,6 @@ def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, in
     return [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
 
 
-def _law_with(letter: int, weight: int, limits: Sequence[tuple[int, int]], total: int) -> Vector:
-    """Return a p in the box, all over ``total``, that gives a letter this weight."""
-    others = [(0, 0) if j == letter else limit for j, limit in enumerate(limits)]
-    low = sum(least for least, _ in others)
-    room = sum(most for _, most in others) - low
-    share = Fraction(total - weight - low, room) if room else Fraction(0)
-    weights = [least + share * (most - least) for least, most in others]
-    weights[letter] = Fraction(weight)
-    return np.array([float(w / total) for w in weights])
-
-
 def _floats(law: Sequence[int]) -> Vector:
     total = sum(law)
     return np.array([weight / total for weight in law])
@@ -328,8 +322,8 @@ def mollifier_tv(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilo
     """Return the least total variation between each user's law and the relative mollifier.
 
     max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value of
-    `mollifier_problem`: each sum is forced on any law within the limits, and what is left over
-    can be moved without raising the larger one.
+    the program of `MollifierSetting`: each sum is forced on any law within the limits, and what is
+    left over can be moved without raising the larger one.
 
     Args:
         prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
@@ -348,34 +342,6 @@ def mollifier_tv(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilo
     below = np.maximum(0.0, low - p).sum(axis=-1)
     above = np.maximum(0.0, p - high).sum(axis=-1)
     return frozen(np.maximum(below, above))
-
-
-def mollifier_problem(
-    prior: npt.ArrayLike | PublicPrior, law: npt.ArrayLike, epsilon: float
-) -> Problem:
-    """Return the program of appendix A.8: the least total variation to the relative mollifier.
-
-    `MollifierSetting` displays it; its variables are "law" (r) and "shortfall" (z).
-
-    Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        law: p, shape (n,).
-        epsilon: above 0, in nats, at most 600.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    q = public_prior(prior).masses
-    p = _one_law("law", law, q.size)
-    low, high = _limits(q, epsilon)
-    problem = Problem("relative mollifier")
-    problem.add_variables("law", q.size, lower=low, upper=np.minimum(high, 1.0))
-    problem.add_variables("shortfall", q.size, lower=0.0, upper=1.0)
-    problem.add_rows("sum", {"law": np.ones((1, q.size))}, lower=1.0, upper=1.0)
-    eye = sp.eye_array(q.size)
-    problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=p)
-    problem.minimise({"shortfall": 1.0})
-    return problem
 
 
 def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +102,7 @@ class PopulationSetting(KeptPriorSetting):
         if self.objective == "tv":
             _add_distances(program, users, weights)
         else:
-            program.minimise(np.outer(weights @ users, np.ones(n)).ravel() * (1 - np.eye(n).ravel()))
+            program.minimise(np.ravel((weights @ users)[:, None] * (1 - np.eye(n))))
         return program.problem
 
     def solved(

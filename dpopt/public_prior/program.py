@@ -12,7 +12,6 @@ from dpopt._types import SparseMatrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.public_prior.prior import PublicPrior, public_prior
 from dpopt.table import Graph, add_table, over_masses
 
 MOST_LETTERS = 1000
@@ -68,56 +67,25 @@ class KernelProgram:
         self.problem.minimise({name: row.toarray().ravel() for name, row in parts.items()})
 
 
-def tv_problem(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Problem:
-    """Return the program whose optimum is Gamma_TV: minimise t subject to 1 - K_ii <= t.
-
-    Over kernels K (n x n) with K 1 = 1, q K = q and K_ij <= e^epsilon K_i'j, which has one row for
-    each entry: K = 1 u^T + V, see `dpopt.table.add_table`.
-
-    Args:
-        prior: q, shape (n,), above 0, summing to 1, n at most 1,000; or a `PublicPrior`.
-        epsilon: above 0, in nats, at most 16.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    q = public_prior(prior).masses
-    program = KernelProgram(q, epsilon)
-    program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
-    losses = {**program.diagonal(), "worst": np.ones((q.size, 1))}
-    program.problem.add_rows("losses", losses, lower=1.0)
-    program.problem.minimise({"worst": 1.0})
-    return program.problem
-
-
-def leximin_values(
-    prior: npt.ArrayLike | PublicPrior, epsilon: float, *, backend: str | Backend = "highs"
-) -> Vector:
-    """Return the diagonal of the leximin kernel by successive programs, for small n.
+def leximin_solution(
+    q: Vector, epsilon: float, backend: str | Backend, time_limit: float | None
+) -> tuple[Vector, Solution]:
+    """Return the diagonal of the leximin kernel by successive programs, and the last solution.
 
     The least K_ii is maximised, then the least of those that can still rise, and so on: after
     each program the letters whose rows have a positive dual, which stay at this value in every
     optimum, are fixed. At most n programs; a judge of the closed form, exact up to about 1e-8.
 
     Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        epsilon: above 0, in nats, at most 16.
+        q: shape (n,).
+        epsilon: in (0, 16].
         backend: see `dpopt.solve`; it must return duals.
-
-    Returns:
-        Shape (n,), in the caller's order of letters, read-only.
+        time_limit: seconds for each program.
 
     Raises:
         ParameterError: if an argument is out of range.
         SolverError: if the solver found no answer, or no dual.
     """
-    return leximin_solution(public_prior(prior).masses, epsilon, backend, None)[0]
-
-
-def leximin_solution(
-    q: Vector, epsilon: float, backend: str | Backend, time_limit: float | None
-) -> tuple[Vector, Solution]:
-    """Return the leximin diagonal, and the solution of the last of the programs."""
     values = np.full(q.size, np.nan)
     while True:
         free = np.isnan(values)

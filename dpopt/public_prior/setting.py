@@ -16,7 +16,7 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._figure import LIMIT
 from dpopt._numbers import roughly
-from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
+from dpopt._types import Json, Matrix, Numbers, Vector, frozen
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
@@ -32,7 +32,7 @@ from dpopt.public_prior.prior import (
     places_of,
     public_prior,
 )
-from dpopt.public_prior.program import leximin_solution, tv_problem
+from dpopt.public_prior.program import KernelProgram, leximin_solution
 from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
 from dpopt.shape import Design, Setting, design
 from dpopt.table import Graph, Table, constant
@@ -308,7 +308,12 @@ class PublicPriorSetting(KeptPriorSetting):
         Raises:
             ParameterError: for more than 1,000 letters, or an epsilon above 16.
         """
-        return tv_problem(self.public, self.epsilon)
+        program = KernelProgram(self.public.masses, self.epsilon)
+        program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+        losses = {**program.diagonal(), "worst": np.ones((self.public.size, 1))}
+        program.problem.add_rows("losses", losses, lower=1.0)
+        program.problem.minimise({"worst": 1.0})
+        return program.problem
 
     def closed_form(self) -> LayeredTable:
         """Return Algorithm 1, or the leximin kernel."""
