@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, cached_property, partial, reduce
 from heapq import heappop, heappush
 from itertools import accumulate, combinations, islice, pairwise, product
 from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
@@ -2591,81 +2591,142 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
     return low, high
 
 
-def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[int], list[int]]:
-    """Return w, e, k of a closed form, integers over T = 2^bits; Q ascending with the sum S.
+@dataclass(frozen=True)
+class Layers:
+    """The integers of a closed form over T = 2^bits, letters by ascending mass.
 
-    Row i gives w_j to each j < i (of leximin to all j), e_i to i on top, and what is left of T to
-    the j > i (to all j) in proportion to k_j. With r a little below e^epsilon, Algorithm 1 has
-    w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
+    Row i gives w_j to each j < i (flat: to all j), e_i to i on top, and its rest, what is left of
+    T, to the j > i (flat: all j) in proportion to k_j: with S the sum of these k and C of those
+    before a letter, its share begins at the floor of rest C / S, so that all of T is given away.
+
+    Attributes:
+        bits: of T.
+        flat: whether all rows have the same w and k.
+        q: the masses of the letters, in proportion.
+        w: see above, as for e and k.
+        e: on the letter itself.
+        k: by which the rest is split.
+    """
+
+    bits: int
+    flat: bool
+    q: list[int]
+    w: list[int]
+    e: list[int]
+    k: list[int]
+
+    @cached_property
+    def rests(self) -> list[tuple[int, int]]:
+        """The rest of each row, and the sum S that it is split over, or 1."""
+        left, of, found = (1 << self.bits) - (sum(self.w) if self.flat else 0), sum(self.k), []
+        for own, extra, share in zip(self.w, self.e, self.k, strict=True):
+            of -= 0 if self.flat else share
+            if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
+                raise Refused("a row of the kernel is no law")
+            found.append((left - extra, of or 1))
+            left -= 0 if self.flat else own
+        return found
+
+    @cached_property
+    def rates(self) -> list[int]:
+        """The floor of rest / S of each row, over 2^(bits + 64)."""
+        fine = self.bits + 64
+        return [(rest << fine) // of for rest, of in self.rests]
+
+    def columns(self) -> Iterator[tuple[int, int, int]]:
+        """Yield K_jj and bounds of the least and the largest K_ij of each letter j, off by 2."""
+        fine, last = self.bits + 64, len(self.w) - 1
+        if self.flat:
+            low, high = min(self.rates), max(self.rates) + 1
+            for own, extra, share, rate in zip(self.w, self.e, self.k, self.rates, strict=True):
+                kept = own + extra + (rate * share >> fine)
+                least, most = own + (low * share >> fine), own - (-high * share >> fine)
+                yield kept, min(kept, least), max(kept + 2, most)
+            return
+        low, high = 1 << fine + self.bits, 0
+        parts = zip(self.w, self.e, self.k, self.rates, strict=True)
+        for j, (own, kept, share, rate) in enumerate(parts):
+            least, most = low * share >> fine, -(-high * share >> fine)
+            if 0 < j < last:
+                yield kept, min(kept, own, least), max(kept, own, most)
+            else:
+                # No row is before the first letter, and none after the last one.
+                ends_ = [kept, *([least, most] if j else []), *([own] if j < last else [])]
+                yield kept, min(ends_), max(ends_)
+            low, high = min(low, rate), max(high, rate + 1)
+
+    def drift(self) -> Fraction:
+        """Return a bound of the total variation between q K and q: half the sum over letters."""
+        total, moved, flat, bits = sum(self.q), 0, self.flat, self.bits
+        below, came = total, 0
+        if flat:
+            came = sum([a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)])
+        parts = zip(self.q, self.w, self.e, self.k, self.rates, strict=True)
+        for mass, own, extra, share, rate in parts:
+            below -= 0 if flat else mass
+            moved += abs(own * below + extra * mass + (came * share >> 64) - (mass << bits))
+            came += 0 if flat else mass * rate >> bits
+        # What rounding of the shares and of what came changes is less than 2 S for each letter.
+        return Fraction(moved + 2 * len(self.q) * total, 2 * total << bits)
+
+
+def layers(setting: Setting, bits: int) -> Layers:
+    """Return the integers of Algorithm 1, or of leximin, which are flat, over T = 2^bits.
+
+    With r a little below e^epsilon and Q the masses in ascending order, S their sum, Algorithm 1
+    has w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
     leximin w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all), e_i = (r - 1) w_i.
     """
+    masses, unit = whole(setting["prior"], len(setting["prior"]))
+    q = sorted([(mass << bits) // unit for mass in masses])
     epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
     fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
     r = Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine)
-    down = 1 << 104 + max(0, -floor(log2(epsilon)))
-    up = (r - (r - 1) / (1 << 40)) * down // 1
+    shift = 104 + max(0, -floor(log2(epsilon)))
+    up = (r - (r - 1) / (1 << 40)) * (1 << shift) // 1
     w, left, after = list[int](), size, total
     if setting["objective"] == "minimax":
         for mass in q[:-1]:
             after -= mass
-            w.append(left * mass * down // (up * mass + down * after))
+            w.append((left * mass << shift) // (up * mass + (after << shift)))
             left -= w[-1]
-        return [*w, 0], [*(up * a // down for a in w), left], q
+        return Layers(bits, False, q, [*w, 0], [*(up * a >> shift for a in w), left], q)
+    more = up - (1 << shift)
     for place, mass in enumerate(q[:-1]):
-        most = size * mass * down // ((up - down) * mass + down * total)
-        if ((n - place) * most - left) * down + (up - down) * most >= 0:
+        most = (size * mass << shift) // (more * mass + (total << shift))
+        if ((n - place) * most - left << shift) + more * most >= 0:
             break
         left -= most
         w.append(most)
-    high, first = left * down // (up - down + (n - len(w)) * down), len(w)
-    k = [max(0, a * size * down - high * (down * total + (up - down) * a)) for a in q[first:]]
-    shift = max(0, sum(k).bit_length() - bits)
-    k = [a >> shift for a in k]
+    high, first = (left << shift) // (more + (n - len(w) << shift)), len(w)
+    gain, level = (size << shift) - high * more, high * total << shift
+    k = [max(0, a * gain - level) for a in q[first:]]
+    drop = max(0, sum(k).bit_length() - bits)
+    k = [a >> drop for a in k]
     w += [high] * (n - first)
-    return w, [(up - down) * a // down for a in w], [0] * first + (k if any(k) else q[first:])
+    e = [more * a >> shift for a in w]
+    return Layers(bits, True, q, w, e, [0] * first + (k if any(k) else q[first:]))
 
 
-def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fraction]:
-    """Decide the columns of a closed form; return its least K_ii, and how far a letter drifts.
+def decide_layers(made: Layers, grown: Growth) -> tuple[Verdict, Fraction]:
+    """Decide that no entry of a column is above e^epsilon times another; return the least K_ii.
 
-    What is split is rounded down or up: its least and its largest share of k_j bound a column.
+    Returns:
+        The verdict: at is the letter by ascending mass, missed how far the prior drifts.
     """
-    masses, unit = whole(setting["prior"], len(setting["prior"]))
-    q, flat = sorted([(mass << bits) // unit for mass in masses]), setting["objective"] != "minimax"
-    (w, e, k), total, size = layers(setting, q, bits), sum(q), 1 << bits
-    left, of, rests = size - (sum(w) if flat else 0), sum(k), list[tuple[int, int]]()
-    for own, extra, share in zip(w, e, k, strict=True):
-        of -= 0 if flat else share
-        rests.append((left - extra, of or 1))
-        if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
-            raise Refused("a row of the kernel is no law")
-        left -= 0 if flat else own
-    # Of the rows that split: the least and the largest share, and the mass that is split.
-    low, high, came = (1, 0), (0, 1), 0
-    if flat:
-        low, high = min(rests), max(rests)
-        came = sum([(a * rest << 64) // of for a, (rest, of) in zip(q, rests, strict=True)])
-    kept, drift, below = size, 0, total
-    top, bottom, last = ratio.numerator, ratio.denominator, len(q) - 1
-    for j, (mass, own, extra, share, (rest, of)) in enumerate(zip(q, w, e, k, rests, strict=True)):
-        everywhere = own if flat else 0
-        diagonal = everywhere + extra + (rest * share // of if flat else 0)
-        least, most = diagonal, diagonal + flat
-        if not flat and j < last:
-            least, most = min(least, own), max(most, own)
-        if flat or j:
-            least = min(least, everywhere + low[0] * share // low[1])
-            most = max(most, everywhere - (-high[0] * share // high[1]))
-        if top * least < bottom * most:
-            raise Refused(f"not private: letter {j} by ascending mass")
-        below -= 0 if flat else mass
-        mean = own * below + extra * mass + (came * share >> 64)
-        kept, drift = min(kept, diagonal), max(drift, abs(mean - (mass << bits)))
-        if not flat:
-            low = (rest, of) if rest * low[1] < low[0] * of else low
-            high = (rest, of) if rest * high[1] > high[0] * of else high
-            came += (mass * rest << 64) // of
-    return Fraction(kept, size), Fraction(drift + 2 * total, total << bits)
+    (low, _, unit), count = grown(64 + made.bits), len(made.q)
+    kept, slack, at = 1 << made.bits, unit << made.bits, 0
+    for j, (diagonal, least, most) in enumerate(made.columns()):
+        kept, room = min(kept, diagonal), low * least - unit * most
+        if room < slack:
+            slack, at = room, j
+    found = Fraction(slack, unit << made.bits)
+    if slack < 0:
+        raise Refused(f"not private: letter {at} by ascending mass", at, -found)
+    drift = made.drift()
+    if drift > SMALL:
+        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
+    return Verdict(count * count * (count - 1), found, at, drift), Fraction(kept, 1 << made.bits)
 
 
 def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -2675,19 +2736,17 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
     """
     if units is None or "weights" in units:
         return truthful(setting, units, ratio)
-    count, low = len(setting["prior"]), (ratio or exp(number(setting["epsilon"])))[0]
-    require_size(count)
-    require_size(len(setting["prior"]), 1 + integer(units["bits"], 1, 4096) // 64)
-    kept, drift = least_kept(setting, integer(units["bits"], 1, 4096), low)
+    count, bits = len(setting["prior"]), integer(units["bits"], 1, 4096)
+    require_size(count, 1 + bits // 64)
+    made, grown = layers(setting, bits), growth(number(setting["epsilon"]), ratio)
+    verdict, kept = decide_layers(made, grown)
     rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
     rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
-    program.private = lambda: Verdict(count * count * (count - 1))
+    program.private = lambda: verdict
     program.neighbours = among(None, count)
-    if drift > SMALL:
-        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
-    program.note = f" (each letter of the prior kept up to {float(drift):.3g})"
+    program.note = f" (the prior kept up to {float(verdict.missed):.3g} in total variation)"
     return extend(program, rows)
 
 
@@ -2751,6 +2810,24 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     return extend(program, rows)
 
 
+def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
+    """Decide q_j / h <= r_j <= q_j h for each letter, h = e^(epsilon/2), r and q over their sums.
+
+    Any two laws r that keep this are within e^epsilon of each other.
+    """
+    total, mass = sum(law), sum(q)
+    low, high, unit = grown(64 + total.bit_length() + mass.bit_length())
+    sides = [(r * mass, a * total) for r, a in zip(law, q, strict=True)]
+    room = [low * min(side) - unit * max(side) for side in sides]
+    slack = min(room)
+    at = room.index(slack)
+    found = Fraction(slack, unit * total * mass)
+    if slack < 0:
+        why = "is outside" if high * min(sides[at]) < unit * max(sides[at]) else "is at the end of"
+        raise Refused(f"not private: letter {at} {why} the box", at, -found)
+    return Verdict(2 * len(q), found, at)
+
+
 def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
 
@@ -2758,22 +2835,29 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     """
     n = len(setting["prior"])
     require_size(3, n)
-    q, p, law = [vector(a, n) for a in (setting["prior"], setting["own"], units or [1] * n)]
-    q, p, law = [[a / total for a in masses] for masses in (q, p, law) for total in [sum(masses)]]
+    masses, p = vector(setting["prior"], n), vector(setting["own"], n)
+    law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
+    q, p = ([a / sum(values) for a in values] for values in (masses, p))
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
-    low, high = exp(number(setting["epsilon"]) / 2)
-    rows = dict[Name, Row]()
+    half = number(setting["epsilon"]) / 2
+    low, high = exp(half)
+    rows, private = dict[Name, Row](), dict[Name, Row]()
     for j, a in enumerate(q):
         rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
-        rows["above", j] = Row({("r", j): 1}, (a * low, a * high))
-        rows["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+        private["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
     cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
     boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
     program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
+    program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
     if units:
-        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
-        program.point |= {("r", j): a for j, a in enumerate(law)}
+        if len(law) != n or not sum(law):
+            raise Malformed("units are no weights of the letters")
+        known = [Fraction(weight, sum(law)) for weight in law]
+        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(known)}
+        program.point |= {("r", j): a for j, a in enumerate(known)}
+        program.private = partial(decide_box, law, whole(setting["prior"], n)[0], growth(half))
     program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 

@@ -285,7 +285,7 @@ class Graph(Inputs):
     def neighbours(self) -> IntVector:
         """Of a complete graph a group for each output; else one for each edge and output."""
         outputs = np.arange(self.outputs)
-        if self.pairs is None:
+        if self.pairs is None and self.inputs > 1:
             return np.arange(self.inputs) * self.outputs + outputs[:, None]
         return (self.undirected[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
 

@@ -135,14 +135,14 @@ def proved_kernel(instance: Prior) -> Answer:
 def proved_matrix(instance: Prior) -> Answer:
     """Round the matrix to integers and prove every column, in O(n^2)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
+    exact = quantise_kernel(kernel.kernel, kernel.guarantee)
     return Answer(1.0, note=f"{exact.certificate.constraints:,} rows")
 
 
 def every_pair(instance: Prior) -> Answer:
     """Compare every two rows of the rounded matrix in plain fractions, in O(n^3)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
+    exact = quantise_kernel(kernel.kernel, kernel.guarantee)
     ratio, total = exp_lower(Fraction(_KERNEL_EPSILON)), 1 << exact.bits
     rows = [[Fraction(weight, total) for weight in row] for row in exact.weights]
     private = all(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
+from dpopt import Design, kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
@@ -353,7 +353,7 @@ def _ones(drawn: npt.NDArray[np.uint8]) -> Answer:
 class Users:
     """A certified kernel and the letters of its users."""
 
-    kernel: public_prior.PublicPriorKernel
+    kernel: Design
     own: Integers
 
 
@@ -388,14 +388,15 @@ def layered_users(instance: Users) -> Answer:
     e^epsilon g_i q_i, then g_i q_j.
     """
     rng, made = np.random.default_rng(_DRAWN), instance.kernel
-    order = made.prior.order
-    q, g = made.prior.masses[order], made.units.scale
+    order, epsilon = made.setting.public.order, made.setting.epsilon
+    q = made.setting.public.masses[order]
+    g = made.diagonal[order] * math.exp(-epsilon) / q
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     own, u = rank[instance.own], rng.random(instance.own.size)
     base, shares = np.cumsum(g * q), np.cumsum(q)
     below = np.where(own > 0, base[own - 1], 0.0)
-    past = u - below - (math.exp(made.epsilon) * g * q)[own]
+    past = u - below - (math.exp(epsilon) * g * q)[own]
     value = np.where(u < below, u, 2.0 + shares[own] + past / g[own])
     found = np.searchsorted(np.append(base, 2.0 + shares), value, side="right")
     drawn = np.where(u < below, found, np.where(past < 0, own, found - order.size))
@@ -405,7 +406,7 @@ def layered_users(instance: Users) -> Answer:
 def choose_users(instance: Users) -> Answer:
     """Make each user's row in floats and let numpy choose from it."""
     rng, kernel = np.random.default_rng(_DRAWN), instance.kernel
-    hits, letter = 0, np.zeros(kernel.letters)
+    hits, letter = 0, np.zeros(kernel.setting.public.size)
     for own in instance.own.tolist():
         letter[own] = 1.0
         row = kernel.apply(letter)
