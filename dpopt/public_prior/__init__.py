@@ -18,7 +18,13 @@ from dpopt.public_prior.prior import (
     public_prior,
     smooth_prior,
 )
-from dpopt.public_prior.program import FORMULATIONS, kernel_of, leximin_values, tv_problem
+from dpopt.public_prior.program import (
+    FORMULATIONS,
+    kernel_of,
+    leximin_problem,
+    leximin_values,
+    tv_problem,
+)
 from dpopt.public_prior.sampler import LeximinKernel, PublicPriorKernel, SamplingKernel
 from dpopt.public_prior.setting import PublicPriorSetting, leximin_kernel, minimax_kernel
 from dpopt.public_prior.utility import (
@@ -46,6 +52,7 @@ __all__ = [
     "drop_zeros",
     "kernel_of",
     "leximin_kernel",
+    "leximin_problem",
     "leximin_values",
     "minimax_kernel",
     "minimax_utility",

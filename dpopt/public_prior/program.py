@@ -27,7 +27,6 @@ MOST_LETTERS = 1000
 # e^-epsilon must stay well above a solver's tolerance, 1e-10: from 18 on, with masses below 1e-8,
 # solves failed.
 _LARGEST_PROGRAM_EPSILON = 16.0
-_FIXED_DUAL = 1e-6
 
 
 def tv_problem(
@@ -106,62 +105,67 @@ def kernel_of(solution: Solution, epsilon: float) -> Matrix:
     return frozen(kernel / kernel.sum(axis=1, keepdims=True))
 
 
+def leximin_problem(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Problem:
+    """Return the program of the leximin kernel: n objectives in order.
+
+    The first is that of `tv_problem`, whose optimum has the largest of all least K_ii. The k-th,
+    k = 2..n, is the largest sum of the k smallest K_ii (Ogryczak and Tamir, Inf. Process. Lett. 85
+    (2003)),
+
+        maximise   k level_k - sum_i short_ki
+        subject to short_ki >= level_k - K_ii, short_ki >= 0      "smallest"
+
+    so that the smallest is as large as it can be, then the second smallest, and so on.
+
+    Args:
+        prior: as for `tv_problem`.
+        epsilon: likewise.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    problem, n = tv_problem(prior, epsilon), public_prior(prior).size
+    if n == 1:
+        return problem
+    problem.add_variables("level", n - 1, lower=0.0, upper=1.0)
+    problem.add_variables("short", (n - 1, n), lower=0.0, upper=1.0)
+    diagonal = over_kernel(problem, diagonal_rows(n))
+    sides: dict[str, Any] = {
+        name: sp.vstack([part] * (n - 1), format="csr") for name, part in diagonal.items()
+    }
+    sides["level"] = sp.kron(sp.eye_array(n - 1), -np.ones((n, 1)), format="csr")
+    sides["short"] = sp.eye_array(n * (n - 1), format="csr")
+    problem.add_rows("smallest", sides, lower=0.0)
+    for k in range(2, n + 1):
+        short = np.zeros((n - 1, n))
+        short[k - 2] = -1.0
+        problem.then_maximise({"level": {k - 2: float(k)}, "short": short})
+    return problem
+
+
 def leximin_values(
     prior: npt.ArrayLike | PublicPrior, epsilon: float, *, backend: str | Backend = "highs"
 ) -> Vector:
-    """Return the diagonal of the leximin kernel by successive programs, for small n.
+    """Return the diagonal of the leximin kernel by its program, for small n.
 
-    The least K_ii is maximised, then the least of those that can still rise, and so on: after
-    each program the letters whose rows have a positive dual, which stay at this value in every
-    optimum, are fixed. At most n programs; a judge of the closed form, exact up to about 1e-8.
+    A judge of the closed form.
 
     Args:
         prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
         epsilon: above 0, in nats, at most 16.
-        backend: see `dpopt.solve`; it must return duals.
+        backend: see `dpopt.solve`.
 
     Returns:
         Shape (n,), in the caller's order of letters, read-only.
 
     Raises:
         ParameterError: if an argument is out of range.
-        SolverError: if the solver found no answer, or no dual.
+        SolverError: if the solver found no answer to one of the objectives.
     """
-    q, epsilon = public_prior(prior).masses, program_epsilon(epsilon)
-    return leximin_solution(q, epsilon, backend, None)[0]
-
-
-def leximin_solution(
-    q: Vector, epsilon: float, backend: str | Backend, time_limit: float | None
-) -> tuple[Vector, Solution]:
-    """Return the leximin diagonal, and the solution of the last of the programs."""
-    values = np.full(q.size, np.nan)
-    while True:
-        free = np.isnan(values)
-        solution = solve(_leximin_step(q, epsilon, values), backend, time_limit=time_limit)
-        stuck = np.abs(solution.duals["free"]) > _FIXED_DUAL
-        if not np.any(stuck):
-            raise SolverError("the solver returned no dual for any letter.", Status.NUMERICAL)
-        values[np.flatnonzero(free)[stuck]] = solution.objective
-        if not np.any(np.isnan(values)):
-            return frozen(values), solution
-
-
-def _leximin_step(q: Vector, epsilon: float, values: Vector) -> Problem:
-    """Maximise the least free K_ii; ``values`` holds those fixed before, NaN where free."""
-    problem = kernels_keeping(q, epsilon, loss=np.eye(q.size), sense="maximise")
-    # Above 1: a bound that holds would take the dual from the rows.
-    problem.add_variables("least", 1, lower=0.0, upper=2.0)
-    diagonal, free = over_kernel(problem, diagonal_rows(q.size)), np.isnan(values)
-    chosen = {name: part[np.flatnonzero(free)] for name, part in diagonal.items()}
-    minus = -np.ones((int(free.sum()), 1))
-    problem.add_rows("free", {**chosen, "least": minus}, lower=0.0)
-    if not np.all(free):
-        fixed = {name: part[np.flatnonzero(~free)] for name, part in diagonal.items()}
-        # A solver's tolerance less than was reached: else the next program may be infeasible.
-        problem.add_rows("fixed", fixed, lower=values[~free] - 1e-10)
-    problem.maximise({"least": 1.0})
-    return problem
+    solution = solve(leximin_problem(prior, epsilon), backend)
+    if solution.note:
+        raise SolverError(solution.note, Status.NUMERICAL)
+    return frozen(np.diag(kernel_of(solution, epsilon)))
 
 
 def diagonal_rows(n: int) -> sp.csr_array:

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt._errors import ParameterError, SolverError
 from dpopt._figure import LIMIT
 from dpopt._types import Json, Matrix, Numbers
-from dpopt.lp import Backend, Solution, solve
+from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.kernel import kernel_pair, long_table
 from dpopt.privacy.least import Least, least_of_kernel, require_pure
@@ -27,7 +27,7 @@ from dpopt.public_prior.prior import (
     places_of,
     public_prior,
 )
-from dpopt.public_prior.program import kernel_of, leximin_solution, tv_problem
+from dpopt.public_prior.program import kernel_of, leximin_problem, tv_problem
 from dpopt.public_prior.proof import least_of_rows
 from dpopt.public_prior.sampler import (
     LeximinKernel,
@@ -209,7 +209,7 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
     invariance q. The objective is the largest total variation between p and pK over all p.
     Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
     takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
-    form in O(n) again, or at most n programs, each within 1e-9 of the one before. A program is
+    form in O(n) again, or a program of n objectives in order (see `leximin_problem`). A program is
     written out for at most 1,000 letters and epsilon up to 16; the closed forms have no such limit.
 
     Attributes:
@@ -238,12 +238,13 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
         return cls([0.05, 0.1, 0.15, 0.2, 0.5], 1.0)
 
     def problem(self) -> Problem:
-        """Return the program of the least worst case; "leximin" goes on from its optimum.
+        """Return the program of the least worst case; of "leximin" with further objectives.
 
         Raises:
             ParameterError: for more than 1,000 letters, or an epsilon above 16.
         """
-        return tv_problem(self.public, self.epsilon)
+        leximin = self.objective == "leximin"
+        return (leximin_problem if leximin else tv_problem)(self.public, self.epsilon)
 
     def closed_form(self) -> ClosedForm:
         """Return Algorithm 1, or the leximin kernel."""
@@ -252,16 +253,15 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; for "leximin", one after the other.
+        """Solve the program.
 
-        The solution of the last program then has objective and bound of the first.
+        Raises:
+            SolverError: if the solver found no answer, of "leximin" to one of the objectives.
         """
-        first = solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        if self.objective == "minimax":
-            return first
-        _, last = leximin_solution(self.public.masses, self.epsilon, backend, time_limit)
-        own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
-        return replace(last, status=first.status, **own)
+        solution = super().solved(backend, time_limit, stop_at_gap)
+        if solution.note:
+            raise SolverError(solution.note, Status.NUMERICAL)
+        return solution
 
     def proof_size(self, units: Units) -> int:
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""
