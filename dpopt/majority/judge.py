@@ -42,9 +42,7 @@ _FEW = 31
 MOST_OPEN, FEW_OPEN = 400_000, 2_000
 
 
-def certify(
-    setting: Voters, parameters: Json, table: Table, most: int = MOST_OPEN
-) -> Certificate:
+def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OPEN) -> Certificate:
     """Prove (m epsilon, delta)-DP of the majority of private voters.
 
     Args:
@@ -77,7 +75,9 @@ def certify(
         if sum(sizes) > most:
             slack, placed, near = close[0]
             missed, at = -Fraction(slack) * Fraction(9, 8), ("corner", near[0], placed)
-            raise _refusal(setting, at, missed, "no more than what floats leave open at many others")
+            raise _refusal(
+                setting, at, missed, "no more than what floats leave open at many others"
+            )
         return voters.settled(chances, table.total, others, close)
 
     try:

@@ -23,6 +23,7 @@ from dpopt.majority.priors import (
     IndependentPrior,
     PointPrior,
     Prior,
+    RecordedPrior,
     SamplePrior,
     UniformPrior,
     as_prior,
@@ -380,7 +381,7 @@ def _peaks(values: Vector) -> list[int]:
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:
-    if isinstance(prior, SamplePrior | PointPrior):
+    if isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
         return _margins_of(k, prior)
     low, high = prior.reach
     points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)

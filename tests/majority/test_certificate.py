@@ -73,7 +73,7 @@ def test_the_refusal_names_voters_where_fractions_see_the_same_excess(
 def test_random_voters_inside_their_polygons_stay_within_the_target(
     setting: MajoritySetting,
 ) -> None:
-    chance = 0.5 + 0.5 * signed(majority.design_for(setting).gamma)
+    chance = 0.5 + 0.5 * signed(dpopt.design(setting).gamma)
     rng = np.random.default_rng(SMALL.index(setting))
     edge = np.array(corners(*voters_of(setting)[1:]), float)
     inside = rng.dirichlet(np.full(len(edge), 0.3), (4000, setting.mechanisms)) @ edge

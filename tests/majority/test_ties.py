@@ -9,11 +9,11 @@ from math import comb
 import mpmath
 import numpy as np
 import pytest
+from dpopt.majority.proof import Arithmetic, gamma_rounding
+from dpopt.majority.ties import sign
 
 from dpopt import NotPrivateError, majority
 from dpopt.majority import GammaProver, MajoritySetting
-from dpopt.majority.proof import Arithmetic, gamma_rounding
-from dpopt.majority.ties import sign
 from dpopt.majority.voters import Multiset
 from tests.majority.brute import ONE
 

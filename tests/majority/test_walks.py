@@ -4,12 +4,13 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from dpopt.majority.proof import Arithmetic, FloatWalk, IntegerWalk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpopt
 from dpopt import majority
 from dpopt.majority import GammaProver, MajoritySetting, proof, reduced_size, shifted
-from dpopt.majority.proof import Arithmetic, FloatWalk, IntegerWalk
 from dpopt.majority.voters import Multiset
 from tests.majority.brute import ONE, at_the_limit, exponential, judged, target, verdict
 
@@ -154,7 +155,7 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
 def test_what_floats_cannot_decide_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
     setting = MajoritySetting(21, 0.1, 3, 1e-5, 3e-5)
-    weights = majority.design_for(setting).weights
+    weights = dpopt.design(setting).weights
     sweep = FloatWalk(Arithmetic(setting), weights, F(1, 1 << 40)).run()
     assert len(sweep.near) > 3
     rng = np.random.default_rng(0)
