@@ -414,6 +414,7 @@ def majority_fits(s: Setting) -> Wrong:
     """Yield what voters, target and objective of a majority must be."""
     count, m = s["mechanisms"], s["allowance"]
     yield count % 2 == 1, "mechanisms is even; it must be odd, so that no vote is tied"
+    yield count <= 501 or not s["mechanism_delta"], "mechanisms is above 501, with mechanism_delta"
     yield m <= count, "allowance is above mechanisms"
     yield max(m, 1.0) * s["epsilon"] <= 600, "allowance times epsilon is above 600"
     for prior in [s["prior"], *(s["priors"] or [])]:

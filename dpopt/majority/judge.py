@@ -36,8 +36,6 @@ from dpopt.table import Table
 from dpopt.table.judge import decided
 
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
-# So many voters with Delta are decided by `dpopt.verify` alone, in less than a second.
-_FEW = 31
 # Voters at corners of all multisets together that floats leave open: a minute's, and a moment's.
 MOST_OPEN, FEW_OPEN = 400_000, 2_000
 
@@ -68,9 +66,9 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
     voters, chances = verify.Voters(plain, None), [*zeros[::-1], *ones]
 
     def private() -> verify.Verdict:
-        many = setting.mechanism_delta > 0 and setting.mechanisms > _FEW
-        screen = partial(_screened, setting, voters) if many else voters.screened
-        others, close = screen(chances, table.total)
+        shifted = setting.mechanism_delta > 0
+        screened = partial(_screened, setting, voters) if shifted else voters.screened
+        others, close = screened(chances, table.total)
         sizes = [len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close]
         if sum(sizes) > most:
             slack, placed, near = close[0]
@@ -102,14 +100,8 @@ def _screened(
     Raises:
         NotPrivateError: if a row is broken.
     """
-    k, ratio, shift = setting.mechanisms, voters.growth[0], voters.shift
-    inner, rest = (
-        np.array([float(p if says else 1 - p) for p in (voters.chance(c)[0] for c in "bc")])
-        for says in (True, False)
-    )
-    values = CornerValues(k, inner, rest, (float(shift), float(1 - shift)), float(ratio))
-    error = Fraction(4 * k + 16 + 2 * values.width, 1 << 53) * (1 + Fraction(ratio))
-    budget = ratio - 1 + 2 * voters.delta
+    values, error = screen(voters)
+    budget = Fraction(voters.growth[0]) - 1 + 2 * voters.delta
     h = np.array([(2 * chance - total) / total for chance in chances])
     limits = float(budget - 3 * error), math.nextafter(float(budget + error), math.inf)
     reached = values.reaching(h, *limits, float(error), MOST_OPEN // 16)
@@ -125,6 +117,17 @@ def _screened(
         close.setdefault(placed, []).append(ones)
     others, worst = verify.Verdict(reduced_size(setting), error, at), float(slack)
     return others, [(worst, placed, near) for placed, near in close.items()]
+
+
+def screen(voters: verify.Voters) -> tuple[CornerValues, Fraction]:
+    """Return the left sides of all rows, and the bound on their rounding; see the module."""
+    ratio, shift = voters.growth[0], voters.shift
+    chances = [voters.chance(letter)[0] for letter in "bc"]
+    inner, rest = np.array([[float(p), float(1 - p)] for p in chances]).T
+    shifts = float(shift), float(1 - shift)
+    values = CornerValues(voters.count, inner, rest, shifts, float(ratio))
+    steps = 4 * voters.count + 16 + 2 * values.width
+    return values, Fraction(steps, 1 << 53) * (1 + Fraction(ratio))
 
 
 def sides_of(setting: Voters, at: verify.Name) -> tuple[str, str]:

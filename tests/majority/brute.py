@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 import mpmath
 import numpy as np
 
-from dpopt import NotPrivateError
+from dpopt import NotPrivateError, verify
 from dpopt.majority import MajoritySetting
 from dpopt.table import Table
 
@@ -117,6 +117,16 @@ def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
     try:
         setting.judge(table(setting, weights))
     except NotPrivateError:
+        return False
+    return True
+
+
+def verdict_of_verify(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+    """Whether `dpopt.verify` accepts a gamma, by going through every multiset itself."""
+    plain = setting.to_dict() | {"coefficients": [0.0] * setting.middle}
+    try:
+        verify.decide(verify.majority(plain, table(setting, weights).plain(), None, {}))
+    except verify.Refused:
         return False
     return True
 
