@@ -386,6 +386,7 @@ def tabled(part: Allowed, rows: int = 1, columns: int = 1) -> Allowed:
 
 
 TEXT: Allowed = ("a text", lambda v: isinstance(v, str))
+FLAG: Allowed = ("true or false", lambda v: isinstance(v, bool))
 NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1)")
 SIZE, EPSILON = whole_number(1, MOST), real("(0, 600]")
 INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
@@ -430,6 +431,7 @@ def majority_fits(s: Setting) -> Wrong:
     """Yield what voters, target and objective of a majority must be."""
     count, m = s["mechanisms"], s["allowance"]
     yield count % 2 == 1, "mechanisms is even; it must be odd, so that no vote is tied"
+    yield count <= 501 or not s["mechanism_delta"], "mechanisms is above 501, with mechanism_delta"
     yield m <= count, "allowance is above mechanisms"
     yield max(m, 1.0) * s["epsilon"] <= 600, "allowance times epsilon is above 600"
     for prior in [s["prior"], *(s["priors"] or [])]:
@@ -632,6 +634,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "prior": TEXT,
             "priors": none_or(listed(TEXT, 2)),
             "coefficients": none_or(listed(NUMBER)),
+            "contrary": FLAG,
         },
         majority_fits,
     ),
@@ -1231,6 +1234,9 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
 Powers = dict[Fraction, Fraction]  # coefficients a of e^x by x: the number sum a e^x
 AXES = (("bc", "cb"), ("D0", "0D"), ("1m", "m1"))  # pairs of opposite corners (p, p') of a voter
 Placed = tuple[tuple[str, int], ...]  # how many voters are at which corner
+Sides = tuple[list[Any], list[Any]] | tuple[()]  # of two neighbours, by the number of voters at 1
+Step = Callable[[list[Any], str], list[Any]]
+Close = tuple[float, Placed, list[int]]  # a lower end of the least slack, and voters at 1
 FIXED = 256  # fractional bits of the law of the ones
 
 
@@ -1269,6 +1275,7 @@ class Voters:
         self.precision, self.bits = bits, bits + BITS + self.count
         self.growth = self.at({self.target: Fraction(1)})
         self.mixtures: dict[tuple[Any, int], list[Between]] = {}
+        self.says: dict[str, tuple[Between, Between]] = {}
 
     def at(self, powers: Powers) -> Between:
         """Return sum a e^x, enclosed; exactly if e^epsilon is rational."""
@@ -1304,11 +1311,14 @@ class Voters:
         """Return the law of the number of ones among voters at corners, enclosed."""
         if (placed, side) in self.mixtures:
             return self.mixtures[placed, side]
-        one = self.enclosed(Fraction(1), Fraction(1))
+        one = self.enclosed(1, 1)
         law = [one]
         for kind, count in placed:
-            low, high = self.chance(kind[side])
-            says = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
+            if kind[side] not in self.says:
+                low, high = self.chance(kind[side])
+                both = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
+                self.says[kind[side]] = both
+            says = self.says[kind[side]]
             powers = [list(accumulate([p] * count, self.times, initial=one)) for p in says]
             wider: list[Between] = [(0, 0)] * (len(law) + count)
             ways = 1
@@ -1378,89 +1388,144 @@ class Voters:
         for kind, n in product(self.axes[at], range(1, room + 1)):
             yield from self.names(at + 1, (*placed, (kind, n)))
 
-    def private(self, weights: list[int], bits: int) -> int:
-        """Decide P <= R P' + 2 delta, P = E (1 + h(L)), at all these corners; return how many.
+    def walk(
+        self, start: list[Any], step: Step, at: int = 0, placed: Placed = (), sides: Sides = ()
+    ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
+        """Yield, for all these corners, the mean over the voters placed, by voters at 1, on both sides.
+
+        Opposite corners have the same two means in the other order, and are walked to once.
+
+        Args:
+            start: of a number for every number of ones, without any voter placed.
+            step: returns the means with one voter more, who says 1 with a chance that has a name.
+            at: the axis that is next.
+            placed: voters so far.
+            sides: the means so far; both are ``start`` if there are none.
+        """
+        up, down = sides or (start, start)
+        if at == len(self.axes):
+            yield placed, up, down
+            if placed:
+                yield tuple((kind[::-1], n) for kind, n in placed), down, up
+            return
+        yield from self.walk(start, step, at + 1, placed, (up, down))
+        for kind in self.axes[at][: 2 if placed else 1]:
+            here, there = up, down
+            for n in range(1, len(up)):
+                here, there = step(here, kind[0]), step(there, kind[1])
+                yield from self.walk(start, step, at + 1, (*placed, (kind, n)), (here, there))
+
+    def private(self, chances: list[int], total: int) -> Verdict:
+        """Decide P <= R P' + delta, P the chance of the output 1, at all these corners.
+
+        Args:
+            chances: of the output 1, by the number of ones, over ``total``.
+            total: see there.
+
+        Raises:
+            Refused: with the row that is broken most, up to rounding.
+        """
+        return self.settled(chances, total, *self.screened(chances, total))
+
+    def screened(self, chances: list[int], total: int) -> tuple[Verdict, list[Close]]:
+        """Return the verdict of all corners but those that floats leave open, and these.
 
         One more voter at p makes p P(o + 1) + (1 - p) P(o) of P(o), o the voters that say 1. In
         floats, of numbers >= 0, a step is wrong by three roundings, each 2^-53 of the result at
-        most, or by less than 2^-1000 where it underflows. What is closer than that is settled.
+        most, or by less than 2^-1000 where it underflows.
+
+        Args:
+            chances: see `private`.
+            total: likewise.
         """
-        finer = copy(self)
-        finer.fine(4 * BITS)
-        unit, both = 1 << bits, ((-1, weights[::-1]), (1, weights))
-        chances = [unit + sign * w for sign, part in both for w in part]
-        growth, room = float(min(self.growth[0], 1 << 900)), float(2 * self.delta * unit)
-        says = {
-            corner: (float(low), float(1 - high))
-            for pair in self.axes
-            for corner in pair[0]
-            for low, high in (self.chance(corner),)
-        }
-        count, steps, work, close = 0, 0, 0, list[tuple[Placed, list[int]]]()
+        says = {kind[0]: self.chance(kind[0]) for pair in self.axes for kind in pair}
+        both = {name: (float(low), float(1 - high)) for name, (low, high) in says.items()}
 
-        def walk(at: int, placed: Placed, up: list[float], down: list[float]) -> None:
-            nonlocal count, steps, work
-            if at == len(self.axes):
-                count, used = count + len(up), self.count + 1 - len(up)
-                less = 1 - (8 * used + 16) / (1 << 53)
-                over = [p - (growth * q + room) * less for p, q in zip(up, down, strict=True)]
-                if max(over) > -1e-290:
-                    near = [ones for ones, excess in enumerate(over) if excess > -1e-290]
-                    close.append((placed, near))
-                    work += len(near) * (used + 16)
-                    if max(over) > unit >> 30:
-                        # So much is no rounding.
-                        finer.settle(chances, unit, near, placed)
-                    require_size(work // 4)
-                return
-            walk(at + 1, placed, up, down)
-            most = len(up) - 1
-            for kind in self.axes[at]:
-                (p, q), (s, t), high_p, low_p = *(says[corner] for corner in kind), up, down
-                for n in range(1, most + 1):
-                    high_p = [p * b + q * a for a, b in pairwise(high_p)]
-                    low_p = [s * b + t * a for a, b in pairwise(low_p)]
-                    steps += len(high_p)
-                    require_size(steps // 8)
-                    walk(at + 1, (*placed, (kind, n)), high_p, low_p)
+        def step(values: list[float], name: str) -> list[float]:
+            p, q = both[name]
+            return [p * b + q * a for a, b in pairwise(values)]
 
-        start = [float(a) for a in chances]
-        walk(0, (), start, start)
-        for placed, near in close:
-            finer.settle(chances, unit, near, placed)
-        return count
+        growth, room = float(min(self.growth[0], 1 << 900)), float(self.delta)
+        count, least, at = 0, growth + 1.0, (0, ())
+        close = list[Close]()
+        # Where the output 1 is impossible, P is 0, and the row holds.
+        possible = list(accumulate(map(bool, chances), initial=0))
+        for placed, up, down in self.walk([a / total for a in chances], step):
+            used, count = self.count + 1 - len(up), count + len(up)
+            require_size(count // 8)
+            less = 1 - (8 * used + 16) / (1 << 53)
+            slacks = [(growth * q + room) * less - p for p, q in zip(up, down, strict=True)]
+            if min(slacks) < 1e-290:
+                near = [o for o, slack in enumerate(slacks) if slack < 1e-290]
+                near = [o for o in near if possible[o + used + 1] > possible[o]]
+                near.sort(key=slacks.__getitem__)
+                close += [(slacks[o], placed, near) for o in near[:1]]
+                for ones in near:
+                    slacks[ones] = least
+            if min(slacks) < least:
+                least = min(slacks)
+                at = slacks.index(least), placed
+        # The last subtraction was rounded, too.
+        sure = Fraction(least) * (1 - Fraction(1, 1 << 50))
+        return Verdict(count, sure, ("corner", *at)), sorted(close)
 
-    def settle(self, chances: list[int], unit: int, near: list[int], placed: Placed) -> None:
-        """Refuse R P' + 2 delta - P < 0, where it is too close for floats.
+    def settled(
+        self, chances: list[int], total: int, others: Verdict, close: list[Close]
+    ) -> Verdict:
+        """Decide the corners that floats leave open, and return the verdict of these and the others.
 
         In integers, rounded against the claim; where these cannot tell, by the formula: it is a sum
         of a e^x with different rational x, 0 only if every a is (Lindemann).
 
         Args:
-            chances: of the output 1, by votes, times ``unit``.
-            unit: see there.
-            near: numbers of voters at 1.
-            placed: the others.
+            chances: see `private`.
+            total: likewise.
+            others: of all other corners.
+            close: those that are left, the worst first.
+
+        Raises:
+            Refused: with the first row that is broken.
         """
-        rounded = [self.mixed(placed, side) for side in (0, 1)]
-        above, below = [high for _, high in rounded[0]], [low for low, _ in rounded[1]]
-        over, under = self.growth[0].numerator, self.growth[0].denominator
-        room = int(2 * self.delta * unit * under * (1 << self.bits))
-        for ones in near:
-            part = chances[ones : ones + len(above)]
-            p, q = (cast(int, sum(map(mul, law, part))) for law in (above, below))
-            if p * under <= q * over + room:
-                continue
-            total: Powers = defaultdict(Fraction)
-            both = [self.law(ones, placed, side) for side in (0, 1)]
-            for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
-                for votes, powers in law.items():
-                    for x, a in powers.items():
-                        total[x + shift] += factor * a * chances[votes]
-                        total[x] += 2 * self.delta * a * unit * (factor < 0)
-            left = {x: a for x, a in total.items() if a}
-            if left and self.at(left)[0] < 0:
-                raise Refused(f"not private: {ones} voters at 1 and {placed}, the others at 0")
+        finer, verdict = copy(self), others
+        finer.fine(4 * BITS)
+        work = sum(len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close)
+        for _, placed, near in close:
+            for ones in near:
+                low, high = finer.slack(chances, total, ones, placed)
+                at = "corner", ones, placed
+                if low < 0 and (high < 0 or finer.broken(chances, total, ones, placed)):
+                    told = f"{ones} voters at 1 and {placed}, the others at 0, by {float(-low):.3g}"
+                    raise Refused(f"not private: {told}", at, -low)
+                if max(low, 0) < verdict.slack:
+                    verdict = replace(verdict, slack=max(low, Fraction(0)), at=at)
+            finer.mixtures.clear()
+            # Only now: of many rows that are broken, the first tells.
+            require_size(work // 4)
+        return verdict
+
+    def slack(self, chances: list[int], total: int, ones: int, placed: Placed) -> Between:
+        """Return R P' + delta - P at a corner, enclosed."""
+        (p_low, p), (q, q_high) = (
+            [sum(map(mul, law, chances[ones : ones + len(law)])) for law in zip(*mixed, strict=True)]
+            for mixed in (self.mixed(placed, side) for side in (0, 1))
+        )
+        unit = total << self.bits
+        low, high = self.growth
+        return low * Fraction(q, unit) + self.delta - Fraction(p, unit), (
+            high * Fraction(q_high, unit) + self.delta - Fraction(p_low, unit)
+        )
+
+    def broken(self, chances: list[int], total: int, ones: int, placed: Placed) -> bool:
+        """Whether R P' + delta - P is below 0 at a corner, or too close to it to be told."""
+        terms: Powers = defaultdict(Fraction)
+        both = [self.law(ones, placed, side) for side in (0, 1)]
+        for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
+            for votes, powers in law.items():
+                for x, a in powers.items():
+                    terms[x + shift] += factor * a * chances[votes]
+                    terms[x] += self.delta * a * total * (factor < 0)
+        left = {x: a for x, a in terms.items() if a}
+        return bool(left) and self.at(left)[0] < 0
 
 
 NEAR = Fraction(1, 10**9)  # by how much coefficients of a proof may miss those of a prior together
@@ -1689,23 +1754,26 @@ class LargestError:
             limits = [limits[0] + terms["gamma", n][0], limits[1] + terms["gamma", n][1]]
         return Row(terms | {("t",): -1}, (limits[0], limits[1]))
 
-    def largest(self, weights: list[int], bits: int) -> Fraction:
+    def largest(self, minority: list[int], total: int) -> Fraction:
         """Return what no |error| is above: of a common p less than 2^-49 too large.
 
         The coefficients of its polynomial, which bound it, are f(0), .., f(K).
+
+        Args:
+            minority: chances of the minority's output over ``total``, from the closest vote on.
+            total: see there.
         """
-        unit = 1 << bits
-        f, best = [w - unit for w in weights[::-1]] + [unit - w for w in weights], 0
+        f, best = [-b for b in minority[::-1]] + minority, 0
         if not self.common:
             require_size(self.count, self.count, 1 if self.points else self.count // 10)
             for at in range(1 if self.points else self.count + 1):
                 law, short = self.law(at)
                 best = max(best, abs(sum(map(mul, law, f))) + short * sum(map(abs, f)))
-            return Fraction(best, unit << FIXED + 1)
+            return Fraction(best, total << FIXED)
         start, parts = [a << FIXED for a in f], []
         for low, high in self.pieces:
             parts.append(split(split(start, high)[0], low / high)[1])
-        room, steps, top = (unit << FIXED + 1) >> 50, 2 * len(parts), 0
+        room, steps, top = (total << FIXED) >> 50, 2 * len(parts), 0
         while parts:
             best = max(best, *(abs(part[end]) for part in parts for end in (0, -1)))
             tops = [max(map(abs, part)) for part in parts]
@@ -1715,16 +1783,16 @@ class LargestError:
             require_size(steps, self.count, 1 + self.count // 100)
             parts = [half for part in parts for half in split(part, Fraction(1, 2))]
         # Each number is an average of others, and floored once for every voter in each step.
-        return Fraction(top + steps * self.count * any(f), unit << FIXED + 1)
+        return Fraction(top + steps * self.count * any(f), total << FIXED)
 
 
-def add_largest(program: Program, setting: Setting, weights: list[int] | None) -> None:
+def add_largest(program: Program, setting: Setting, made: Table | None) -> None:
     """Add a worst case: minimise t, as large as every |error|; its value is -t."""
     errors, others = LargestError(setting), program.row
     row = cache(errors.row)
-    if weights is None:
+    if made is None:
         raise Malformed("a worst case is checked with its units alone")
-    program.point["t",] = errors.largest(weights, 62)
+    program.point["t",] = errors.largest(made.weights[1::2], made.total)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
     program.row = lambda name: (row if name[0] == "error" else others)(name)
     program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
@@ -1770,22 +1838,28 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
 
 
 def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) -> Program:
-    """Display the noise function gamma(l) = gamma(K - l) of a majority of private voters."""
-    voters, places = (
-        Voters(setting, ratio),
-        range((setting["mechanisms"] + 1) // 2, setting["mechanisms"] + 1),
-    )
-    variables: list[Variable] = [("gamma", at) for at in places]
-    boxes: dict[Variable, Between] = dict.fromkeys(variables, (0, 1))
-    program = Program([], boxes, {}, voters.names, voters.row, maximise=True)
-    gamma = None
+    """Display the noise function gamma(l) = gamma(K - l) of a majority of private voters.
+
+    The table holds, for l = (K + 1) / 2..K votes for the majority, the chances of its answer,
+    (1 + gamma(l)) / 2, and of the other one, which "contrary" allows to be the likelier one.
+    """
+    voters = Voters(setting, ratio)
+    variables: list[Variable] = [
+        ("gamma", at) for at in range((voters.count + 1) // 2, voters.count + 1)
+    ]
+    boxes = dict.fromkeys(variables, (-1 if setting["contrary"] else 0, 1))
+    program = Program([], {**boxes}, {}, voters.names, voters.row, maximise=True)
+    made = None
     if units is not None:
-        gamma = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
-        program.point = {v: Fraction(w, 1 << 62) for v, w in zip(variables, gamma, strict=True)}
-        program.private = lambda: Verdict(voters.private(gamma, 62))
+        made = table_of(units, [2] * len(variables), [1] * (2 * len(variables)))
+        ones, zeros = made.weights[::2], made.weights[1::2]
+        program.point = {
+            v: Fraction(a - b, made.total) for v, a, b in zip(variables, ones, zeros, strict=True)
+        }
+        program.private = partial(voters.private, zeros[::-1] + ones, made.total)
     asked = setting["objective"] if setting.get("coefficients") is None else ""
     if asked == "worst-case":
-        add_largest(program, setting, gamma)
+        add_largest(program, setting, made)
     elif asked == "least-regret" and proof:
         add_regrets(program, setting, proof)
     elif asked == "least-regret":

@@ -464,16 +464,19 @@ def as_prior(prior: object) -> Prior:
     return prior
 
 
-def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrior:
+def parse_prior(text: str) -> Prior:
     """Read a prior from words.
 
     ``uniform:LOW,HIGH[,LOW,HIGH...]``, ``beta:A,B``, either with ``common-`` before it for a p
-    that all voters share, or ``point:P[,P...]``.
+    that all voters share, or ``point:P[,P...]``. The name of samples is read too; they themselves
+    are in no file.
 
     Raises:
         ParameterError: for any other form, or values out of range.
     """
     _checks.instance("prior", text, str)
+    if re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", text):
+        return RecordedPrior(text)
     kind, _, rest = text.partition(":")
     if kind in ("common-uniform", "common-beta"):
         base = parse_prior(text.removeprefix("common-"))
@@ -493,14 +496,3 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         f"prior is {_checks.shown(text)}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], "
         "beta:A,B, common-uniform:LOW,HIGH, common-beta:A,B or point:P[,P]."
     )
-
-
-def recorded_prior(text: object) -> Prior:
-    """Return the prior of a file; samples are not saved with a design, only their name is.
-
-    Raises:
-        ParameterError: for a text that names none.
-    """
-    if isinstance(text, str) and re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", text):
-        return RecordedPrior(text)
-    return parse_prior(str(text))
