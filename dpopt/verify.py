@@ -249,12 +249,16 @@ def decide_ratios(
     values = [[weights[v] for v in column] for column in neighbours]
     small, large = (list(map(end, *values)) for end in (min, max))
     count, bits = rows or len(values) * (len(values) - 1) * len(small), 64 + total.bit_length()
+    # Where all weights are 0 there is nothing to decide, and no slack that says anything.
+    places = [place for place, weight in enumerate(large) if weight]
+    small, large = ([values_[place] for place in places] for values_ in (small, large))
+    if not places:
+        return Verdict(count, Fraction(1), None)
     while True:
         low, high, unit = grown(bits)
         slacks = [low * a - unit * b for a, b in zip(small, large, strict=True)]
         slack = min(slacks)
-        place = slacks.index(slack)
-        group = [column[place] for column in neighbours]
+        group = [column[places[slacks.index(slack)]] for column in neighbours]
         most = max(group, key=weights.__getitem__)
         others = [v for v in group if v != most] or [most]
         at = most, min(others, key=weights.__getitem__)
