@@ -229,7 +229,7 @@ class Setting(ABC):
         """
         if self.kind in verify.KINDS:
             return self.kind, self.to_dict()
-        if not isinstance(table, Table) or self.losses is None:
+        if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
             return None
         promised = self.guarantee
         written = table.inputs.plain(sets=promised.delta > 0)

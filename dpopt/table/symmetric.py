@@ -424,10 +424,17 @@ class Words(Inputs):
 
     def variables_of(self, located: IntVector) -> IntVector:
         """Return the variable of each output of words, shape (queries, outputs)."""
-        x, y = located[:, None], np.arange(self.outputs)
+        return self._variable(located[:, None], np.arange(self.outputs))
+
+    def apart(self, first: IntVector, second: IntVector) -> tuple[tuple[int, ...], ...]:
+        """Return in how many places of each size some pairs of words differ, each number once."""
+        return tuple(self._distances[v] for v in np.unique(self._variable(first, second)).tolist())
+
+    def _variable(self, x: IntVector, y: IntVector) -> IntVector:
+        """Return the variable of pairs of words, of one shape or broadcast to one."""
         weights = np.append(np.cumprod(self._grid[:0:-1])[::-1], 1).astype(np.int64)
         kind_of = {letters: kind for kind, letters in enumerate(self.sizes)}
-        variables = np.zeros((len(located), self.outputs), dtype=np.int64)
+        variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
         for letters in reversed(self.shape):
             (x, one), (y, other) = np.divmod(x, letters), np.divmod(y, letters)
             variables += (one != other) * weights[kind_of[letters]]
