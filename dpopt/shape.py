@@ -395,7 +395,7 @@ class Setting(ABC):
             size = _entries(table.inputs, self.guarantee)
         if self.kind in verify.KINDS:
             return Displayed(self.kind, self.to_dict(), size)
-        if not isinstance(table, Table) or self.losses is None:
+        if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
             return None
         promised = self.guarantee
         written = table.inputs.plain(sets=promised.delta > 0)

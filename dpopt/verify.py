@@ -504,7 +504,7 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Wrong:
     by_shape = graph in ("grid", "hamming") if isinstance(graph, str) else False
     yield not by_shape or shape is not None, "graph needs a shape"
     yield shape is None or by_shape or named, "shape is of graphs and losses over words alone"
-    yield shape is None or prod(shape) == inputs, "shape makes another number of words than inputs"
+    yield shape is None or prod(shape) == inputs, "shape makes another number of words than size"
     for x, z in graph if isinstance(graph, list) else ():
         yield x != z and max(x, z) < inputs, "graph holds an edge of no two inputs"
 
@@ -526,10 +526,10 @@ def rows_fit(s: Setting, taken: set[str]) -> Wrong:
 
 def kernel_fits(s: Setting) -> Wrong:
     """Yield how the parameters of a kernel must fit each other."""
-    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
+    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "size", "outputs"))
     named, prior = isinstance(loss, str), s["prior"]
     size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
-    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
+    yield [inputs, outputs] == size, "size and outputs are not those of loss and shape"
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "bayes", "prior is of the objective bayes"
@@ -544,8 +544,6 @@ def kernel_fits(s: Setting) -> Wrong:
     taken |= {"delta"} if s["delta"] else set()
     taken |= {"losses"} if s["objective"] == "minimax" else set()
     yield from rows_fit(s, taken)
-    alone = s["symmetry"] == "none" or s["formulation"] == "auto"
-    yield alone, "formulation is not auto with a symmetry"
     alike = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield alike or inputs == outputs, "symmetry is of as many outputs as inputs"
     yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
@@ -613,8 +611,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "invariant": none_or(
                 listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
             ),
-            "formulation": word("auto", "edges", "columns", "shifted"),
-            "inputs": whole_number(2, 2**22),
+            "size": whole_number(2, 2**22),
             "outputs": whole_number(1, 2**22),
             "symmetry": either(
                 word("none", "reflection", "cyclic", "dihedral", "hamming", "letters"),
@@ -1008,7 +1005,7 @@ def table_of(units: Any, sizes: list[int], counts: list[int]) -> Table:
 
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
-    inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
+    inputs, outputs = integer(setting["size"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs, 4)
     named = setting["loss"]
     if isinstance(named, str):
@@ -1177,7 +1174,7 @@ def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
 
 def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the rows."""
-    inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
+    inputs, outputs, prior = setting["size"], setting["outputs"], setting["prior"]
     own, values = asked(setting, inputs, outputs), dict[int, Number]()
     known = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in own.items()}
     if any(
@@ -2864,7 +2861,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     require_size(inputs, outputs)
     given = matrix(setting["kernel"], inputs, outputs)
     zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
-    zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
+    zero |= {"size": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
     zero |= {"symmetry": "none"}
     program, rows = kernel({**setting, **zero}, units, ratio, None), dict[Name, Row]()
     moved: list[Number] = []

@@ -8,7 +8,7 @@ into at most k parts, the counts in falling order) and each distinct count c in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
-from dpopt.table.inputs import Edges, Inputs, read_only
+from dpopt.table.inputs import Edges, Inputs, Name, read_only
 
 IntMatrix = npt.NDArray[np.int64]
 """Two-dimensional integer array."""
@@ -345,11 +345,20 @@ class SortedHistograms(Inputs):
             f"over {self.categories} categories"
         )
 
-    def words(self, first: int, second: int) -> tuple[str, str, str]:
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring histograms, and a category of both by its count in each."""
         one, two = (self.described(self.rows[v]) for v in (first, second))
         counts = f"the category with {self.values[first]}, then {self.values[second]}"
         return f"counts {one}", f"counts {two}", counts
+
+    def event(
+        self, edge: int, entries: Collection[int]
+    ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
+        """Return the two histograms of an edge, and the categories of some of its entries."""
+        first, second = self.edges.first, self.edges.second
+        told = [self.words(int(first[entry]), int(second[entry]))[2] for entry in sorted(entries)]
+        one, two = (self.described(int(row)) for row in self.edges.ends[edge])
+        return (f"counts {one}", f"counts {two}"), tuple(told)
 
     def described(self, row: int) -> str:
         """Return a sorted histogram in words, its zeros counted."""

@@ -74,11 +74,11 @@ def _where(
     if at is None:
         return "no neighbours", ("", ""), None
     if not sets:
-        one, other, output = table.inputs.words(*at)
+        one, other, output = map(str, table.inputs.words(*at))
         return f"inputs {one} and {other}, output {output}", (one, other), output
     edges, (edge, turned) = table.inputs.edges, at
     entry = int(edges.starts[edge])
-    one, other, _ = table.inputs.words(int(edges.first[entry]), int(edges.second[entry]))
+    one, other, _ = map(str, table.inputs.words(int(edges.first[entry]), int(edges.second[entry])))
     ends = (other, one) if turned else (one, other)
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
 

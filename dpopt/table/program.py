@@ -52,11 +52,7 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     else:
         _require_rows(groups.size)
     if guarantee.delta == 0 and groups.shape[1] > 2:
-        if len(np.unique(groups)) != inputs.size:
-            raise ParameterError("groups of more than two neighbours must hold each variable once.")
-        group = np.empty(inputs.size, dtype=np.int64)
-        group[groups.ravel()] = np.repeat(np.arange(len(groups)), groups.shape[1])
-        lift = sp.csr_array((counts, (np.arange(inputs.size), group)))
+        lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
         rows: dict[str, Any] = {"excess": sp.eye_array(inputs.size, format="csr")}
@@ -146,11 +142,23 @@ def probabilities_of(inputs: Inputs, guarantee: Guarantee, solution: Solution) -
 
 def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
     """Return the matrix from ceilings w to the masses e^-epsilon w counts."""
-    groups = inputs.neighbours
     counts = np.asarray(inputs.counts, dtype=np.float64) * math.exp(-guarantee.epsilon)
-    group = np.repeat(np.arange(len(groups)), groups.shape[1])
-    entries = (counts[groups.ravel()], (groups.ravel(), group))
-    return sp.csr_array(entries, shape=(inputs.size, len(groups)))
+    entries = (counts, (np.arange(inputs.size), _group_of(inputs)))
+    return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
+
+
+def _group_of(inputs: Inputs) -> IntVector:
+    """Return the group of neighbours that each variable is in, shape (size,).
+
+    Raises:
+        ParameterError: if some variable is in none, or in two.
+    """
+    groups = inputs.neighbours
+    group = np.full(inputs.size, -1)
+    group[groups] = np.arange(len(groups))[:, None]
+    if np.any(group < 0) or np.any(group[groups] != np.arange(len(groups))[:, None]):
+        raise ParameterError("groups of more than two neighbours must hold each variable once.")
+    return group
 
 
 def _ones(inputs: Inputs) -> SparseMatrix:

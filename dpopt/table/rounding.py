@@ -29,7 +29,8 @@ UNUSED = 1e-13
 _ALIKE = 1e-12
 # What is too small by rounding alone is not raised.
 _ROUNDING = 2.0**-50
-# The mixture that is tried n-th has 4^n / 2^_SHARE more than the chord asks for.
+# The mixture that is tried n-th has 4^n times the share that makes rounding good, at least 2^-_SHARE,
+# more than the chord asks for.
 _SHARE, _TRIES = 60, 28
 
 
@@ -204,8 +205,11 @@ def repair(
     if headroom <= 0:
         raise refusal
     chord = short / (short + headroom)
+    # Rounding takes a unit of 2^-bits for each variable of a row.
+    units = 4 + int(np.diff(table.inputs.starts).max())
+    rounding = max(Fraction(1, 1 << _SHARE), units / headroom / (1 << bits))
     for attempt in range(_TRIES):
-        share = min(chord + Fraction(4**attempt, 1 << _SHARE), Fraction(1))
+        share = min(chord + 4**attempt * rounding, Fraction(1))
         share = Fraction(-(-share.numerator << bits) // share.denominator, 1 << bits)
         mixture = mixed(table, strict, min(share, Fraction(1)), bits)
         try:
