@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
+from dpopt._numbers import exact_text, whole
 from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem, exp_lower
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
-from dpopt.privacy.plain import plain_units, read_units
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
@@ -134,11 +134,11 @@ class MollifierSetting(PriorSetting):
 
     def plain(self, table: tuple[int, ...]) -> Any:  # noqa: ANN401
         """Return the integers as text."""
-        return plain_units(table)
+        return list(map(exact_text, table))
 
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
+    def read(self, plain: Any) -> tuple[int, ...]:  # noqa: ANN401
         """Return the integers of a file."""
-        return read_units(plain)
+        return tuple(whole(weight) for weight in plain)
 
     def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon between any two users, whatever their p, for delta = 0.
