@@ -118,7 +118,8 @@ def integer(value: object, low: int, high: int) -> int:
     """Return an integer of a file within limits."""
     found = number(value)
     if found.denominator != 1 or not low <= found <= high:
-        raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {high}")
+        most = high if high < 1 << 64 else f"2^{high.bit_length() - 1}"
+        raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {most}")
     return int(found)
 
 
