@@ -779,11 +779,11 @@ class Design:
             "setting": self.setting.to_dict(),
             "units": self.setting.plain(self.table),
             **self._displayed(),
-            "value": None if math.isnan(self.value) else self.value,
+            "value": _known(self.value),
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
-            "gap": self.gap,
-            **self.summarised(),
+            "gap": _known(self.gap),
+            **{name: _known(value) for name, value in self.summarised().items()},
             "status": None if solved is None else str(solved.status),
             "backend": None if solved is None else solved.backend,
             "provenance": self.provenance,
@@ -1079,6 +1079,11 @@ def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | N
     axes.plot(places, list(table[last]), marker="o", markersize=3, label=label)
     axes.set_xlabel("place" if first == last else first)
     axes.set_ylabel(last)
+
+
+def _known(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as JSON has it: None for a number that is not known here, nan."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _promised(guarantee: Guarantee) -> str:
