@@ -446,7 +446,8 @@ def votes_fit(prior: str, classes: int) -> bool:
     name, _, text = prior.partition(":")
     p = doubles(text)
     several = name == "point" and len(p) == classes and max(p) <= 1 and is_law(p)
-    return prior == "uniform" or several or (name == "dirichlet" and 1e-4 <= p[0] <= 1e6)
+    alone = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
+    return prior == "uniform" or several or alone
 
 
 def multiclass_fits(s: Setting) -> Wrong:
@@ -454,7 +455,8 @@ def multiclass_fits(s: Setting) -> Wrong:
     m, spent = s["allowance"], s["allowance"] * s["epsilon"]
     yield m <= s["mechanisms"], "allowance is above mechanisms"
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
-    yield s["rule"] != "optimal" or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
+    stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
+    yield stable or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
     yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 

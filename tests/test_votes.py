@@ -44,11 +44,10 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chance_of_one(made: Design, ones: int) -> Fraction:
-    """(2^62 + h) / 2^63 from the certified integers."""
-    middle = made.setting.middle
-    if ones >= middle:
-        return Fraction((1 << 62) + made.weights[ones - middle], 1 << 63)
-    return Fraction((1 << 62) - made.weights[middle - 1 - ones], 1 << 63)
+    """From the certified integers."""
+    votes = [1] * ones + [0] * (made.setting.mechanisms - ones)
+    weights = made.setting.distribution(made.table, votes)
+    return Fraction(weights[1], sum(weights))
 
 
 def test_labels_of_two_classes_follow_the_certified_law() -> None:

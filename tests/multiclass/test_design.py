@@ -147,7 +147,7 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
     """
     found = multiclass.design(voters, 2, epsilon, allowance)
     middle = (voters + 1) // 2
-    other = majority.design(voters, epsilon, allowance, weights=np.ones(middle))
+    other = majority.design(voters, epsilon, allowance, coefficients=(1.0,) * middle)
     assert found.value == pytest.approx((1 - other.value / middle) / 2, abs=1e-9)
     signed = 2 * found.kernel[0::2] - 1
     assert signed.min() > -1e-9
@@ -157,7 +157,7 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
 def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
     """DaRRM's form, a majority or a coin, is a loss here; judged over all multisets of corners."""
     found = multiclass.design(9, 2, 0.1, 1)
-    other = majority.design(9, 0.1, 1, weights=np.ones(5))
+    other = majority.design(9, 0.1, 1, coefficients=(1.0,) * 5)
     assert found.value == pytest.approx(0.182619923, abs=1e-9)
     assert (1 - other.value / 5) / 2 == pytest.approx(0.189097013, abs=1e-9)
     assert found.kernel[0::2].min() < 0.35
