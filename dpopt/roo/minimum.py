@@ -274,14 +274,19 @@ class MinCount(LetterSetting):
     def report(self, table: tuple[int, ...]) -> Mapping[str, Callable[[], Any]]:
         """Return q_0, q_1, ... (all later ones 0; of "roo", all like the first), and the audit.
 
-        ``obscuring(m)`` returns q_m.
+        ``obscuring(m)`` returns q_m; ``excess_factor`` is None where the ratio is unbounded.
         """
+
+        def excess_factor() -> float | None:
+            factor = _audit(self, table).excess_factor
+            return factor if math.isfinite(factor) else None
+
         return {
             **super().report(table),
             "q": lambda: frozen([weight / UNIT for weight in table]),
             "obscuring": lambda: lambda minimum: self.obscuring_weight(table, minimum) / UNIT,
             "audit": lambda: _audit(self, table),
-            "excess_factor": lambda: _audit(self, table).excess_factor,
+            "excess_factor": excess_factor,
         }
 
     def dominating(self, table: tuple[int, ...]) -> DominatingPair:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from dpopt import Design, kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
+from dpopt.shape import Design
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_roo import setting as roo_setting
@@ -419,7 +420,7 @@ def choose_users(instance: Users) -> Answer:
 class Records:
     """A certified sampler and the counts of its records."""
 
-    sampler: roo.MinCountSampler
+    sampler: Design
     counts: Integers
 
 
@@ -436,7 +437,8 @@ def records(size: int) -> Records:
 def release_records(instance: Records) -> Answer:
     """Release a letter 1,000 times."""
     last = instance.counts.size - 1
-    hits = sum(instance.sampler.release(counts=instance.counts) == last for _ in range(_TIMES))
+    tally = roo.Tally.of_counts(instance.counts, instance.counts.size)
+    hits = sum(instance.sampler.release(tally) == last for _ in range(_TIMES))
     return _share(float(hits), _TIMES)
 
 

@@ -28,6 +28,7 @@ from dpopt.privacy import (
     simple_composition,
 )
 from dpopt.prob import poisson_binomial_pmf
+from dpopt.shape import Design
 
 pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
 
@@ -345,18 +346,12 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
             assert np.all(a - alpha * b <= limit + 1e-13)
 
 
-def rule_laws(sampler: roo.MinCountSampler) -> list[tuple[Law, Law]]:
+def rule_laws(sampler: Design) -> list[tuple[Law, Law]]:
     """The laws of all ordered pairs of neighbouring data sets, by their counts."""
     n, k = sampler.setting.records, sampler.setting.letters
 
     def law(counts: tuple[int, ...]) -> Law:
-        m = min(counts)
-        weight = (
-            sampler.weights[0]
-            if sampler.rule == "roo"
-            else (sampler.weights[m] if m < len(sampler.weights) else 0)
-        )
-        q = Fraction(weight, 1 << 62)
+        q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)
         return [q / k + (1 - q) * Fraction(c, n) for c in counts]
 
     found = []

@@ -223,7 +223,7 @@ def test_a_published_rule_that_is_not_private_spends_more() -> None:
     design = dpopt.design(MinCount(20, 3, 0.1, "conference"))
     assert not design.private
     least = dpopt.certify(design)
-    q = [Fraction(design.setting.obscuring_unit(design.units, m), UNIT) for m in range(7)]
+    q = [Fraction(design.setting.obscuring_weight(design.table, m), UNIT) for m in range(7)]
     assert encloses(least, Rule(20, 3, q).worst_ratio())
     assert least.lower == pytest.approx(0.1 + math.log(1.00668), abs=1e-5)
 
@@ -325,7 +325,7 @@ def test_a_design_is_repaired_along_its_own_neighbours() -> None:
 @pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 1.0, "delta": None}])
 @pytest.mark.parametrize(
     "setting",
-    [kind.example() for kind in (MinCount, SmoothFloor, OptimalLetter, MollifierSetting)],
+    [kind.example() for kind in (MinCount, SmoothFloor, MollifierSetting)],
     ids=lambda setting: setting.kind,
 )
 def test_kinds_that_are_known_for_delta_0_refuse_others(setting: Any, asked: Any) -> None:

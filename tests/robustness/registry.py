@@ -56,7 +56,7 @@ LOSS = [[0.0, 1.0], [1.0, 0.0]]
 
 
 @cache
-def min_count() -> roo.MinCountSampler:
+def min_count() -> Any:
     return roo.min_count(5, 2, 1.0)
 
 
@@ -90,9 +90,7 @@ BY_TYPE: Makers = {
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),
-    "MinCountSampler": min_count,
-    "MinCountSampler | SmoothFloorSampler": min_count,
-    "SmoothFloorSampler": lambda: roo.smooth_floor(5, 2, 1.0),
+    "Design": min_count,
     "Mechanism": sampling,
     "SamplingHistogram": sampling,
     "SamplingHistogram | AnonymousMechanism": sampling,
@@ -207,8 +205,9 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.subsampling": {"mechanisms": lambda: 5},
     "multiclass.design": {"rule": lambda: "optimal"},
     "plurality.design": {"rule": lambda: "optimal"},
-    "roo.from_weights": {"weights": lambda: min_count().weights},
-    "roo.optimal_sampler": {"records": lambda: 3, "distribution": lambda: None},
+    "roo.from_weights": {"weights": lambda: min_count().table},
+    "roo.smooth_floor_binomial_bound": {"sampler": lambda: roo.smooth_floor(5, 2, 1.0)},
+    "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
     "roo.records_needed": {"method": lambda: "roo"},
     "public_prior.draw_own_letter": {"size": lambda: 2},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
