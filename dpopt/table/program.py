@@ -48,7 +48,10 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
         _require_rows(2 * len(inputs.edges.first))
     else:
         _require_rows(groups.size)
-    if guarantee.delta == 0 and groups.shape[1] > 2:
+    # Of two inputs, too, each variable is in one group: rows of size 1 beside ceilings, where the
+    # pairs of a rare output would be far below a solver's tolerance.
+    apart = groups.size == inputs.size == len(np.unique(groups))
+    if guarantee.delta == 0 and (groups.shape[1] > 2 or apart):
         if len(np.unique(groups)) != inputs.size:
             raise ParameterError("groups of more than two neighbours must hold each variable once.")
         group = np.empty(inputs.size, dtype=np.int64)
