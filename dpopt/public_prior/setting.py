@@ -49,7 +49,6 @@ LARGEST_MATRIX = 5000
 
 # Of a table's weights: at least; and those of the rarest letter beyond what its rounding takes.
 _BITS, _SPARE_BITS = 62, 32
-_MOST_BITS = 4096
 
 
 class PriorSetting(Setting):
@@ -344,7 +343,7 @@ class PublicPriorSetting(KeptPriorSetting):
         """
         if isinstance(table, Table):
             return super().judge(table)
-        if not isinstance(table, LayeredTable) or table != self.read({"bits": table.bits}):
+        if not isinstance(table, LayeredTable) or table != replace(self.closed_form(), bits=table.bits):
             raise ParameterError("table is of another prior, epsilon or objective.")
         order, n = self.public.order, self.public.size
         try:
@@ -387,11 +386,13 @@ class PublicPriorSetting(KeptPriorSetting):
         return table.plain() if isinstance(table, Table) else {"bits": table.bits}
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the table of a file: a closed form is made again, over its bits."""
+        """Return the table of a file: of a closed form made again, its bits compared."""
         if not isinstance(plain, Mapping) or set(plain) != {"bits"}:
             return super().read(plain)
-        bits = _checks.integer("bits", plain["bits"], 1, _MOST_BITS)
-        return LayeredTable(self.public, self.epsilon, self.objective, bits)
+        table = self.closed_form()
+        if table.bits != plain["bits"]:
+            raise ParameterError("its bits are not those of its kernel.")
+        return table
 
 
 def minimax_kernel(

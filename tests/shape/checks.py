@@ -31,7 +31,7 @@ from dpopt.interop.frames import LIBRARIES, to_frame
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.saved import read_sealed, seal
-from dpopt.shape import _parameters, made
+from dpopt.shape import _parameters, _proved, made
 from tests.robustness.hostile import NEVER, VALUES
 
 Kind = type[Any]
@@ -198,7 +198,7 @@ def is_shown(kind: Kind) -> None:
     axes = found.plot()
     assert axes.has_data()
     assert found.plot(axes) is axes
-    table = found.setting.columns(found.units)
+    table = found.setting.columns(found.table)
     assert table, "no columns"
     assert len({len(column) for column in table.values()}) == 1, "columns of different lengths"
     plain = found.to_dict()
@@ -208,7 +208,7 @@ def is_shown(kind: Kind) -> None:
 
 def is_a_frame(kind: Kind) -> None:
     found = answer(kind)
-    table = found.setting.columns(found.units)
+    table = found.setting.columns(found.table)
     for library in LIBRARIES:
         try:
             frame = to_frame(found, library)
@@ -234,7 +234,7 @@ def copies_are_the_same(kind: Kind) -> None:
         assert again is not found, how
         # What was computed on the way, such as a table that is drawn from, is not carried along.
         assert set(vars(again)) == new[how], how
-        assert same(again.units, found.units), how
+        assert same(again.table, found.table), how
         assert same(again.setting, found.setting), how
         assert again.value == found.value, how
         if releases(kind):
@@ -251,7 +251,7 @@ def comes_back_from_its_file(kind: Kind, folder: Path) -> None:
         assert same(again.setting, found.setting)
         assert again.value == pytest.approx(found.value, rel=1e-9)
         if releases(kind):
-            assert same(again.units, found.units)
+            assert same(again.table, found.table)
             assert again.certificate == found.certificate
             assert again.value == found.value
             if found.bound is not None and again.bound is not None:
@@ -292,7 +292,7 @@ def follows(draws: list[Any], masses: Mapping[Any, float], tests: int) -> None:
 
 def releases_its_law(kind: Kind, tests: int = 2) -> None:
     found, data = answer(kind), kind.example_data()
-    law = list(found.setting.law(found.units, data))
+    law = list(found.setting.distribution(found.table, data))
     assert all(isinstance(weight, int) and weight >= 0 for weight in law)
     masses: dict[object, float] = defaultdict(float)
     for place, weight in enumerate(law):
@@ -372,7 +372,7 @@ def next_to(value: Any) -> list[Any]:
 
 def other_units(found: Any, step: int = 1) -> Iterator[Any]:
     """Units as a file might hold them: one integer a step off, or a step moved within its row."""
-    plain = found.setting.plain(found.units)
+    plain = found.setting.plain(found.table)
     places = [path for path in leaves(plain) if whole(at(plain, path)) is not None]
     steps = [(path, sign) for path in some(places) for sign in (step, -step)]
     for path, by in steps:
@@ -401,7 +401,7 @@ def broken_units(found: Any) -> Iterator[Any]:
 
     Most of them keep the form of a law: what one place loses, the largest of its row gains.
     """
-    plain = found.setting.plain(found.units)
+    plain = found.setting.plain(found.table)
     rows: dict[Any, dict[Any, int]] = {}
     for path in leaves(plain):
         number = whole(at(plain, path))
@@ -434,16 +434,16 @@ def judged(found: Any, step: int = 1) -> tuple[list[Any], list[Any]]:
     """
     refused, proved = [], []
     for plain in other_units(found, step):
-        units = None
+        table = None
         try:
-            units = found.setting.read(plain)
-            found.setting.proved(units)
+            table = found.setting.read(plain)
+            _proved(found.setting, table)
         except DpoptError as error:
             says_one_sentence(error)
             if isinstance(error, NotPrivateError):
-                refused.append(units)
+                refused.append(table)
         else:
-            proved.append(units)
+            proved.append(table)
     return refused, proved
 
 
@@ -482,17 +482,17 @@ def proof_refuses_what_is_clearly_broken(kind: Kind) -> None:
     refused, proved = 0, []
     for plain in broken_units(found):
         try:
-            units = found.setting.read(plain)
-            found.setting.proved(units)
+            table = found.setting.read(plain)
+            _proved(found.setting, table)
         except DpoptError as error:
             says_one_sentence(error)
             refused += isinstance(error, NotPrivateError)
         else:
-            proved.append(units)
+            proved.append(table)
     # Units of which the form alone allows no others, such as those of a formula, are never proved.
     assert refused or not proved, "units that cannot all be private were all proved private"
-    for units in proved:
-        _pair_is_within(found.guarantee, found.setting, units)
+    for table in proved:
+        _pair_is_within(found.guarantee, found.setting, table)
 
 
 def proof_is_about_its_integers(kind: Kind) -> None:
@@ -503,18 +503,18 @@ def proof_is_about_its_integers(kind: Kind) -> None:
         return
     for plain in other_units(found):
         try:
-            units = found.setting.read(plain)
+            table = found.setting.read(plain)
         except ParameterError:
             continue
-        _refused(found, units=units)
+        _refused(found, table=table)
     for setting in other_settings(kind):
-        if fingerprint(setting.subject(found.units)) != fingerprint(
-            found.setting.subject(found.units)
+        if fingerprint(setting.subject(found.table)) != fingerprint(
+            found.setting.subject(found.table)
         ):
             _refused(found, setting=setting)
         else:
             # A parameter that no proof depends on, such as what was optimised.
-            setting.prove(found.units)
+            setting.judge(found.table)
     for field, value in {
         "claim": "everything is private",
         "guarantee": dpopt.Guarantee(proof.guarantee.epsilon + 1),
@@ -558,19 +558,19 @@ def a_forged_pickle_is_proved_again(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
-    for units in [units for units in refused_next(found) if units is not None][:3]:
-        forged = found.certificate.about(*found.setting.subject(units))
-        broken = replace(found, units=units, certificate=forged)
+    for table in [table for table in refused_next(found) if table is not None][:3]:
+        forged = found.certificate.about(*found.setting.subject(table))
+        broken = replace(found, table=table, certificate=forged)
         with pytest.raises(NotPrivateError):
             pickle.loads(pickle.dumps(broken))
 
 
 def without_a_proof_nothing_is_released(kind: Kind, folder: Path) -> None:
     found = answer(kind)
-    for units in [units for units in refused_next(found) if units is not None][:3]:
+    for table in [table for table in refused_next(found) if table is not None][:3]:
         with pytest.raises(NotPrivateError):
-            made(found.setting, units, strict=True)
-        bare = made(found.setting, units, strict=False)
+            made(found.setting, table, strict=True)
+        bare = made(found.setting, table, strict=False)
         assert (bare.private, bare.certificate) == (False, None)
         for spend in (
             lambda bare=bare: bare.release(kind.example_data()),
@@ -616,9 +616,9 @@ def _loaded_as_it_is(kind: Kind, path: Path) -> None:
     if releases(kind):
         body = read_sealed(path).body
         assert again.certificate is not None
-        assert same(again.units, again.setting.read(body["units"]))
-        assert again.certificate == again.setting.proved(again.units)
-        assert again.value == again.setting.value(again.units)
+        assert same(again.table, again.setting.read(body["units"]))
+        assert again.certificate == _proved(again.setting, again.table)
+        assert again.value == again.setting.value(again.table)
         assert math.isfinite(again.value)
 
 
@@ -657,12 +657,12 @@ def pairs_are_within_the_guarantee(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
-    _pair_is_within(found.guarantee, found.setting, found.units)
+    _pair_is_within(found.guarantee, found.setting, found.table)
 
 
-def _pair_is_within(promised: dpopt.Guarantee, setting: Any, units: Any) -> None:
+def _pair_is_within(promised: dpopt.Guarantee, setting: Any, table: Any) -> None:
     try:
-        pair = setting.dominating(units)
+        pair = setting.dominating(table)
     except ParameterError as error:
         says_one_sentence(error)
         return
@@ -671,18 +671,18 @@ def _pair_is_within(promised: dpopt.Guarantee, setting: Any, units: Any) -> None
     assert pair.delta(above) <= promised.delta * (1 + 1e-12)
 
 
-def mixed(setting: Any, units: Any, pair: tuple[Any, Any]) -> list[int]:
+def mixed(setting: Any, table: Any, pair: tuple[Any, Any]) -> list[int]:
     """The law for the first of two inputs; of votes, a vote that differs says either, by chance."""
     if setting.behind is None:
-        return list(setting.law(units, pair[0]))
+        return list(setting.distribution(table, pair[0]))
     chances, total = exp_lower(setting.behind[0].epsilon, 64).as_integer_ratio(), Counter[int]()
     differing = [i for i, (vote, other) in enumerate(zip(*pair, strict=True)) if vote != other]
     for said in product((0, 1), repeat=len(differing)):
         votes = list(pair[0])
         for i, which in zip(differing, said, strict=True):
             votes[i] = pair[which][i]
-        law, weight = setting.law(units, votes), math.prod(chances[which] for which in said)
-        assert sum(law) == sum(setting.law(units, pair[0])), "laws of different sums"
+        law, weight = setting.distribution(table, votes), math.prod(chances[which] for which in said)
+        assert sum(law) == sum(setting.distribution(table, pair[0])), "laws of different sums"
         total.update({y: weight * w for y, w in enumerate(law)})
     return [total[y] for y in sorted(total)]
 
@@ -692,7 +692,7 @@ def proof_refuses_negative_units(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
-    plain = found.setting.plain(found.units)
+    plain = found.setting.plain(found.table)
     for path in some([path for path in leaves(plain) if whole(at(plain, path)) is not None]):
         mass = whole(at(plain, path))
         assert mass is not None
@@ -704,7 +704,7 @@ def proof_refuses_negative_units(kind: Kind) -> None:
             *(put(negative, p, _moved(at(plain, p), mass + 1)) for p in others[:1]),
         ):
             with pytest.raises(DpoptError) as caught:
-                found.setting.proved(found.setting.read(changed))
+                _proved(found.setting, found.setting.read(changed))
             says_one_sentence(caught.value)
 
 
@@ -715,18 +715,19 @@ def neighbours_are_within_the_guarantee(kind: Kind) -> None:
         return
     assert pairs, "the kind names no neighbouring inputs of its example"
     promised, proof = found.guarantee, found.certificate
+    exact = exp_upper(promised.epsilon, 4000)
     # Where epsilon is the logarithm of a rational, the float of it is rounded.
     above = math.nextafter(math.nextafter(promised.epsilon, math.inf), math.inf)
     ratio, delta = exp_upper(above), Fraction(promised.delta)
     for one, other in (way for pair in pairs for way in (pair, pair[::-1])):
-        laws = [mixed(found.setting, found.units, way) for way in ((one, other), (other, one))]
+        laws = [mixed(found.setting, found.table, way) for way in ((one, other), (other, one))]
         p, q = ([Fraction(w, sum(law)) for w in law] for law in laws)
         assert len(p) == len(q), f"{one} and {other} have different numbers of outputs"
         assert min(*laws[0], *laws[1]) >= 0, f"{one} or {other} has a negative weight"
         excess = sum(max(a - ratio * b, Fraction(0)) for a, b in zip(p, q, strict=True))
         assert excess <= delta, f"{one} and {other} break the guarantee by {float(excess):.3g}"
         if delta == 0:
-            least = min(proof.ratio * b - a for a, b in zip(p, q, strict=True))
+            least = min(exact * b - a for a, b in zip(p, q, strict=True))
             assert least >= proof.slack, f"{one} and {other} have less room than was proved"
 
 
