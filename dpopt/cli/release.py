@@ -368,8 +368,8 @@ def _of_p(mechanism: Any, p: Any, keeper: Keeper) -> Draws:  # noqa: ANN401
     from dpopt.public_prior import draw_own_letter
 
     setting = getattr(mechanism, "setting", None)
-    if hasattr(mechanism, "release_from"):
-        letters = mechanism.prior.letters
+    if hasattr(mechanism, "apply"):
+        letters = mechanism.setting.public.letters
         own = lambda: letters[draw_own_letter(p, len(letters))]  # noqa: E731
         return _once(mechanism, own, keeper), letters
     inputs = getattr(mechanism if setting is None else setting, "inputs", None)

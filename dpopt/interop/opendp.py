@@ -35,8 +35,9 @@ from dpopt.kernel import KernelDesign, directed_pairs
 from dpopt.majority import MajorityDesign
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
-from dpopt.public_prior import SamplingKernel
+from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.roo import LetterSampler
+from dpopt.shape import Design
 
 try:
     from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]
@@ -67,7 +68,7 @@ _CERTAIN = 800.0
 
 
 def make_kernel(
-    kernel: ExactKernel | KernelDesign | SamplingKernel,
+    kernel: Any,  # noqa: ANN401
 ) -> Measurement:
     """Return a certified kernel as a measurement: one input to one output.
 
@@ -80,14 +81,14 @@ def make_kernel(
     letter of a word.
 
     Args:
-        kernel: certified.
+        kernel: certified: an `ExactKernel`, a `KernelDesign`, or a kernel of a public prior.
 
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
         NotPrivateError: for a kernel that was proved in one direction only.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if isinstance(kernel, SamplingKernel):
+    if isinstance(getattr(kernel, "setting", None), KeptPriorSetting):
         return _local(kernel)
     if not isinstance(kernel, ExactKernel | KernelDesign):
         raise ParameterError(
@@ -244,9 +245,9 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
     )
 
 
-def _local(kernel: SamplingKernel) -> Measurement:
+def _local(kernel: Design) -> Measurement:
     spent = _certified(kernel.guarantee, kernel.certificate)
-    letters = kernel.prior.letters
+    letters = kernel.setting.public.letters
     letter = _into(letters)
     return _measurement(
         _letter_domain(letters),

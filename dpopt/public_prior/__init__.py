@@ -7,7 +7,7 @@ from dpopt.public_prior.mollifier import MollifierSetting, mollifier_tv, mollify
 from dpopt.public_prior.population import PopulationSetting
 from dpopt.public_prior.prior import (
     PublicPrior,
-    draw_own_letters,
+    draw_own_letter,
     drop_zeros,
     public_prior,
     smooth_prior,
@@ -27,7 +27,7 @@ __all__ = [
     "PublicPrior",
     "PublicPriorSetting",
     "diagonal_bounds",
-    "draw_own_letters",
+    "draw_own_letter",
     "drop_zeros",
     "leximin_kernel",
     "minimax_kernel",

@@ -155,8 +155,9 @@ class LayeredTable:
 
     def largest_ratio(self) -> tuple[Fraction, int]:
         """Return a bound of the largest ratio of two entries of a column, and the letter there."""
-        best, at = (0, 1), 0
-        for j, (_, low, high) in enumerate(self.layers.columns()):
+        best, at = (1, 1), 0
+        # A single row has no other one.
+        for j, (_, low, high) in enumerate(self.layers.columns() if self.prior.size > 1 else ()):
             if high * best[1] > best[0] * low:
                 best, at = (high, low), j
         return Fraction(*best), int(self.prior.order[at])

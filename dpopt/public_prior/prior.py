@@ -312,7 +312,7 @@ def _whole(row: npt.NDArray[np.object_]) -> list[int]:
     return [int(value * common) for value in exact]
 
 
-def draw_own_letters(
+def draw_own_letter(
     counts: object, letters: Sequence[Hashable] | int, rng: np.random.Generator | None = None
 ) -> Any:  # noqa: ANN401
     """Return a letter drawn from each user's p, with exactly uniform integers: not private itself.

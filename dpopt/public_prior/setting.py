@@ -49,7 +49,6 @@ LARGEST_MATRIX = 5000
 
 # Of a table's weights: at least; and those of the rarest letter beyond what its rounding takes.
 _BITS, _SPARE_BITS = 62, 32
-_MOST_BITS = 4096
 
 
 class PriorSetting(Setting):
@@ -89,9 +88,11 @@ class PriorSetting(Setting):
     def refused(self, refusal: verify.Refused, letter: int | None) -> NotPrivateError:
         """Return the refusal of integers, and the letter that shows it."""
         missed, name = Fraction(refusal.missed), None if letter is None else self.output(letter)
-        where = "" if name is None else f" at letter {name}, by {roughly(missed)}"
+        what = "are no kernel of this setting"
+        if name is not None:
+            what = f"break {self.epsilon:g}-LDP at letter {name}, by {roughly(missed)}"
         return NotPrivateError(
-            f"the integers break {self.epsilon:g}-LDP{where}: {refusal}.",
+            f"the integers {what}: {refusal}.",
             output=None if name is None else str(name),
             excess=float(missed) or math.ulp(0.0),
         )
@@ -177,7 +178,7 @@ class KeptPriorSetting(PriorSetting):
             "drift": lambda: self.drift(table),
             "gamma_tv": lambda: minimax_utility(self.public, self.epsilon),
             "kernel": lambda: self.matrix(table),
-            "worst_tv": lambda: 1.0 - self.least_kept(table),
+            "worst_tv": lambda: self.worst(table),
         }
 
     def applied(self, table: Any, p: npt.ArrayLike) -> Vector:  # noqa: ANN401
@@ -198,11 +199,11 @@ class KeptPriorSetting(PriorSetting):
         n = self.public.size
         return frozen(table.probabilities[:: n + 1]) if isinstance(table, Table) else table.diagonal
 
-    def least_kept(self, table: Any) -> float:  # noqa: ANN401
-        """Return min K_ii."""
+    def worst(self, table: Any) -> float:  # noqa: ANN401
+        """Return 1 - min K_ii, the largest total variation between p and pK over all p."""
         if isinstance(table, Table):
-            return float(self.diagonal(table).min())
-        return float(table.decided[1])
+            return float(1 - self.diagonal(table).min())
+        return float(1 - table.decided[1])
 
     def drift(self, table: Any) -> float:  # noqa: ANN401
         """Return a bound of the total variation between qK and q."""
@@ -343,8 +344,7 @@ class PublicPriorSetting(KeptPriorSetting):
         """
         if isinstance(table, Table):
             return super().judge(table)
-        own = LayeredTable(self.public, self.epsilon, self.objective, 0)
-        if not isinstance(table, LayeredTable) or table.key[:-1] != own.key[:-1]:
+        if not isinstance(table, LayeredTable) or table != replace(self.closed_form(), bits=table.bits):
             raise ParameterError("table is of another prior, epsilon or objective.")
         order, n = self.public.order, self.public.size
         try:
@@ -364,7 +364,7 @@ class PublicPriorSetting(KeptPriorSetting):
 
     def value(self, table: Any) -> float:  # noqa: ANN401
         """Return the largest total variation between p and pK over all p: 1 - min K_ii."""
-        return 1.0 - self.least_kept(table)
+        return self.worst(table)
 
     def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
         """Return the least epsilon between any two letters; of a closed form, for delta = 0.
@@ -376,8 +376,6 @@ class PublicPriorSetting(KeptPriorSetting):
         if isinstance(table, Table):
             return super().spent(table, epsilon, delta)
         require_pure(self.kind, epsilon, delta)
-        if self.public.size == 1:
-            return least_of_ratio(Fraction(1), (0, 0), ())
         ratio, letter = table.largest_ratio()
         column, order = list(table.column(letter)), self.public.order.tolist()
         top, bottom = max(column), min(column)
@@ -389,11 +387,13 @@ class PublicPriorSetting(KeptPriorSetting):
         return table.plain() if isinstance(table, Table) else {"bits": table.bits}
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the table of a file: a closed form is made again, over its bits."""
+        """Return the table of a file: of a closed form made again, its bits compared."""
         if not isinstance(plain, Mapping) or set(plain) != {"bits"}:
             return super().read(plain)
-        bits = _checks.integer("bits", plain["bits"], 1, _MOST_BITS)
-        return LayeredTable(self.public, self.epsilon, self.objective, bits)
+        table = self.closed_form()
+        if table.bits != plain["bits"]:
+            raise ParameterError("its bits are not those of its kernel.")
+        return table
 
 
 def minimax_kernel(

@@ -51,7 +51,7 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
         _require_rows(2 * len(inputs.edges.first))
     else:
         _require_rows(groups.size)
-    if guarantee.delta == 0 and groups.shape[1] > 2:
+    if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
         lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
@@ -145,6 +145,15 @@ def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
     counts = np.asarray(inputs.counts, dtype=np.float64) * math.exp(-guarantee.epsilon)
     entries = (counts, (np.arange(inputs.size), _group_of(inputs)))
     return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
+
+
+def _apart(inputs: Inputs) -> bool:
+    """Whether each variable is in one group: also of two inputs, rows beside ceilings are of size 1.
+
+    The pairs of a rare output would be far below a solver's tolerance.
+    """
+    groups = inputs.neighbours
+    return groups.size == inputs.size == len(np.unique(groups))
 
 
 def _group_of(inputs: Inputs) -> IntVector:

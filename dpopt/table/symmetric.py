@@ -158,7 +158,9 @@ class Generated(Inputs):
             order = np.argsort(self.columns, kind="stable")
             members = np.bincount(self.columns)
             ends = np.cumsum(members)
-            index = np.minimum((ends - members)[:, None] + np.arange(members.max()), ends[:, None] - 1)
+            index = np.minimum(
+                (ends - members)[:, None] + np.arange(members.max()), ends[:, None] - 1
+            )
             return order[index]
         found = np.zeros(0, dtype=np.int64)
         # A million entries at a time, so that memory does not grow with the edges.
