@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
@@ -209,7 +210,7 @@ def float_answers(instance: Letters) -> Answer:
 class Votes:
     """A certified design and votes, shape (queries, K)."""
 
-    design: majority.MajorityDesign
+    design: dpopt.Design
     votes: Integers
 
 
