@@ -3095,8 +3095,8 @@ class Formulas:
 def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     """Show that a published statement is false where a witness satisfies what it asks for.
 
-    A design, if there is one, is private; its integers are ``units`` in the formulas, its objective
-    ``value``. What is ``given`` holds, and the ``claim`` does not. Whether these formulas are the
+    A design, if there is one, is private; in the formulas its integers are ``weights``, a list for
+    each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the ``claim`` does not. Whether these formulas are the
     paper's is for the reader.
     """
     known: dict[str, Value] = {}
@@ -3109,7 +3109,8 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
         count = decide(program).rows
         yield f"private: {own['kind']}, {count} inequalities decided exactly, {program.neighbours}"
         yield about(own["setting"])
-        known = {"units": [*map(number, own["units"])], "value": program.value}
+        rows = [[*map(number, row)] for row in own["units"]["weights"]]
+        known = {"weights": rows, "total": number(own["units"]["total"]), "value": program.value}
     formulas = Formulas(file["formulas"], known)
     for text in file["given"]:
         if not formulas.sides(formulas.parsed(text), {})[0]:

@@ -59,7 +59,7 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
     ones, zeros = table.weights[::2], table.weights[1::2]
     if not setting.contrary and any(map(lt, ones, zeros)):
         raise ParameterError(
-            "table has votes whose majority is the less likely answer; contrary must be True for it."
+            "table has votes whose majority is the less likely answer; contrary must be True."
         )
     # Privacy does not depend on the objective, whose coefficients may take long.
     plain = parameters | {"coefficients": [0.0] * setting.middle}

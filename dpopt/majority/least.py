@@ -9,9 +9,10 @@ nothing: with every p turned to 1 - p, a corner is a corner and Pr[0] is Pr[1].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 from dpopt import _checks, verify
@@ -107,43 +108,49 @@ def least_of_gamma(
     Raises:
         ParameterError: for more than 4,000,000 multisets, or numbers that are out of range.
     """
-    given = (
-        _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-        if epsilon is None
-        else _checks.real("epsilon", epsilon, 0.0, 600.0)
-    )
-    bits = _FIRST_BITS + 2 * math.ceil(setting.epsilon)
-    while True:
-        chances = Chances(setting, parameters, table, bits)
-        search = _largest_ratio if epsilon is None else _largest_excess
-        found = search(chances, Fraction(given))
-        if found is not None:
-            upper, lower, at = found
-            size = 0 if upper is None else upper - 1 if epsilon is None else upper
-            if upper is None or upper - lower <= max(_CLOSE * size, _NOTHING):
-                break
-        bits *= 2
-    inputs = sides_of(setting, ("corner", *at))
     if epsilon is None:
-        return least_of_ratio(upper, inputs, (1,), given, lower=lower)
-    if upper <= _NOTHING and _pure(chances, Fraction(given)):
+        given = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+        search = partial(_largest_ratio, delta=Fraction(given))
+        upper, lower, at, _ = _closely(setting, parameters, table, search)
+        ratio = None if upper is None else 1 + upper
+        return least_of_ratio(ratio, sides_of(setting, at), (1,), given, lower=1 + lower)
+    given = _checks.real("epsilon", epsilon, 0.0, 600.0)
+    search = partial(_largest_excess, epsilon=Fraction(given))
+    upper, lower, at, chances = _closely(setting, parameters, table, search)
+    if upper is None or (upper <= _NOTHING and _pure(chances, Fraction(given))):
         upper = lower = Fraction(0)
+    inputs = sides_of(setting, at)
     return Least("delta", float_down(lower), float_up(upper), given, inputs, (1,))
 
 
+def _closely(
+    setting: Voters, parameters: Json, table: Table, search: Callable[[Chances], Found | None]
+) -> tuple[Fraction | None, Fraction, verify.Name, Chances]:
+    """Return what a search finds with as many bits as bring both ends next to each other."""
+    bits = _FIRST_BITS + 2 * math.ceil(setting.epsilon)
+    while True:
+        chances = Chances(setting, parameters, table, bits)
+        found = search(chances)
+        if found is not None:
+            upper, lower, at = found
+            if upper is None or upper - lower <= max(_CLOSE * upper, _NOTHING):
+                return upper, lower, ("corner", *at), chances
+        bits *= 2
+
+
 Found = tuple[Fraction | None, Fraction, tuple[int, verify.Placed]]
+"""Upper and lower end, and a corner; the upper end is None if it is infinite."""
 
 
 def _largest_ratio(chances: Chances, delta: Fraction) -> Found | None:
-    """Return an upper and a lower bound of the largest (P - delta) / P', and where it is.
+    """Return the largest (P - delta) / P' less 1, at least 0, and where it is.
 
-    The upper one is None if it is infinite. At least 1: of the ratios below, privacy says nothing.
-    All is None if the bits do not tell whether a P' is 0.
+    Of the ratios below 1 privacy says nothing. None if the bits do not tell whether a P' is 0.
     """
     error, ends, at = chances.error, (1, 1), (0, ())
     if len(set(chances.ones)) == 1:
         # The output does not depend on the votes.
-        return Fraction(1), Fraction(1), at
+        return Fraction(0), Fraction(0), at
     less = math.floor(delta * chances.unit)
     for ones, placed, here, there in chances:
         over, under = here + error - less, there - error
@@ -154,25 +161,27 @@ def _largest_ratio(chances: Chances, delta: Fraction) -> Found | None:
         elif not chances.impossible(ones, placed, 1):
             return None
         elif not chances.impossible(ones, placed, 0) and chances.exceeds(ones, placed, delta):
-            return None, Fraction(1), (ones, placed)
-    lower = Fraction(ends[0] - 2 * error - 1, ends[1] + 2 * error)
-    return Fraction(*ends), min(max(Fraction(1), lower), Fraction(*ends)), at
+            return None, Fraction(0), (ones, placed)
+    upper = Fraction(*ends) - 1
+    lower = Fraction(ends[0] - 2 * error - 1, ends[1] + 2 * error) - 1
+    return upper, min(max(lower, Fraction(0)), upper), at
 
 
 def _largest_excess(chances: Chances, epsilon: Fraction) -> Found:
-    """Return an upper and a lower bound of the largest P - e^epsilon P', and where it is."""
+    """Return the largest P - e^epsilon P', at least 0, and where it is."""
     error, unit = chances.error, chances.unit
     low, high = exp_lower(epsilon, chances.bits), exp_upper(epsilon, chances.bits)
     scaled = int(low * unit)
-    ends, at, best = (0, 0), (0, ()), None
-    for ones, placed, here, there in chances:
-        excess = here * unit - scaled * there
-        if best is None or excess > best:
-            best, ends, at = excess, (here, there), (ones, placed)
-    upper = ends[0] + error - Fraction(scaled, unit) * (ends[1] - error)
-    lower = ends[0] - error - high * (ends[1] + error)
+
+    def excess(found: tuple[int, verify.Placed, int, int]) -> int:
+        return found[2] * unit - scaled * found[3]
+
+    ones, placed, here, there = max(chances, key=excess)
+    upper = here + error - Fraction(scaled, unit) * (there - error)
+    lower = here - error - high * (there + error)
     # P is a probability, whatever its bound is.
-    return min(max(upper / unit, Fraction(0)), Fraction(1)), max(lower / unit, Fraction(0)), at
+    most, least = (min(max(end / unit, Fraction(0)), Fraction(1)) for end in (upper, lower))
+    return most, least, (ones, placed)
 
 
 def _pure(chances: Chances, epsilon: Fraction) -> bool:

@@ -452,31 +452,31 @@ def _table(values: npt.ArrayLike) -> Matrix:
 def as_prior(prior: object) -> Prior:
     """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
 
+    Of samples a text, such as that of a file, is no more than their name.
+
     Raises:
         ParameterError: for anything else.
     """
     if prior is None:
         return DEFAULT_PRIOR
     if isinstance(prior, str):
-        return parse_prior(prior)
+        recorded = re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", prior)
+        return RecordedPrior(prior) if recorded else parse_prior(prior)
     if isinstance(prior, type) or not isinstance(prior, Prior):
         raise ParameterError(f"prior is {_checks.shown(prior)}; it must be a prior, or its name.")
     return prior
 
 
-def parse_prior(text: str) -> Prior:
+def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrior:
     """Read a prior from words.
 
     ``uniform:LOW,HIGH[,LOW,HIGH...]``, ``beta:A,B``, either with ``common-`` before it for a p
-    that all voters share, or ``point:P[,P...]``. The name of samples is read too; they themselves
-    are in no file.
+    that all voters share, or ``point:P[,P...]``.
 
     Raises:
         ParameterError: for any other form, or values out of range.
     """
     _checks.instance("prior", text, str)
-    if re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", text):
-        return RecordedPrior(text)
     kind, _, rest = text.partition(":")
     if kind in ("common-uniform", "common-beta"):
         base = parse_prior(text.removeprefix("common-"))

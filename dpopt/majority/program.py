@@ -24,7 +24,7 @@ from math import ceil, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
@@ -133,7 +133,7 @@ def _distribution(setting: Voters, counts: Counts, side: int) -> Vector:
 
 def proving_corners(
     setting: Voters, gamma: Vector, ask: Callable[[Problem], None]
-) -> tuple[list[tuple[object, ...]], Vector]:
+) -> tuple[list[verify.Name], Vector]:
     """Return rows whose multipliers prove how good gamma is, and an optimum over them.
 
     The program is solved over the rows that are tight at gamma, and over those that its optimum
@@ -165,7 +165,7 @@ def proving_corners(
     return [row_of(multisets[place]) for place in order[: 2 * setting.middle]], best
 
 
-def row_of(counts: Counts) -> tuple[object, ...]:
+def row_of(counts: Counts) -> tuple[str, int, Counts]:
     """Return the row of a multiset as `dpopt.verify` names it."""
     placed = tuple((name, n) for name, n in counts if name not in ("00", "11"))
     return "corner", dict(counts).get("11", 0), placed

@@ -58,6 +58,8 @@ from dpopt.table import Table, repair
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dpopt.verify import Name
+
 OBJECTIVES = ("expected-error", "surrogate", "worst-case", "least-regret")
 
 _LARGEST_EXPONENT = 600.0
@@ -330,7 +332,7 @@ class MajoritySetting(Voters, Setting):
         """
         return certify(self, self.to_dict(), table)
 
-    def proof_rows(self, table: Table) -> list[tuple[object, ...]]:
+    def proof_rows(self, table: Table) -> list[Name]:
         """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
         gamma = gamma_of(table)
         found, best = proving_corners(self, gamma, self._ask)

@@ -177,7 +177,7 @@ class Voters:
         """Smallest count of ones that is a majority, (K + 1) / 2; also the number of unknowns."""
         return (self.mechanisms + 1) // 2
 
-    @cached_property
+    @property
     def inputs(self) -> Votes:
         """The numbers of votes for the majority."""
         return Votes(self.mechanisms)

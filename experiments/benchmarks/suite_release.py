@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Design, kernel, majority, multiclass, plurality, public_prior, roo
+import dpopt
+from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
 from dpopt.shape import Design
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
@@ -210,7 +211,7 @@ def float_answers(instance: Letters) -> Answer:
 class Votes:
     """A certified design and votes, shape (queries, K)."""
 
-    design: majority.MajorityDesign
+    design: dpopt.Design
     votes: Integers
 
 

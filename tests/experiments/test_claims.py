@@ -1,3 +1,4 @@
+import dpopt
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -441,7 +442,7 @@ def test_queries_to_voters_trained_once_do_not_compose(claims: Table) -> None:
     assert "the chance of it is 0.0029 above what (6, 0)-DP allows" in record["found"]
 
 
-def output_of(design: majority.MajorityDesign, ones: int) -> Fraction:
+def output_of(design: dpopt.Design, ones: int) -> Fraction:
     """Pr[label 1 | ones], from the certified integers."""
     middle = design.setting.middle
     if ones >= middle:

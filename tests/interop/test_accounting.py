@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dpopt
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -305,7 +306,7 @@ SETTINGS = [
 def test_pair_of_a_majority_against_every_choice_of_corners(
     setting: majority.MajoritySetting,
 ) -> None:
-    design = majority.design_for(setting)
+    design = dpopt.design(setting)
     chances = 0.5 + 0.5 * np.concatenate(
         [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
     )
@@ -324,7 +325,7 @@ def test_pair_of_a_majority_against_every_choice_of_corners(
 def test_no_voters_within_their_privacy_are_beyond_the_pair(
     setting: majority.MajoritySetting,
 ) -> None:
-    design = majority.design_for(setting)
+    design = dpopt.design(setting)
     pair = dominating_pair(design)
     rng = np.random.default_rng(7)
     chances = 0.5 + 0.5 * np.concatenate(

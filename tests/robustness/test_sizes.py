@@ -29,7 +29,7 @@ def long_kernel(bits: int, ratio: Fraction | None = None) -> ExactKernel:
     return ExactKernel.make(weights, bits, Guarantee(0.25), ratio=ratio)
 
 
-def long_design() -> majority.MajorityDesign:
+def long_design() -> dpopt.Design:
     return majority.design(281, 0.1, 70.25, objective="surrogate")
 
 
