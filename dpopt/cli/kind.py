@@ -188,7 +188,7 @@ def _text(found: Design, seconds: float, most: int | None) -> str:
 def _table(found: Design, most: int | None) -> list[str]:
     """Return rows of the design's columns, aligned: all, or the first ones."""
     try:
-        return table_lines(found.setting.columns(found.units), most)
+        return table_lines(found.setting.columns(found.table), most)
     except ParameterError as error:
         return [f"no table: {error}"]
 

@@ -6,12 +6,10 @@ import math
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
-from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
-from dpopt.privacy.orbit import OrbitKernel
 from dpopt.shape import Design
 
-Mechanism = Design | ExactKernel | OrbitKernel
+Mechanism = Design
 """A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 
@@ -39,13 +37,9 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
         mechanism.require_private()
         if rows is not None:
             return _of_two(mechanism, rows)
-        return mechanism.setting.dominating(mechanism.units)
-    if isinstance(mechanism, ExactKernel):
-        return mechanism.dominating(rows)
-    if isinstance(mechanism, OrbitKernel):
-        return mechanism.dominating()
+        return mechanism.setting.dominating(mechanism.table)
     raise ParameterError(
-        f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or kernel."
+        f"mechanism is of type {type(mechanism).__name__}; it must be a certified design."
     )
 
 
@@ -55,7 +49,7 @@ def _of_two(design: Design, rows: tuple[int, int]) -> DominatingPair:
     if rows[0] == rows[1]:
         raise ParameterError(f"rows is {shown(rows)}; no input is its own neighbour.")
     try:
-        p, q = (list(setting.law(design.units, *setting.queries([place]))) for place in rows)
+        p, q = (list(setting.distribution(design.table, *setting.queries([place]))) for place in rows)
     except ParameterError as error:
         raise ParameterError(
             f"rows is given, and {shown(rows)} are no two inputs of a kernel: {error}"
