@@ -11,19 +11,11 @@ import scipy.sparse as sp
 
 import dpopt
 from dpopt import InfeasibleError, ParameterError, Problem, solve
-from dpopt.kernel import (
-    KernelSetting,
-    design_of,
-    directed_pairs,
-    kernel_of,
-    kernel_problem,
-    optimal_kernel,
-    over_kernel,
-)
+from dpopt.kernel import KernelSetting, directed_pairs
 from dpopt.lp import make_rows
 from dpopt.lp.backends import get_backend
 from tests.kernel import brute
-from tests.kernel.brute import sure
+from tests.kernel.brute import optimal, sure
 
 FORMS = ("edges", "columns", "shifted")
 
@@ -38,7 +30,7 @@ def test_the_formulations_agree(objective: str, epsilon: float) -> None:
     for seed, (n, m) in enumerate([(2, 2), (5, 3), (4, 7), (8, 8)]):
         loss = some_loss(n, m, seed)
         found = [
-            optimal_kernel(loss, epsilon=epsilon, objective=objective, formulation=form)
+            optimal(loss, epsilon=epsilon, objective=objective, formulation=form)
             for form in FORMS
         ]
         assert [design.formulation for design in found] == list(FORMS)
@@ -57,8 +49,8 @@ def test_cvxpy_agrees(backend: str) -> None:
         {"formulation": "columns", "sense": "maximise"},
     ]
     for options in cases:
-        ours = optimal_kernel(loss, epsilon=1.0, **options)
-        theirs = optimal_kernel(loss, epsilon=1.0, backend=backend, **options)
+        ours = optimal(loss, epsilon=1.0, **options)
+        theirs = optimal(loss, epsilon=1.0, backend=backend, **options)
         assert theirs.value == pytest.approx(ours.value, abs=1e-7)
         assert sure(theirs.solution).backend.startswith("cvxpy")
 
@@ -76,9 +68,9 @@ def test_own_rows_hold_in_every_formulation(form: str) -> None:
     by_hand.add_rows("alike", over_kernel(by_hand, alike), lower=0.0, upper=0.0)
     first = design_of(setting, by_hand, solve(by_hand))
     listed = [("cap", cap, None, 0.4), ("alike", alike, 0.0, 0.0)]
-    second = optimal_kernel(loss, epsilon=2.0, formulation=form, rows=listed)
-    third = optimal_kernel(loss, epsilon=2.0, formulation=form, rows=lambda _: listed)
-    free = optimal_kernel(loss, epsilon=2.0).value
+    second = optimal(loss, epsilon=2.0, formulation=form, rows=listed)
+    third = optimal(loss, epsilon=2.0, formulation=form, rows=lambda _: listed)
+    free = optimal(loss, epsilon=2.0).value
     for design in (first, second, third):
         assert design.value == pytest.approx(first.value, abs=1e-12)
         assert design.value > free + 0.1
@@ -94,12 +86,12 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
     """A row that forbids what a large epsilon's repair must put back."""
     forbid = np.zeros((1, 4))
     forbid[0, 1] = 1.0
-    found = optimal_kernel(
+    found = optimal(
         1 - np.eye(2), epsilon=40.0, rows=[("forbid", forbid, 0.0, 0.0)], graph="path"
     )
     assert found.residuals["forbid"] == found.kernel[0, 1] > 0
     fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))
-    found = optimal_kernel(1 - np.eye(2), epsilon=1.0, invariant=fixed)
+    found = optimal(1 - np.eye(2), epsilon=1.0, invariant=fixed)
     missed = np.abs(found.kernel - fixed[1]).max()
     assert found.residuals["invariance"] == pytest.approx(missed, abs=1e-15)
     assert missed <= 1e-12
@@ -113,7 +105,7 @@ def test_kernel_of_is_the_solvers_kernel() -> None:
         kernel = kernel_of(problem, solution)
         assert kernel.shape == (4, 3)
         np.testing.assert_allclose(kernel.sum(axis=1), 1.0, atol=1e-9)
-        assert np.sum(kernel * setting.losses) / 4 == pytest.approx(solution.objective, abs=1e-12)
+        assert np.sum(kernel * setting.loss_table) / 4 == pytest.approx(solution.objective, abs=1e-12)
         design = design_of(setting, problem, solution)
         np.testing.assert_allclose(design.kernel, kernel, atol=1e-8)
 
@@ -125,7 +117,7 @@ def test_infeasible_rows_are_named() -> None:
     always[0, 2] = 1.0
     for form in FORMS:
         with pytest.raises(InfeasibleError, match="certain") as caught:
-            optimal_kernel(
+            optimal(
                 1 - np.eye(2),
                 epsilon=1.0,
                 formulation=form,
@@ -133,14 +125,14 @@ def test_infeasible_rows_are_named() -> None:
             )
         assert {"certain", "never", "privacy"} <= set(caught.value.blocks)
     with pytest.raises(InfeasibleError, match="invariance"):
-        optimal_kernel(np.eye(2), epsilon=1.0, invariant=([[1.0, 0.0]], [[0.7, 0.7]]))
+        optimal(np.eye(2), epsilon=1.0, invariant=([[1.0, 0.0]], [[0.7, 0.7]]))
 
 
 def test_duals_of_delta_are_its_price() -> None:
     loss, step = some_loss(4, 3, 5), 1e-5
-    found = optimal_kernel(loss, epsilon=1.0, delta=0.05, graph="path")
+    found = optimal(loss, epsilon=1.0, delta=0.05, graph="path")
     more, less = (
-        optimal_kernel(loss, epsilon=1.0, delta=0.05 + change, graph="path").value
+        optimal(loss, epsilon=1.0, delta=0.05 + change, graph="path").value
         for change in (step, -step)
     )
     price = float(found.duals["delta"].sum())
@@ -152,12 +144,12 @@ def test_duals_of_delta_are_its_price() -> None:
 def test_losses_of_every_scale() -> None:
     loss = some_loss(4, 4)
     for objective in ("bayes", "minimax"):
-        unit = optimal_kernel(loss, epsilon=1.0, objective=objective).value
+        unit = optimal(loss, epsilon=1.0, objective=objective).value
         for scale in (1e-9, 1e9, 1e90):
-            found = optimal_kernel(scale * loss, epsilon=1.0, objective=objective)
+            found = optimal(scale * loss, epsilon=1.0, objective=objective)
             assert found.value == pytest.approx(scale * unit, rel=1e-8)
             assert abs(sure(found.gap)) <= 1e-8 * scale
-    assert optimal_kernel(np.zeros((3, 2)), epsilon=1.0, objective="minimax").value == 0.0
+    assert optimal(np.zeros((3, 2)), epsilon=1.0, objective="minimax").value == 0.0
 
 
 def test_graphs_are_what_they_say() -> None:
@@ -177,7 +169,7 @@ def test_graphs_are_what_they_say() -> None:
 
 
 def test_inputs_without_neighbours_are_not_protected() -> None:
-    found = optimal_kernel(1 - np.eye(3), epsilon=0.0, graph=[(0, 1)])
+    found = optimal(1 - np.eye(3), epsilon=0.0, graph=[(0, 1)])
     assert found.value == pytest.approx(1 / 3, abs=1e-12)
     assert found.kernel[2, 2] == pytest.approx(1.0)
     assert "along 2 directed edges of 3 inputs" in sure(found.certificate).claim
@@ -235,7 +227,7 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
 @pytest.mark.parametrize("epsilon", [0.4, 1.0])
 def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
     """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""
-    asked = KernelSetting("absolute", epsilon, inputs=50, graph="path", objective="minimax")
+    asked = KernelSetting("absolute", epsilon, size=50, graph="path", objective="minimax")
     found = solve(asked.problem())
     assert found.rounds == 1
     assert found.iterations < 300
@@ -245,7 +237,7 @@ def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float)
 
 def test_after_a_first_run_another_method_comes_next() -> None:
     """A simplex run from nothing that failed would fail again, unless rows came after it."""
-    problem = KernelSetting("absolute", 0.1, inputs=20, graph="path").problem()
+    problem = KernelSetting("absolute", 0.1, size=20, graph="path").problem()
 
     def iterations(appended: bool) -> list[int]:
         session = get_backend("highs").load(problem.assemble())

@@ -24,16 +24,16 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt.kernel import KernelSetting
 from dpopt.privacy.graph import all_pairs
 from dpopt.privacy.orbit import CircleOrbits, OrbitKernel, Orbits, SearchedOrbits, WordOrbits
-from tests.kernel.brute import events, exp_below, least_loss, sure
+from tests.kernel.brute import events, exp_below, least_loss, optimal, sure
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Move = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def optimal_kernel(loss: Any, **asked: Any) -> Any:
+def optimal(loss: Any, **asked: Any) -> Any:
     """The design; whether its units are orbits is for each test to say."""
-    return kernel.optimal_kernel(loss, **asked)
+    return kernel.optimal(loss, **asked)
 
 
 def ring(size: int) -> Array:
@@ -51,7 +51,7 @@ def line(size: int) -> Array:
 @pytest.mark.parametrize("places", [1, 3, 6, 10, 20])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_product_of_responses_is_best_for_hamming_loss(places: int, epsilon: float) -> None:
-    found = optimal_kernel(
+    found = optimal(
         "hamming",
         epsilon=epsilon,
         graph="hamming",
@@ -74,7 +74,7 @@ def test_cubes(places: int, hamming: float, zero_one: float) -> None:
     apart = np.sum(words[:, None] != words, axis=2).astype(float)
     cube: Any = {"graph": "hamming", "shape": (2,) * places, "symmetry": "hamming"}
     for loss, value in ((apart, hamming), (np.sign(apart), zero_one)):
-        found = optimal_kernel(loss, epsilon=1.0, objective="minimax", **cube)
+        found = optimal(loss, epsilon=1.0, objective="minimax", **cube)
         assert found.value == pytest.approx(value, abs=6e-13)
         assert sure(found.bound) == pytest.approx(value, abs=1e-11)
         ratio = math.e / (1 + math.e)
@@ -85,8 +85,8 @@ def test_cubes(places: int, hamming: float, zero_one: float) -> None:
 def test_a_cube_out_of_reach_of_the_entries() -> None:
     cube: Any = {"graph": "hamming", "shape": (2,) * 11, "objective": "minimax"}
     with pytest.raises(ParameterError, match="privacy rows"):
-        optimal_kernel("hamming", epsilon=1.0, **cube)
-    found = optimal_kernel("hamming", epsilon=1.0, symmetry="auto", **cube)
+        optimal("hamming", epsilon=1.0, **cube)
+    found = optimal("hamming", epsilon=1.0, symmetry="auto", **cube)
     assert found.setting.symmetry == "hamming"
     assert found.value == pytest.approx(11 / (1 + math.e), rel=1e-11)
     # A row of product randomised response, from its formula.
@@ -99,7 +99,7 @@ def test_a_cube_out_of_reach_of_the_entries() -> None:
 @pytest.mark.parametrize("symmetry", ["cyclic", "dihedral", "auto"])
 def test_a_cycle(symmetry: str) -> None:
     settings: Any = {"epsilon": 0.5, "graph": "cycle", "objective": "minimax"}
-    found = optimal_kernel(ring(40), symmetry=symmetry, **settings)
+    found = optimal(ring(40), symmetry=symmetry, **settings)
     assert found.value == pytest.approx(1.918126711515, abs=6e-13)
     assert sure(found.bound) == pytest.approx(found.value, abs=1e-9)
     rows = found.problem.blocks
@@ -176,10 +176,10 @@ def random_setting(seed: int) -> tuple[dict[str, Any], list[Move]]:
 @pytest.mark.parametrize("seed", range(100))
 def test_orbits_are_as_good_as_entries(seed: int) -> None:
     asked, group = random_setting(seed)
-    found = optimal_kernel(**asked)
+    found = optimal(**asked)
     setting = found.setting
-    edges = [tuple(pair) for pair in all_pairs(setting.pairs, setting.inputs).tolist()]
-    full = optimal_kernel(**{**asked, "symmetry": "none"})
+    edges = [tuple(pair) for pair in all_pairs(setting.pairs, setting.size).tolist()]
+    full = optimal(**{**asked, "symmetry": "none"})
     least = least_loss(
         asked["loss"],
         edges,
@@ -193,7 +193,7 @@ def test_orbits_are_as_good_as_entries(seed: int) -> None:
     assert found.value == pytest.approx(full.value, abs=1e-9)
     assert found.problem.size <= full.problem.size + 1
     judge(found, edges)
-    rows = [found.exact.row(x) for x in range(setting.inputs)]
+    rows = [found.exact.row(x) for x in range(setting.size)]
     for sigma, tau in group:
         assert all(rows[sigma[x]][tau[y]] == rows[x][y] for x, y in np.ndindex(found.kernel.shape))
     assert found.kernel == pytest.approx(np.array(rows) / found.exact.total)
@@ -219,7 +219,7 @@ def judge(found: Any, edges: list[Any]) -> None:
             assert here <= ratio * there + delta
     value = [
         sum(Fraction(float(cost)) * mass for cost, mass in zip(line, row, strict=True))
-        for line, row in zip(found.setting.losses, rows, strict=True)
+        for line, row in zip(found.setting.loss_table, rows, strict=True)
     ]
     if found.setting.weights is None:
         assert found.value == float(max(value))
@@ -238,7 +238,7 @@ def test_duals_lift_to_the_program_over_entries(seed: int) -> None:
     asked |= {"delta": 0.0, "objective": "minimax", "prior": None, "invariant": None}
     asked |= {"epsilon": max(asked["epsilon"], 0.2), "graph": [(0, 1)]}
     asked["graph"] = sorted({(s[0], s[1]) for s, _ in closure(asked["symmetry"])})
-    found = optimal_kernel(**asked)
+    found = optimal(**asked)
     orbits, problem = found.setting.orbits, found.problem
     loss, duals = asked["loss"], found.duals
     unit = float(np.max(np.abs(loss)))
@@ -355,7 +355,7 @@ def test_members_and_steps_by_counting(asked: dict[str, Any]) -> None:
     orbits = setting.orbits
     assert orbits is not None
     labels = orbits.table()
-    for x in range(setting.inputs):
+    for x in range(setting.size):
         for o in range(orbits.count):
             there = np.flatnonzero(labels[x] == o).tolist()
             assert len(there) in (0, int(orbits.counts[o]))
@@ -365,7 +365,7 @@ def test_members_and_steps_by_counting(asked: dict[str, Any]) -> None:
     # Every edge makes the steps of its orbit, and every orbit of edges has some.
     known = steps_of(orbits)
     seen = []
-    for x, other in all_pairs(setting.pairs, setting.inputs):
+    for x, other in all_pairs(setting.pairs, setting.size):
         ends = Counter(zip(labels[x].tolist(), labels[other].tolist(), strict=True))
         made = sorted((a, b, k) for (a, b), k in ends.items() if a != b)
         assert made in known
@@ -426,7 +426,7 @@ def test_every_part_of_the_total_is_drawn_once(
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("graph", ["cycle", "complete"])
 def test_the_dominating_pair_is_that_of_all_rows(graph: str, delta: float) -> None:
-    found = optimal_kernel(
+    found = optimal(
         ring(6), epsilon=0.8, delta=delta, graph=graph, symmetry="dihedral", objective="minimax"
     )
     pair = found.setting.dominating(found.units)
@@ -450,20 +450,20 @@ def test_own_rows_over_orbits() -> None:
         far[x, x * 6 + (x + 3) % 6] = 1.0
     rows: Any = [("far", far, 0.05, None)]
     settings: Any = {"epsilon": 0.9, "graph": "cycle", "objective": "minimax"}
-    found = optimal_kernel(1 - np.eye(6), rows=rows, symmetry="dihedral", **settings)
-    other = optimal_kernel(1 - np.eye(6), rows=rows, **settings)
+    found = optimal(1 - np.eye(6), rows=rows, symmetry="dihedral", **settings)
+    other = optimal(1 - np.eye(6), rows=rows, **settings)
     assert found.value == pytest.approx(other.value, abs=1e-9)
-    assert found.value > optimal_kernel(1 - np.eye(6), **settings).value + 1e-4
+    assert found.value > optimal(1 - np.eye(6), **settings).value + 1e-4
     opposite = float(found.kernel[0, 3])
     assert opposite == pytest.approx(0.05, abs=1e-9)
     assert found.residuals["far"] == pytest.approx(max(0.0, 0.05 - opposite), abs=1e-15)
     with pytest.raises(ParameterError, match=r"rows 'far': row \d is mapped"):
-        optimal_kernel(
+        optimal(
             1 - np.eye(6), rows=[("far", far[:5], 0.05, None)], symmetry="cyclic", **settings
         )
     limits = [0.05] * 5 + [0.06]
     with pytest.raises(ParameterError, match="does not keep rows 'far'"):
-        optimal_kernel(
+        optimal(
             1 - np.eye(6), rows=[("far", far, limits, None)], symmetry="cyclic", **settings
         )
 
@@ -534,7 +534,7 @@ def test_bad_symmetries_are_one_sentence(name: str) -> None:
 
 
 def saved(tmp_path: Path, **asked: Any) -> tuple[Any, Path]:
-    found = optimal_kernel(ring(6), epsilon=1.0, graph="cycle", **asked)
+    found = optimal(ring(6), epsilon=1.0, graph="cycle", **asked)
     found.save(tmp_path / "kernel.json")
     return found, tmp_path / "kernel.json"
 
@@ -546,7 +546,7 @@ def test_files_hold_the_group_and_the_weights(tmp_path: Path, symmetry: Any, del
     again = dpopt.load(path)
     assert again.units == found.units == pickle.loads(pickle.dumps(found)).units
     assert (
-        again.units.orbits != optimal_kernel(ring(6), epsilon=1.0, symmetry="dihedral").units.orbits
+        again.units.orbits != optimal(ring(6), epsilon=1.0, symmetry="dihedral").units.orbits
     )
     assert again.certificate == found.certificate
     assert again.value == found.value
@@ -582,7 +582,7 @@ def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
 def test_a_utility_is_maximised() -> None:
     settings: Any = {"epsilon": 0.7, "graph": "cycle", "sense": "maximise"}
     for objective in ("bayes", "minimax"):
-        found = optimal_kernel(3 - ring(6), objective=objective, symmetry="auto", **settings)
-        other = optimal_kernel(3 - ring(6), objective=objective, **settings)
+        found = optimal(3 - ring(6), objective=objective, symmetry="auto", **settings)
+        other = optimal(3 - ring(6), objective=objective, **settings)
         assert found.value == pytest.approx(other.value, rel=1e-9)
         assert sure(found.bound) >= other.value - 1e-11
