@@ -50,7 +50,7 @@ def test_the_duals_are_those_of_the_rows_in_the_problem() -> None:
     signs: dict[Any, float] = {"minimise": 1.0, "maximise": -1.0}
     for sense, sign in signs.items():
         setting = KernelSetting(sign * power(12, 1), 0.7, graph="path", sense=sense)
-        problem = kernel_problem(setting)
+        problem = setting.problem()
         found = solve(problem)
         model = problem.assemble()
         y = sign * np.concatenate([found.duals[name] for name in model.blocks])
@@ -74,13 +74,13 @@ def test_the_prices_of_rows_are_changes_of_the_optimum() -> None:
     change = (solved(0.3 + step).value - solved(0.3 - step).value) / (2 * step)
     assert found.residuals["cap"] <= 1e-9
     assert change < -1e-3
-    assert float(found.duals["cap"][0]) == pytest.approx(change, rel=1e-5)
+    assert float(sure(found.solution).duals["cap"][0]) == pytest.approx(change, rel=1e-5)
 
 
 def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
     """Weak duality's sum in fractions, for duals of no meaning."""
     setting = KernelSetting(power(5, 1), 1.0, graph="path")
-    model = kernel_problem(setting).assemble()
+    model = setting.problem().assemble()
     rng = np.random.default_rng(2)
     for _ in range(20):
         y = np.where(model.rows.lower == 1.0, 1.0, -1.0) * rng.random(model.rows.count)
@@ -163,5 +163,4 @@ def test_losses_without_structure_against_linprog(name: str, objective: str) -> 
 def test_entries_below_the_solvers_tolerance_are_raised_to_what_their_neighbours_ask() -> None:
     """On a cycle of 60, what is told far from the input is e^-30; repair costs next to nothing."""
     found = optimal("absolute", epsilon=1.0, graph="cycle", size=60)
-    assert found.exact.cost <= 1e-12
-    assert sure(found.gap) <= 1e-7 * found.value
+    assert 0 <= sure(found.gap) <= 1e-8 * found.value
