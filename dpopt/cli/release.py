@@ -17,10 +17,8 @@ from dpopt.cli.words import OwnBlocks, Words
 from dpopt.files import TABLES, check_json_target, contents, read_integer_rows, read_text
 
 if TYPE_CHECKING:
-    from dpopt.privacy import Certificate, ExactKernel, Least
+    from dpopt.privacy import Certificate, Least
     from dpopt.shape import Design
-
-    Mechanism = Design | ExactKernel
 
 GRAPHS = ("complete", "path", "cycle", "grid", "hamming")
 SAMPLE_RULES = ("exact", "smooth-floor", "roo")
@@ -281,7 +279,7 @@ def sample(
     keeper.tell()
 
 
-def _mechanism(file: Path) -> Mechanism:
+def _mechanism(file: Path) -> Design:
     """Load a saved mechanism, proved again."""
     from dpopt.shape import load
 
@@ -292,18 +290,13 @@ Draws = tuple[Callable[[], Sequence[object]], Sequence[object]]
 """What draws for all queries, to be called once, and the names of all that can be drawn."""
 
 
-def _of_rows(mechanism: Mechanism, rows: list[list[Any]], keeper: Keeper) -> Draws:
+def _of_rows(mechanism: Design, rows: list[list[Any]], keeper: Keeper) -> Draws:
     """Return the draws for lines of integers, as the mechanism's setting understands a line."""
-    from dpopt.privacy import ExactKernel
-
-    if isinstance(mechanism, ExactKernel):
-        # A kernel of no setting.
-        return _of_queries(mechanism, [number for row in rows for number in row], range(0), keeper)
     queries = [query for row in rows for query in mechanism.setting.queries(row)]
     return _of_queries(mechanism, queries, _names(mechanism, queries[0]), keeper)
 
 
-def _of_counts(mechanism: Mechanism, rows: list[list[int]], keeper: Keeper) -> Draws:
+def _of_counts(mechanism: Design, rows: list[list[int]], keeper: Keeper) -> Draws:
     """Return the draws for lines of counts.
 
     Raises:
@@ -336,14 +329,10 @@ def _of_queries(
     return draw, names
 
 
-def _of_nothing(mechanism: Mechanism, keeper: Keeper) -> Draws:
+def _of_nothing(mechanism: Design, keeper: Keeper) -> Draws:
     """Return the draw of a mechanism whose setting holds the data, such as a mollifier."""
-    from dpopt.privacy import ExactKernel
-
     try:
-        if isinstance(mechanism, ExactKernel):
-            raise ParameterError("it is a kernel.")
-        mechanism.asked(None)
+        mechanism.setting.distribution(mechanism.table, None)
     except ParameterError:
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
@@ -367,15 +356,14 @@ def _of_p(mechanism: Any, p: Any, keeper: Keeper) -> Draws:  # noqa: ANN401
     """Return the draw for a user's own law p over the inputs of a kernel."""
     from dpopt.public_prior import draw_own_letter
 
-    setting = getattr(mechanism, "setting", None)
+    setting = mechanism.setting
     if hasattr(mechanism, "apply"):
-        letters = mechanism.setting.public.letters
+        letters = setting.public.letters
         own = lambda: letters[draw_own_letter(p, len(letters))]  # noqa: E731
         return _once(mechanism, own, keeper), letters
-    inputs = getattr(mechanism if setting is None else setting, "inputs", None)
-    if isinstance(inputs, int):
-        names = getattr(setting, "input_names", None) or range(inputs)
-        own = lambda: names[draw_own_letter(p, inputs)]  # noqa: E731
+    if setting.kind in ("kernel", "nearest"):
+        names = getattr(setting, "input_names", None) or range(setting.inputs.inputs)
+        own = lambda: names[draw_own_letter(p, len(names))]  # noqa: E731
         return _once(mechanism, own, keeper), getattr(setting, "output_names", None) or range(0)
     # A law is itself the input of this mechanism, or of none.
     law = p.astype(float)

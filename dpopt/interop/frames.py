@@ -27,7 +27,7 @@ def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
     """Return a result as one tidy table.
 
     - A `Design`: the columns of its kind.
-    - What has a method ``columns``, which returns columns by name: an `ExactKernel`, a
+    - What has a method ``columns``, which returns columns by name: a `Table`, a
       `PublicPrior`, a `Tally`, a `VoteBatch`, a `Solution`.
     - What has a method ``to_records``, which returns records (mappings from names to values, all
       with the same names) or one mapping from names to columns.

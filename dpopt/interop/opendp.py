@@ -31,9 +31,9 @@ import numpy as np
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
 from dpopt.data.tally import letters_of
-from dpopt.kernel import KernelDesign, directed_pairs
+from dpopt.kernel import KernelSetting, NearestKernel, directed_pairs
 from dpopt.majority import MajorityDesign
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
+from dpopt.privacy import Certificate, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.roo import LetterSampler
@@ -75,44 +75,48 @@ def make_kernel(
     - Every two inputs are neighbours: an integer, or a letter of the public prior, under
       `discrete_distance`; any distance above 0 spends the guarantee once.
     - A path: an integer under `absolute_distance`.
-    - A `KernelDesign` for a Hamming graph: a word, a list of integers, under `hamming_distance`.
+    - The graph "hamming": a word, a list of integers, under `hamming_distance`.
 
     An integer outside is taken for the nearest input, anything else for the first one; so is each
     letter of a word.
 
     Args:
-        kernel: certified: an `ExactKernel`, a `KernelDesign`, or a kernel of a public prior.
+        kernel: a design of a `KernelSetting` or a `NearestKernel` without names, or a kernel of a
+            public prior.
 
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
-        NotPrivateError: for a kernel that was proved in one direction only.
         OpenDPException: if OpenDP's features are not enabled.
     """
     if isinstance(getattr(kernel, "setting", None), KeptPriorSetting):
         return _local(kernel)
-    if not isinstance(kernel, ExactKernel | KernelDesign):
+    setting: Any = kernel.setting if isinstance(kernel, Design) else None
+    if not isinstance(setting, KernelSetting | NearestKernel):
         raise ParameterError(
-            f"kernel is of type {type(kernel).__name__}; it must be an ExactKernel, a KernelDesign "
-            "or a kernel of a public prior."
+            f"kernel is {shown(kernel)}; it must be the design of a kernel, or a kernel of a "
+            "public prior."
         )
-    exact = kernel.exact if isinstance(kernel, KernelDesign) else kernel
-    if isinstance(kernel, KernelDesign) and kernel.setting.shape is not None:
-        return _over_words(exact, tuple(kernel.setting.shape))
-    exact.require_both_ways()
-    last = exact.inputs - 1
-    if exact.pairs is None:
+    if isinstance(setting, NearestKernel) and any(setting.names):
+        raise ParameterError(
+            "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
+        )
+    kernel.require_private()
+    spent = _certified(kernel.guarantee, kernel.certificate)
+    if setting.graph == "hamming":
+        return _over_words(kernel, tuple(setting.shape), spent)
+    last = setting.inputs.inputs - 1
+    if setting.pairs is None:
         metric, steps = discrete_distance(), 1
-    elif exact.inputs > 1 and _is_path(exact):
+    elif np.array_equal(setting.pairs, directed_pairs("path", last + 1)):
         metric, steps = absolute_distance(T=int), last
     else:
         raise ParameterError(
             "pairs of the kernel are neither all pairs of inputs nor a path; OpenDP has no metric "
-            "for them. For words, give the KernelDesign of a Hamming graph."
+            "for them. Words have the graph 'hamming'."
         )
     domain = atom_domain(bounds=(0, last))
-    spent = _certified(exact.guarantee, exact.certificate)
     return _measurement(
-        domain, metric, spent, steps, lambda given: exact.release(_nearest(given, last)), int
+        domain, metric, spent, steps, lambda given: kernel.release(_nearest(given, last)), int
     )
 
 
@@ -259,7 +263,7 @@ def _local(kernel: Design) -> Measurement:
     )
 
 
-def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
+def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> Measurement:
     places = len(shape)
 
     def release(word: Any) -> Any:  # noqa: ANN401
@@ -268,14 +272,13 @@ def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
                 f"word does not fit the shape {shape}: it has {len(word)} letters."
             )
         inside = [_nearest(letter, size - 1) for letter, size in zip(word, shape, strict=True)]
-        return exact.release(int(np.ravel_multi_index(inside, shape)))
+        return kernel.release(int(np.ravel_multi_index(inside, shape)))
 
     if len(set(shape)) != 1:
         raise ParameterError(
             f"shape is {shape}; an OpenDP vector has the same letters at every place."
         )
     domain = vector_domain(atom_domain(bounds=(0, shape[0] - 1)), size=places)
-    spent = _certified(exact.guarantee, exact.certificate)
     return _measurement(domain, hamming_distance(), spent, places, release, int)
 
 
@@ -312,11 +315,6 @@ def _into(letters: Sequence[Hashable]) -> Callable[[object], Hashable]:
             return letters[0]
 
     return letter
-
-
-def _is_path(exact: ExactKernel) -> bool:
-    path = directed_pairs("path", exact.inputs)
-    return path is not None and set(map(tuple, path.tolist())) == set(exact.pairs or ())
 
 
 def _letter_domain(letters: Sequence[Hashable]) -> Any:  # noqa: ANN401

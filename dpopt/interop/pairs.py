@@ -6,12 +6,10 @@ import math
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
-from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
-from dpopt.privacy.orbit import OrbitKernel
 from dpopt.shape import Design
 
-Mechanism = Design | ExactKernel | OrbitKernel
+Mechanism = Design
 """A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 
@@ -40,12 +38,8 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
         if rows is not None:
             return _of_two(mechanism, rows)
         return mechanism.setting.dominating(mechanism.table)
-    if isinstance(mechanism, ExactKernel):
-        return mechanism.dominating(rows)
-    if isinstance(mechanism, OrbitKernel):
-        return mechanism.dominating()
     raise ParameterError(
-        f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or kernel."
+        f"mechanism is of type {type(mechanism).__name__}; it must be a certified design."
     )
 
 

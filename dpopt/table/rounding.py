@@ -78,17 +78,19 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
 
 def _raised(inputs: Inputs, values: Vector, epsilon: float) -> Vector:
     """Return the least numbers above these of which neighbours differ by e^epsilon at most."""
-    groups, shrink, values = inputs.neighbours, math.exp(-epsilon), values.copy()
-    while groups.size:
-        least = shrink * values[groups].max(axis=1)
-        short = least[:, None] > values[groups] * (1.0 + _ROUNDING)
-        if not short.any():
+    shrink, values = math.exp(-epsilon), values.copy()
+    # By member, so that what is looked at of all groups lies together.
+    every = columns = np.ascontiguousarray(inputs.neighbours.T)
+    while columns.size:
+        least = shrink * values[columns].max(axis=0)
+        members, groups = np.nonzero(least > values[columns] * (1.0 + _ROUNDING))
+        # The largest of a group is not raised: where all are neighbours, one round is enough.
+        np.maximum.at(values, columns[members, groups], least[groups])
+        if not members.size or len(columns) > 2:
             break
-        lines, members = np.nonzero(short)
-        np.maximum.at(values, groups[lines, members], least[lines])
-        # Of the groups only those can be short that hold a number which was raised.
-        if groups.shape[1] > 2:
-            break
+        raised = np.zeros(inputs.size, dtype=bool)
+        raised[columns[members, groups]] = True
+        columns = every[:, raised[every].any(axis=0)]
     return values
 
 

@@ -157,11 +157,10 @@ class Generated(Inputs):
         if self.pairs is None:
             order = np.argsort(self.columns, kind="stable")
             members = np.bincount(self.columns)
-            ends = np.cumsum(members)
-            index = np.minimum(
-                (ends - members)[:, None] + np.arange(members.max()), ends[:, None] - 1
-            )
-            return order[index]
+            last = np.cumsum(members)[:, None] - 1
+            groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
+            # What has an output to itself has no neighbour that differs.
+            return groups[members > 1]
         found = np.zeros(0, dtype=np.int64)
         # A million entries at a time, so that memory does not grow with the edges.
         ends = self._edge_ends
@@ -173,7 +172,7 @@ class Generated(Inputs):
 
     @cached_property
     def edges(self) -> Edges:
-        """One edge of each orbit of directed edges, with its outputs."""
+        """One edge of each orbit, with its outputs."""
         ends = self._edge_ends
         if len(ends) * self.outputs > LARGEST_WRITTEN:
             raise ParameterError(
@@ -192,17 +191,18 @@ class Generated(Inputs):
 
     @cached_property
     def _edge_ends(self) -> IntVector:
-        """One directed edge of each orbit, shape (edge orbits, 2)."""
+        """One edge of each orbit, in one of its directions, shape (edge orbits, 2)."""
         n = self.inputs
         if self.pairs is None:
+            turned = np.arange(n * n).reshape(n, n).T.ravel()
             images = [(sigma[:, None] * n + sigma).ravel() for sigma, _ in self.generators]
-            labels = orbits(n * n, images)
+            labels = orbits(n * n, [turned, *images])
             labels[:: n + 1] = labels.max() + 1
             first = np.unique(labels, return_index=True)[1][:-1]
             return np.stack(np.divmod(first, n), axis=1)
         codes = self.pairs[:, 0] * n + self.pairs[:, 1]
-        ends = ([sigma[self.pairs[:, side]] for side in (0, 1)] for sigma, _ in self.generators)
-        images = [np.searchsorted(codes, one * n + other) for one, other in ends]
+        ends = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
+        images = [np.searchsorted(codes, end @ np.array([n, 1])) for end in ends]
         return self.pairs[np.unique(orbits(len(codes), images), return_index=True)[1]]
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
@@ -466,7 +466,8 @@ class Words(Inputs):
     def claim(self) -> str:
         """Say between which words a table is proved private."""
         if self.differences is None:
-            return edges_claim(self.inputs, None)
+            said = edges_claim(self.inputs, None)
+            return f"{said}; one of each orbit under its symmetries was decided"
         near = [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
         edges = self.inputs * int(self.counts[near].sum())
         return (

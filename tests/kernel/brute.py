@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
+
+import dpopt
+from dpopt.kernel import KernelSetting
 
 Array = npt.NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -20,6 +24,23 @@ def sure(value: T | None) -> T:
     """What every solved and proved design has: its bound, gap, solution or certificate."""
     assert value is not None
     return value
+
+
+def optimal(loss: Any, *, backend: str | None = None, **asked: Any) -> Any:
+    """The design of a kernel with these parameters."""
+    return dpopt.design(KernelSetting(loss, **asked), backend=backend)
+
+
+def rows_of(design: Any) -> list[list[int]]:
+    """The integers of a design, written out: a row for each input, over its table's total."""
+    return [design.table.row(x) for x in range(design.table.inputs.inputs)]
+
+
+def private(design: Any, edges: Edges) -> bool:
+    """Whether a design is as private as its setting says, by all events."""
+    setting = design.setting
+    rows, total = rows_of(design), design.table.total
+    return is_private(rows, total, edges, setting.epsilon, setting.delta)
 
 
 def complete(inputs: int) -> Edges:
@@ -142,10 +163,10 @@ def exp_below(epsilon: float) -> Fraction:
 
 
 def is_private(
-    weights: tuple[tuple[int, ...], ...], bits: int, edges: Edges, epsilon: float, delta: float
+    weights: Sequence[Sequence[int]], total: int, edges: Edges, epsilon: float, delta: float
 ) -> bool:
     """Whether K(S | x) <= e^epsilon K(S | x') + delta for all edges and events, in fractions."""
-    ratio, slack = exp_below(epsilon), Fraction(delta) * (1 << bits)
+    ratio, slack = exp_below(epsilon), Fraction(delta) * total
     return all(
         sum(weights[x][y] for y in chosen) <= ratio * sum(weights[other][y] for y in chosen) + slack
         for x, other in edges

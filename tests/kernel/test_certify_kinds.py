@@ -16,7 +16,6 @@ import pytest
 import dpopt
 from dpopt._errors import ParameterError
 from dpopt.data.tally import Tally
-from dpopt.kernel import optimal_kernel
 from dpopt.majority import MajoritySetting
 from dpopt.privacy import Least, least_delta, least_epsilon
 from dpopt.public_prior import MollifierSetting, PublicPriorSetting
@@ -285,7 +284,7 @@ def line(size: int) -> Any:
     ids=lambda asked: f"{asked['graph']}-{asked['symmetry']}",
 )
 def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> None:
-    design = optimal_kernel(**asked, epsilon=0.8, delta=delta)
+    design = optimal(**asked, epsilon=0.8, delta=delta)
     kernel = design.units
     assert type(kernel).__name__ == "OrbitKernel"
     table = [kernel.row(x) for x in range(kernel.inputs)]
@@ -312,7 +311,7 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
 
 def test_a_design_is_repaired_along_its_own_neighbours() -> None:
     for symmetry in ("none", "reflection"):
-        design = optimal_kernel(line(5), epsilon=1.0, graph="path", symmetry=symmetry)
+        design = optimal(line(5), epsilon=1.0, graph="path", symmetry=symmetry)
         again = dpopt.certify(design, 1.0)
         assert again.value < 1e-12
         edges = {(x, y) for x, y in again.units.pairs if x < y}
