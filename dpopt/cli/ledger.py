@@ -146,10 +146,9 @@ def _plain(found: Any, names: list[str], entries: list[Any]) -> dict[str, Any]: 
     totals = {name: found.total(name) for name in names}
     return {
         "budget": None if found.budget is None else asdict(found.budget),
-        "adaptive": found.adaptive,
         "datasets": {
             name: {"composition": by, "total": asdict(spent), "epsilon_left": found.left(name)}
             for name, (by, spent) in totals.items()
         },
-        "entries": [{**asdict(entry), "pair": None} for entry in entries],
+        "entries": [asdict(entry) for entry in entries],
     }

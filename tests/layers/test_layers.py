@@ -41,10 +41,7 @@ ALLOWED = {
     "package": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "interop", "package"},
 }
 PACKAGE = {"_interact", "ledger"}
-"""What belongs to no room and no paper; every other name directly under dpopt is a paper.
-
-The ledger is told what is released, and asks accountants of `dpopt.interop` what it all spends.
-"""
+"""What belongs to no room and no paper; every other name directly under dpopt is a paper."""
 
 
 def imported_modules(path: Path) -> list[str]:
@@ -228,8 +225,6 @@ LATE = {
     # The command line loads these to list its commands, and neither numpy nor a design for that.
     "dpopt._progress": {"dpopt._checks"},
     "dpopt.files": {"numpy"},
-    # An accountant, where it is installed, adds up tighter.
-    "dpopt.ledger": {"dpopt.interop.accounting"},
 }
 """What else is imported inside a function, and where; of `dpopt.cli`, what a command needs."""
 

@@ -71,7 +71,7 @@ if when == "half written":
     size = os.path.getsize(path)
     while os.path.getsize(path) <= size:
         db.execute("INSERT INTO entries SELECT NULL, time, 'b', what, epsilon, delta, count,"
-                   "spent_epsilon, spent_delta, folds, pair FROM entries LIMIT 100")
+                   "spent_epsilon, spent_delta, folds FROM entries LIMIT 100")
     kill()
 ledger.charge(Guarantee(0.5), "a", what="a count")
 """

@@ -17,7 +17,7 @@ import pytest
 import dpopt
 from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed, vote
 from dpopt.cli import main
-from dpopt.interop.pairs import dominating_pair
+from dpopt.interop.accounting import dominating_pair
 from dpopt.privacy import Certificate, ExactKernel
 
 UNPRINTABLE = 14_300
