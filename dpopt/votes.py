@@ -289,8 +289,9 @@ def vote(
         >>> batch.queries, batch.total, batch.composition
         (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
-    made: Any = mechanism if isinstance(mechanism, VoteDesign) else None
-    setting: Any = mechanism if made is None else made.setting
+    asked_of: Any = mechanism
+    made = asked_of if isinstance(mechanism, VoteDesign) else None
+    setting = asked_of if made is None else made.setting
     if not isinstance(setting, VoteSetting):
         raise ParameterError(
             f"mechanism is {_checks.shown(mechanism)}; it must be a majority or a plurality, a "
@@ -303,7 +304,7 @@ def vote(
     if counts is not None and not isinstance(setting, PluralitySetting):
         raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
     if made is None:
-        made = design(setting)
+        made = design(asked_of)
     given = {} if counts is None else {"counts": counts}
     asked = made.asked(votes, **given)
     if not asked:

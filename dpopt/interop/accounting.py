@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,13 +74,13 @@ def dominating_pair(mechanism: Mechanism) -> DominatingPair:
     if isinstance(mechanism, Design):
         mechanism.require_private()
         return mechanism.setting.dominating(mechanism.units)
-    of_table = getattr(mechanism, "dominating", None)
+    of_table: Any = getattr(mechanism, "dominating", None)
     if not callable(of_table):
         raise ParameterError(
             f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or "
             "kernel."
         )
-    return of_table()
+    return cast(Any, of_table)()
 
 
 def privacy_loss(

@@ -8,7 +8,7 @@ libraries where they are taken from arrays.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,10 +36,11 @@ def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
         ImportError: if the library is not installed; it names the extra.
     """
     name = _checks.choice("library", library, LIBRARIES)
+    made: Any = getattr(result, "columns", None)
     if isinstance(result, Design):
-        columns = dict(result.setting.columns(result.units))
-    elif callable(made := getattr(result, "columns", None)):
-        columns = dict(made())
+        columns: dict[str, Any] = dict(result.setting.columns(result.units))
+    elif callable(made):
+        columns = dict(cast(Any, made)())
     else:
         raise ParameterError(
             f"result is of type {type(result).__name__}; there is no table for it, and it has no "

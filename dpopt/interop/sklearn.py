@@ -240,7 +240,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         return mode_design(voters, classes, self.epsilon, rule=cast(Any, self.rule))
 
     def _private(self, voters: int, classes: int) -> VoteDesign:
-        delta, rule = self.mechanism_delta, self.rule
+        delta, rule = self.mechanism_delta, cast(Any, self.rule)
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
         given = self.epsilon, m, delta, max(m, 1.0) * delta
         if rule == "best" and classes == 2 and voters % 2:
