@@ -10,7 +10,7 @@ import re
 import secrets
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
@@ -102,7 +102,8 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         # First the contents, then the name: a crash in between leaves the old file.
-        _to_disk(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file)
         temporary.replace(path)
         with suppress(OSError):
             # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
@@ -128,11 +129,6 @@ def _created_beside(path: Path) -> Path:
     except OSError as error:
         raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
     return temporary
-
-
-def _to_disk(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file)
 
 
 def folder_to_disk(folder: Path) -> None:
@@ -277,11 +273,13 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
         ValueError: saying what is wrong with it.
     """
     try:
-        found = json.loads(
-            text, object_pairs_hook=_named_once, parse_constant=_finite, parse_int=_short
+        return json.loads(
+            text,
+            object_pairs_hook=_named_once,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_short,
         )
-        _require_finite([found])
-        return found
     except (json.JSONDecodeError, RecursionError):
         raise ValueError("it is not JSON, or it was cut off") from None
 
@@ -290,23 +288,14 @@ def _named_once(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name stands twice in one of its objects")
-    _require_finite(list(found.values()))
     return found
 
 
 def _finite(text: str) -> float:
-    """Refuse what JSON does not have: Infinity, -Infinity, NaN."""
-    del text
-    raise ValueError("it holds a number that is not finite")
-
-
-def _require_finite(values: list[object]) -> None:
-    """Refuse numbers beyond all floats, in lists and in lists of lists; objects were looked at."""
-    if math.inf in values or -math.inf in values:
+    """Refuse what JSON does not have, Infinity and NaN, and numbers beyond all floats."""
+    if not math.isfinite(number := float(text)):
         raise ValueError("it holds a number that is not finite")
-    for part in values:
-        if type(part) is list:
-            _require_finite(cast("list[object]", part))
+    return number
 
 
 def _short(text: str) -> int:
@@ -433,42 +422,30 @@ def _is_number(word: object) -> bool:
 
 def _arrays(path: Path) -> Any:  # noqa: ANN401
     """Return the array of a .npy file, or the one that is meant of a .npz file."""
-    if path.suffix.lower() == ".npy":
-        with path.open("rb") as file:
-            return _array(file)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
+    import numpy as np
+
+    # Mapped, a header that promises more numbers than there are takes no memory.
+    found: Any = _array(lambda: np.load(path, mmap_mode="r", allow_pickle=False))
+    if isinstance(found, np.lib.npyio.NpzFile):
+        with found as archive:
+            names = archive.files
             chosen = "kernel" if "kernel" in names else names[0] if len(names) == 1 else None
             if chosen is None:
                 raise ValueError(
                     f"it holds {len(names)} arrays; it must hold one, or one called 'kernel'"
                 )
-            with archive.open(archive.infolist()[names.index(chosen)]) as file:
-                return _array(file)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
-        raise ValueError("it is no .npz file, or it was cut off") from None
-
-
-def _array(file: Any) -> Any:  # noqa: ANN401
-    """Return the array of an open .npy file: its size is read before its values are."""
-    import numpy as np
-
-    form = np.lib.format
-    version = form.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError("it is a .npy file of a newer version")
-    read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
-    shape, fortran, dtype = read(file)
-    if dtype.hasobject or dtype.kind not in "biuf":
+            found = _array(lambda: archive[chosen])
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf":
         raise ValueError("it holds something other than numbers")
-    size = dtype.itemsize * math.prod(shape)
-    if size > LARGEST_FILE:
-        raise ValueError(_TOO_LARGE)
-    data = file.read(size)
-    if len(data) < size:
-        raise ValueError("it was cut off")
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return np.array(found)
+
+
+def _array(read: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Return what numpy reads, or raise what the file is not."""
+    try:
+        return read()
+    except (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile):
+        raise ValueError("it holds no array of numbers, or it was cut off") from None
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
