@@ -238,7 +238,6 @@ BY_FUNCTION: dict[str, Makers] = {
     },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {

@@ -203,11 +203,8 @@ def test_the_hull_of_the_laws_leaves_the_value() -> None:
     laws = np.vstack([inside[:2], corners, inside[2:]])
     reduced = smoothed.distribution_reduction(laws)
     np.testing.assert_allclose(reduced, corners, rtol=1e-15)
-    for mechanism in (
-        smoothed.SamplingHistogram(9, 7, 3),
-        smoothed.SamplingAverage(9, 4, [0, 2, 3]),
-    ):
-        for epsilon in (0.0, 0.5, 1.5):
-            whole = smoothed.smoothed_delta(mechanism, epsilon, laws).delta
-            found = smoothed.smoothed_delta(mechanism, epsilon, reduced).delta
-            assert found == pytest.approx(whole, rel=1e-12)
+    mechanism = smoothed.SamplingHistogram(9, 7, 3)
+    for epsilon in (0.0, 0.5, 1.5):
+        whole = smoothed.smoothed_delta(mechanism, epsilon, laws).delta
+        found = smoothed.smoothed_delta(mechanism, epsilon, reduced).delta
+        assert found == pytest.approx(whole, rel=1e-12)
