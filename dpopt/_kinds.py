@@ -76,8 +76,8 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 """The kinds of the package, each with its module and its docstring's first sentence."""
 
-_SECTION = re.compile(r"^(?:[A-Z]\w+):$", re.MULTILINE)
-_ENTRY = re.compile(r"    (\w+): ?(.*)")
+_SECTION = re.compile(r"^([A-Z]\w+):$", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\w+):((?:.*\n?)(?:\n| {5}.*\n?)*)", re.MULTILINE)
 
 
 class Field(NamedTuple):
@@ -229,23 +229,10 @@ def _example(of: Any) -> str:  # noqa: ANN401
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return a docstring's description, and its sections by name."""
-    marks = list(_SECTION.finditer(text))
-    ends = [*(mark.start() for mark in marks[1:]), len(text)]
-    sections = {
-        mark[0].rstrip(":"): text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)
-    }
-    return text[: marks[0].start() if marks else len(text)].strip(), sections
+    about, *rest = _SECTION.split(text)
+    return about.strip(), dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:
     """Return the entries ``name: text`` of a section; lines indented more go on with the text."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in section.splitlines():
-        start = _ENTRY.match(line)
-        if start:
-            name = start[1]
-            found[name] = start[2].strip()
-        elif name and line.strip():
-            found[name] += f" {line.strip()}"
-    return found
+    return {found[1]: " ".join(found[2].split()) for found in _ENTRY.finditer(section)}

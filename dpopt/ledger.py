@@ -248,26 +248,6 @@ class Ledger:
             db.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(row)})", row)
         return entry
 
-    def refused(
-        self,
-        of: Guarantee | Mechanism,
-        dataset: str = "unnamed",
-        *,
-        count: int = 1,
-        fresh: bool | None = None,
-    ) -> bool:
-        """Return whether `charge` would refuse now, for the budget; nothing is written.
-
-        Args:
-            of: see `charge`, as for the rest.
-            dataset: see there.
-            count: see there.
-            fresh: see there.
-        """
-        entry = _entry(of, dataset, count, "a question", fresh)
-        with self._opened() as db:
-            return not self._fits(db, entry)
-
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the entries of a data set in their order; those of all together if None."""
         with self._opened() as db:

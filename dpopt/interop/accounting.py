@@ -12,8 +12,6 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, cast
 
-import numpy as np
-
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
@@ -120,13 +118,7 @@ def privacy_loss(
     )
 
 
-def composed_epsilon(
-    mechanism: Mechanism | DominatingPair,
-    releases: int,
-    delta: float,
-    *,
-    trained_once: bool | None = None,
-) -> float:
+def composed_epsilon(mechanism: Mechanism | DominatingPair, releases: int, delta: float) -> float:
     """Return an epsilon for which ``releases`` releases together are (epsilon, delta)-DP.
 
     Of delta, 1e-14 for each release is reserved for the rounding of dp-accounting's FFT, a hundred
@@ -134,18 +126,15 @@ def composed_epsilon(
 
     Args:
         mechanism: see `dominating_pair`; each release draws afresh.
-        releases: at least 1.
+        releases: at least 1; 1 for labels of private voters, which may have been trained once: what
+            several labels spend says `dpopt.votes.Spending`.
         delta: of all releases; 0, or in [5e-14 releases, 1).
-        trained_once: for a vote of private voters, a majority or a plurality of classes, and there
-            without a default: False if each vote of each query is (epsilon, Delta)-DP by randomness
-            of its own. If True, as for voters trained once, queries do not compose: see
-            `dpopt.votes.Spending`.
 
     Returns:
         In nats; infinite if delta is too small for any.
 
     Raises:
-        ParameterError: for a parameter out of range, or queries that do not compose.
+        ParameterError: for a parameter out of range, or releases that may not compose.
     """
     count = _checks.integer("releases", releases, 1)
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
@@ -154,60 +143,33 @@ def composed_epsilon(
             f"delta is {digits(delta)}; for {count} releases it must be 0, or at least "
             f"{digits(LEAST_DELTA * count)}."
         )
-    _require_fresh(mechanism, count, trained_once)
+    if count > 1 and isinstance(mechanism, Design) and mechanism.setting.behind is not None:
+        raise ParameterError(
+            f"releases is {count}; labels of private voters are composed by dpopt.votes.Spending."
+        )
     pair = mechanism if isinstance(mechanism, DominatingPair) else dominating_pair(mechanism)
     pure = pair.largest_loss
     simple = math.inf if math.isinf(pure) else float_up(count * Fraction(pure))
     if delta == 0.0:
         return simple
-    composed = privacy_loss(pair).self_compose(count)
-    return min(simple, _epsilon_of(composed, delta - _RESERVE * count))
-
-
-def _epsilon_of(composed: PrivacyLossDistribution, delta: float) -> float:
-    """Return an epsilon whose delta was evaluated and is not above ``delta``.
-
-    dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
-    whose delta is too large by 4e-11.
-    """
-    found, step = float(composed.get_epsilon_for_delta(delta)), 1e-13
-    while math.isfinite(found) and composed.get_delta_for_epsilon(found) > delta:
-        found += step * max(1.0, found)
+    composed, left = privacy_loss(pair).self_compose(count), delta - _RESERVE * count
+    # dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
+    # whose delta is too large by 4e-11. What is returned was evaluated.
+    epsilon, step = float(composed.get_epsilon_for_delta(left)), 1e-13
+    while math.isfinite(epsilon) and composed.get_delta_for_epsilon(epsilon) > left:
+        epsilon += step * max(1.0, epsilon)
         step *= 2.0
-    return found
-
-
-def _require_fresh(mechanism: object, count: int, trained_once: bool | None) -> None:
-    if not isinstance(mechanism, Design) or mechanism.setting.behind is None:
-        if trained_once is not None:
-            raise ParameterError(
-                "trained_once is given; it belongs to a vote of private voters, and only there."
-            )
-    elif not isinstance(trained_once, bool | np.bool_):
-        raise ParameterError(
-            f"trained_once is {_checks.shown(trained_once)}; it must be True or False."
-        )
-    elif trained_once and count > 1:
-        raise ParameterError(
-            f"releases is {count} and trained_once is True; queries to voters trained once do not "
-            "compose. See dpopt.votes.Spending for what they spend."
-        )
+    return min(simple, epsilon)
 
 
 def _interval(pair: DominatingPair, given: float | None) -> float:
     """Return the width of the grid of losses, as given or one that suits the pair."""
     atoms = zip(pair.upper, pair.lower, strict=True)
     largest = max((abs(log_near(Fraction(p, q))) for p, q in atoms if p * q), default=0.0)
-    if given is None:
-        steps = min(max(math.ceil(largest / _INTERVAL), _FEWEST), _MOST_STEPS)
-        return largest / steps if largest > 1e-9 else _INTERVAL
-    step = _checks.real("interval", given, 0.0, open_lower=True)
-    if largest > _MOST_PLACES * step:
-        raise ParameterError(
-            f"interval is {digits(step)}; for losses up to {digits(largest)} it must be at least "
-            f"{digits(largest / _MOST_PLACES)}."
-        )
-    return step
+    if given is not None:
+        return _checks.real("interval", given, max(largest / _MOST_PLACES, 1e-300))
+    steps = min(max(math.ceil(largest / _INTERVAL), _FEWEST), _MOST_STEPS)
+    return largest / steps if largest > 1e-9 else _INTERVAL
 
 
 def _split(

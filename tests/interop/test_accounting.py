@@ -406,21 +406,14 @@ def test_pure_composition_is_a_sum() -> None:
 
 
 def test_refusals() -> None:
-    found = randomised_response(3, 3)
-    design = majority.design(3, 0.5, 1)
-    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
-        composed_epsilon(design, 2, 1e-6)
-    with pytest.raises(ParameterError, match="trained once do not compose"):
-        composed_epsilon(design, 2, 1e-6, trained_once=True)
-    assert composed_epsilon(design, 1, 0.0, trained_once=True) == pytest.approx(0.5)
-    several = multiclass.design(3, 3, 0.5, 1)
-    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
-        composed_epsilon(several, 2, 1e-6)
-    with pytest.raises(ParameterError, match="trained once do not compose"):
-        composed_epsilon(several, 2, 1e-6, trained_once=True)
-    assert composed_epsilon(several, 2, 0.0, trained_once=False) == pytest.approx(1.0)
-    with pytest.raises(ParameterError, match="trained_once is given"):
-        composed_epsilon(found, 2, 1e-6, trained_once=False)
+    for design in (majority.design(3, 0.5, 1), multiclass.design(3, 3, 0.5, 1)):
+        with pytest.raises(ParameterError, match="composed by dpopt.votes.Spending"):
+            composed_epsilon(design, 2, 1e-6)
+        assert composed_epsilon(design, 1, 0.0) == pytest.approx(0.5)
+    with pytest.raises(ParameterError, match="for 2 releases it must be 0, or at least"):
+        composed_epsilon(randomised_response(3, 3), 2, 1e-15)
+    with pytest.raises(ParameterError, match="interval is 1e-09; it must be a finite number of"):
+        privacy_loss(randomised_response(3, 3), interval=1e-9)
     with pytest.raises(ParameterError, match="no dominating pair of it is known"):
         dominating_pair(roo.smooth_floor(20, 3, 0.5))
 
@@ -444,4 +437,4 @@ def test_what_was_proved_in_one_direction_only_is_no_guarantee() -> None:
 def test_voters_that_vote_by_coin_spend_nothing() -> None:
     # gamma = 0: ratios next to 1, whose logarithms are far from the floats next to 0.
     design = majority.assess(majority.MajoritySetting(3, 0.1, 1), [0.0, 0.0])
-    assert composed_epsilon(design, 10, 1e-6, trained_once=False) <= 1e-15
+    assert composed_epsilon(dominating_pair(design), 10, 1e-6) <= 1e-15
