@@ -7,21 +7,56 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpopt._errors import ParameterError
+from dpopt._kinds import described
 from dpopt.cli.ledger import LEDGER, Keeper
-from dpopt.cli.options import File, Flag, TextOrFile, command
+from dpopt.cli.options import File, Flag, TextOrFile, command, parameters
 from dpopt.cli.output import show_draw
 from dpopt.files import contents
 
 
-@command(*LEDGER)
-def sample(
+def _draw(
+    make: Callable[[int, int], tuple[Any, dict[str, object]]],
     file: File,
     column: str,
     alphabet: TextOrFile,
-    epsilon: float,
-    rule: Literal["exact", "smooth-floor", "roo"] = "exact",
     json: Flag = False,
     **keeping: Any,  # noqa: ANN401
+) -> None:
+    """Count a column, make the mechanism for so many records and letters, and release one.
+
+    Args:
+        make: returns the mechanism, and what is known of it beforehand.
+        file: .csv or .parquet.
+        column: name of the column that holds the letters.
+        alphabet: the public letters: a list A,B,C or a text file with one letter a line.
+        json: print the letter as JSON.
+        keeping: see `Keeper`.
+    """
+    from dpopt.data.columns import tally_file
+
+    letters, keeper = _alphabet(alphabet), Keeper(**keeping)
+    tally = tally_file(file, column, letters)
+    design, facts = make(int(tally.counts.sum()), len(letters))
+
+    def draw() -> list[object]:
+        design.asked(tally)
+        keeper.charge(design)
+        drawn = design.release(tally)
+        # A vote is the place of its class, a sample the letter itself.
+        return [drawn if isinstance(drawn, str) else letters[int(drawn)]]
+
+    show_draw(draw, letters, design.guarantee, json, facts)
+    keeper.tell()
+
+
+_OPTIONS = [*parameters(described(_draw).fields[1:]), *LEDGER]
+
+
+@command(*_OPTIONS)
+def sample(
+    epsilon: float,
+    rule: Literal["exact", "smooth-floor", "roo"] = "exact",
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """Release one private letter from a column of a CSV or Parquet FILE.
 
@@ -30,13 +65,9 @@ def sample(
     before it is drawn; what is spent is told on standard error.
 
     Args:
-        file: .csv or .parquet.
-        column: name of the column that holds the letters.
-        alphabet: the public letters: a list A,B,C or a text file with one letter a line.
         epsilon: privacy of the letter, above 0.
-        rule: exact, smooth-floor or roo.
-        json: print the letter as JSON.
-        keeping: see `Keeper`.
+        rule: by which the letter is drawn.
+        given: the column and the ledger.
 
     Example:
         dpopt sample visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
@@ -51,18 +82,14 @@ def sample(
             return smooth_floor(records, letters, epsilon), {}
         return min_count(records, letters, epsilon, rule), {}
 
-    _draw(make, file, column, alphabet, json, Keeper(**keeping))
+    _draw(make, **given)
 
 
-@command(*LEDGER)
+@command(*_OPTIONS)
 def mode(
-    file: File,
-    column: str,
-    alphabet: TextOrFile,
     epsilon: float,
     rule: Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"] = "best",
-    json: Flag = False,
-    **keeping: Any,  # noqa: ANN401
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """Release the most common letter of a column of a CSV or Parquet FILE, privately.
 
@@ -76,13 +103,9 @@ def mode(
     permute-and-flip elsewhere.
 
     Args:
-        file: .csv or .parquet.
-        column: name of the column that holds the letters.
-        alphabet: the public letters: a list A,B,C or a text file with one letter a line.
         epsilon: privacy of the letter, above 0.
-        rule: best, ladder, permute-and-flip, exponential or optimal.
-        json: print the letter as JSON.
-        keeping: see `Keeper`.
+        rule: by which the letter is drawn.
+        given: the column and the ledger.
 
     Example:
         dpopt mode visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
@@ -95,33 +118,7 @@ def mode(
         made = mode_design(records, letters, epsilon, rule=rule)
         return made, {"rule": made.setting.rule, "records": records, "proof": proof(made)}
 
-    _draw(make, file, column, alphabet, json, Keeper(**keeping))
-
-
-def _draw(
-    make: Callable[[int, int], tuple[Any, dict[str, object]]],
-    file: Path,
-    column: str,
-    alphabet: str,
-    as_json: bool,
-    keeper: Keeper,
-) -> None:
-    """Count a column, make the mechanism for so many records and letters, and release one."""
-    from dpopt.data.columns import tally_file
-
-    letters = _alphabet(alphabet)
-    tally = tally_file(file, column, letters)
-    design, facts = make(int(tally.counts.sum()), len(letters))
-
-    def draw() -> list[object]:
-        design.asked(tally)
-        keeper.charge(design)
-        drawn = design.release(tally)
-        # A vote is the place of its class, a sample the letter itself.
-        return [drawn if isinstance(drawn, str) else letters[int(drawn)]]
-
-    show_draw(draw, letters, design.guarantee, as_json, facts)
-    keeper.tell()
+    _draw(make, **given)
 
 
 def _alphabet(text: str) -> list[str]:
