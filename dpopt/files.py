@@ -54,24 +54,20 @@ def check_target(path: Path) -> None:
         ParameterError: if ``path`` is a directory, a device or a pipe, or its folder is missing.
     """
     if "\0" in str(path):
-        raise ParameterError(f"path is {str(path)!r}; a path holds no NUL character.")
+        raise _refusal(path, "a path holds no NUL character")
     try:
         if path.is_dir():
-            raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
+            raise _refusal(path, "a directory; it must be a file")
         if path.exists() and not path.is_file():
-            raise ParameterError(f"path is {str(path)!r}, a device or a pipe; it must be a file.")
+            raise _refusal(path, "a device or a pipe; it must be a file")
         if not path.parent.is_dir():
-            raise ParameterError(
-                f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing."
-            )
+            raise _refusal(path, f"its folder {str(path.parent)!r} is missing")
         path.resolve()
     except (RuntimeError, UnicodeEncodeError):
         # Before Python 3.13 a loop of symbolic links is a RuntimeError.
-        raise ParameterError(
-            f"path is {str(path)!r}; it is a loop of links, or no file can have that name."
-        ) from None
+        raise _refusal(path, "it is a loop of links, or no file can have that name") from None
     except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+        raise _refusal(path, _reason(error)) from error
 
 
 def check_json_target(path: Path) -> None:
@@ -81,10 +77,8 @@ def check_json_target(path: Path) -> None:
         ParameterError: also if its ending promises another format.
     """
     if path.suffix.lower() in _OTHER_FORMATS:
-        raise ParameterError(
-            f"path is {str(path)!r}; the file is JSON, so its ending must be .json, not "
-            f"{path.suffix}."
-        )
+        why = f"the file is JSON, so its ending must be .json, not {path.suffix}"
+        raise _refusal(path, why)
     check_target(path)
 
 
@@ -109,7 +103,7 @@ def replacing(path: Path) -> Iterator[Path]:
             # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
             folder_to_disk(path.parent)
     except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+        raise _refusal(path, _reason(error)) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -127,7 +121,7 @@ def _created_beside(path: Path) -> Path:
         if known is not None:
             temporary.chmod(known)
     except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+        raise _refusal(path, _reason(error)) from error
     return temporary
 
 
@@ -186,7 +180,11 @@ def require_room(path: Path, numbers: NDArray[np.float64]) -> None:
 
 
 def _too_large(path: Path) -> ParameterError:
-    return ParameterError(f"path is {str(path)!r}; the file would be too large: {_TOO_LARGE}.")
+    return _refusal(path, f"the file would be too large: {_TOO_LARGE}")
+
+
+def _refusal(path: Path, why: str) -> ParameterError:
+    return ParameterError(f"path is {str(path)!r}; {why}.")
 
 
 def json_text(value: object, line: str | None = None, numbers: dict[int, str] | None = None) -> str:
@@ -236,7 +234,7 @@ def read_text(path: Path) -> str:
     try:
         return contents(path)
     except (OSError, ValueError) as error:
-        raise ParameterError(f"path is {str(path)!r}; {why_unread(error)}.") from error
+        raise _refusal(path, why_unread(error)) from error
 
 
 def contents(path: Path) -> str:
@@ -316,7 +314,7 @@ def read_rows(path: Path) -> list[list[int | float]]:
     except ValueError:
         rows = []
     if not rows:
-        raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.")
+        raise _refusal(path, "it must hold numbers only")
     return rows
 
 
@@ -337,9 +335,7 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
     if ending in (".csv", ".tsv"):
         return _text_table(path, "\t" if ending == ".tsv" else ",")
     if ending not in TABLES:
-        raise ParameterError(
-            f"path is {str(path)!r}; a table is a file that ends in {', '.join(TABLES)}."
-        )
+        raise _refusal(path, f"a table is a file that ends in {', '.join(TABLES)}")
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ValueError("it is no file")
@@ -350,42 +346,32 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
         raise
     except (OSError, ValueError, EOFError) as error:
         why = _reason(error) if isinstance(error, OSError) else str(error) or "it was cut off"
-        raise ParameterError(f"path is {str(path)!r}; {' '.join(why.split())}.") from None
+        raise _refusal(path, " ".join(why.split())) from None
 
 
 def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
     """Return the columns of a text; their names are 0, 1, ... unless its first line has others."""
     try:
-        lines = [
-            [word.strip() for word in line]
-            for line in csv.reader(
-                read_text(path).removeprefix("\ufeff").splitlines(),
-                delimiter=separator,
-                strict=True,
-            )
-            if any(map(str.strip, line))
-        ]
+        text = read_text(path).removeprefix("\ufeff").splitlines()
+        read = csv.reader(text, delimiter=separator, strict=True)
+        lines = [[word.strip() for word in line] for line in read if any(map(str.strip, line))]
     except csv.Error:
-        raise ParameterError(f"path is {str(path)!r}; it is not a table of text.") from None
+        raise _refusal(path, "it is not a table of text") from None
     if not lines:
-        raise ParameterError(f"path is {str(path)!r}; it is empty.")
+        raise _refusal(path, "it is empty")
     count = len(lines[0])
     numbered = [str(place) for place in range(count)]
     if lines[0] == ["0", "1"]:
-        raise ParameterError(
-            f"path is {str(path)!r}; its first line 0{separator}1 may be names of columns or "
-            "numbers: name the columns otherwise, or write 0.0 and 1.0."
-        )
+        why = f"its first line 0{separator}1 may be names of columns or numbers"
+        raise _refusal(path, f"{why}: name the columns otherwise, or write 0.0 and 1.0")
     named = lines[0] == numbered or not all(map(_is_number, lines[0]))
     names = lines.pop(0) if named else numbered
     for place, line in enumerate(lines, 1 + named):
         if len(line) != count:
-            raise ParameterError(
-                f"path is {str(path)!r}; line {place} has {len(line)} values, and the first has "
-                f"{count}."
-            )
+            why = f"line {place} has {len(line)} values, and the first has {count}"
+            raise _refusal(path, why)
     if len(set(names)) < count:
-        raise ParameterError(f"path is {str(path)!r}; two of its columns have the same name.")
+        raise _refusal(path, "two of its columns have the same name")
     return _columns(path, {name: [line[at] for line in lines] for at, name in enumerate(names)})
 
 
@@ -404,9 +390,7 @@ def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
             numbered = all(isinstance(v, str) and _NUMBERED.fullmatch(v) for v in values)
             columns[name] = [number(v) for v in values] if numbered else values
         elif not all(isinstance(v, int | float) or _is_number(v) for v in values):
-            raise ParameterError(
-                f"path is {str(path)!r}; column {name!r} holds something other than numbers."
-            )
+            raise _refusal(path, f"column {name!r} holds something other than numbers")
         else:
             columns[name] = list(map(float, values))
     return columns
