@@ -1506,7 +1506,10 @@ class Voters:
     def slack(self, chances: list[int], total: int, ones: int, placed: Placed) -> Between:
         """Return R P' + delta - P at a corner, enclosed."""
         (p_low, p), (q, q_high) = (
-            [sum(map(mul, law, chances[ones : ones + len(law)])) for law in zip(*mixed, strict=True)]
+            [
+                sum(map(mul, law, chances[ones : ones + len(law)]))
+                for law in zip(*mixed, strict=True)
+            ]
             for mixed in (self.mixed(placed, side) for side in (0, 1))
         )
         unit = total << self.bits

@@ -344,7 +344,9 @@ class PublicPriorSetting(KeptPriorSetting):
         """
         if isinstance(table, Table):
             return super().judge(table)
-        if not isinstance(table, LayeredTable) or table != replace(self.closed_form(), bits=table.bits):
+        if not isinstance(table, LayeredTable) or table != replace(
+            self.closed_form(), bits=table.bits
+        ):
             raise ParameterError("table is of another prior, epsilon or objective.")
         order, n = self.public.order, self.public.size
         try:

@@ -8,13 +8,16 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, public_prior, roo
-from dpopt.cli import release
+from dpopt._figure import STYLES
+from dpopt.cli import cli
+from dpopt.plurality.mode import Rule
 from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
 from tests.cli.running import Capture, run
@@ -177,8 +180,14 @@ def test_a_saved_kernel_is_made_again_and_drawn_from(
         assert (code, out, err.count("\n")) == (2, "", 1)
 
 
-def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
-    assert release.GRAPHS == graph.GRAPHS
+def test_the_words_that_a_command_offers_are_the_package_s() -> None:
+    for command, option, words in (
+        ("certify", "graph", graph.GRAPHS),
+        ("profile", "style", STYLES),
+        ("mode", "rule", get_args(Rule)),
+    ):
+        (found,) = (each for each in cli.commands[command].params if each.name == option)
+        assert found.type.words == words  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +200,11 @@ def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
         ("majority --mechanisms 11 --allowance 1", 2, "Missing option '--epsilon'"),
         ("majority --mechanisms 11 --epsilon 1", 2, "Missing option '--allowance'"),
         ("majority --mechanisms 0 --epsilon 1 --allowance 1", 2, "mechanisms is 0; it must be"),
-        ("kernel --loss absolute --epsilon 1", 2, "Missing option '--inputs': a loss by name"),
+        (
+            "kernel --loss absolute --epsilon 1",
+            2,
+            "inputs is None and loss is 'absolute'; a loss by name",
+        ),
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
             2,

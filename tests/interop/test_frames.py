@@ -107,22 +107,6 @@ def test_solution_has_variables_and_duals(library: str) -> None:
     assert found["value"] == pytest.approx([1.0, 4.0, 1.0, 1.0])
 
 
-class Recorded:
-    def __init__(self, found: object) -> None:
-        self.found = found
-
-    def to_records(self) -> object:
-        return self.found
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_anything_with_records_has_a_table(library: str) -> None:
-    rows = [{"n": 1, "delta": 0.5}, {"n": 2, "delta": 0.25}]
-    columns = {"n": [1, 2], "delta": [0.5, 0.25]}
-    assert frame_of(Recorded(rows), library) == columns
-    assert frame_of(Recorded(columns), library) == columns
-
-
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_records_in(library: str) -> None:
     column = MAKERS[library]

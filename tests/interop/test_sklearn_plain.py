@@ -352,17 +352,6 @@ def _parts(given: dict[str, Any], X: npt.NDArray[Any], y: npt.NDArray[Any]) -> l
     return [each.rows_[:, 0] for each in fitted.estimators_]
 
 
-def test_what_cannot_be_copied_is_refused() -> None:
-    class Held(list[list[float]]):
-        def __deepcopy__(self, memo: object) -> Held:
-            raise TypeError
-
-    fitted = plain(fruit(3, 0, 0)).fit()
-    with pytest.raises(ParameterError, match="X is a Held that cannot be copied"):
-        fitted.predict(Held([[1.0]]))
-    assert fitted.queries_ == 0
-
-
 def test_a_refused_fit_changes_nothing() -> None:
     X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
     fitted = plain(estimator=GaussianNB(), n_estimators=3, classes=(0, 1), epsilon=30.0).fit(X, y)

@@ -446,9 +446,7 @@ def test_names_belong_to_tables() -> None:
     with pytest.raises(ParameterError, match="inputs is given and so is setting"):
         dpopt.certify(np.eye(4), setting=KernelSetting.example(), inputs="abcd")  # type: ignore[call-overload]
     with pytest.raises(ParameterError, match="point has the inputs .*, whose order is not known"):
-        dpopt.certify(
-            levels([*LEVELS]), setting=KernelSetting("absolute", 1.0, size=3, outputs=2)
-        )
+        dpopt.certify(levels([*LEVELS]), setting=KernelSetting("absolute", 1.0, size=3, outputs=2))
     everyone = dpopt.certify(levels([*LEVELS]), 1.0)
     with pytest.raises(ParameterError, match="whose order is not known"):
         dpopt.certify(everyone, graph="path")

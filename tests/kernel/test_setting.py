@@ -231,9 +231,7 @@ def test_rows_of_tuples_and_of_functions_are_put_in_the_setting() -> None:
     assert (block.lower, block.upper) == ((None,), (0.3,))
     problem = kernel_problem(setting, rows=lambda asked: [("more", np.eye(asked.inputs**2), 0, 1)])
     assert {"cap", "more"} <= set(problem.blocks)
-    design = optimal(
-        "zero-one", epsilon=1.0, inputs=3, rows=lambda _: [("cap", cap, None, 0.3)]
-    )
+    design = optimal("zero-one", epsilon=1.0, inputs=3, rows=lambda _: [("cap", cap, None, 0.3)])
     assert design.setting.blocks[0].upper == (0.3,)
     assert design.own_rows == {}
     assert design.kernel[2, 2] == pytest.approx(0.3, abs=1e-9)

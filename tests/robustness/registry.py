@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from dpopt.privacy.vouched import Coherent
 
 import dpopt
 from dpopt import (
@@ -37,7 +38,6 @@ from dpopt import (
     smoothed,
     solve,
 )
-from dpopt.privacy.vouched import Coherent
 from dpopt.shape import Design
 
 Arguments = dict[str, Any]
@@ -236,7 +236,6 @@ BY_FUNCTION: dict[str, Makers] = {
     },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dpopt
 import json
 import math
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import (
     DpoptError,
     InfeasibleError,

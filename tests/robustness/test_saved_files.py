@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dpopt.privacy.kernel import ExactKernel
 
 import dpopt
 from dpopt import (
@@ -29,7 +30,6 @@ from dpopt import (
     roo,
 )
 from dpopt.files import read_integer_rows, read_rows, read_text
-from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.saved import seal
 from dpopt.shape import Design, kind_of
 

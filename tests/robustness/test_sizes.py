@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed, vote
+from dpopt import Guarantee, kernel, majority, public_prior, roo, vote
 from dpopt.cli import main
-from dpopt.interop.pairs import dominating_pair
+from dpopt.interop.accounting import dominating_pair
 from dpopt.privacy import Certificate, ExactKernel
 
 UNPRINTABLE = 14_300
@@ -48,7 +48,6 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "leximin": lambda: public_prior.leximin_kernel([1e-9, 0.3, 0.7 - 1e-9], 600.0),
     "population": lambda: public_prior.population_kernel([0.4, 0.6], 16.0, [[0.5, 0.5]]),
     "kernel-design": lambda: kernel.optimal_kernel(1 - np.eye(3), epsilon=600.0),
-    "average": lambda: smoothed.SamplingAverage(5, 3, np.array([Fraction(1, 3**10_000), 1])),
     "pair": lambda: dominating_pair(long_kernel(15_000)),
 }
 LOADED = {"kernel", "kernel-largest", "kernel-ratio", "majority", "min-count", "roo", "journal"}
