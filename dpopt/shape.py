@@ -404,6 +404,14 @@ class Setting(ABC):
             "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
         )
 
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
+
+        Raises:
+            ParameterError: if they are no point of this setting.
+        """
+        return values
+
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
         """Return the tight dominating pair over all neighbours, for accountants.
 

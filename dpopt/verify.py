@@ -1391,7 +1391,7 @@ class Voters:
     def walk(
         self, start: list[Any], step: Step, at: int = 0, placed: Placed = (), sides: Sides = ()
     ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
-        """Yield, for all these corners, the mean over the voters placed, by voters at 1, on both sides.
+        """Yield, at all these corners, the mean over the voters placed, by voters at 1, both sides.
 
         Opposite corners have the same two means in the other order, and are walked to once.
 
@@ -1472,7 +1472,7 @@ class Voters:
     def settled(
         self, chances: list[int], total: int, others: Verdict, close: list[Close]
     ) -> Verdict:
-        """Decide the corners that floats leave open, and return the verdict of these and the others.
+        """Decide the corners that floats leave open, and return the verdict of all.
 
         In integers, rounded against the claim; where these cannot tell, by the formula: it is a sum
         of a e^x with different rational x, 0 only if every a is (Lindemann).
@@ -3099,7 +3099,8 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     """Show that a published statement is false where a witness satisfies what it asks for.
 
     A design, if there is one, is private; in the formulas its integers are ``weights``, a list for
-    each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the ``claim`` does not. Whether these formulas are the
+    each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the
+    ``claim`` does not. Whether these formulas are the
     paper's is for the reader.
     """
     known: dict[str, Value] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +108,8 @@ def certify(
     variation; of a kernel's design, ``loss`` is its objective afterwards. See
     `dpopt.kernel.NearestKernel`.
 
-    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a `dpopt.kernel.NearestKernel`.
+    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a
+      `dpopt.kernel.NearestKernel`.
     - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
       table is private, a `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least
       delta.
@@ -231,7 +232,7 @@ def _least(
     values = given.table if table is not None else law_table(given.table, tolerance)
     # Of a kernel of this size: the neighbours, checked as those of any other.
     asked = NearestKernel(_uniform(values.shape), 0.0, 0.0, graph, shape, None, 1.0, *names)
-    along = NamedGraph(*values.shape, asked.pairs, *names)
+    along = NamedGraph(values.shape[0], values.shape[1], asked.pairs, names[0], names[1])
     if table is not None:
         rows = table.inputs.table().ravel().tolist()
         written = Table(along, tuple(table.weights[v] for v in rows), table.total)

@@ -189,7 +189,8 @@ class NearestKernel(Setting):
     @cached_property
     def inputs(self) -> Inputs:
         """All inputs, by their names."""
-        return NamedGraph(*self.given.shape, self.pairs, *self.names)
+        inputs, outputs = self.given.shape
+        return NamedGraph(inputs, outputs, self.pairs, self.names[0], self.names[1])
 
     @property
     def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:

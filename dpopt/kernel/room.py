@@ -195,7 +195,10 @@ def _most_room(
                 shares += [rows.size]
             problem.add_rows(f"{block.name}:{name}", sides, upper=limits[rows])
     own_margins = [name for name in problem.variables if name.endswith(":margin")]
-    weights = {name: np.full(int(n), 1.0 / sum(shares)) for name, n in zip(own_margins, shares)}
+    weights = {
+        name: np.full(int(n), 1.0 / sum(shares))
+        for name, n in zip(own_margins, shares, strict=True)
+    }
     problem.maximise({"margin": [1.0], **weights})
     return problem
 

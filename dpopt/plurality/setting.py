@@ -452,8 +452,8 @@ class PluralitySetting(ClassSetting):
         rivals = [(self.rule, own, table)]
         root = rational_step(self.epsilon, self.bits)
         for rule in RULES[1:]:
-            if rule in THEOREMS:
-                at_root = table_at(rule, self.inputs, root, self.bits)
+            at_root = table_at(rule, self.inputs, root, self.bits) if rule in THEOREMS else None
+            if at_root is not None:
                 rivals.append((rule, "e^(epsilon / 2)", at_root))
             if rule != self.rule:
                 found = audit_rule(rule, self.records, self.classes, self.epsilon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -258,7 +258,7 @@ class KeptPriorSetting(PriorSetting):
         axes.set_ylabel("probability to keep the letter, $K_{ii}$")
         axes.set_ylim(0.0, 1.03)
 
-    def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+    def columns(self, table: Any) -> Mapping[str, Any]:  # noqa: ANN401
         """Return input, output and probability, a line for each two letters, by their names."""
         letters = self.public.letters
         return self.written(table).columns(letters, letters)

@@ -183,12 +183,13 @@ class SmoothFloor(LetterSetting):
             if refusal.at is None:
                 raise ParameterError(f"units are refused: {refusal}.") from None
             c, d = refusal.at
+            before, after = _ends(c, d)
             excess = float(_worst(self, table)[0] / self.ratio - 1)
             raise NotPrivateError(
                 f"rate is {_rate(table):.10g}: the smooth floor is not {self.epsilon:g}-DP for "
                 f"n = {self.records}, k = {self.letters}; a letter whose count goes from {c} to "
                 f"{c + 1}, one of another with {d}, is {1 + excess:.6g} e^epsilon times as likely.",
-                inputs=_ends(c, d)[::-1],
+                inputs=(after, before),
                 output="letter 0",
                 excess=excess,
             ) from None

@@ -147,7 +147,7 @@ class OptimalLetter(LetterSetting):
         """Distribution of the histogram: of "mean" under P, else under the prior."""
         if self.objective == "mean":
             # Every letter has one count of a histogram: k letters count each one k times.
-            return np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.letters)
+            return frozen(np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.letters))
         return histogram_prior(self.inputs, self.prior)
 
     def problem(self) -> Problem:
@@ -236,7 +236,7 @@ class OptimalLetter(LetterSetting):
         """Return TV(K(x), empirical(x)) for each histogram, shape (histograms,)."""
         inputs = self.inputs
         short = np.maximum(0.0, inputs.values / self.records - table.probabilities)
-        return np.bincount(inputs.rows, inputs.counts * short)
+        return frozen(np.bincount(inputs.rows, inputs.counts * short))
 
     def worst_case(self, table: Table) -> float:
         """Return the largest TV(K(x), empirical(x)) over all data sets."""

@@ -196,7 +196,7 @@ class _DirectedEdges:
         return [entry for entry, (p, q) in both if up * p > down * q]
 
     def largest_ratio(self, edge: int, delta: Fraction) -> tuple[Fraction | None, list[int]]:
-        """Return the largest (P(S) - delta) / Q(S), None if it is infinite, and the entries of S."""
+        """Return the largest (P(S) - delta) / Q(S), None if infinite, and the entries of S."""
         p, q = self.rows(edge)
         entries = [entry for entry in range(len(p)) if p[entry]]
         entries.sort(key=lambda entry: (q[entry] > 0, Fraction(q[entry], p[entry])))
@@ -218,7 +218,7 @@ class _DirectedEdges:
         """Return the two inputs of a directed edge, and the outputs of some of its entries."""
         begin = int(self.table.inputs.edges.starts[edge // 2])
         ends, outputs = self.table.inputs.event(edge // 2, [begin + entry for entry in entries])
-        return (ends[::-1] if edge % 2 else ends), outputs
+        return ((ends[1], ends[0]) if edge % 2 else ends), outputs
 
 
 def dominating_pair(table: Table) -> DominatingPair:

@@ -29,8 +29,8 @@ UNUSED = 1e-13
 _ALIKE = 1e-12
 # What is too small by rounding alone is not raised.
 _ROUNDING = 2.0**-50
-# The mixture that is tried n-th has 4^n times the share that makes rounding good, at least 2^-_SHARE,
-# more than the chord asks for.
+# The mixture that is tried n-th has 4^n times the share that makes rounding good, at least
+# 2^-_SHARE, more than the chord asks for.
 _SHARE, _TRIES = 60, 28
 
 
