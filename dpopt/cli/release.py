@@ -310,9 +310,10 @@ def _of_counts(mechanism: Mechanism, rows: list[list[int]], keeper: Keeper) -> D
         ParameterError: for a mechanism that takes none.
     """
     from dpopt.plurality import PluralityDesign
-    from dpopt.roo import LetterSampler, Tally
+    from dpopt.roo import LetterSetting, Tally
 
-    if not isinstance(mechanism, PluralityDesign | LetterSampler):
+    setting = getattr(mechanism, "setting", None)
+    if not isinstance(mechanism, PluralityDesign) and not isinstance(setting, LetterSetting):
         raise ParameterError(
             "counts is given; it belongs to a plurality or one letter of records, and only there."
         )

@@ -36,7 +36,8 @@ from dpopt.majority import MajorityDesign
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
 from dpopt.public_prior import SamplingKernel
-from dpopt.roo import LetterSampler
+from dpopt.roo import LetterSetting, tally
+from dpopt.shape import Design
 
 try:
     from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]
@@ -115,7 +116,7 @@ def make_kernel(
     )
 
 
-def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement:
+def make_sampler(sampler: Design, alphabet: object = None) -> Measurement:
     """Return a Reveal-or-Obscure sampler as a measurement: n records to one letter.
 
     The domain is all lists of n letters, the metric `change_one_distance`: records changed, in any
@@ -123,20 +124,19 @@ def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement
 
     Args:
         sampler: with a certificate.
-        alphabet: the k letters, public, as in `LetterSampler.release`; 0..k-1 if None.
+        alphabet: the k letters, public, as in `dpopt.roo.tally`; 0..k-1 if None.
 
     Raises:
         ParameterError: for another object, or letters that do not fit.
         NotPrivateError: if the sampler has no certificate.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if not isinstance(sampler, LetterSampler):
+    if not isinstance(getattr(sampler, "setting", None), LetterSetting):
         raise ParameterError(
             f"sampler is of type {type(sampler).__name__}; it must be a certified sampler of "
             "dpopt.roo."
         )
     sampler.require_private()
-    design: Any = sampler
     k, n = sampler.setting.letters, sampler.setting.records
     letters = letters_of(k if alphabet is None else alphabet)
     if len(letters) != k:
@@ -145,9 +145,9 @@ def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement
     return _measurement(
         vector_domain(_letter_domain(letters), size=n),
         change_one_distance(),
-        _certified(design.guarantee, design.certificate),
+        _certified(sampler.guarantee, sampler.certificate),
         n,
-        lambda records: sampler.release([letter(own) for own in records], alphabet=letters),
+        lambda records: sampler.release(tally([letter(own) for own in records], letters)),
         _output_type(letters),
     )
 

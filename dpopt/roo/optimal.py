@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -117,21 +117,6 @@ class OptimalLetter(LetterSetting):
                 "histograms, and these have more. Use roo.min_count (dpopt roo)."
             )
 
-    @classmethod
-    def example(cls) -> Self:
-        """Return six records of three letters."""
-        return cls(records=6, letters=3, epsilon=1.0)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return six records."""
-        return [0, 0, 0, 1, 1, 2]
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return six records, and one of them changed."""
-        return [([0] * a + [1] * (6 - a), [0] * a + [1] * (5 - a) + [2]) for a in range(6)]
-
     @cached_property
     def inputs(self) -> SortedHistograms:
         """Sorted counts of all data sets; a variable is a histogram and one of its counts."""
@@ -147,7 +132,8 @@ class OptimalLetter(LetterSetting):
         """Distribution of the histogram: of "mean" under P, else under the prior."""
         if self.objective == "mean":
             # Every letter has one count of a histogram: k letters count each one k times.
-            return np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.letters)
+            each = self.joint.sum(axis=0) / self.letters
+            return np.bincount(self.inputs.rows, each).astype(float)
         return histogram_prior(self.inputs, self.prior)
 
     def problem(self) -> Problem:
@@ -236,7 +222,7 @@ class OptimalLetter(LetterSetting):
         """Return TV(K(x), empirical(x)) for each histogram, shape (histograms,)."""
         inputs = self.inputs
         short = np.maximum(0.0, inputs.values / self.records - table.probabilities)
-        return np.bincount(inputs.rows, inputs.counts * short)
+        return np.asarray(inputs.sums @ short)
 
     def worst_case(self, table: Table) -> float:
         """Return the largest TV(K(x), empirical(x)) over all data sets."""
