@@ -344,7 +344,7 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
     Example:
         >>> from dpopt import roo
         >>> sampler = roo.min_count(records=1000, letters=10, epsilon=0.1)
-        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.audit.private
+        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
         (0.0868, 0.0, True)
     """
     named: Any = rule
