@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,21 +89,6 @@ class MinCount(LetterSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.keep(rule=_checks.choice("rule", self.rule, RULES))
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return twelve records of three letters."""
-        return cls(records=12, letters=3, epsilon=0.3)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 6 + [1] * 4 + [2] * 2
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return twelve records, and one of them changed."""
-        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @property
     def constant(self) -> bool:
@@ -359,7 +344,7 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
     Example:
         >>> from dpopt import roo
         >>> sampler = roo.min_count(records=1000, letters=10, epsilon=0.1)
-        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.audit.private
+        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
         (0.0868, 0.0, True)
     """
     named: Any = rule

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -116,21 +116,6 @@ class OptimalLetter(LetterSetting):
                 f"records is {n} for {k} letters; data sets may have at most {_MOST_HISTOGRAMS} "
                 "histograms, and these have more. Use roo.min_count (dpopt roo)."
             )
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return six records of three letters."""
-        return cls(records=6, letters=3, epsilon=1.0)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return six records."""
-        return [0, 0, 0, 1, 1, 2]
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return six records, and one of them changed."""
-        return [([0] * a + [1] * (6 - a), [0] * a + [1] * (5 - a) + [2]) for a in range(6)]
 
     @cached_property
     def inputs(self) -> SortedHistograms:
