@@ -751,6 +751,8 @@ def allowed(kind: str, setting: Any) -> None:
 class Row:
     """a . v <= b, or a . v = b; a coefficient is a number, or the two ends of an enclosure.
 
+    Enclosed is a coefficient of a variable that is at least 0 alone.
+
     Attributes:
         terms: a, by variable.
         limit: b.
@@ -820,6 +822,8 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
             raise Refused(f"the multiplier of row {name} is negative")
         lower = 0 if y >= 0 else 1
         for variable, coefficient in row.terms.items():
+            if isinstance(coefficient, tuple) and program.boxes.get(variable, (0, 0))[0] < 0:
+                raise Malformed(f"a coefficient of {variable} is enclosed, which may be negative")
             reduced[variable] += y * ends(coefficient)[lower]
         total -= y * ends(row.limit)[1 - lower]
     for variables, mass in program.laws:
