@@ -190,14 +190,15 @@ def _masses(masses: npt.ArrayLike) -> Vector:
     return values
 
 
-def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable]:
-    if letters is None:
+def _letters(letters: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
+    """Return checked names, of a size if one is given; places if there are no names."""
+    if letters is None and size is not None:
         return range(size)
     if isinstance(letters, str):
         letters = letters.split(",")
     if isinstance(letters, bytes | set | frozenset) or not isinstance(letters, Iterable):
         raise ParameterError(
-            f"letters is {_checks.shown(letters)}; it must be a sequence of {size} names."
+            f"letters is {_checks.shown(letters)}; it must be a sequence of names, one for each."
         )
     axes = getattr(letters, "ndim", 1)
     if axes != 1:
@@ -206,9 +207,10 @@ def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable
     if not all(type(name) in (str, int) for name in names):
         raise ParameterError("letters holds a name that is neither a text nor an integer.")
     distinct = len(set(names))
+    size = len(names) if size is None else size
     if len(names) != size or distinct != size:
         raise ParameterError(
-            f"letters has {len(names)} names, {distinct} of them distinct; the prior has {size}."
+            f"letters has {len(names)} names, {distinct} of them distinct; it must have {size}."
         )
     return names
 
@@ -332,7 +334,8 @@ def draw_own_letter(
     Raises:
         ParameterError: for another shape or other values.
     """
-    names = range(_checks.integer("letters", letters, 1)) if isinstance(letters, int) else letters
+    numbered = not isinstance(letters, Iterable)
+    names = range(_checks.integer("letters", letters, 1)) if numbered else _letters(letters, None)
     table, single = counts_of(_in_order(counts, names), len(names))
     source = system if rng is None else seeded(rng)
     places = np.concatenate(

@@ -681,7 +681,10 @@ def mixed(setting: Any, table: Any, pair: tuple[Any, Any]) -> list[int]:
         votes = list(pair[0])
         for i, which in zip(differing, said, strict=True):
             votes[i] = pair[which][i]
-        law, weight = setting.distribution(table, votes), math.prod(chances[which] for which in said)
+        law, weight = (
+            setting.distribution(table, votes),
+            math.prod(chances[which] for which in said),
+        )
         assert sum(law) == sum(setting.distribution(table, pair[0])), "laws of different sums"
         total.update({y: weight * w for y, w in enumerate(law)})
     return [total[y] for y in sorted(total)]
