@@ -21,6 +21,7 @@ from dpopt.privacy.release import Source, random_words, seeded, settled, system
 
 TOLERANCE = 1e-9
 _NAMED = 5
+_MOST_LETTERS = 1_000_000_000
 _SMALL = 1 << 62
 # Counts summed at once: bounds the memory of draws from many users' own.
 _COMPARED = 1 << 20
@@ -335,8 +336,15 @@ def draw_own_letter(
         ParameterError: for another shape or other values.
     """
     numbered = not isinstance(letters, Iterable)
-    names = range(_checks.integer("letters", letters, 1)) if numbered else _letters(letters, None)
-    table, single = counts_of(_in_order(counts, names), len(names))
+    most = _checks.integer("letters", letters, 1, _MOST_LETTERS) if numbered else 0
+    names = range(most) if numbered else _letters(letters, None)
+    given = _checks.array("counts", _in_order(counts, names))
+    if given.ndim and given.shape[-1] != len(names):
+        raise ParameterError(
+            f"letters are {len(names)} and counts has shape {given.shape}; it must be one number "
+            "for each letter, or a row of them for each user."
+        )
+    table, single = counts_of(given, len(names))
     source = system if rng is None else seeded(rng)
     places = np.concatenate(
         [np.zeros(0, dtype=np.int64), *(_own_letters(part, source) for part in _parts(table))]
