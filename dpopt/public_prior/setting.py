@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -260,8 +260,8 @@ class KeptPriorSetting(PriorSetting):
 
     def columns(self, table: Any) -> Mapping[str, Any]:  # noqa: ANN401
         """Return input, output and probability, a line for each two letters, by their names."""
-        letters = self.public.letters
-        return self.written(table).columns(letters, letters)
+        letters, written = self.public.letters, self.written(table)
+        return cast(Any, written.columns(letters, letters))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -18,7 +18,7 @@ from dpopt._errors import ParameterError
 from dpopt.data.tally import Tally
 from dpopt.majority import MajoritySetting
 from dpopt.privacy import Least, least_delta, least_epsilon
-from dpopt.public_prior import MollifierSetting, PublicPriorSetting
+from dpopt.public_prior import MollifierSetting
 from dpopt.roo import MinCount, OptimalLetter, SmoothFloor
 from dpopt.roo.setting import UNIT
 from dpopt.shape import made
@@ -227,42 +227,6 @@ def test_a_published_rule_that_is_not_private_spends_more() -> None:
     q = [Fraction(design.setting.obscuring_weight(design.table, m), UNIT) for m in range(7)]
     assert encloses(least, Rule(20, 3, q).worst_ratio())
     assert least.lower == pytest.approx(0.1 + math.log(1.00668), abs=1e-5)
-
-
-# Public priors
-
-
-@pytest.mark.parametrize("objective", ["minimax", "leximin"])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> None:
-    prior = np.random.default_rng(3).dirichlet(np.ones(9))
-    design = dpopt.design(PublicPriorSetting(prior, epsilon, objective=objective))
-    least = dpopt.certify(design)
-    rows = [design.units.row(letter) for letter in range(9)]
-    exact = least_epsilon(rows)
-    assert least.lower <= exact.upper
-    assert exact.lower <= least.upper <= epsilon
-    assert least.upper - least.lower <= 4 * math.ulp(epsilon)
-    (x, other), (y,) = map(int, least.inputs), least.outputs
-    assert math.log(rows[x][y] / rows[other][y]) == pytest.approx(epsilon, rel=1e-9)
-    solved = dpopt.design(PublicPriorSetting(prior, 1.0), backend="highs")
-    assert dpopt.certify(solved) == least_epsilon(solved.units.weights)
-
-
-def test_the_least_epsilon_of_a_mollifier() -> None:
-    rng = np.random.default_rng(5)
-    for prior, epsilon in (([0.25, 0.25, 0.5], 1.0), ([0.1, 0.2, 0.3, 0.4], 3.0), ([0.5, 0.5], 9)):
-        setting = MollifierSetting(prior, epsilon, prior)
-        design = dpopt.design(setting)
-        least = dpopt.certify(design)
-        assert 0 < least.lower <= least.upper <= epsilon
-        assert least.upper - least.lower <= 1e-12
-        users = [*np.eye(len(prior)), *rng.dirichlet(np.full(len(prior), 0.3), 40)]
-        laws = [setting.law(design.units, user) for user in users]
-        ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(laws, laws)]
-        assert math.log(max(ratios)) <= least.upper * (1 + 1e-15)
-        # Users of one letter need it all: of any box, what a letter can have is least there.
-        assert math.log(max(ratios)) == pytest.approx(least.lower, rel=1e-9)
 
 
 # Kernels with symmetry, and with neighbours of their own

@@ -209,18 +209,11 @@ BY_FUNCTION: dict[str, Makers] = {
     "roo.smooth_floor_binomial_bound": {"sampler": lambda: roo.smooth_floor(5, 2, 1.0)},
     "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
     "roo.records_needed": {"method": lambda: "roo"},
-    "public_prior.draw_own_letter": {"size": lambda: 2},
+    "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
-    "public_prior.kernel_of": {"solution": lambda: solve(public_prior.tv_problem(PRIOR, 1.0))},
     **{
         f"public_prior.{name}": {"at_zero": lambda: None}
         for name in ("minimax_utility", "point_mass_divergence")
-    },
-    "public_prior.mollifier_problem": {"law": lambda: [1.0, 0.0, 0.0]},
-    "public_prior.population_kernel": {
-        "users": lambda: [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]],
-        "weights": lambda: [1.0, 2.0],
-        "slack": lambda: 0.0,
     },
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
@@ -285,12 +278,9 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         {"inputs": 0, "rng": np.random.default_rng(0)},
     ),
     "min_count.output_distribution": lambda: (min_count(), {"counts": [3, 2]}),
-    "sampling_kernel.release_from": lambda: (
-        public_prior.minimax_kernel(PRIOR, 1.0),
-        {"counts": [1, 2, 3]},
-    ),
+    "sampling_kernel.apply": lambda: (public_prior.minimax_kernel(PRIOR, 1.0), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
-        local.workload_mechanism("prefix", 3, epsilon=1.0),
+        dpopt.design(local.WorkloadSetting("prefix", 3, 1.0)),
         {"outputs": [0, 1, 1], "consistent": True},
     ),
     "dpopt.certify": lambda: (

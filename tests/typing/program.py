@@ -68,7 +68,7 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     rule = roo.min_count(records=10, letters=2, epsilon=0.5)
     assert_type(rule.audit.worst_ratio, Fraction | None)
     prior = public_prior.minimax_kernel([0.2, 0.8], epsilon=1.0)
-    assert_type(prior.gamma_tv, float)
+    assert_type(prior, dpopt.Design)
     best = kernel.optimal_kernel(1.0 - np.eye(3), epsilon=1.0)
     assert_type(best.value, float)
     found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
