@@ -72,6 +72,8 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
         sizes = [len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close]
         if sum(sizes) > most:
             slack, placed, near = close[0]
+            # One that is broken by more than rounding tells by how much.
+            voters.settled(chances, table.total, others, [(slack, placed, near[:1])])
             missed, at = -Fraction(slack) * Fraction(9, 8), ("corner", near[0], placed)
             raise _refusal(
                 setting, at, missed, "no more than what floats leave open at many others"
