@@ -1,4 +1,3 @@
-import dpopt
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import DpoptError, majority
 from experiments.majority import (
     claims_error,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dpopt
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -11,6 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import (
     Guarantee,
     NotPrivateError,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dpopt
 import math
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpopt
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority
 from dpopt.privacy import (
     ExactKernel,
