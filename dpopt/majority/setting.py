@@ -309,11 +309,7 @@ class MajoritySetting(Voters, Setting):
         """
         upper = np.clip(point, -1.0 if self.contrary else 0.0, 1.0)
         first, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
-        plain = self.to_dict()
-
-        def quickly(table: Table) -> Certificate:
-            return certify(self, plain, table, most=FEW_OPEN if table is first else 0)
-
+        quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
         # Of a coin P = P' = 1/2 at all corners.
         grown = exp_lower(Fraction(self.allowance) * Fraction(self.epsilon))
         headroom = (grown - 1) / 2 + Fraction(self.delta)

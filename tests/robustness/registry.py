@@ -200,7 +200,7 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
     "majority.corner_rows": {"multisets": lambda: [(("bc", 2), ("00", 1))]},
-    "majority.design": {"epsilon": lambda: 0.1, "delta": lambda: 0.0, "weights": lambda: None},
+    "majority.design": {"epsilon": lambda: 0.1},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
     "multiclass.design": {"rule": lambda: "optimal"},
