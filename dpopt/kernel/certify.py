@@ -108,7 +108,8 @@ def certify(
     variation; of a kernel's design, ``loss`` is its objective afterwards. See
     `dpopt.kernel.NearestKernel`.
 
-    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a `dpopt.kernel.NearestKernel`.
+    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a
+      `dpopt.kernel.NearestKernel`.
     - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
       table is private, a `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least
       delta.

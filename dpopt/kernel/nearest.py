@@ -236,9 +236,7 @@ class NearestKernel(Setting):
             ParameterError: for another shape.
         """
         if values.shape != self.given.shape:
-            raise ParameterError(
-                f"point has shape {values.shape}; it must be {self.given.shape}."
-            )
+            raise ParameterError(f"point has shape {values.shape}; it must be {self.given.shape}.")
         return values.ravel()
 
     def table(self, point: Vector) -> Kernel:

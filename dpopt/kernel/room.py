@@ -271,7 +271,7 @@ def _most_room(
     problem.add_variables("margin", 1, lower=0.0, upper=1.0)
     allowed = outputs[inputs.columns].astype(float)
     _add_private_room(problem, inputs, guarantee, allowed)
-    shares = list[float]()
+    own_margins = dict[str, int]()
     for block in blocks:
         lower, upper = block.limits
         matrix, equal = block.over(inputs), lower == upper
@@ -292,10 +292,10 @@ def _most_room(
                 named = f"{block.name}:{name}:margin"
                 problem.add_variables(named, rows.size, lower=0.0, upper=1.0)
                 sides[named] = sp.csr_array(sp.diags_array(size))
-                shares += [rows.size]
+                own_margins[named] = rows.size
             problem.add_rows(f"{block.name}:{name}", sides, upper=limits[rows])
-    own_margins = [name for name in problem.variables if name.endswith(":margin")]
-    weights = {name: np.full(int(n), 1.0 / sum(shares)) for name, n in zip(own_margins, shares)}
+    count = sum(own_margins.values())
+    weights = {name: np.full(many, 1.0 / count) for name, many in own_margins.items()}
     problem.maximise({"margin": [1.0], **weights})
     return problem
 

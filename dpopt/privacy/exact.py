@@ -12,7 +12,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits, exact_text, roughly
 from dpopt._page import result_page
 from dpopt._types import Json, brief
-from dpopt.privacy.exponential import exp_upper, exp_lower, rational
+from dpopt.privacy.exponential import exp_lower, exp_upper, rational
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 

@@ -283,6 +283,11 @@ class Graph(Inputs):
         """What the variables follow from."""
         return "graph", self.inputs, self.outputs, self.pairs
 
+    @property
+    def size(self) -> int:
+        """Number of variables, which may be too many to be written out."""
+        return self.inputs * self.outputs
+
     @cached_property
     def rows(self) -> IntVector:
         """The input of each variable."""
@@ -324,7 +329,7 @@ class Graph(Inputs):
     def neighbours(self) -> IntVector:
         """Of a complete graph a group for each output; else one for each edge and output."""
         outputs = np.arange(self.outputs)
-        if self.pairs is None:
+        if self.pairs is None and self.inputs > 1:
             return np.arange(self.inputs) * self.outputs + outputs[:, None]
         return (self.undirected[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
@@ -188,7 +187,7 @@ class _DirectedEdges:
         return [entry for entry, (p, q) in both if up * p > down * q]
 
     def largest_ratio(self, edge: int, delta: Fraction) -> tuple[Fraction | None, list[int]]:
-        """Return the largest (P(S) - delta) / Q(S), None if it is infinite, and the entries of S."""
+        """Return the largest (P(S) - delta) / Q(S), None if infinite, and the entries of S."""
         p, q = self.rows(edge)
         entries = [entry for entry in range(len(p)) if p[entry]]
         entries.sort(key=lambda entry: (q[entry] > 0, Fraction(q[entry], p[entry])))

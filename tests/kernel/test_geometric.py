@@ -158,9 +158,7 @@ def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
         n = int(rng.integers(3, 7))
         loss, epsilon = kind(rng, n), float(rng.choice([0.2, 0.7, 1.5]))
         prior = rng.dirichlet(np.full(n, 0.7)) if objective == "bayes" else None
-        found = optimal(
-            loss, epsilon=epsilon, graph="path", objective=objective, prior=prior
-        )
+        found = optimal(loss, epsilon=epsilon, graph="path", objective=objective, prior=prior)
         expected = by_rows(loss, epsilon, prior, brute.path(n))
         assert found.solution is None
         assert found.value == pytest.approx(expected, abs=2e-8)
@@ -239,9 +237,7 @@ def test_grids_reach_the_program(shape: tuple[int, ...], exponent: int, objectiv
     if objective == "bayes":
         laws = [np.random.default_rng(k).dirichlet(np.ones(k)) for k in shape]
         prior = np.array([math.prod(map(float, word)) for word in product(*laws)])
-    found = optimal(
-        loss, epsilon=0.6, graph="grid", shape=shape, prior=prior, objective=objective
-    )
+    found = optimal(loss, epsilon=0.6, graph="grid", shape=shape, prior=prior, objective=objective)
     assert found.solution is None
     assert found.value == pytest.approx(by_rows(loss, 0.6, prior, grid_edges(shape)), abs=1e-8)
     assert 0 <= sure(found.gap) <= 1e-9
@@ -253,9 +249,7 @@ def test_grids_reach_the_program(shape: tuple[int, ...], exponent: int, objectiv
 def test_a_grid_of_12_by_12_has_twice_the_loss_of_a_path(objective: str) -> None:
     loss = on_grid((12, 12), 1)
     grid = optimal(loss, epsilon=1.0, graph="grid", shape=(12, 12), objective=objective)
-    line = optimal(
-        power(12, 1), epsilon=1.0, graph="path", objective=objective, backend="highs"
-    )
+    line = optimal(power(12, 1), epsilon=1.0, graph="path", objective=objective, backend="highs")
     assert grid.value == pytest.approx(2.0 * line.value, rel=1e-8)
     assert 0 <= sure(grid.gap) <= 1e-9
     assert in_fractions(grid)

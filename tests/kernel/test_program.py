@@ -97,9 +97,7 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
     """A row that forbids what privacy asks for: no table keeps it with room."""
     forbid = np.zeros((1, 4))
     forbid[0, 1] = 1.0
-    found = optimal(
-        1 - np.eye(2), epsilon=40.0, rows=[("forbid", forbid, 0.0, 0.0)], graph="path"
-    )
+    found = optimal(1 - np.eye(2), epsilon=40.0, rows=[("forbid", forbid, 0.0, 0.0)], graph="path")
     assert found.residuals["forbid"] == found.kernel[0, 1]
     assert found.residuals["forbid"] <= 1e-9
     fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))

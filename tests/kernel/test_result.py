@@ -17,9 +17,7 @@ from tests.kernel.brute import optimal, rows_of, sure
 
 def some_design(objective: str = "bayes", sense: str = "minimise") -> Any:
     loss = np.random.default_rng(3).normal(size=(4, 3))
-    return optimal(
-        loss, epsilon=0.8, delta=0.02, graph="path", objective=objective, sense=sense
-    )
+    return optimal(loss, epsilon=0.8, delta=0.02, graph="path", objective=objective, sense=sense)
 
 
 @pytest.mark.parametrize("sense", ["minimise", "maximise"])

@@ -105,7 +105,7 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
     assert table.loss_at(x, y).tolist() == np.array(expected)[x, y].tolist()
     if len(shape) == 1 and name != "hamming":
         plain = KernelSetting(name, 1.0, size=5, outputs=3)
-        assert plain.losses.tolist() == [line[:3] for line in expected]
+        assert plain.loss_table.tolist() == [line[:3] for line in expected]
     for bad in ([len(words)], [-1], [0.5]):
         with pytest.raises(ParameterError, match="x must hold integers in 0.."):
             setting.loss_at(bad, [0])

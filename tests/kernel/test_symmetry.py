@@ -355,14 +355,10 @@ def test_own_rows_over_orbits() -> None:
     assert opposite == pytest.approx(0.05, abs=1e-9)
     assert found.residuals["far"] == pytest.approx(max(0.0, 0.05 - opposite), abs=1e-15)
     with pytest.raises(ParameterError, match=r"rows 'far': row \d is mapped"):
-        optimal(
-            1 - np.eye(6), rows=[("far", far[:5], 0.05, None)], symmetry="cyclic", **settings
-        )
+        optimal(1 - np.eye(6), rows=[("far", far[:5], 0.05, None)], symmetry="cyclic", **settings)
     limits = [0.05] * 5 + [0.06]
     with pytest.raises(ParameterError, match="does not keep rows 'far'"):
-        optimal(
-            1 - np.eye(6), rows=[("far", far, limits, None)], symmetry="cyclic", **settings
-        )
+        optimal(1 - np.eye(6), rows=[("far", far, limits, None)], symmetry="cyclic", **settings)
 
 
 def test_auto_takes_what_there_is() -> None:
@@ -465,9 +461,7 @@ def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
         NotPrivateError, match=r"breaks \(1, 0\)-DP at inputs \d and \d, output \d"
     ) as e:
         dpopt.load(path)
-    x, other, y = (
-        int(number) for number in [*sure(e.value.inputs), sure(e.value.output)]
-    )
+    x, other, y = (int(number) for number in [*sure(e.value.inputs), sure(e.value.output)])
     weights = [994, 1, 1, 2]
     apart = ring(6).astype(int)
     assert apart[x, other] == 1
