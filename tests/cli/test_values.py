@@ -191,7 +191,7 @@ def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
         ("majority --mechanisms 11 --allowance 1", 2, "Missing option '--epsilon'"),
         ("majority --mechanisms 11 --epsilon 1", 2, "Missing option '--allowance'"),
         ("majority --mechanisms 0 --epsilon 1 --allowance 1", 2, "mechanisms is 0; it must be"),
-        ("kernel --loss absolute --epsilon 1", 2, "Missing option '--inputs': a loss by name"),
+        ("kernel --loss absolute --epsilon 1", 2, "Missing option '--size': a loss by name"),
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
             2,
@@ -206,7 +206,7 @@ def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Cap
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
-    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --minimax"
+    line = "kernel --loss absolute --size 16 --graph path --epsilon 1 --minimax"
     _, few, _ = run(line.split(), capsys)
     _, whole, _ = run([*line.split(), "--all-rows"], capsys)
     assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"
@@ -233,7 +233,7 @@ def test_a_loss_is_a_table_like_any_other(tmp_path: Path, capsys: Capture) -> No
         (tmp_path / name).write_text("\n".join(text))
     np.save(tmp_path / "loss.npy", loss)
     np.savez(tmp_path / "loss.npz", loss)
-    wanted = dpopt.kernel.optimal_kernel(loss, epsilon=1.0).value
+    wanted = dpopt.design(dpopt.kernel.KernelSetting(loss, 1.0)).value
     for name in (*texts, "loss.npy", "loss.npz"):
         words = ["kernel", "--loss", str(tmp_path / name), "--epsilon", "1", "--json"]
         code, out, _ = run(words, capsys)

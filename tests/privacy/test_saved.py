@@ -9,17 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dpopt
 from dpopt import Design, NotPrivateError, ParameterError
-from dpopt.kernel import KernelSetting
 from dpopt.privacy import exp_lower
 from dpopt.privacy.saved import seal
-from dpopt.shape import made
-from dpopt.table import Table
-from tests.kernel.brute import sure
+from tests.kernel.brute import made_of, sure
 
 Json = dict[str, Any]
 Change = Callable[[Json], object]
@@ -30,18 +26,11 @@ def tight() -> Design:
     total, epsilon = 2**62, 0.5
     low = total // 5
     high = int(exp_lower(epsilon) * low)
-    return of_weights((high, total - high, low, total - low), epsilon)
-
-
-def of_weights(weights: tuple[int, ...], epsilon: float, delta: float = 0.0) -> Design:
-    """The kernel of two inputs and two outputs with these weights."""
-    setting = KernelSetting(1 - np.eye(2), epsilon, delta)
-    table = Table(setting.inputs, weights, sum(weights[:2]))
-    return made(setting, table, float_bound=None)
+    return made_of([[high, total - high], [low, total - low]], epsilon)
 
 
 def small() -> Design:
-    return of_weights((40, 24, 24, 40), 1.0)
+    return made_of([[40, 24], [24, 40]], 1.0)
 
 
 def test_weights_are_written_as_decimal_strings(tmp_path: Path) -> None:
@@ -59,7 +48,7 @@ def test_weights_are_written_as_decimal_strings(tmp_path: Path) -> None:
 
 
 def test_weights_beyond_256_bits_are_written_in_hexadecimal(tmp_path: Path) -> None:
-    design = of_weights((2**299 + 1, 2**299 - 1) * 2, 0.1)
+    design = made_of([[2**299 + 1, 2**299 - 1]] * 2, 0.1)
     design.save(tmp_path / "kernel.json")
     body = json.loads((tmp_path / "kernel.json").read_text())["body"]
     assert body["units"]["weights"] == [[hex(2**299 + 1), hex(2**299 - 1)]] * 2
@@ -104,7 +93,7 @@ def test_a_right_hash_does_not_make_it_private(change: Change, tmp_path: Path) -
 
 
 def test_a_lowered_delta(tmp_path: Path) -> None:
-    design = of_weights((32, 32, 0, 64), 0.0, 0.5)
+    design = made_of([[32, 32], [0, 64]], 0.0, 0.5)
     with pytest.raises(NotPrivateError):
         dpopt.load(resealed(tmp_path, lambda body: body["setting"].update(delta=0.49), design))
 
