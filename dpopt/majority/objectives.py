@@ -23,6 +23,7 @@ from dpopt.majority.priors import (
     IndependentPrior,
     PointPrior,
     Prior,
+    RecordedPrior,
     SamplePrior,
     UniformPrior,
     as_prior,
@@ -170,14 +171,14 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
         prior: of the voters' p.
 
     Raises:
-        ParameterError: for another shape, or values outside [0, 1].
+        ParameterError: for another shape, or values outside [-1, 1].
     """
     gamma = _checks.floats("gamma", gamma)
     if gamma.ndim != 1 or gamma.size % 2:
         raise ParameterError(
             f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels, K odd."
         )
-    gamma = noise_levels(gamma)
+    gamma = noise_levels(gamma, -1.0)
     k = gamma.size - 1
     weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
@@ -380,7 +381,7 @@ def _peaks(values: Vector) -> list[int]:
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:
-    if isinstance(prior, SamplePrior | PointPrior):
+    if isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
         return _margins_of(k, prior)
     low, high = prior.reach
     points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)

@@ -452,13 +452,16 @@ def _table(values: npt.ArrayLike) -> Matrix:
 def as_prior(prior: object) -> Prior:
     """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
 
+    Of samples a text, such as that of a file, is no more than their name.
+
     Raises:
         ParameterError: for anything else.
     """
     if prior is None:
         return DEFAULT_PRIOR
     if isinstance(prior, str):
-        return parse_prior(prior)
+        recorded = re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", prior)
+        return RecordedPrior(prior) if recorded else parse_prior(prior)
     if isinstance(prior, type) or not isinstance(prior, Prior):
         raise ParameterError(f"prior is {_checks.shown(prior)}; it must be a prior, or its name.")
     return prior
@@ -493,14 +496,3 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         f"prior is {_checks.shown(text)}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], "
         "beta:A,B, common-uniform:LOW,HIGH, common-beta:A,B or point:P[,P]."
     )
-
-
-def recorded_prior(text: object) -> Prior:
-    """Return the prior of a file; samples are not saved with a design, only their name is.
-
-    Raises:
-        ParameterError: for a text that names none.
-    """
-    if isinstance(text, str) and re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", text):
-        return RecordedPrior(text)
-    return parse_prior(str(text))

@@ -17,7 +17,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Vector
 from dpopt.majority.objectives import expected_error_weights
-from dpopt.majority.priors import CommonPrior, Prior, RecordedPrior, UniformPrior, as_prior
+from dpopt.majority.priors import CommonPrior, Prior, UniformPrior, as_prior
 from dpopt.privacy import Problem
 
 HEDGED = (UniformPrior(), CommonPrior(UniformPrior()), CommonPrior(UniformPrior(((0.8, 1.0),))))
@@ -141,8 +141,3 @@ def with_regrets(
     problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
     problem.set_inside({"gamma": 0.0, "regret": 1.0}, slack=1.0)
     return problem
-
-
-def is_recorded(priors: tuple[Prior, ...]) -> bool:
-    """Whether the samples of one of the priors were not saved with the design."""
-    return any(isinstance(prior, RecordedPrior) for prior in priors)

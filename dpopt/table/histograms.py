@@ -28,6 +28,9 @@ IntMatrix = npt.NDArray[np.int64]
 MOST_HISTOGRAMS = 1_000_000
 """Sorted histograms of the largest `SortedHistograms` that are listed; memory fixes it."""
 
+# Digits of counts that are looked up.
+_MOST_CODES = 1 << 16
+
 
 def partition_count(records: int, categories: int) -> int:
     """Return the number of partitions of n into at most k parts."""
@@ -282,8 +285,9 @@ class SortedHistograms(Inputs):
         fits = array.ndim in (1, 2) and array.shape[-1:] == (self.categories,)
         if not fits or not np.issubdtype(array.dtype, np.integer):
             raise ParameterError(f"counts must be {self.categories} integers for each query.")
-        counts = np.atleast_2d(array).astype(np.int64)
-        if counts.size and (counts.min() < 0 or np.any(counts.sum(axis=1) != self.records)):
+        counts = np.atleast_2d(array).astype(np.int64, copy=False)
+        sums = np.einsum("qk->q", counts)
+        if counts.size and (counts.min() < 0 or np.any(sums != self.records)):
             raise ParameterError(f"counts must be at least 0 and sum to {self.records}.")
         return counts, array.ndim == 1
 
@@ -298,6 +302,36 @@ class SortedHistograms(Inputs):
         variables = np.empty(located.shape, dtype=np.int64)
         np.put_along_axis(variables, order, self.variables[self.rows_of(located)], axis=1)
         return variables
+
+    def every(self) -> IntMatrix:
+        """Return all histograms, ascending lexicographically."""
+        columns: list[IntVector] = []
+        remaining = np.array([self.records])
+        for _ in range(self.categories - 1):
+            ends = np.cumsum(remaining + 1)
+            begun = np.repeat(np.arange(remaining.size), remaining + 1)
+            count = np.arange(ends[-1]) - (ends - remaining - 1)[begun]
+            columns = [column[begun] for column in columns] + [count]
+            remaining = remaining[begun] - count
+        return np.stack([*columns, remaining], axis=1)
+
+    @cached_property
+    def _places(self) -> IntVector:
+        """The place in `every` of the histogram with each code: all counts but one as digits."""
+        place = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
+        place[self._coded(self.every())] = np.arange(self.inputs)
+        return place
+
+    def _coded(self, located: IntMatrix) -> IntVector:
+        code = located[:, 0]
+        for column in located.T[1:-1]:
+            code = code * (self.records + 1) + column
+        return code
+
+    def numbers(self, located: IntMatrix) -> IntVector | None:
+        """Return the place of each query in `every`; None for more than 65,536 codes."""
+        few = (self.records + 1) ** (self.categories - 1) <= _MOST_CODES
+        return self._places[self._coded(located)] if few else None
 
     def chosen(self, located: IntMatrix, variables: IntVector, index: IntVector) -> IntVector:
         """Return the category of an index among those with a variable's count, in their order."""
@@ -336,3 +370,9 @@ class SortedHistograms(Inputs):
     def listed(self) -> Iterator[tuple[int, ...]]:
         """Yield the sorted histograms."""
         yield from map(tuple, self.histograms.tolist())
+
+
+@lru_cache(maxsize=8)
+def sorted_histograms(records: int, categories: int) -> SortedHistograms:
+    """Return the sorted histograms of a size, those made last kept with all that they found."""
+    return SortedHistograms(records, categories)

@@ -118,6 +118,10 @@ class Inputs(ABC):
             index: in 0..counts-1 of the variable, likewise.
         """
 
+    def numbers(self, located: Any) -> IntVector | None:  # noqa: ANN401
+        """Return inputs by their rows in `table`; None if they are too many to be numbered."""
+        return located
+
     @abstractmethod
     def claim(self) -> str:
         """Say between which inputs a table is proved private."""
@@ -196,7 +200,11 @@ class Inputs(ABC):
                 f"the kernel has {self.inputs} inputs and {self.outputs} outputs; at most "
                 f"{LARGEST_WRITTEN:,} entries are written out. It releases all the same."
             )
-        return self.variables_of(np.arange(self.inputs))
+        return self.variables_of(self.every())
+
+    def every(self) -> Any:  # noqa: ANN401
+        """Return all inputs, as `located` returns them; by default numbers."""
+        return np.arange(self.inputs)
 
     def mean_row(self, masses: Vector) -> Vector:
         """Return the mean probability of an output over all inputs, by output up to symmetry."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from dpopt import verify
@@ -15,11 +16,13 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.table import Table
 
 
+@lru_cache(maxsize=4)
 def certify_table(table: Table, guarantee: Guarantee) -> Certificate:
     """Prove that a table is (epsilon, delta)-private between all its neighbours, in integers.
 
     For delta = 0, w_v <= e^epsilon w_u for all neighbouring variables; else for all neighbouring
-    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total.
+    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total. What was proved last is kept,
+    since the repair of a design and then the design itself ask for the same integers.
 
     Raises:
         NotPrivateError: naming the inputs and the output, if an inequality fails.
@@ -80,14 +83,27 @@ def _where(
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
 
 
-def decided(kind: str, setting: Mapping[str, Any], units: Any) -> verify.Verdict:  # noqa: ANN401
+def decided(
+    kind: str,
+    setting: Mapping[str, Any],
+    units: Any,  # noqa: ANN401
+    private: Callable[[], verify.Verdict] | None = None,
+) -> verify.Verdict:
     """Return what `dpopt.verify` decides of plain integers, by the program of their kind.
+
+    Args:
+        kind: one of `dpopt.verify.KINDS`.
+        setting: its parameters, as a file has them.
+        units: likewise.
+        private: decides the rows of privacy where the kind's own way would take too long.
 
     Raises:
         verify.Refused: if they are not private, with the row that is broken.
         ParameterError: if they are malformed.
     """
     try:
-        return verify.decide(verify.KINDS[kind](dict(setting), units, None, {}))
+        program = verify.KINDS[kind](dict(setting), units, None, {})
+        program.private = private or program.private
+        return verify.decide(program)
     except verify.Malformed as error:
         raise ParameterError(f"{error}.") from None

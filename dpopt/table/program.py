@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, SparseMatrix, Vector
-from dpopt.lp import Solution
+from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.inputs import Inputs
@@ -34,6 +34,9 @@ MOST_ROWS = 2_000_000
 
 BLOCKS = ("sums", "privacy", "delta")
 """Names of the rows that a table has of itself."""
+
+# By which a row of a family counts as violated.
+_VIOLATED = 1e-10
 
 
 def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
@@ -47,7 +50,7 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     counts = np.asarray(inputs.counts, dtype=np.float64)
     groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
     _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
-    if guarantee.delta == 0 and groups.shape[1] > 2:
+    if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
         lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
@@ -82,6 +85,42 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     problem.add_rows("delta", {"excess_mass": totals}, upper=guarantee.delta)
 
 
+def add_lazy_table(
+    problem: Problem,
+    inputs: Inputs,
+    epsilon: float,
+    written: tuple[IntVector, IntVector],
+    name: str,
+) -> None:
+    """Add the variables and the rows of a private table with delta = 0, few of them written out.
+
+    Args:
+        problem: without a table.
+        inputs: whose neighbours are pairs.
+        epsilon: above 0.
+        written: variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are written; all
+            others are a family "privacy", of which violated ones are.
+        name: of the rows that are written.
+    """
+    counts, pairs = np.asarray(inputs.counts, dtype=np.float64), inputs.neighbours
+    first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
+    known = np.isin(first * inputs.size + second, written[0] * inputs.size + written[1])
+    rows = _ratios(first, second, counts, math.exp(-epsilon))[0]
+    others = rows[~known]
+
+    def separate(masses: Vector) -> Separation:
+        excess = others @ masses
+        violated = others[np.flatnonzero(excess > _VIOLATED)]
+        return Separation(
+            make_rows(violated, upper=0.0), float(excess.max(initial=0.0)), excess.size
+        )
+
+    problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
+    problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
+    problem.add_rows(name, {"kernel": rows[known]}, upper=0.0)
+    problem.add_family("privacy", separate, over="kernel")
+
+
 def over_masses(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, matrix: SparseMatrix
 ) -> dict[str, SparseMatrix]:
@@ -105,6 +144,15 @@ def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
     counts = np.asarray(inputs.counts, dtype=np.float64) * math.exp(-guarantee.epsilon)
     entries = (counts, (np.arange(inputs.size), _group_of(inputs)))
     return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
+
+
+def _apart(inputs: Inputs) -> bool:
+    """Whether each variable is in one group: also of two inputs, rows beside ceilings are of size 1.
+
+    The pairs of a rare output would be far below a solver's tolerance.
+    """
+    groups = inputs.neighbours
+    return groups.size == inputs.size == len(np.unique(groups))
 
 
 def _group_of(inputs: Inputs) -> IntVector:

@@ -176,7 +176,11 @@ def mixed(one: Table, other: Table, share: Fraction, bits: int = BITS) -> Table:
 
 
 def repair(
-    table: Table, strict: Table, judge: Judge, bits: int = BITS
+    table: Table,
+    strict: Table,
+    judge: Judge,
+    bits: int = BITS,
+    headroom: Fraction | None = None,
 ) -> tuple[Table, Certificate]:
     """Return a table next to one that the judge accepts, mixed with a strictly private one.
 
@@ -189,6 +193,7 @@ def repair(
         strict: a table whose inequalities all hold with slack.
         judge: decides a table exactly, or raises `NotPrivateError` with the excess.
         bits: of the tables that are made.
+        headroom: slack of the strict table, where it is known; else it is judged.
 
     Raises:
         NotPrivateError: if the strict table has no slack, or no mixture is accepted.
@@ -197,7 +202,8 @@ def repair(
         return table, judge(table)
     except NotPrivateError as error:
         refusal = error
-    headroom, short = judge(strict).slack, Fraction(refusal.excess)
+    short = Fraction(refusal.excess)
+    headroom = judge(strict).slack if headroom is None else headroom
     if headroom <= 0:
         raise refusal
     chord = short / (short + headroom)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.figures_drawing import draw_shapes, scale_errors
@@ -141,18 +142,18 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 def _design(
     setting: majority.MajoritySetting, sample: int, curve: str, prior: str | None
-) -> majority.MajorityDesign:
+) -> dpopt.Design:
     if curve == SUBSAMPLING:
         gamma = majority.subsampling(setting.mechanisms, sample)
         return majority.assess(setting, gamma, repair=True)
     if curve == RESPONSE:
         return majority.assess(setting, majority.constant(setting), repair=True)
     if prior is None:
-        return majority.design_for(setting, objective="worst-case")
+        return dpopt.design(replace(setting, objective="worst-case"))
     if curve.startswith(_PAPER):
         weights = majority.surrogate_weights(setting.mechanisms, upper_half(prior)).values
-        return majority.design_for(setting, weights=weights)
-    return majority.design_for(setting, objective="expected-error", prior=prior)
+        return dpopt.design(replace(setting, coefficients=weights))
+    return dpopt.design(replace(setting, objective="expected-error", prior=prior))
 
 
 def upper_half(prior: str) -> majority.Prior:

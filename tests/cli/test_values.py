@@ -8,13 +8,16 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, public_prior, roo
-from dpopt.cli import release
+from dpopt._figure import STYLES
+from dpopt.cli import cli
+from dpopt.plurality.mode import Rule
 from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
 from tests.cli.running import Capture, run
@@ -124,12 +127,12 @@ def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
     broken.save(path, even_if_not_private=True)
     found = json.loads(path.read_text())
     assert (found["kind"], found["body"]["of"]) == ("audit", "roo")
-    assert found["body"]["witness"] == broken.audit.witness.to_dict()
+    assert found["body"]["excess_factor"] == broken.audit.excess_factor
     with pytest.raises(NotPrivateError, match="not proved private"):
         dpopt.load(path)
     # What is private is saved as itself, whatever else was allowed.
     roo.min_count(20, 3, 0.1).save(path, even_if_not_private=True)
-    assert isinstance(dpopt.load(path), roo.MinCountSampler)
+    assert isinstance(dpopt.load(path).setting, roo.MinCount)
     with pytest.raises(ParameterError, match="even_if_not_private is 1"):
         broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
 
@@ -177,8 +180,14 @@ def test_a_saved_kernel_is_made_again_and_drawn_from(
         assert (code, out, err.count("\n")) == (2, "", 1)
 
 
-def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
-    assert release.GRAPHS == graph.GRAPHS
+def test_the_words_that_a_command_offers_are_the_package_s() -> None:
+    for command, option, words in (
+        ("certify", "graph", graph.GRAPHS),
+        ("profile", "style", STYLES),
+        ("mode", "rule", get_args(Rule)),
+    ):
+        (found,) = (each for each in cli.commands[command].params if each.name == option)
+        assert found.type.words == words  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +200,11 @@ def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
         ("majority --mechanisms 11 --allowance 1", 2, "Missing option '--epsilon'"),
         ("majority --mechanisms 11 --epsilon 1", 2, "Missing option '--allowance'"),
         ("majority --mechanisms 0 --epsilon 1 --allowance 1", 2, "mechanisms is 0; it must be"),
-        ("kernel --loss absolute --epsilon 1", 2, "Missing option '--size': a loss by name"),
+        (
+            "kernel --loss absolute --epsilon 1",
+            2,
+            "size is None and loss is 'absolute'; a loss by name",
+        ),
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
             2,

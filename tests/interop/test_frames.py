@@ -107,22 +107,6 @@ def test_solution_has_variables_and_duals(library: str) -> None:
     assert found["value"] == pytest.approx([1.0, 4.0, 1.0, 1.0])
 
 
-class Recorded:
-    def __init__(self, found: object) -> None:
-        self.found = found
-
-    def to_records(self) -> object:
-        return self.found
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_anything_with_records_has_a_table(library: str) -> None:
-    rows = [{"n": 1, "delta": 0.5}, {"n": 2, "delta": 0.25}]
-    columns = {"n": [1, 2], "delta": [0.5, 0.25]}
-    assert frame_of(Recorded(rows), library) == columns
-    assert frame_of(Recorded(columns), library) == columns
-
-
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_records_in(library: str) -> None:
     column = MAKERS[library]
@@ -130,13 +114,13 @@ def test_records_in(library: str) -> None:
     letters, sampler = ["a", "b", "c"], roo.min_count(6, 3, 1.0)
     assert roo.tally(column(records), letters).counts.tolist() == [3, 2, 1]
     assert roo.tally(column(records), column(letters)).letters == ("a", "b", "c")
-    assert sampler.release(column(records), alphabet=letters) in letters
+    assert sampler.release(roo.tally(column(records), letters)) in letters
     assert sampler.release(column([0, 1, 2, 0, 1, 0])) in range(3)
-    assert sampler.release(counts=column([3, 2, 1]), alphabet=letters) in letters
+    assert sampler.release(roo.Tally.of_counts(column([3, 2, 1]), letters)) in letters
     table = TABLES[library]([[record] for record in records], ["letter"])
     assert roo.tally(table["letter"], letters).counts.tolist() == [3, 2, 1]
     with pytest.raises(ParameterError, match="one column of a table"):
-        sampler.release(table, alphabet=letters)
+        sampler.release(table)
 
 
 def test_categories_in() -> None:

@@ -27,7 +27,8 @@ def test_counts_follow_their_index() -> None:
         1,
     ]
     assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LETTERS).counts.tolist() == [1, 0, 3]
-    assert roo.min_count(4, 3, 600.0).release(counts=pd.Series({"b": 4}), alphabet=LETTERS) == "b"
+    only = roo.Tally.of_counts(pd.Series({"b": 4}), LETTERS)
+    assert roo.min_count(4, 3, 600.0).release(only) == "b"
     with pytest.raises(ParameterError, match="outside the alphabet"):
         roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LETTERS)
 

@@ -78,7 +78,7 @@ def test_a_release_is_written_down_before_it_is_drawn(
 def test_what_else_a_release_takes(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger", Guarantee(1.0))
     made = roo.min_count(5, 2, EPSILON)
-    letter = ledger.release(made, counts=[2, 3], alphabet=["no", "yes"], dataset="May")
+    letter = ledger.release(made, roo.Tally.of_counts([2, 3], ["no", "yes"]), "May")
     assert letter in ("no", "yes")
     with pytest.raises(ParameterError, match="data is an iterator"):
         ledger.release(made, iter(RECORDS), "May")

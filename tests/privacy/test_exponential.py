@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpopt
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority
 from dpopt.privacy import (
     exp_lower,
@@ -91,7 +92,7 @@ def test_the_root_is_above_by_next_to_nothing(value: Fraction) -> None:
 def test_threads_neither_change_a_precision_nor_depend_on_it() -> None:
     """python-flint has one precision for all threads: somebody else's changes all the while."""
     setting = majority.MajoritySetting(5, 0.3, 2)
-    design = majority.design_for(setting)
+    design = dpopt.design(setting)
     alone = [exp_upper(x / 7, 256) for x in range(100)]
     before, stop = flint.ctx.prec, Event()
 

@@ -237,7 +237,7 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "names"),
     [
-        (Setting(5, 0.5, 1.5), {"gamma", "verdict", "certificate"}),
+        (Setting(5, 0.5, 1.5), {"expected_error", "verdict", "certificate"}),
         (MinCount.example(), {"q", "worst_ratio", "verdict"}),
         (PluralitySetting.example(), {"mean_regret", "spending"}),
         (KernelSetting.example(), {"residuals", "file.hash"}),

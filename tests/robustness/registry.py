@@ -54,7 +54,7 @@ LOSS = [[0.0, 1.0], [1.0, 0.0]]
 
 
 @cache
-def min_count() -> roo.MinCountSampler:
+def min_count() -> Any:
     return roo.min_count(5, 2, 1.0)
 
 
@@ -66,7 +66,7 @@ def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
 
 
 @cache
-def three_voters() -> multiclass.MulticlassDesign:
+def three_voters() -> Design:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
@@ -85,13 +85,10 @@ def small_problem() -> Problem:
 BY_TYPE: Makers = {
     "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
-    "Target": lambda: multiclass.Target(3, 3, 0.1, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),
-    "MinCountSampler": min_count,
-    "MinCountSampler | SmoothFloorSampler": min_count,
-    "SmoothFloorSampler": lambda: roo.smooth_floor(5, 2, 1.0),
+    "Design": min_count,
     "Mechanism": sampling,
     "SamplingHistogram": sampling,
     "SamplingHistogram | AnonymousMechanism": sampling,
@@ -182,9 +179,9 @@ BY_ROOM: dict[str, Makers] = {
             "rule": lambda: "best",
             "objective": lambda: "bayes",
             "loss": lambda: "regret",
-            "units": lambda: three_voters().units,
+            "table": lambda: three_voters().table,
         }
-        for room, prior in (("multiclass", "dirichlet:1"), ("plurality", "uniform"))
+        for room, prior in (("multiclass", "uniform"), ("plurality", "uniform"))
     },
 }
 
@@ -204,11 +201,11 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.design": {"epsilon": lambda: 0.1, "delta": lambda: 0.0, "weights": lambda: None},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
-    "multiclass.repaired": {"point": lambda: [0.8, 0.1, 0.6, 0.3, 0.1, 1 / 3]},
     "multiclass.design": {"rule": lambda: "optimal"},
     "plurality.design": {"rule": lambda: "optimal"},
-    "roo.from_weights": {"weights": lambda: min_count().weights},
-    "roo.optimal_sampler": {"records": lambda: 3, "distribution": lambda: None},
+    "roo.from_weights": {"weights": lambda: min_count().table},
+    "roo.smooth_floor_binomial_bound": {"sampler": lambda: roo.smooth_floor(5, 2, 1.0)},
+    "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
     "roo.records_needed": {"method": lambda: "roo"},
     "public_prior.draw_own_letter": {"size": lambda: 2},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
@@ -235,7 +232,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "upper": lambda: [0.5],
     },
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {

@@ -184,7 +184,7 @@ def test_a_value_under_coefficients_of_ones_own_is_computed_too(tmp_path: Path) 
     made = majority.design(5, 0.5, 2.0, weights=[1.0, 2.0, 3.0])
     made.save(path)
     found = dpopt.load(path)
-    assert isinstance(found, majority.MajorityDesign)
+    assert isinstance(found, dpopt.Design)
     assert found.value == made.value
     assert found.stated == ("bound",)
 

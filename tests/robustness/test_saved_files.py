@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dpopt.privacy.kernel import ExactKernel
 
 import dpopt
 from dpopt import (

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Design, majority, public_prior, roo, smoothed, vote
+from dpopt import Design, majority, public_prior, roo, vote
 from dpopt.cli import main
-from dpopt.interop.pairs import dominating_pair
+from dpopt.interop.accounting import dominating_pair
 from dpopt.privacy import Certificate
 from tests.kernel.brute import made_of, optimal
 
@@ -29,7 +29,7 @@ def long_kernel(bits: int, epsilon: float = 0.25) -> Design:
     return made_of([[half + 1, half - 1], [half - 1, half + 1]], epsilon)
 
 
-def long_design() -> majority.MajorityDesign:
+def long_design() -> dpopt.Design:
     return majority.design(281, 0.1, 70.25, objective="surrogate")
 
 
@@ -47,7 +47,6 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "leximin": lambda: public_prior.leximin_kernel([1e-9, 0.3, 0.7 - 1e-9], 600.0),
     "population": lambda: public_prior.population_kernel([0.4, 0.6], 16.0, [[0.5, 0.5]]),
     "kernel-design": lambda: optimal(1 - np.eye(3), epsilon=600.0),
-    "average": lambda: smoothed.SamplingAverage(5, 3, np.array([Fraction(1, 3**10_000), 1])),
     "pair": lambda: dominating_pair(long_kernel(15_000)),
 }
 LOADED = {"kernel", "kernel-largest", "majority", "min-count", "roo", "journal"}

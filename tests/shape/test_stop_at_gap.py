@@ -21,6 +21,7 @@ from dpopt import (
     roo,
 )
 from dpopt.cli import main
+from dpopt.shape import made
 from tests.kernel.brute import optimal
 
 # Between a value and its bound, in floats.
@@ -34,7 +35,7 @@ def stands(found: Any, full: Any, gap: float, unit: float) -> None:
     assert sign * (full.value - found.bound) >= -ROUNDING
     assert found.gap == sign * (found.value - found.bound)
     assert found.gap <= gap * unit + ROUNDING
-    assert found.certificate == found.setting.proved(found.units)
+    assert found.certificate == made(found.setting, found.table).certificate
     assert found.status in (Status.OPTIMAL, Status.GAP)
 
 
@@ -67,7 +68,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     assert "Stopped at a gap" in found.solution._repr_html_()
     found.save(tmp_path / "stopped.json")
     again = dpopt.load(tmp_path / "stopped.json")
-    assert (again.units, again.value, again.bound) == (found.units, found.value, found.bound)
+    assert (again.table, again.value, again.bound) == (found.table, found.value, found.bound)
     whole = majority.design(51, 0.1, 3)
     assert "status" not in repr(whole)
     assert "status" not in whole.known()
@@ -125,7 +126,7 @@ def test_designs_of_other_programs(way: str, gap: float) -> None:
 def test_a_closed_form_has_nothing_to_stop() -> None:
     full = roo.min_count(6, 3, 1.0)
     found = dpopt.design(full.setting, stop_at_gap=0.5)
-    assert (found.units, found.status) == (full.units, None)
+    assert (found.table, found.status) == (full.table, None)
     path: Any = optimal("absolute", epsilon=1.0, size=9, graph="path")
     assert (
         optimal("absolute", epsilon=1.0, size=9, graph="path", stop_at_gap=0.5).value == path.value

@@ -50,19 +50,19 @@ def proved_program() -> float:
     assert_type(least, privacy.Least)
     setting = majority.MajoritySetting(3, 0.1, 1)
     vote = dpopt.certify([1.0, 0.0, 0.0, 1.0], setting=setting)
-    assert_type(vote, majority.MajorityDesign)
+    assert_type(vote, dpopt.Design)
     return design.value + least.upper
 
 
 def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     """One design of each kind, what it is worth, and what it releases."""
     design = majority.design(mechanisms=3, epsilon=0.1, allowance=1)
-    assert_type(design, majority.MajorityDesign)
+    assert_type(design, dpopt.Design)
     assert_type(design.expected_error, float)
     assert_type(design.gamma, npt.NDArray[np.float64])
     design.save(folder / "gamma.json")
     loaded = dpopt.load(folder / "gamma.json")
-    if not isinstance(loaded, majority.MajorityDesign):
+    if not isinstance(loaded, dpopt.Design):
         raise TypeError(loaded)
     label = loaded.release([1, 0, 1])
     rule = roo.min_count(records=10, letters=2, epsilon=0.5)

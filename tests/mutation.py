@@ -1,0 +1,238 @@
+"""Mutation tests of `dpopt/verify.py`, run by hand: ``python -m tests.mutation [names]``.
+
+Each comparison and each rounding direction of a function is flipped, one at a time, in a copy of
+the file, and the tests that guard the function are run against the copy. A mutant that passes all
+of them is a survivor: a missing test, or equivalent, which `EQUIVALENT` then says and why.
+
+A name is a section of `GUARDED` or a function; without one, all sections are run. To guard another
+section of the file, add its functions and its tests to `GUARDED`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import io
+import math
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+# Imported once: each mutant is tried in a process that goes on from here.
+from dpopt import verify
+
+JUDGE = "tests/proofs/test_judge.py"
+
+GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
+    "judge": {
+        "exp": (JUDGE, "-k", "exp or growth"),
+        "growth": (JUDGE, "-k", "growth or ratio or set"),
+        "decide_ratios": (JUDGE, "-k", "ratio"),
+        "decide_sets": (JUDGE, "-k", "set"),
+        "decide_laws": (JUDGE, "-k", "law or file"),
+    },
+    "programs": {
+        "bound": (JUDGE, "-k", "bound"),
+        "decide": (JUDGE, "-k", "decide"),
+    },
+    "table": {
+        "table_of": (JUDGE, "-k", "file"),
+        "any_table": (JUDGE, "-k", "file or displayed"),
+        "listed_neighbours": (JUDGE, "-k", "file or displayed"),
+        "rows_of_table": (JUDGE, "-k", "file or displayed"),
+    },
+}
+"""By section of the file, the functions whose mutants are run, and pytest's arguments for each."""
+
+EQUIVALENT: dict[str, str] = {}
+"""Mutants that no test can tell from the original, by what `Mutant.name` says, each with why."""
+
+# Of a mutant that does not end: seconds.
+_LONGEST = 120
+_FLIPPED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+# Other ends, and other roundings.
+_NAMES = {"min": "max", "floor": "ceil", "low": "high", "lower": "upper"}
+_NAMES |= {other: name for name, other in _NAMES.items()}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A function with one change.
+
+    Attributes:
+        name: the function, what was there, and what is there now; with a number, if not the first.
+        source: the whole file with the change.
+    """
+
+    name: str
+    source: str
+
+
+def changes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what may stand in the place of a node."""
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            for flipped in _FLIPPED[type(operator)]:
+                other = copy.deepcopy(node)
+                other.ops[place] = flipped()
+                yield other
+    elif isinstance(node, ast.BoolOp):
+        other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield ast.BoolOp(other, node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in _NAMES:
+        yield ast.Name(_NAMES[node.id], ast.Load())
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        if node.slice.value in (0, 1):
+            yield ast.Subscript(node.value, ast.Constant(1 - node.slice.value), node.ctx)
+    elif isinstance(node, ast.BinOp):
+        yield from _changed(node)
+
+
+def _changed(node: ast.BinOp) -> Iterator[ast.AST]:
+    """Yield what may stand in the place of an operation on two numbers."""
+    if isinstance(node.op, ast.FloorDiv | ast.RShift):
+        # Rounded up instead of down.
+        negative = ast.BinOp(ast.UnaryOp(ast.USub(), node.left), node.op, node.right)
+        yield ast.UnaryOp(ast.USub(), negative)
+    elif isinstance(node.op, ast.Add | ast.Sub):
+        for kept, constant in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, int):
+                yield kept
+        if isinstance(node.right, ast.Constant) or isinstance(node.op, ast.Sub):
+            other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield ast.BinOp(node.left, other, node.right)
+
+
+class _Put(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return the new node for the old one, and every other one as it is."""
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def function_of(tree: ast.Module, name: str) -> ast.AST:
+    """Return the definition of a function, or of a method as Class.method."""
+    found: ast.AST = tree
+    for part in name.split("."):
+        body: list[ast.stmt] = found.body  # type: ignore[attr-defined]
+        found = next(node for node in body if getattr(node, "name", None) == part)
+    return found
+
+
+def mutants(source: str, function: str) -> Iterator[Mutant]:
+    """Yield all mutants of a function of a file."""
+    names = Counter[str]()
+    for place, node in enumerate(ast.walk(function_of(ast.parse(source), function))):
+        for number, _ in enumerate(changes(node)):
+            # A tree of its own, in which the nodes are met in the same order.
+            tree = ast.parse(source)
+            whole = function_of(tree, function)
+            old = list(ast.walk(whole))[place]
+            # A name alone would not say which one it is.
+            around = next(n for n in ast.walk(whole) if old in ast.iter_child_nodes(n))
+            shown = around if isinstance(around, ast.expr) else old
+            before = ast.unparse(shown)
+            new = list(changes(old))[number]
+            _Put(old, new).visit(tree)
+            after = ast.unparse(shown if shown is not old else new)
+            name = f"{function}: {before} -> {after}"
+            names[name] += 1
+            again = f" ({names[name]})" if names[name] > 1 else ""
+            yield Mutant(name + again, ast.unparse(ast.fix_missing_locations(tree)))
+
+
+def in_place_of(function: str, source: str, path: Path) -> None:
+    """Have the package use a function as a changed file says it."""
+    path.write_text(source, encoding="utf-8")
+    space: dict[str, Any] = {"__name__": "dpopt.verify", "__file__": str(path)}
+    exec(compile(source, str(path), "exec"), space)
+    old, new = vars(verify)[function.split(".")[0]], space[function.split(".")[0]]
+    for part in function.split(".")[1:]:
+        old, new = vars(old)[part], vars(new)[part]
+    if isinstance(old, property):
+        old, new = old.fget, new.fget
+    plain = [getattr(one, "__wrapped__", one) for one in (old, new)]
+    if not all(isinstance(one, FunctionType) for one in plain):
+        raise TypeError(f"{function} is no function")
+    # Wherever the function is known by another name, too.
+    plain[0].__code__ = plain[1].__code__
+    if hasattr(old, "cache_clear"):
+        old.cache_clear()
+    # What a mutant may call, and what tests of the file alone copy.
+    vars(verify).update(ceil=math.ceil, __file__=str(path))
+
+
+def passes(function: str, source: str, tests: tuple[str, ...], folder: Path) -> bool:
+    """Whether the tests of a function pass with a changed file, tried in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(_LONGEST)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            try:
+                in_place_of(function, source, folder / "verify.py")
+                code = pytest.main([*tests, "-x", "-q", "-n", "0", "-p", "no:cacheprovider"])
+            except BaseException:  # noqa: BLE001
+                code = 1
+        os._exit(int(code))
+    status = os.waitpid(child, 0)[1]
+    return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+
+
+def run(names: list[str]) -> int:
+    """Run the mutants of sections or functions, say which survive, and return the exit code."""
+    source = Path(verify.__file__).read_text(encoding="utf-8")
+    chosen = {
+        function: tests
+        for section, functions in GUARDED.items()
+        for function, tests in functions.items()
+        if not names or section in names or function in names
+    }
+    wrong, killed, equivalent = list[str](), 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for function, tests in chosen.items():
+            if not passes(function, source, tests, Path(folder)):
+                wrong.append(f"{function}: its tests fail without a change")
+                continue
+            for mutant in mutants(source, function):
+                survives = passes(function, mutant.source, tests, Path(folder))
+                if survives != (mutant.name in EQUIVALENT):
+                    wrong.append(f"{'SURVIVES' if survives else 'IS KILLED'}: {mutant.name}")
+                killed, equivalent = killed + (not survives), equivalent + survives
+            sys.stdout.write(f"{function}: {killed} killed, {equivalent} survive so far\n")
+            sys.stdout.flush()
+    known = {name.split(":")[0] for name in EQUIVALENT}
+    every = {m.name for function in known for m in mutants(source, function)}
+    wrong += [f"IS NO MUTANT: {name}" for name in EQUIVALENT if name not in every]
+    sys.stdout.write("".join(f"{line}\n" for line in wrong))
+    return 1 if wrong or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))
