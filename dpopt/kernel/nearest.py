@@ -189,7 +189,8 @@ class NearestKernel(Setting):
     @cached_property
     def inputs(self) -> Inputs:
         """All inputs, by their names."""
-        return NamedGraph(*self.given.shape, self.pairs, *self.names)
+        (inputs, outputs), (own, heads) = self.given.shape, self.names
+        return NamedGraph(inputs, outputs, self.pairs, own, heads)
 
     @property
     def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:
