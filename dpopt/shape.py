@@ -219,10 +219,9 @@ class Setting(ABC):
         Raises:
             ParameterError: if it would be too large to write out; it says up to which size.
         """
-        losses = self._required_losses()
         problem = Problem(self.kind)
         add_table(problem, self.inputs, self.guarantee)
-        losses.add(problem, self.inputs, self.guarantee)
+        self._required_losses().add(problem, self.inputs, self.guarantee)
         return problem
 
     def value(self, table: Any) -> float:  # noqa: ANN401

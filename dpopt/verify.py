@@ -258,7 +258,7 @@ def decide_ratios(
     Raises:
         Refused: with the two variables, if an inequality is broken.
     """
-    if not neighbours or not neighbours[0]:
+    if len(neighbours) < 2 or not neighbours[0]:
         return Verdict(0, Fraction(1), None)
     values = [[weights[v] for v in column] for column in neighbours]
     small, large = (list(map(end, *values)) for end in (min, max))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, Problem, certify, kernel, roo, smoothed, solve
+from dpopt import ParameterError, Problem, certify, roo, smoothed, solve
 from dpopt._page import result_page
 from dpopt._types import brief
+from tests.kernel.brute import optimal
 
 
 def solved() -> object:
@@ -25,7 +26,7 @@ def solved() -> object:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0).exact, ("inputs=3", "bits=")),
+        (lambda: optimal(1 - np.eye(3), epsilon=1.0).table, ("inputs=3", "outputs=3")),
         (
             lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6]),
             ("argmax=(18, 18)", "certified=True"),

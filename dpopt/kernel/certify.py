@@ -19,7 +19,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import Matrix
 from dpopt.files import LONG_ENTRIES, read_table
-from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, listed, place, plain_name
+from dpopt.kernel.names import Name, Names, checked_names, listed, place, plain_name
 from dpopt.kernel.nearest import (
     TOLERANCE,
     NearestKernel,
@@ -228,11 +228,11 @@ def _least(
     given.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = given.axes
-    names = given.inputs, given.outputs
     values = given.table if table is not None else law_table(given.table, tolerance)
     # Of a kernel of this size: the neighbours, checked as those of any other.
+    names = given.inputs, given.outputs
     asked = NearestKernel(_uniform(values.shape), 0.0, 0.0, graph, shape, None, 1.0, *names)
-    along = NamedGraph(values.shape[0], values.shape[1], asked.pairs, names[0], names[1])
+    along = asked.inputs
     if table is not None:
         rows = table.inputs.table().ravel().tolist()
         written = Table(along, tuple(table.weights[v] for v in rows), table.total)

@@ -189,8 +189,8 @@ class NearestKernel(Setting):
     @cached_property
     def inputs(self) -> Inputs:
         """All inputs, by their names."""
-        inputs, outputs = self.given.shape
-        return NamedGraph(inputs, outputs, self.pairs, self.names[0], self.names[1])
+        (inputs, outputs), (own, heads) = self.given.shape, self.names
+        return NamedGraph(inputs, outputs, self.pairs, own, heads)
 
     @property
     def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:

@@ -4,6 +4,11 @@ A solver leaves every inequality broken by its tolerance. Each of them is convex
 mixing with another kernel Z, with room f(Z) < 0, puts all right: `dpopt.table.repair` does it. Own
 rows need a Z that keeps them: a program finds the one with the most room. Equalities have none, and
 what Z leaves no room for neither: these hold up to the rounding of floats.
+
+Where own rows leave little room, that is dear: 1e-10 of violation against 1e-5 of room costs 1e-5.
+Then a second program is asked for the change D of K that puts all right. It is written in units of
+the violation v itself, K + v D, so that the solver's tolerance counts relative to v: what is broken
+afterwards is v times that tolerance, and mixing costs next to nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ from dpopt._errors import InfeasibleError, NotPrivateError, SolverError
 from dpopt._types import Vector
 from dpopt.kernel.own import OwnRows
 from dpopt.lp import solve
+from dpopt.lp.backends.highs import Highs
+from dpopt.lp.model import Model
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.table import (
     Inputs,
@@ -40,6 +47,9 @@ from dpopt.table.rounding import UNUSED, alike
 
 # Room below which a row counts as having none: solvers do not tell it from 0.
 _ROOM = 1e-8
+# Probability moved by mixing that is not worth the second program; and the largest change that it
+# may make, in units of the violation, and its seconds.
+_SMALL, _FARTHEST, _SECONDS = 1e-8, 1e4, 20.0
 
 
 def kept(
@@ -73,7 +83,97 @@ def kept(
             bits,
         )[0]
     with_room = [side for side in _sides(blocks) if side.slack(strict) > 0]
-    return repair(first, strict, lambda table: _judge(table, guarantee, with_room), bits)[0]
+
+    def repaired(table: Table) -> Table:
+        return repair(table, strict, lambda one: _judge(one, guarantee, with_room), bits)[0]
+
+    mixed = repaired(first)
+    if _moved(mixed, point) <= _SMALL:
+        return mixed
+    # Infeasible: some violation is no solver's noise.
+    with suppress(InfeasibleError, SolverError):
+        changed = _changed(inputs, guarantee, blocks, values)
+        other = repaired(rounded(inputs, _normalised(inputs, changed), bits, equal=equal))
+        return min(mixed, other, key=lambda table: _moved(table, point))
+    return mixed
+
+
+def _moved(table: Table, point: Vector) -> float:
+    """Return the largest total variation between a row of a table and that of a point."""
+    inputs = table.inputs
+    away = np.abs(table.masses - np.maximum(point, 0.0) * inputs.counts)
+    return float(np.bincount(inputs.rows, away).max()) / 2
+
+
+def _changed(
+    inputs: Inputs, guarantee: Guarantee, blocks: Sequence[OwnRows], values: Vector
+) -> Vector:
+    """Return K + v D, v being the worst violation and D the change of least largest entry.
+
+    D is the solution of the rows of privacy and the own ones, moved to K and divided by v.
+
+    Raises:
+        InfeasibleError: if entries would have to change by more than 10,000 v.
+        SolverError: if the solver found no answer.
+    """
+    problem = Problem("kept")
+    add_table(problem, inputs, guarantee)
+    masses = over_masses(problem, inputs, guarantee, sp.eye_array(inputs.size, format="csr"))
+    for block in blocks:
+        sides = over_masses(problem, inputs, guarantee, block.over(inputs))
+        lower, upper = block.limits
+        problem.add_rows(block.name, sides, lower=lower, upper=upper)
+    model = problem.assemble()
+    matrix, rows = model.rows.matrix, model.rows
+    none = {
+        name: sp.csr_array((inputs.size, part.stop - part.start))
+        for name, part in model.variables.items()
+    }
+    every = sp.hstack([masses.get(name, zeros) for name, zeros in none.items()], format="csr")
+    x = _placed(model, inputs, guarantee, values)
+    reached = matrix @ x
+    broken = (rows.lower - reached, reached - rows.upper, model.lower - x, x - model.upper)
+    unit = max(float(np.max(side)) for side in broken)
+    if unit <= 0:
+        return values
+    least = np.maximum((model.lower - x) / unit, -_FARTHEST)
+    most = np.minimum((model.upper - x) / unit, _FARTHEST)
+    lower, upper = (rows.lower - reached) / unit, (rows.upper - reached) / unit
+    # Limits that no change within the box can reach are left out.
+    reach = _FARTHEST * np.abs(matrix).sum(axis=1)
+    lower[lower < -reach], upper[upper > reach] = -math.inf, math.inf
+    near = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+    change = Problem("change")
+    change.add_variables("change", x.size, lower=least, upper=most)
+    change.add_variables("largest", 1, lower=0.0, upper=_FARTHEST)
+    change.add_rows("rows", {"change": matrix[near]}, lower=lower[near], upper=upper[near])
+    one = np.ones((inputs.size, 1))
+    change.add_rows("above", {"change": every, "largest": -one}, upper=0.0)
+    change.add_rows("below", {"change": -every, "largest": -one}, upper=0.0)
+    change.minimise({"largest": [1.0]})
+    solution = solve(change, Highs(interior=True), time_limit=_SECONDS)
+    return values + unit * (every @ solution["change"]) / inputs.counts
+
+
+def _placed(model: Model, inputs: Inputs, guarantee: Guarantee, values: Vector) -> Vector:
+    """Return probabilities as a point of a program of tables."""
+    x, part = np.zeros(model.cost.size), model.variables
+    masses = values * inputs.counts
+    if "kernel" in part:
+        x[part["kernel"]] = masses
+    else:
+        ceilings = values[inputs.neighbours].max(axis=1)
+        x[part["ceiling"]] = ceilings
+        floor = math.exp(-guarantee.epsilon) * inputs.counts
+        group = np.empty(inputs.size, dtype=np.int64)
+        group[inputs.neighbours] = np.arange(len(ceilings))[:, None]
+        x[part["excess"]] = masses - floor * ceilings[group]
+    if "excess_mass" in part:
+        # Of a row of privacy what is above 0, by the coefficient that its own excess has.
+        privacy = model.rows.matrix[model.blocks["privacy"]]
+        own = -privacy[:, part["excess_mass"]].diagonal()
+        x[part["excess_mass"]] = np.maximum(privacy @ x, 0.0) / own
+    return x
 
 
 class _Side:
@@ -171,7 +271,7 @@ def _most_room(
     problem.add_variables("margin", 1, lower=0.0, upper=1.0)
     allowed = outputs[inputs.columns].astype(float)
     _add_private_room(problem, inputs, guarantee, allowed)
-    shares = list[float]()
+    own_margins = dict[str, int]()
     for block in blocks:
         lower, upper = block.limits
         matrix, equal = block.over(inputs), lower == upper
@@ -192,13 +292,10 @@ def _most_room(
                 named = f"{block.name}:{name}:margin"
                 problem.add_variables(named, rows.size, lower=0.0, upper=1.0)
                 sides[named] = sp.csr_array(sp.diags_array(size))
-                shares += [rows.size]
+                own_margins[named] = rows.size
             problem.add_rows(f"{block.name}:{name}", sides, upper=limits[rows])
-    own_margins = [name for name in problem.variables if name.endswith(":margin")]
-    weights = {
-        name: np.full(int(n), 1.0 / sum(shares))
-        for name, n in zip(own_margins, shares, strict=True)
-    }
+    count = sum(own_margins.values())
+    weights = {name: np.full(many, 1.0 / count) for name, many in own_margins.items()}
     problem.maximise({"margin": [1.0], **weights})
     return problem
 

@@ -291,6 +291,11 @@ class Graph(Inputs):
         """What the variables follow from."""
         return "graph", self.inputs, self.outputs, self.pairs
 
+    @property
+    def size(self) -> int:
+        """Number of variables, which may be too many to be written out."""
+        return self.inputs * self.outputs
+
     @cached_property
     def rows(self) -> IntVector:
         """The input of each variable."""

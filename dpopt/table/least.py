@@ -218,7 +218,8 @@ class _DirectedEdges:
         """Return the two inputs of a directed edge, and the outputs of some of its entries."""
         begin = int(self.table.inputs.edges.starts[edge // 2])
         ends, outputs = self.table.inputs.event(edge // 2, [begin + entry for entry in entries])
-        return ((ends[1], ends[0]) if edge % 2 else ends), outputs
+        one, other = ends
+        return ((other, one) if edge % 2 else (one, other)), outputs
 
 
 def dominating_pair(table: Table) -> DominatingPair:

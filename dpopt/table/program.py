@@ -45,12 +45,11 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     Raises:
         ParameterError: for more than 2,000,000 rows of privacy.
     """
+    # Before anything is made of that size.
+    _require_rows(inputs.size)
     counts = np.asarray(inputs.counts, dtype=np.float64)
     groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
-    if guarantee.delta > 0:
-        _require_rows(2 * len(inputs.edges.first))
-    else:
-        _require_rows(groups.size)
+    _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
     if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
         lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
@@ -191,6 +190,6 @@ def _ratios(
 def _require_rows(count: int) -> None:
     if count > MOST_ROWS:
         raise ParameterError(
-            f"the program has {count:,} privacy rows; at most {MOST_ROWS:,} are taken: use fewer "
-            "outputs, a graph with fewer edges, or a symmetry."
+            f"the program has at least {count:,} privacy rows; at most {MOST_ROWS:,} are taken: "
+            "use fewer outputs, a graph with fewer edges, or a symmetry."
         )

@@ -26,11 +26,11 @@ Judge = Callable[[Table], Certificate]
 # An output whose probability is nowhere above this is taken to be unused: solvers' noise.
 UNUSED = 1e-13
 # Below this delta, epsilon = 0 asks for equal rows: solvers do not tell the rest apart.
-_ALIKE = 1e-12
+_ALIKE = 1e-10
 # What is too small by rounding alone is not raised.
 _ROUNDING = 2.0**-50
-# The mixture that is tried n-th has 4^n times the share that makes rounding good, at least
-# 2^-_SHARE, more than the chord asks for.
+# The n-th mixture has 4^n times the share that makes rounding good, at least 2^-_SHARE, more than
+# the chord asks for.
 _SHARE, _TRIES = 60, 28
 
 

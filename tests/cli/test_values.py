@@ -203,7 +203,7 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
         (
             "kernel --loss absolute --epsilon 1",
             2,
-            "inputs is None and loss is 'absolute'; a loss by name",
+            "size is None and loss is 'absolute'; a loss by name",
         ),
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
@@ -219,7 +219,7 @@ def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Cap
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
-    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --minimax"
+    line = "kernel --loss absolute --size 16 --graph path --epsilon 1 --minimax"
     _, few, _ = run(line.split(), capsys)
     _, whole, _ = run([*line.split(), "--all-rows"], capsys)
     assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"
@@ -246,7 +246,7 @@ def test_a_loss_is_a_table_like_any_other(tmp_path: Path, capsys: Capture) -> No
         (tmp_path / name).write_text("\n".join(text))
     np.save(tmp_path / "loss.npy", loss)
     np.savez(tmp_path / "loss.npz", loss)
-    wanted = dpopt.kernel.optimal_kernel(loss, epsilon=1.0).value
+    wanted = dpopt.design(dpopt.kernel.KernelSetting(loss, 1.0)).value
     for name in (*texts, "loss.npy", "loss.npz"):
         words = ["kernel", "--loss", str(tmp_path / name), "--epsilon", "1", "--json"]
         code, out, _ = run(words, capsys)

@@ -163,5 +163,5 @@ def test_priors_and_own_letters_in(library: str) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_losses_in(library: str) -> None:
     loss = TABLES[library]([[0.0, 1.0], [1.0, 0.0]], ["keep", "flip"])
-    design = kernel.optimal_kernel(loss, epsilon=np.log(3))
+    design = dpopt.design(kernel.KernelSetting(loss, np.log(3)))
     assert design.kernel == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]), abs=1e-9)

@@ -14,6 +14,8 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt.kernel import KernelSetting
+from dpopt.shape import made
+from dpopt.table import Table
 
 Array = npt.NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -29,6 +31,13 @@ def sure(value: T | None) -> T:
 def optimal(loss: Any, *, backend: str | None = None, **asked: Any) -> Any:
     """The design of a kernel with these parameters."""
     return dpopt.design(KernelSetting(loss, **asked), backend=backend)
+
+
+def made_of(rows: Sequence[Sequence[int]], epsilon: float, delta: float = 0.0) -> Any:
+    """The kernel design of these integers, all inputs being neighbours."""
+    setting = KernelSetting(np.zeros((len(rows), len(rows[0]))), epsilon, delta)
+    weights = tuple(weight for row in rows for weight in row)
+    return made(setting, Table(setting.inputs, weights, sum(rows[0])), float_bound=None)
 
 
 def rows_of(design: Any) -> list[list[int]]:

@@ -32,13 +32,11 @@ from dpopt import (
     lp,
     majority,
     multiclass,
-    privacy,
     public_prior,
     roo,
     smoothed,
     solve,
 )
-from dpopt.shape import Design
 
 Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
@@ -63,7 +61,7 @@ def min_count() -> Any:
 @cache
 def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
     setting = kernel.KernelSetting(LOSS, 1.0)
-    problem = kernel.kernel_problem(setting)
+    problem = setting.problem()
     return setting, problem, solve(problem)
 
 
@@ -219,7 +217,6 @@ BY_FUNCTION: dict[str, Makers] = {
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")
     },
-    "kernel.optimal_kernel": {"prior": lambda: [0.5, 0.5]},
     "kernel.OwnRows": {
         "name": lambda: "cap",
         "places": lambda: [[0, 0, 1]],
@@ -227,7 +224,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "lower": lambda: [None],
         "upper": lambda: [0.5],
     },
-    "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
     "smoothed.batch_law": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
@@ -236,20 +232,8 @@ BY_FUNCTION: dict[str, Makers] = {
         "second": lambda: [0, 0, 1],
         "delta": lambda: 0.0,
     },
-    "privacy.certify_kernel": {
-        "weights": lambda: [[5, 3], [3, 5]],
-        "bits": lambda: 3,
-        "guarantee": lambda: Guarantee(1.0),
-    },
     "privacy.complete_graph": {"inputs": lambda: 3},
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
-    "privacy.hockey_stick_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
-    "privacy.quantise_kernel": {
-        "kernel": lambda: [[0.6, 0.4], [0.4, 0.6]],
-        "guarantee": lambda: Guarantee(1.0),
-    },
-    "privacy.least_delta": {"weights": lambda: [[5, 3], [3, 5]]},
-    "privacy.least_epsilon": {"weights": lambda: [[5, 3], [3, 5]]},
     "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.shrink_to_budget": {"worst": lambda: Fraction(3, 2), "budget": lambda: Fraction(1)},
     "privacy.simple_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
@@ -272,11 +256,6 @@ BY_FUNCTION: dict[str, Makers] = {
 
 # What users call on results: object, and arguments of the method that follows the point.
 METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
-    "exact_kernel.release": lambda: (exact_kernel(), {"inputs": [0, 1]}),
-    "exact_kernel.simulate": lambda: (
-        exact_kernel(),
-        {"inputs": 0, "rng": np.random.default_rng(0)},
-    ),
     "min_count.output_distribution": lambda: (min_count(), {"counts": [3, 2]}),
     "sampling_kernel.apply": lambda: (public_prior.minimax_kernel(PRIOR, 1.0), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
@@ -292,17 +271,13 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     ),
     "dpopt.closed_form": lambda: (
         dpopt,
-        {"setting": kernel.KernelSetting("zero-one", 1.0, inputs=2), "low": 1, "high": 3},
+        {"setting": kernel.KernelSetting("zero-one", 1.0, size=2), "low": 1, "high": 3},
     ),
     "dpopt.exact_optimum": lambda: (
         dpopt,
-        {"setting": kernel.KernelSetting("zero-one", 1.0, inputs=2), "ratio": 2},
+        {"setting": kernel.KernelSetting("zero-one", 1.0, size=2), "ratio": 2},
     ),
     "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
-    "ExactKernel.make": lambda: (
-        privacy.ExactKernel,
-        {"weights": [[5, 3], [3, 5]], "bits": 3, "guarantee": Guarantee(1.0)},
-    ),
     "SamplingHistogram.of_lost_rate": lambda: (
         smoothed.SamplingHistogram,
         {"records": 10, "lost_rate": 0.5},
@@ -319,11 +294,6 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         for verb in ("release", "simulate")
     },
 }
-
-
-@cache
-def exact_kernel() -> privacy.ExactKernel:
-    return privacy.quantise_kernel([[0.6, 0.4], [0.4, 0.6]], Guarantee(1.0))
 
 
 @cache

@@ -58,7 +58,7 @@ def test_what_has_no_order_is_no_array(unordered: object) -> None:
     with pytest.raises(ParameterError, match=rf"votes is a {type(unordered).__name__}; .* order"):
         design.release(unordered)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=rf"loss is a {type(unordered).__name__}"):
-        kernel.optimal_kernel(unordered, epsilon=1.0)  # type: ignore[arg-type]
+        kernel.KernelSetting(unordered, 1.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "instead"), [("gurobi", "GUROBI"), ("Mosek", "MOSEK")])

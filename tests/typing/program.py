@@ -80,7 +80,7 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
 
 def proofs(folder: Path) -> Fraction:
     """What proves that nothing is better: a bound, a saved proof, a fraction, and a formula."""
-    setting = kernel.KernelSetting("absolute", 1.0, graph="path", inputs=3, objective="minimax")
+    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=3, objective="minimax")
     design = dpopt.design(setting)
     assert_type(design.bound, Bound | None)
     if design.bound is None or design.bound.how != "proved":
