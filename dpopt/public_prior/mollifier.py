@@ -33,6 +33,7 @@ from dpopt.public_prior.prior import (
     public_prior,
 )
 from dpopt.public_prior.setting import PriorSetting
+from dpopt.shape import Displayed
 from dpopt.table.judge import decided
 
 if TYPE_CHECKING:
@@ -179,11 +180,18 @@ class MollifierSetting(PriorSetting):
         other.judge(found)
         return found
 
-    def proof_size(self, table: tuple[int, ...]) -> int:
+    def verified(self, table: tuple[int, ...]) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed, size=self._proof_size(table), rows=lambda: self._proof_rows(table)
+        )
+
+    def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return about how many entries of rows a proof looks at."""
         return 4 * len(table)
 
-    def proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
+    def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
         """Return the rows that add up to the larger of the two sums of `mollifier_tv`.
 
         sum_j z[j] >= sum (p - r) over the letters where p is above the box, so at least what p has

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
 from dpopt.roo.setting import LetterSetting, all_counts, checked_law
-from dpopt.shape import Design, design
+from dpopt.shape import Design, Displayed, design
 from dpopt.table import SortedHistograms, Table, add_table
 from dpopt.table.histograms import partition_count
 
@@ -204,7 +204,12 @@ class OptimalLetter(LetterSetting):
             return None if solution is None else solution.bound
         return solution.bound - float(np.sum(visible(self.shares) - self.shares))
 
-    def proof_size(self, table: Table) -> int:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Table) -> int:
         """Return the entries of the privacy rows, and of the law of counts where P is given."""
         del table
         n, k = self.records, self.letters
