@@ -2918,7 +2918,7 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     require_size(3, n)
     masses, p = vector(setting["prior"], n), vector(setting["own"], n)
     law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
-    q, p = ([a / sum(values) for a in values] for values in (masses, p))
+    q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
     half = number(setting["epsilon"]) / 2

@@ -34,7 +34,6 @@ from dpopt.public_prior.prior import (
 )
 from dpopt.public_prior.setting import PriorSetting
 from dpopt.shape import Displayed
-from dpopt.table.judge import decided
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,8 +122,10 @@ class MollifierSetting(PriorSetting):
         whole = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
         if not whole or len(table) != self.public.size or not sum(table):
             raise ParameterError(f"table must hold {self.public.size} weights, not all of them 0.")
+        grown = verify.growth(Fraction(self.epsilon) / 2)
+        masses, _ = verify.whole(self.public.masses.tolist(), len(table))
         try:
-            verdict = decided(self.kind, self.to_dict(), list(table))
+            verdict = verify.decide_box(list(table), masses, grown)
         except verify.Refused as refusal:
             raise self.refused(refusal, refusal.at) from None
         claim = (
