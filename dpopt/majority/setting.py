@@ -224,11 +224,6 @@ class MajoritySetting(Voters, Setting):
         return expected_error_weights(self.mechanisms, self.prior).values
 
     @property
-    def _visible(self) -> Vector:
-        """The coefficients as a solver sees them."""
-        return self.linear if self.coefficients is not None else _seen(self.linear)
-
-    @property
     def _over_worst_case(self) -> bool:
         return self.objective == "worst-case" and self.coefficients is None
 
@@ -252,12 +247,12 @@ class MajoritySetting(Voters, Setting):
         return self._measured(None)
 
     def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
-        found = []
-        for prior in self.priors or () if self.hedges else ():
-            linear = linear_of(self.mechanisms, prior)
-            problem = gamma_problem(self, _seen(linear))
-            found.append(Yardstick.of(prior, linear, solve(problem, time_limit=time_limit).bound))
-        return tuple(found)
+        yardsticks = []
+        for alone in self._alone:
+            linear = linear_of(self.mechanisms, alone.prior)
+            bound = solve(alone.problem(), time_limit=time_limit).bound
+            yardsticks.append(Yardstick.of(alone.prior, linear, bound))
+        return tuple(yardsticks)
 
     def problem(self) -> Problem:
         """Return the program: variable "gamma", family "corners"; of a worst case one more each.
@@ -272,15 +267,27 @@ class MajoritySetting(Voters, Setting):
                 f"allowance * epsilon is {digits(self.guarantee.epsilon)}; a program in double "
                 f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
             )
-        weights = np.zeros(self.middle) if self.hedges or self._over_worst_case else self._visible
-        problem = gamma_problem(self, weights)
-        if self.hedges:
-            seen = tuple(_seen(known.linear) for known in self.yardsticks)
-            with_regrets(problem, self.yardsticks, seen)
-        elif self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
-            problem.then_maximise({"gamma": self._visible})
+        problem = gamma_problem(self, np.zeros(self.middle))
+        self._add_objective(problem, _seen)
+        if self._over_worst_case:
+            problem.then_maximise({"gamma": _seen(self.linear)})
         return problem
+
+    def _add_objective(
+        self, problem: Problem, seen: Callable[[Vector], Vector] = np.asarray
+    ) -> None:
+        """Add the objective, and the rows that it has, to a program of gamma alone.
+
+        Args:
+            problem: with the variable "gamma".
+            seen: returns weights as a solver is to see them.
+        """
+        if self._over_worst_case:
+            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
+        elif self.hedges:
+            with_regrets(problem, self.yardsticks, seen)
+        else:
+            problem.maximise({"gamma": self.linear if self.coefficients else seen(self.linear)})
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -345,20 +352,11 @@ class MajoritySetting(Voters, Setting):
     def _proof_rows(self, table: Table) -> list[Name]:
         """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
         gamma = gamma_of(table)
-        found, best = proving_corners(self, gamma, self._ask)
+        found, best = proving_corners(self, gamma, self._add_objective)
         if self._over_worst_case:
             errors = WorstCase(self.mechanisms, self.prior)
             found += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
         return found + [("prior", place) for place, _ in enumerate(self._alone)]
-
-    def _ask(self, problem: Problem) -> None:
-        """Add the objective, and the rows that it has, to a program of gamma alone."""
-        if self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
-        elif self.hedges:
-            with_regrets(problem, self.yardsticks, tuple(known.linear for known in self.yardsticks))
-        else:
-            problem.maximise({"gamma": self.linear})
 
     @property
     def _alone(self) -> tuple[MajoritySetting, ...]:
