@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt.kernel import KernelDesign, KernelSetting, optimal_kernel
 from dpopt.kernel.geometric import crosses_once
-from dpopt.lp.solution import tight_bound
+from dpopt.lp.bounds import dual_bound
 from tests.kernel import brute
 from tests.kernel.brute import Array, Edges, sure
 
@@ -219,7 +219,7 @@ def test_the_duals_prove_the_bound_over_the_rows_of_the_program(
     model = found.problem.assemble()
     y = sign * np.concatenate([found.duals[name] for name in model.blocks])
     assert np.all(y[model.blocks["privacy"]] <= 0)
-    low = tight_bound(model, y)
+    low = dual_bound(model, y)
     assert low <= sign * found.value
     assert low == pytest.approx(sign * found.value, abs=1e-8)
     assert low == pytest.approx(sign * sure(found.bound), abs=1e-8)
