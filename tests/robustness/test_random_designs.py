@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpopt import Guarantee, NotPrivateError, roo
-from dpopt.majority import GammaProver, MajoritySetting
+from dpopt.majority import MajoritySetting
 from tests.majority.brute import all_pairs, worst_excess
 from tests.roo.brute import transitions
 from tests.table.rows import certify
