@@ -2,8 +2,8 @@
 
 The composition of dominating pairs in `dpopt.interop.accounting` is dp-accounting's own, so
 nothing of ours stands beside it. These two are ours from end to end, and rounded up: the k-fold
-composition of pure mechanisms (Kairouz, Oh, Viswanath 2015), whose worst case is randomised response, and the
-epsilon of Gaussian noise.
+composition of pure mechanisms (Kairouz, Oh, Viswanath 2015), whose worst case is randomised
+response, and the epsilon of Gaussian noise.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import pytest
 
 from dpopt import Guarantee, NotPrivateError, roo
 from dpopt.majority import MajoritySetting
-from tests.majority.brute import all_pairs, worst_excess
+from tests.majority.brute import all_pairs, table, worst_excess
+from tests.majority.brute import weights as weights_of
 from tests.roo.brute import transitions
 from tests.table.rows import certify
 
