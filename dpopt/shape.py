@@ -71,6 +71,7 @@ from dpopt.table import (
 )
 from dpopt.table.least import dominating_pair, least_of_table
 from dpopt.table.rounding import alike
+from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,13 +115,11 @@ class Setting(ABC):
         neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
             a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
-        bits: of the total of a table's weights.
     """
 
     kind: ClassVar[str]
     neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
-    bits: ClassVar[int] = 62
 
     def __init_subclass__(cls) -> None:
         """Register the kind, if the class states one; its repr is one line.
@@ -236,6 +235,11 @@ class Setting(ABC):
         written = table.inputs.plain(sets=promised.delta > 0)
         numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
         return "table", {**numbers, "inputs": written, "losses": self.losses.plain()}
+
+    @property
+    def bits(self) -> int:
+        """Of the total of a table's weights."""
+        return BITS
 
     def closed_form(self) -> Any:  # noqa: ANN401
         """Return the optimum without a program, as a table; None if no closed form is known."""
