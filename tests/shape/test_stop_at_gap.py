@@ -33,8 +33,8 @@ def stands(found: Any, full: Any, gap: float, unit: float) -> None:
     assert sign * (full.value - found.bound) >= -ROUNDING
     assert found.gap == sign * (found.value - found.bound)
     assert found.gap <= gap * unit + ROUNDING
-    subject = found.setting.subject(found.table)
-    assert found.certificate == found.setting.judge(found.table).about(*subject)
+    proof = found.setting.judge(found.table)
+    assert found.certificate == proof.about(*found.setting.subject(found.table))
     assert found.status in (Status.OPTIMAL, Status.GAP)
 
 
