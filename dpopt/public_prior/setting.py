@@ -130,8 +130,8 @@ class KeptPriorSetting(PriorSetting):
     @property
     def bits(self) -> int:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride]
         """Bits that the rarest letter has to spare: r - 1 of its mass is room for rounding."""
-        ratio = 2.0 if self.epsilon > 1 else math.expm1(self.epsilon)
-        return max(_BITS, _SPARE_BITS - math.floor(math.log2(ratio) + math.log2(min(self.prior))))
+        room = math.log2(2.0 if self.epsilon > 1 else math.expm1(self.epsilon))
+        return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.public.masses.min())))
 
     @property
     def inputs(self) -> Graph:
@@ -244,7 +244,12 @@ class KeptPriorSetting(PriorSetting):
         """Return the tight dominating pair over all letters.
 
         They cover every two users, since a divergence is jointly convex.
+
+        Raises:
+            ParameterError: for more than 342 letters.
         """
+        # Too many are refused before they are written down.
+        _ = self.inputs.edges
         return super().dominating(self.written(table))
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
