@@ -58,7 +58,9 @@ from dpopt.proofs import Bound, Optimality, laid_beside, optimality, small
 from dpopt.provenance import versions
 from dpopt.table import (
     Inputs,
+    Losses,
     Table,
+    add_table,
     certify_table,
     interior,
     polished,
@@ -101,10 +103,10 @@ class Setting(ABC):
     A subclass is a frozen dataclass. Its docstring displays the program, and names the fields under
     "Attributes:"; from these come the options of its command and their help.
 
-    What it must say: an `example`, its `guarantee`, its `problem` and the `value` of a table. Most
-    mechanisms are a `dpopt.table.Table` over `inputs`, which they say too: then the table out of a
-    solution, its repair and proof, draws, files and frames follow. A mechanism whose integers are
-    something else says `table`, `judge`, `distribution`, `plain` and `read` instead.
+    What it must say: an `example` and its `guarantee`; and a `dpopt.table.Table` over `inputs` that
+    has `losses` needs no more: program, value, table, repair, proof, draws, files, frames and the
+    proof of its bound follow. One with another objective says `problem` and `value`; one whose
+    integers are something else says `table`, `judge`, `distribution`, `plain` and `read`.
 
     Attributes:
         kind: of its files and its command; lower case with hyphens.
@@ -189,17 +191,50 @@ class Setting(ABC):
         """
         raise ParameterError(f"kind is {self.kind!r}; it is no table over inputs.")
 
-    @abstractmethod
+    @property
+    def losses(self) -> Losses | None:
+        """What the table loses, from which `problem` and `value` follow; None if they say it."""
+        return None
+
     def problem(self) -> Problem:
         """Return the program as the paper displays it, its rows named.
+
+        By default over private tables: rows "sums", "privacy" (and "delta"), of a worst case also
+        "losses".
 
         Raises:
             ParameterError: if it would be too large to write out; it says up to which size.
         """
+        losses = self._required_losses()
+        problem = Problem(self.kind)
+        add_table(problem, self.inputs, self.guarantee)
+        losses.add(problem, self.inputs, self.guarantee)
+        return problem
 
-    @abstractmethod
     def value(self, table: Any) -> float:  # noqa: ANN401
         """Return the objective of a table, computed from its integers alone."""
+        return float(self._required_losses().value(table))
+
+    def _required_losses(self) -> Losses:
+        losses = self.losses
+        if losses is None:
+            raise ParameterError(f"kind {self.kind!r} says neither its losses nor its problem.")
+        return losses
+
+    def verified(self, table: Any) -> tuple[str, Json] | None:  # noqa: ANN401
+        """Return the kind and the parameters by which `dpopt.verify` displays the program.
+
+        Of a kind that it does not know, those of a table over inputs that are written out, with its
+        losses; None if it displays no such program.
+        """
+        if self.kind in verify.KINDS:
+            return self.kind, self.to_dict()
+        if not isinstance(table, Table) or self.losses is None:
+            return None
+        promised = self.guarantee
+        written = table.inputs.plain(sets=promised.delta > 0)
+        numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
+        return "table", {**numbers, "inputs": written, "losses": self.losses.plain()}
 
     def closed_form(self) -> Any:  # noqa: ANN401
         """Return the optimum without a program, as a table; None if no closed form is known."""
@@ -577,11 +612,13 @@ class Design:
             ParameterError: if that module does not display such a setting, or it is too large.
             SolverError: if no multipliers were found.
         """
-        asked, table = self.setting, self.table
-        if self.float_bound is None or asked.kind not in verify.KINDS:
+        setting, table = self.setting, self.table
+        displayed = None if self.float_bound is None else setting.verified(table)
+        if displayed is None:
             return None
-        rows, data = asked.proof_rows(table), asked.proof_data(table)
-        return optimality(asked.kind, asked.to_dict(), asked.plain(table), rows, data)
+        rows, data = setting.proof_rows(table), setting.proof_data(table)
+        kind, parameters = displayed
+        return optimality(kind, parameters, setting.plain(table), rows, data)
 
     @property
     def bound(self) -> Bound | None:
@@ -611,8 +648,8 @@ class Design:
         if self.status is Status.GAP:
             return False
         try:
-            small_one = small(self.setting.kind, self.setting.proof_size(self.table))
-            return small_one and self.optimality is not None
+            few = small(self.setting.proof_size(self.table))
+            return few and self.optimality is not None
         except (ParameterError, SolverError):
             return False
 
@@ -740,6 +777,7 @@ class Design:
             "kind": self.setting.kind,
             "setting": self.setting.to_dict(),
             "units": self.setting.plain(self.table),
+            **self._displayed(),
             "value": self.value,
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
@@ -754,6 +792,13 @@ class Design:
             "verdict": self.verdict,
             "certificate": None if proof is None else proof.to_dict(),
         }
+
+    def _displayed(self) -> Json:
+        """Return what `dpopt.verify` needs beside the setting of a kind that it does not know."""
+        displayed = self.setting.verified(self.table)
+        if displayed is None or displayed[0] == self.setting.kind:
+            return {}
+        return {"displayed": displayed[1]}
 
     def save(
         self,
@@ -788,23 +833,25 @@ class Design:
         self, path: str | Path, proof: bool, verifier: bool
     ) -> AbstractContextManager[None]:
         """Return what lays proof and verifier beside the file that is written inside it."""
-        found = None
+        proof_of_bound, displayed = None, self.setting.verified(self.table)
         check_json_target(Path(path))
+        kind = self.setting.kind
         if _checks.flag("proof", proof):
-            found, kind = self.optimality, self.setting.kind
-            if found is None and kind not in verify.KINDS:
+            if displayed is None:
                 raise ParameterError(f"proof is True; there is no proof that a {kind!r} is best.")
-            if found is None:
+            proof_of_bound = self.optimality
+            if proof_of_bound is None:
                 warnings.warn(
                     f"there is no proof of optimality: nothing says that a {kind!r} like this is "
                     "best. It is saved without one.",
                     stacklevel=3,
                 )
         data: Json | None = None
-        if found is not None:
-            data = {"setting": self.setting.to_dict(), **self.setting.proof_data(self.table)}
+        if proof_of_bound is not None and displayed is not None:
+            kind, setting = displayed
+            data = {"setting": setting, **self.setting.proof_data(self.table)}
         verifier = _checks.flag("verifier", verifier)
-        return laid_beside(Path(path), self.setting.kind, found, verifier, data)
+        return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
 
 
 def _fields_of(design: Design) -> dict[str, Any]:

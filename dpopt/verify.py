@@ -681,6 +681,15 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
         lambda _: iter(()),
     ),
     "smooth-floor": (RECORDS | {"rate": none_or(real("(0, 700]"))}, floor_fits),
+    "table": (
+        {
+            "epsilon": real("[0, 600]"),
+            "delta": SHARE,
+            "inputs": ("inputs that are written out", lambda v: isinstance(v, dict)),
+            "losses": ("losses that are written out", lambda v: isinstance(v, dict)),
+        },
+        lambda _: iter(()),
+    ),
     "workload": (
         {
             "workload": either(
@@ -2986,6 +2995,90 @@ def at_most_at_all_patterns(
             raise Refused("the multipliers of letters do not pay for a pattern")
 
 
+# --- any table over inputs that the file writes out ----------------------------------------------
+
+
+def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the table of least loss over inputs that the file writes out, of a kind not known.
+
+    ("K", v) is the probability of all outputs of variable v together; those of an input sum to 1.
+    "privacy", g, i, j: K_v / n_v <= e^epsilon K_u / n_u for variables v, u at places i, j of group
+    g of neighbours. For delta > 0 "privacy", e, d, i: K_v / n_v - e^epsilon K_u / n_u <= s of entry
+    i of edge e, in direction d, and "delta", e, d: the sum of counts times s is at most delta.
+    "losses", x: the loss of input x is at most t. Whether neighbours and losses are those that were
+    meant is for the reader.
+    """
+    inputs, losses = setting["inputs"], setting["losses"]
+    sizes = [integer(n, 1, MOST) for n in inputs["sizes"]]
+    counts_ = [integer(n, 1, 1 << 99_999) for n in inputs["counts"]]
+    size, starts = sum(sizes), list(accumulate(sizes, initial=0))
+    require_size(size)
+    if len(counts_) != size:
+        raise Malformed("counts are not one for each variable")
+    epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
+    low, high = ratio or exp(epsilon)
+    groups = [[integer(v, 0, size - 1) for v in group] for group in inputs.get("neighbours", [])]
+    edges: list[Edge] = [
+        (
+            [integer(v, 0, size - 1) for v in one],
+            [integer(v, 0, size - 1) for v in two],
+            [integer(n, 1, 1 << 99_999) for n in many],
+        )
+        for one, two, many in inputs.get("edges", [])
+    ]
+    if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups) or any(
+        not len(one) == len(two) == len(many) for one, two, many in edges
+    ):
+        raise Malformed("groups or edges are of different lengths")
+    laws: list[Law] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
+    program, costs = Program(laws, {}, {}, list, no_row), vector(losses["costs"], size)
+    rows = dict[Name, Row]()
+
+    def ratios(v: int, u: int) -> dict[Variable, Any]:
+        n, m = counts_[v], counts_[u]
+        return {("K", v): Fraction(1, n), ("K", u): (-Fraction(high) / m, -Fraction(low) / m)}
+
+    for g, group in enumerate(groups if not delta else []):
+        for i, j in product(range(len(group)), repeat=2):
+            if group[i] != group[j]:
+                rows["privacy", g, i, j] = Row(ratios(group[i], group[j]))
+    for (e, edge), d in product(enumerate(edges if delta else []), (0, 1)):
+        one, two = (edge[0], edge[1]) if d == 0 else (edge[1], edge[0])
+        for i, (v, u) in enumerate(zip(one, two, strict=True)):
+            program.boxes["s", e, d, i] = (0, 1)
+            if v != u:
+                rows["privacy", e, d, i] = Row({**ratios(v, u), ("s", e, d, i): -1})
+        rows["delta", e, d] = Row({("s", e, d, i): n for i, n in enumerate(edge[2])}, delta)
+    if losses["weights"] is None:
+        for x, (a, b) in enumerate(pairwise(starts)):
+            rows["losses", x] = Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
+        program.cost, program.boxes["t",] = {("t",): 1}, (min(costs), max(costs))
+    else:
+        weights = weights_of(losses["weights"], len(sizes))
+        shares = [w / sum(weights) for w, n in zip(weights, sizes, strict=True) for _ in range(n)]
+        program.cost = {("K", v): w * c for v, (w, c) in enumerate(zip(shares, costs, strict=True))}
+    program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
+    if units:
+        made, grown = table_of(units, sizes, counts_), growth(epsilon, ratio)
+        point, one_output = program.point, [Fraction(w, made.total) for w in made.weights]
+        point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
+        if losses["weights"] is None:
+            means = (
+                sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
+            )
+            point["t",] = max(means)
+        for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
+            v, u = edges[e][d][i], edges[e][1 - d][i]
+            point["s", e, d, i] = max(0, one_output[v] - low * one_output[u])
+        if delta:
+            program.private = partial(decide_sets, made.weights, made.total, edges, grown, delta)
+        else:
+            columns = [list(column) for column in zip(*groups, strict=True)]
+            program.private = partial(decide_ratios, made.weights, made.total, columns, grown)
+    program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
+    return program
+
+
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
 # and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
@@ -3000,6 +3093,7 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "prior": prior,
     "roo": roo,
     "smooth-floor": smooth_floor,
+    "table": any_table,
     "workload": workload,
 }
 
@@ -3092,6 +3186,9 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide the privacy of a design, find its value, and its bound if there is a proof."""
     body = whole["body"]
     kind, setting = body["kind"], body["setting"]
+    if kind not in KINDS and "displayed" in body:
+        # Of a kind that is not known here, inputs and losses are written out.
+        kind, setting = "table", body["displayed"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     if proof is not None and (proof.get("format"), proof.get("kind")) != ("dpopt proof", kind):

@@ -3,6 +3,7 @@
 from dpopt.table.histograms import SortedHistograms
 from dpopt.table.inputs import Edges, Graph, Inputs
 from dpopt.table.judge import certify_table
+from dpopt.table.losses import Losses
 from dpopt.table.program import add_table, over_masses, probabilities_of
 from dpopt.table.rounding import constant, interior, mixed, polished, repair, rounded
 from dpopt.table.symmetric import Generated, Words
@@ -13,6 +14,7 @@ __all__ = [
     "Generated",
     "Graph",
     "Inputs",
+    "Losses",
     "SortedHistograms",
     "Table",
     "Words",

@@ -12,7 +12,7 @@ words by formula; `dpopt.table.histograms` has counts up to the order of their c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Vector, frozen
+from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.privacy.fingerprint import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
@@ -157,9 +157,17 @@ class Inputs(ABC):
         )
         return connected_components(links, directed=False)[1]
 
-    def named_rows(self) -> Sequence[Hashable]:
-        """Return names of the inputs for tables; their places by default."""
-        return range(self.inputs)
+    def plain(self, *, sets: bool) -> Json:
+        """Return the variables and their neighbours for a file, from which `dpopt.verify` decides.
+
+        Args:
+            sets: of neighbouring inputs with all their outputs, as delta > 0 asks for; else of
+                neighbouring variables.
+        """
+        body: Json = {"sizes": np.diff(self.starts).tolist(), "counts": self.counts.tolist()}
+        if sets:
+            return {**body, "edges": [list(edge) for edge in self.edges.listed()]}
+        return {**body, "neighbours": self.neighbours.tolist()}
 
     def table(self) -> IntVector:
         """Return the variable of every pair, shape (inputs, outputs).
