@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MethodType
 from typing import TYPE_CHECKING, cast
@@ -46,6 +47,10 @@ _LEAST_SIMPLEX, _SQUARES = 2_500, 38
 _LEAST_BEGUN = 150
 # What interior points aim for, as a share of the gap asked for: a few rounds more.
 _INTERIOR_AIM = 1e-2
+# What objectives give way to later ones, tried in turn, as a share of their `_unit`: with nothing a
+# solver may call a program infeasible that holds the point before. And the gap that does for a
+# later one, which only chooses, and may price what is given way at up to 1e7.
+_GIVEN_WAY, _CHOOSING_GAP = (0.0, 1e-10, 1e-9), 1e-5
 # Ends that another way would meet too.
 _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
@@ -367,11 +372,7 @@ class _Loop:
         """
         if self.feasible is None:
             return None
-        unit = max(
-            float(np.sum(np.abs(self.model.cost * self.feasible))),
-            float(np.max(np.abs(self.model.cost), initial=0.0)),
-        )
-        if self.gap > self.limits.stop_at_gap * (unit or 1.0):
+        if self.gap > self.limits.stop_at_gap * _unit(self.model.cost, self.feasible):
             return None
         answer = self.examined(replace(raw, x=self.feasible))
         if isinstance(answer, SolverError) or answer.poor or answer.worst > self.limits.tolerance:
@@ -543,7 +544,9 @@ def solve(
 
     Returns:
         An optimal `Solution`, or one within ``stop_at_gap``, as its status says; its residual and
-        dual bound are recomputed from our own matrix.
+        dual bound are recomputed from our own matrix. Of several objectives in order (see
+        `Problem.then_minimise`), bound and duals are those of the first; where a later one finds no
+        answer in time, its note says so, and the point is optimal for those before.
 
     Raises:
         ParameterError: for a backend that is unknown, a limit out of range, or a start that
@@ -597,14 +600,61 @@ def solve(
     callbacks = [callback] if callback is not None else []
     if _checks.flag("verbose", verbose):
         callbacks.append(_write_line)
-    loop = _Loop(problem, chosen, limits, start)
-    for taken in range(_checks.integer("max_rounds", max_rounds, 1)):
-        advance("linear program", loop.rounds, message=problem.name)
-        answer = loop.interior(callbacks, max_rounds - taken) or loop.round(callbacks)
-        if answer is not None:
-            advance("linear program", loop.rounds, loop.rounds)
-            return _finish(loop, answer)
-    raise loop.failure(Status.ITERATION_LIMIT, f"{max_rounds} rounds were not enough")
+    max_rounds = _checks.integer("max_rounds", max_rounds, 1)
+
+    def optimum(program: Problem, limits: Limits, start: Solution | None) -> Solution:
+        loop = _Loop(program, chosen, limits, start)
+        for taken in range(max_rounds):
+            advance("linear program", loop.rounds, message=program.name)
+            answer = loop.interior(callbacks, max_rounds - taken) or loop.round(callbacks)
+            if answer is not None:
+                advance("linear program", loop.rounds, loop.rounds)
+                return _finish(loop, answer)
+        raise loop.failure(Status.ITERATION_LIMIT, f"{max_rounds} rounds were not enough")
+
+    return _in_order(problem, limits, optimum(problem, limits, start), optimum)
+
+
+def _in_order(
+    problem: Problem,
+    limits: Limits,
+    first: Solution,
+    optimum: Callable[[Problem, Limits, Solution], Solution],
+) -> Solution:
+    """Return the first objective's solution, with a point that is best for the later ones as well.
+
+    Each of these is optimised over the points that are no worse than the last one for those before;
+    or worse by the first of `_GIVEN_WAY` at which the solver finds an optimum.
+    """
+    begun, best, found = time.perf_counter() - first.seconds, first, first
+    choosing = replace(limits, relative_gap=max(limits.relative_gap, _CHOOSING_GAP))
+    sign = -1.0 if problem.maximising else 1.0
+    for number in range(1, len(problem.goals)):
+        costs, start, found = [problem.cost(goal) for goal in problem.goals[:number]], found, None
+        for share in _GIVEN_WAY:
+            if limits.time_limit is not None:
+                left = limits.time_limit - (time.perf_counter() - begun)
+                if left <= 0.0:
+                    break
+                choosing = replace(choosing, time_limit=left)
+            most = [float(cost @ start.x) + share * _unit(cost, start.x) for cost in costs]
+            with suppress(InfeasibleError, SolverError):
+                found = optimum(problem.among_optima(most), choosing, start)
+                break
+        if found is None:
+            return replace(best, note=f"objective {number + 1} was not reached.")
+        value = sign * float(costs[0] @ found.x)
+        best = replace(
+            best,
+            values=found.values,
+            objective=value,
+            gap=sign * (value - best.bound),
+            residual=found.residual,
+            rounds=best.rounds + found.rounds,
+            iterations=best.iterations + found.iterations,
+            seconds=time.perf_counter() - begun,
+        )
+    return best
 
 
 def _write_line(progress: Progress) -> None:
@@ -719,15 +769,17 @@ def _size(x: Vector) -> float:
     return 1.0 + float(np.max(np.abs(x), initial=0.0))
 
 
+def _unit(cost: Vector, x: Vector) -> float:
+    """Return the size of an objective: sum |c x| or the largest |c|, whichever is more."""
+    return max(float(np.sum(np.abs(cost * x))), float(np.max(np.abs(cost), initial=0.0))) or 1.0
+
+
 def _relative_gap(model: Model, rows: Rows, raw: RawSolution) -> float:
     """Return (objective - dual bound) / max(sum |c x|, max |c|)."""
     if raw.y is None:
         return np.inf
     x = _point(raw)
-    unit = max(
-        float(np.sum(np.abs(model.cost * x))), float(np.max(np.abs(model.cost), initial=0.0))
-    )
-    return (float(model.cost @ x) - _bound(model, rows, raw.y, x)) / (unit or 1.0)
+    return (float(model.cost @ x) - _bound(model, rows, raw.y, x)) / _unit(model.cost, x)
 
 
 def _bound(model: Model, rows: Rows, y: Vector, x: Vector) -> float:

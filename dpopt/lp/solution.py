@@ -139,8 +139,9 @@ class Solution:
         seconds: wall time.
         backend: the backend's name.
         basis: what another solve may start from; None where the backend has none.
-        note: what there is to say of the bound of a cvxpy problem: what it takes for granted, or
-            why there is none, in which case it is infinite.
+        note: what else there is to say: that a later objective was not reached; of a cvxpy
+            problem, what its bound takes for granted, or why there is none, in which case it is
+            infinite.
     """
 
     status: Status

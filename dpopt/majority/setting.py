@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, exact_text, float_down
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.ballots.votes import count_queries
-from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.lp import Backend, Solution, solve
 from dpopt.majority.least import least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
@@ -91,9 +91,6 @@ _VISIBLE = 1e-9
 _NOISE = 1e-6
 # Rows are divided by the budget: below this, rounding their coefficients shows in the optimum.
 _LEAST_BUDGET = 1e-7
-# Rooms that the second program of a worst case leaves to the first one's optimum, tried in turn,
-# and the gap that does for it: it only chooses among optima, and prices its room at up to 1e7.
-_TIES, _TIE_GAP = (1e-9, 4e-9), 1e-5
 # Multisets a second, in all rounds of pricing and the proof together.
 _SPEED = 5e6
 
@@ -316,58 +313,20 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             return problem_over(CornerOracle(self, partial=True), self._visible)
         problem = worst_case_problem(self, self.prior)
         problem.maximise({"worst": -1.0})
+        problem.then_maximise({"gamma": self._visible})
         return problem
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; of a worst case, a second one that chooses among its optima.
-
-        Objective and bound are then those of the first. Of a least regret, the programs of its
-        priors are solved before it.
-        """
+        """Solve the program; of a least regret, those of its priors before it."""
         if self.hedges and "yardsticks" not in vars(self):
             vars(self)["yardsticks"] = self._measured(time_limit)
-        problem = self.problem()
         if priceable(self):
             # Without Delta the walk is short, and each of its steps a row of K numbers.
             each = self.mechanisms if len(self.axes) == 1 else 1
             expect("design of the noise function", reduced_size(self) * each, _SPEED)
-        first = solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        if not self._over_worst_case:
-            return first
-        best = self._among_optima(first, backend, time_limit, stop_at_gap)
-        own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
-        return replace(best, status=first.status, **own)
-
-    def _among_optima(
-        self,
-        least: Solution,
-        backend: str | Backend,
-        time_limit: float | None,
-        stop_at_gap: float,
-    ) -> Solution:
-        """Return the optimum of least expected error; where no solver can tell it, any optimum."""
-        for tie in _TIES:
-            problem = self.problem()
-            problem.maximise({"gamma": self._visible, "worst": 0.0})
-            limit = float(least["worst"][0]) + tie
-            problem.add_rows("least worst case", {"worst": np.ones((1, 1))}, upper=limit)
-            try:
-                return solve(
-                    problem,
-                    backend,
-                    relative_gap=_TIE_GAP,
-                    time_limit=time_limit,
-                    stop_at_gap=stop_at_gap,
-                )
-            except InfeasibleError:
-                # The first optimum is a point of it: the room was too small for the solver.
-                continue
-            except SolverError as error:
-                if error.status not in (Status.NUMERICAL, Status.STALLED):
-                    raise
-        return least
+        return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
         """Return gamma's upper half."""

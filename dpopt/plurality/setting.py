@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import InfeasibleError, ParameterError, SolverError
+from dpopt._errors import ParameterError, SolverError
 from dpopt._types import IntVector, Json, Vector
 from dpopt.ballots import (
     Coins,
@@ -77,10 +77,7 @@ _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
 # Sorted histograms of a program that is written out, and up to which a rule that is private by
 # theorem is made a table of a larger step.
 _MOST_SOLVED, _MOST_TABLED = 5_000, 5_000
-# Rooms that the least mean leaves to the least worst loss, tried in turn, and the gap that does for
-# a program which only chooses among optima.
-_TIES, _TIE_GAP = (0.0, 1e-12, 1e-10, 1e-8), 1e-5
-# Variables of a program from which on an interior point is faster, and no second one is solved.
+# Variables of a program above which an interior point is faster, and no least mean is asked for.
 _MANY = 4_000
 # Bits of all weights of a table of permute-and-flip or the exponential mechanism: seconds' work.
 _LONGEST_TABLE = 1 << 26
@@ -237,56 +234,32 @@ class PluralitySetting(Setting["PluralityDesign"]):
         """
         if self.rule != "optimal":
             raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
-        prior = self._chances if self.objective == "bayes" else None
-        return plurality_problem(self.partitions, self.epsilon, self._each, prior)
+        if self.objective == "bayes":
+            return plurality_problem(self.partitions, self.epsilon, self._each, self._chances)
+        problem = plurality_problem(self.partitions, self.epsilon, self._each, None)
+        if problem.size <= _MANY:
+            costs = mean_costs(self.partitions, self._each, self._chances)
+            problem.then_minimise({"kernel": costs})
+        return problem
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; of "minimax", a second one for the least mean among its optima.
+        """Solve the program.
 
-        Objective and bound are then those of the first. Above 4,000 variables there is no second
-        one, which could take ten times as long, and the first is solved by an interior point, with
-        a bound within 1e-7 of the value instead of 1e-9.
+        Of "minimax" above 4,000 variables the least mean is not asked for, which could take ten
+        times as long, and the program is solved by an interior point, with a bound within 1e-7 of
+        the value instead of 1e-9.
         """
         problem = self.problem()
-        if self.objective == "bayes":
-            return solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        if problem.size > _MANY:
-            return self._large(problem, backend, time_limit, stop_at_gap)
-        first = solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        problem.minimise({"kernel": mean_costs(self.partitions, self._each, self._chances)})
-        for tie in _TIES:
-            problem.set_bounds("worst", upper=first.objective + tie)
+        limits: Any = {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
+        if self.objective == "minimax" and problem.size > _MANY and backend == "highs":
             try:
-                second = solve(
-                    problem,
-                    backend,
-                    relative_gap=_TIE_GAP,
-                    time_limit=time_limit,
-                    stop_at_gap=stop_at_gap,
-                )
-            except (InfeasibleError, SolverError) as error:
-                if getattr(error, "status", None) is Status.TIME_LIMIT:
-                    break
-            else:
-                own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
-                return replace(second, status=first.status, **own)
-        return first
-
-    @staticmethod
-    def _large(
-        problem: Problem, backend: str | Backend, time_limit: float | None, stop_at_gap: float
-    ) -> Solution:
-        if backend == "highs":
-            try:
-                return solve(
-                    problem, Highs(interior=True), time_limit=time_limit, stop_at_gap=stop_at_gap
-                )
+                return solve(problem, Highs(interior=True), **limits)
             except SolverError as error:
                 if error.status not in (Status.NUMERICAL, Status.STALLED, Status.ITERATION_LIMIT):
                     raise
-        return solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
+        return solve(problem, backend, **limits)
 
     @property
     def _each(self) -> Vector:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
-from dpopt._errors import ParameterError, SolverError
-from dpopt._types import SparseMatrix, Vector, frozen
-from dpopt.lp import Backend, Solution, Status, solve
+from dpopt._errors import ParameterError
+from dpopt._types import SparseMatrix, Vector
 from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import Graph, add_table, over_masses
@@ -20,7 +20,6 @@ MOST_LETTERS = 1000
 # e^-epsilon must stay well above a solver's tolerance, 1e-10: from 18 on, with masses below 1e-8,
 # solves failed.
 _LARGEST_PROGRAM_EPSILON = 16.0
-_FIXED_DUAL = 1e-6
 
 
 class KernelProgram:
@@ -54,12 +53,12 @@ class KernelProgram:
         """Return a matrix over the flattened kernel as one over the program's variables."""
         return over_masses(self.problem, self.inputs, self.guarantee, matrix)
 
-    def diagonal(self, letters: npt.ArrayLike | None = None) -> dict[str, SparseMatrix]:
-        """Return K_ii of some letters, or of all, as rows: it stands at place i (n + 1)."""
+    def diagonal(self) -> dict[str, SparseMatrix]:
+        """Return K_11 .. K_nn as rows: K_ii stands at place i (n + 1)."""
         n = self.inputs.inputs
-        chosen = np.arange(n) if letters is None else np.asarray(letters)
-        entries = (np.ones(chosen.size), (np.arange(chosen.size), chosen * (n + 1)))
-        return self.over(sp.csr_array(entries, shape=(chosen.size, n * n)))
+        places = np.arange(n)
+        entries = (np.ones(n), (places, places * (n + 1)))
+        return self.over(sp.csr_array(entries, shape=(n, n * n)))
 
     def minimise(self, costs: Vector) -> None:
         """Minimise sum_ij costs[i n + j] K_ij."""
@@ -67,51 +66,32 @@ class KernelProgram:
         self.problem.minimise({name: row.toarray().ravel() for name, row in parts.items()})
 
 
-def leximin_solution(
-    q: Vector, epsilon: float, backend: str | Backend, time_limit: float | None
-) -> tuple[Vector, Solution]:
-    """Return the diagonal of the leximin kernel by successive programs, and the last solution.
+def add_leximin(program: KernelProgram) -> None:
+    """Add to the largest least K_ii the objectives of leximin, which follow in order.
 
-    The least K_ii is maximised, then the least of those that can still rise, and so on: after
-    each program the letters whose rows have a positive dual, which stay at this value in every
-    optimum, are fixed. At most n programs; a judge of the closed form, exact up to about 1e-8.
+    The k-th, k = 2..n, is the largest sum of the k smallest K_ii (Ogryczak and Tamir, Inf. Process.
+    Lett. 85 (2003)),
 
-    Args:
-        q: shape (n,).
-        epsilon: in (0, 16].
-        backend: see `dpopt.solve`; it must return duals.
-        time_limit: seconds for each program.
+        maximise   k level_k - sum_i short_ki
+        subject to short_ki >= level_k - K_ii, short_ki >= 0      "smallest"
 
-    Raises:
-        ParameterError: if an argument is out of range.
-        SolverError: if the solver found no answer, or no dual.
+    so that the smallest is as large as it can be, then the second smallest, and so on.
     """
-    values = np.full(q.size, np.nan)
-    while True:
-        free = np.isnan(values)
-        solution = solve(_leximin_step(q, epsilon, values), backend, time_limit=time_limit)
-        stuck = np.abs(solution.duals["free"]) > _FIXED_DUAL
-        if not np.any(stuck):
-            raise SolverError("the solver returned no dual for any letter.", Status.NUMERICAL)
-        values[np.flatnonzero(free)[stuck]] = solution.objective
-        if not np.any(np.isnan(values)):
-            return frozen(values), solution
-
-
-def _leximin_step(q: Vector, epsilon: float, values: Vector) -> Problem:
-    """Maximise the least free K_ii; ``values`` holds those fixed before, NaN where free."""
-    program, free = KernelProgram(q, epsilon), np.isnan(values)
-    # Above 1: a bound that holds would take the dual from the rows.
-    program.problem.add_variables("least", 1, lower=0.0, upper=2.0)
-    minus = -np.ones((int(free.sum()), 1))
-    rows = {**program.diagonal(np.flatnonzero(free)), "least": minus}
-    program.problem.add_rows("free", rows, lower=0.0)
-    if not np.all(free):
-        # A solver's tolerance less than was reached: else the next program may be infeasible.
-        fixed = program.diagonal(np.flatnonzero(~free))
-        program.problem.add_rows("fixed", fixed, lower=values[~free] - 1e-10)
-    program.problem.maximise({"least": 1.0})
-    return program.problem
+    problem, n = program.problem, program.inputs.inputs
+    if n == 1:
+        return
+    problem.add_variables("level", n - 1, lower=0.0, upper=1.0)
+    problem.add_variables("short", (n - 1, n), lower=0.0, upper=1.0)
+    sides: dict[str, Any] = {
+        name: sp.vstack([part] * (n - 1), format="csr") for name, part in program.diagonal().items()
+    }
+    sides["level"] = sp.kron(sp.eye_array(n - 1), -np.ones((n, 1)), format="csr")
+    sides["short"] = sp.eye_array(n * (n - 1), format="csr")
+    problem.add_rows("smallest", sides, lower=0.0)
+    for k in range(2, n + 1):
+        short = np.zeros((n - 1, n))
+        short[k - 2] = -1.0
+        problem.then_maximise({"level": {k - 2: float(k)}, "short": short})
 
 
 def program_epsilon(epsilon: float) -> float:

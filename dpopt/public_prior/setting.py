@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks, verify
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._figure import LIMIT
 from dpopt._numbers import roughly
 from dpopt._types import Json, Matrix, Numbers, Vector, frozen
-from dpopt.lp import Backend, Solution, solve
+from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
@@ -32,7 +32,7 @@ from dpopt.public_prior.prior import (
     places_of,
     public_prior,
 )
-from dpopt.public_prior.program import KernelProgram, leximin_solution
+from dpopt.public_prior.program import KernelProgram, add_leximin
 from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
 from dpopt.shape import Design, Setting, design
 from dpopt.table import Graph, Table, constant
@@ -282,7 +282,7 @@ class PublicPriorSetting(KeptPriorSetting):
     invariance q. The objective is the largest total variation between p and pK over all p.
     Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
     takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
-    form in O(n) again, or at most n programs, each within 1e-9 of the one before. A program is
+    form in O(n) again, or a program of n objectives in order (see `add_leximin`). A program is
     written out for at most 1,000 letters and epsilon up to 16; the closed forms have no such limit.
 
     Attributes:
@@ -309,7 +309,7 @@ class PublicPriorSetting(KeptPriorSetting):
         return cls([0.05, 0.1, 0.15, 0.2, 0.5], 1.0)
 
     def problem(self) -> Problem:
-        """Return the program of the least worst case; "leximin" goes on from its optimum.
+        """Return the program of the least worst case; of "leximin" with further objectives.
 
         Raises:
             ParameterError: for more than 1,000 letters, or an epsilon above 16.
@@ -319,6 +319,8 @@ class PublicPriorSetting(KeptPriorSetting):
         losses = {**program.diagonal(), "worst": np.ones((self.public.size, 1))}
         program.problem.add_rows("losses", losses, lower=1.0)
         program.problem.minimise({"worst": 1.0})
+        if self.objective == "leximin":
+            add_leximin(program)
         return program.problem
 
     def closed_form(self) -> LayeredTable:
@@ -328,16 +330,15 @@ class PublicPriorSetting(KeptPriorSetting):
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; for "leximin", one after the other.
+        """Solve the program.
 
-        The solution of the last program then has objective and bound of the first.
+        Raises:
+            SolverError: if the solver found no answer, of "leximin" to one of the objectives.
         """
-        first = solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        if self.objective == "minimax":
-            return first
-        _, last = leximin_solution(self.public.masses, self.epsilon, backend, time_limit)
-        own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
-        return replace(last, status=first.status, **own)
+        solution = super().solved(backend, time_limit, stop_at_gap)
+        if solution.note:
+            raise SolverError(solution.note, Status.NUMERICAL)
+        return solution
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the proof of a table; of a closed form, by the two ends of each column.

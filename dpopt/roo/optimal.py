@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +19,7 @@ import scipy.sparse as sp
 from scipy.special import gammaln, xlogy
 
 from dpopt import _checks
-from dpopt._errors import InfeasibleError, ParameterError, SolverError
+from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.lp import Backend, Separation, Solution, make_rows, solve
@@ -42,9 +41,6 @@ _OF_ONE_LAW = ("mean", "fixed")
 _MOST_COUNTS = 1_000_000
 # Coefficients below this part of the largest would leave K undefined where they stand.
 _VISIBLE = 1e-9
-# What an optimum gives way, so that the solver can tell its ties from its tolerance (it is taken
-# back at the basis that was found); and the gap that does for the program which only chooses.
-_TIE, _TIE_GAP = 1e-9, 1e-5
 # A mean is a sum over all histograms, whose multipliers have the noise of as many; and the least
 # violation for which a row is added.
 _MEAN_GAP, _BROKEN = 1e-7, 1e-10
@@ -79,10 +75,9 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
     The last two are the least, over all samplers, of the largest value over all orders of P's
     letters; a sampler that knows P with its labels could do better, and for "fixed" needs no data.
 
-    Where "worst-case" or "fixed" leave a choice, a second program takes the least mean of "bayes"
-    among the optima, up to 1e-9 of the distance. A backend that ends at a basis takes these 1e-9
-    back; the others keep them, and agree to 1e-7 of a value above 0.01. Takes seconds for k = 3 and
-    minutes for the largest n at k = 6; rows grow with k, not only with the number of histograms.
+    Where "worst-case" or "fixed" leave a choice, the least mean of "bayes" among the optima is
+    taken (see `dpopt.Problem.then_minimise`). Takes seconds for k = 3 and minutes for the largest n
+    at k = 6; rows grow with k, not only with the number of histograms.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
@@ -152,55 +147,34 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
         return histogram_prior(self.histograms, self.prior)
 
     def problem(self) -> Problem:
-        """Return the program of the objective; of two, the first one."""
+        """Return the program; "worst-case" and "fixed" have the least mean as second objective."""
         return self._written(SamplerProgram(self, self.histograms))
 
     def _written(self, program: SamplerProgram) -> Problem:
+        if self.objective in ("bayes", "mean"):
+            return program.mean(visible(self.chances))
         if self.objective == "worst-case":
-            return program.worst_case()
-        if self.objective == "fixed":
+            problem = program.worst_case()
+        else:
             law = self.law_of_records
-            return program.fixed(incidence(self.histograms, law), law)
-        return program.mean(visible(self.chances))
+            problem = program.fixed(incidence(self.histograms, law), law)
+        problem.then_minimise(program.mean_costs(visible(self.chances)))
+        return problem
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program, and where it leaves a choice the second one.
+        """Solve the program.
 
         Few privacy rows matter but those of letters that gain a record, which are half of them or
         less: the others are added where a point breaks them.
-
-        Returns:
-            The first solution, with the point of the second.
         """
         program = SamplerProgram(self, self.histograms, few=True)
-        problem = self._written(program)
+        gap = None
         if self.objective in ("bayes", "mean"):
             gap = max(_MEAN_GAP, 10 * get_backend(backend).tolerance)
-            found = solve(
-                problem,
-                backend,
-                relative_gap=gap,
-                time_limit=time_limit,
-                stop_at_gap=stop_at_gap,
-            )
-            return program.priced(found)
-        first = solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        coefficients = visible(self.chances)
-        program.among_optima(problem, first.objective + _TIE, coefficients)
-        ways: Any = {
-            "relative_gap": _TIE_GAP,
-            "time_limit": time_limit,
-            "stop_at_gap": stop_at_gap,
-        }
-        second = solve(problem, backend, **ways)
-        if second.basis is not None:
-            # What was given way is taken back: the same basis, the optimum to all its digits.
-            program.among_optima(problem, first.objective, coefficients)
-            with suppress(InfeasibleError, SolverError):
-                second = solve(problem, backend, start=second, **ways)
-        return replace(program.priced(first), values=second.values)
+        limits: Any = {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
+        return program.priced(solve(self._written(program), backend, relative_gap=gap, **limits))
 
     def point(self, solution: Solution) -> Vector:
         """Return K at each place."""
@@ -318,8 +292,8 @@ class OptimalSampler(LetterSampler, Design):
         certificate: the exact proof of epsilon-DP over all neighbours.
         bound: lower bound on the value of any epsilon-DP sampler, from the dual vector; value -
             bound is what solver, repair and rounding together may have lost.
-        solution: the solve behind the bound, duals by block name; where a second program chose
-            among the optima, with its point.
+        solution: the solve behind the bound, duals by block name; its point is chosen among the
+            optima by the second objective, where there is one.
     """
 
     setting: OptimalLetter
@@ -420,7 +394,7 @@ def optimal_sampler(
     """Return the optimal epsilon-DP sampler of one letter, repaired and certified exactly.
 
     The parameters are the fields of the setting, see `OptimalLetter`. For backend, stop_at_gap and
-    time_limit, which is that of each of at most two solves, see `dpopt.design`.
+    time_limit see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -589,18 +563,13 @@ class SamplerProgram:
     def mean(self, coefficients: Vector) -> Problem:
         """Minimise the mean of TV(K(x), empirical(x)), with a coefficient for each histogram."""
         problem = self._problem()
-        problem.minimise({"shortfall": self._distances().T @ coefficients})
+        problem.minimise(self.mean_costs(coefficients))
         self._inside(problem, {})
         return problem
 
-    def among_optima(self, problem: Problem, objective: float, coefficients: Vector) -> None:
-        """Turn a program into that of the least mean among points whose objective is no more."""
-        name = "worst" if "worst" in problem.variables else "below"
-        columns = problem.variables[name]
-        ones = np.ones((1, columns.stop - columns.start))
-        write = problem.replace_rows if "optimum" in problem.blocks else problem.add_rows
-        write("optimum", {name: ones}, upper=objective)
-        problem.minimise({"shortfall": self._distances().T @ coefficients})
+    def mean_costs(self, coefficients: Vector) -> dict[str, Vector]:
+        """Return the mean of TV(K(x), empirical(x)) as an objective."""
+        return {"shortfall": self._distances().T @ coefficients}
 
     def fixed(self, chances: Matrix, law: Vector) -> Problem:
         """Minimise TV(mean of K(x), P): the sum of "below", P(y) less the chance of y, or 0."""

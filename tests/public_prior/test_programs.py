@@ -90,7 +90,7 @@ def test_the_program_holds_the_kernel_of_algorithm_1() -> None:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_successive_programs_give_the_leximin_diagonal(epsilon: float) -> None:
+def test_objectives_in_order_give_the_leximin_diagonal(epsilon: float) -> None:
     for q in priors(6, 8, 9):
         values = leximin_values(q, epsilon)
         assert values == pytest.approx(leximin_diagonal(q, epsilon), abs=1e-7)
