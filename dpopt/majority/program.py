@@ -217,7 +217,7 @@ class CornerOracle:
         >>> voters = majority.MajoritySetting(mechanisms=3, epsilon=0.5, allowance=1)
         >>> oracle = majority.CornerOracle(voters)
         >>> round(oracle.price([1.0, 1.0]).violation, 4)  # the majority itself is not private
-        0.6816
+        0.47
     """
 
     def __init__(self, setting: Voters, cuts: int | None = None) -> None:
