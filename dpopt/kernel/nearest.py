@@ -236,7 +236,7 @@ class NearestKernel(Setting):
         Raises:
             ParameterError: for another shape.
         """
-        if values.shape != self.given.shape:
+        if values.shape not in (self.given.shape, (self.given.size,)):
             raise ParameterError(f"point has shape {values.shape}; it must be {self.given.shape}.")
         return values.ravel()
 

@@ -82,7 +82,7 @@ def kept(
             lambda table: certify_table(table, guarantee),
             bits,
         )[0]
-    with_room = [side for side in _sides(blocks) if side.slack(strict) > 0]
+    with_room = [side for side in _sides(blocks) if side.slack(strict) > _ROOM]
 
     def repaired(table: Table) -> Table:
         return repair(table, strict, lambda one: _judge(one, guarantee, with_room), bits)[0]

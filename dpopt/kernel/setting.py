@@ -357,11 +357,13 @@ class KernelSetting(Setting):
         Raises:
             ParameterError: for another shape.
         """
+        inputs = self.inputs
+        if values.shape == (inputs.size,):
+            return values
         if values.shape != (self.size, self.outputs):
             raise ParameterError(
                 f"point has shape {values.shape}; it must be {(self.size, self.outputs)}."
             )
-        inputs = self.inputs
         sizes = inputs.counts * np.array([float(n) for n in inputs.row_sizes])[inputs.rows]
         return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
 
