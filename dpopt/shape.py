@@ -71,6 +71,7 @@ from dpopt.table import (
 )
 from dpopt.table.least import dominating_pair, least_of_table
 from dpopt.table.rounding import alike
+from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design",
+    "Displayed",
     "Setting",
     "design",
     "kinds",
@@ -135,7 +137,6 @@ class Setting(ABC):
         neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
             a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
-        bits: of the total of a table's weights.
         inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
             usually a cached property. Not there if the integers are no table.
         losses: what the table loses, `dpopt.table.Losses`, from which `problem` and `value` follow;
@@ -145,7 +146,6 @@ class Setting(ABC):
     kind: ClassVar[str]
     neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
-    bits: ClassVar[int] = 62
     inputs: Any
     losses: Any = None
 
@@ -162,12 +162,13 @@ class Setting(ABC):
         if "kind" in cls.__dict__:
             _register(cls)
 
-    def __class_getitem__(cls, _: object) -> type[Self]:
-        """INTERIM, until every mechanism is ported: goes before the merge."""
-        return cls
-
     def __repr__(self) -> str:
         return brief(self)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the total of a table's weights."""
+        return BITS
 
     def keep(self, **checked: object) -> None:
         """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
@@ -402,6 +403,14 @@ class Setting(ABC):
         return Displayed(
             "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
         )
+
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
+
+        Raises:
+            ParameterError: if they are no point of this setting.
+        """
+        return values
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
         """Return the tight dominating pair over all neighbours, for accountants.

@@ -751,6 +751,8 @@ def allowed(kind: str, setting: Any) -> None:
 class Row:
     """a . v <= b, or a . v = b; a coefficient is a number, or the two ends of an enclosure.
 
+    Enclosed is a coefficient of a variable that is at least 0 alone.
+
     Attributes:
         terms: a, by variable.
         limit: b.
@@ -820,6 +822,8 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
             raise Refused(f"the multiplier of row {name} is negative")
         lower = 0 if y >= 0 else 1
         for variable, coefficient in row.terms.items():
+            if isinstance(coefficient, tuple) and program.boxes.get(variable, (0, 0))[0] < 0:
+                raise Malformed(f"a coefficient of {variable} is enclosed, which may be negative")
             reduced[variable] += y * ends(coefficient)[lower]
         total -= y * ends(row.limit)[1 - lower]
     for variables, mass in program.laws:
@@ -1391,7 +1395,7 @@ class Voters:
     def walk(
         self, start: list[Any], step: Step, at: int = 0, placed: Placed = (), sides: Sides = ()
     ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
-        """Yield, for all these corners, the mean over the voters placed, by voters at 1, on both sides.
+        """Yield, at all these corners, the mean over the voters placed, by voters at 1, both sides.
 
         Opposite corners have the same two means in the other order, and are walked to once.
 
@@ -1472,7 +1476,7 @@ class Voters:
     def settled(
         self, chances: list[int], total: int, others: Verdict, close: list[Close]
     ) -> Verdict:
-        """Decide the corners that floats leave open, and return the verdict of these and the others.
+        """Decide the corners that floats leave open, and return the verdict of all.
 
         In integers, rounded against the claim; where these cannot tell, by the formula: it is a sum
         of a e^x with different rational x, 0 only if every a is (Lindemann).
@@ -2914,7 +2918,7 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     require_size(3, n)
     masses, p = vector(setting["prior"], n), vector(setting["own"], n)
     law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
-    q, p = ([a / sum(values) for a in values] for values in (masses, p))
+    q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
     half = number(setting["epsilon"]) / 2
@@ -3099,7 +3103,8 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     """Show that a published statement is false where a witness satisfies what it asks for.
 
     A design, if there is one, is private; in the formulas its integers are ``weights``, a list for
-    each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the ``claim`` does not. Whether these formulas are the
+    each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the
+    ``claim`` does not. Whether these formulas are the
     paper's is for the reader.
     """
     known: dict[str, Value] = {}

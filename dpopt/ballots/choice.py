@@ -127,9 +127,9 @@ class ClassSetting(Setting):
         # A histogram that never occurs counts where there is no other.
         weights = self.occurring + 1e-300
         means = [np.average(right[lead == at], weights=weights[lead == at]) for at in leads]
-        ends = [[end(right[lead == at]) for at in leads] for end in (np.min, np.max)]
+        low, high = ([end(right[lead == at]) for at in leads] for end in (np.min, np.max))
         line = axes.plot(leads, means, marker="o", markersize=3, clip_on=False, label=label)[0]
-        axes.fill_between(leads, *ends, color=line.get_color(), alpha=0.2, linewidth=0)
+        axes.fill_between(leads, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
 
 
 def frame_by_lead(axes: Axes) -> None:

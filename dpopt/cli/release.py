@@ -126,7 +126,7 @@ def _of_nothing(mechanism: Any) -> Queries:  # noqa: ANN401
 
 def _of_p(mechanism: Any, p: Any) -> Queries:  # noqa: ANN401
     """Return the input that is drawn from a user's own p over the inputs of a kernel."""
-    from dpopt.public_prior import draw_own_letters
+    from dpopt.public_prior import draw_own_letter
 
     setting = mechanism.setting
     if hasattr(mechanism, "apply"):
@@ -137,7 +137,7 @@ def _of_p(mechanism: Any, p: Any) -> Queries:  # noqa: ANN401
         # A distribution is itself the input of this mechanism, or of none.
         given = p.astype(float)
         return lambda: [given], given
-    return lambda: [letters[draw_own_letters(p, len(letters))]], letters[0]
+    return lambda: [letters[draw_own_letter(p, len(letters))]], letters[0]
 
 
 def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401

@@ -35,8 +35,10 @@ from dpopt.kernel import KernelSetting, NearestKernel, directed_pairs
 from dpopt.majority import MajoritySetting
 from dpopt.privacy import Certificate, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
+from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.roo import LetterSetting
+from dpopt.shape import Design
 
 try:
     from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]
@@ -110,11 +112,11 @@ def make_kernel(kernel: Design) -> Measurement:
     kernel.require_private()
     spent = _certified(kernel.guarantee, kernel.certificate)
     if setting.graph == "hamming":
-        return _over_words(kernel, tuple(setting.shape), spent)
+        return _over_words(kernel, tuple(setting.shape or ()), spent)
     last = setting.inputs.inputs - 1
     if setting.pairs is None:
         metric, steps = discrete_distance(), 1
-    elif np.array_equal(setting.pairs, directed_pairs("path", last + 1)):
+    elif np.array_equal(setting.pairs, all_pairs(directed_pairs("path", last + 1), last + 1)):
         metric, steps = absolute_distance(T=int), last
     else:
         raise ParameterError(

@@ -24,7 +24,7 @@ from dpopt.plurality import mode_design
 from dpopt.privacy import Guarantee
 from dpopt.shape import design
 from dpopt.verify import walked
-from dpopt.votes import Spending, VoteDesign, vote
+from dpopt.votes import Design, Spending, vote
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
@@ -225,7 +225,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             )
         self._asked = asked if asked is not None and asked.way == way else _Asked(way)
 
-    def _plain(self, voters: int, classes: int) -> VoteDesign:
+    def _plain(self, voters: int, classes: int) -> Design:
         """Return the vote of plain teachers.
 
         Raises:
@@ -239,7 +239,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
                 )
         return mode_design(voters, classes, self.epsilon, rule=cast(Any, self.rule))
 
-    def _private(self, voters: int, classes: int) -> VoteDesign:
+    def _private(self, voters: int, classes: int) -> Design:
         delta, rule = self.mechanism_delta, cast(Any, self.rule)
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
         given = self.epsilon, m, delta, max(m, 1.0) * delta

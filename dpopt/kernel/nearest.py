@@ -25,7 +25,7 @@ from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Least, Problem
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source
-from dpopt.shape import Design, Setting, design, made
+from dpopt.shape import Design, Displayed, Setting, design, made
 from dpopt.table import Inputs, add_table, over_masses, rounded
 from dpopt.table import Table as Kernel
 from dpopt.table.least import least_of_table
@@ -302,7 +302,12 @@ class NearestKernel(Setting):
             )
         return table
 
-    def proof_size(self, table: Kernel) -> int:
+    def verified(self, table: Kernel) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Kernel) -> int:
         """Return about how many entries of rows a proof looks at."""
         del table
         inputs, outputs = self.given.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -29,7 +29,7 @@ from dpopt.local.queries import query_matrix
 from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, Guarantee, Problem
-from dpopt.shape import Setting
+from dpopt.shape import Displayed, Setting
 from dpopt.table import Graph, Table, certify_table, interior, polished, repair, rounded
 
 if TYPE_CHECKING:
@@ -294,16 +294,26 @@ class WorkloadSetting(Setting):
         # Where epsilon is large the semidefinite program loses to rounding what is left of F.
         return found if found > 0 else None
 
-    def proof_rows(self, table: Table) -> Sequence[Name]:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed,
+            size=self._proof_size(table),
+            rows=lambda: self._proof_rows(table),
+            numbers=lambda: self._proof_data(table),
+        )
+
+    def _proof_rows(self, table: Table) -> Sequence[Name]:
         """Return the one row that proves the bound."""
         del table
         return [("tangent",)]
 
-    def proof_size(self, table: Table) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many numbers a proof looks at: all patterns, and the kernel."""
         return (1 << self.letters) + 8 * len(table.weights)
 
-    def proof_data(self, table: Table) -> Json:
+    def _proof_data(self, table: Table) -> Json:
         """Return X and lambda of the tangent that is the bound, and the worst law of letters.
 
         Within a group lambda is shared as p is, and X is of the mean letter.

@@ -33,11 +33,10 @@ from dpopt.majority.shifted import CornerValues
 from dpopt.majority.voters import Voters, reduced_size
 from dpopt.privacy.exact import Certificate
 from dpopt.table import Table
-from dpopt.table.judge import decided
 
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
 # Voters at corners of all multisets together that floats leave open: a minute's, and a moment's.
-MOST_OPEN, FEW_OPEN = 400_000, 2_000
+MOST_OPEN, FEW_OPEN = 400_000, 300
 
 
 def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OPEN) -> Certificate:
@@ -61,27 +60,22 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
         raise ParameterError(
             "table has votes whose majority is the less likely answer; contrary must be True."
         )
-    # Privacy does not depend on the objective, whose coefficients may take long.
-    plain = parameters | {"coefficients": [0.0] * setting.middle}
-    voters, chances = verify.Voters(plain, None), [*zeros[::-1], *ones]
-
-    def private() -> verify.Verdict:
-        shifted = setting.mechanism_delta > 0
-        screened = partial(_screened, setting, voters) if shifted else voters.screened
+    voters, chances = verify.Voters(parameters, None), [*zeros[::-1], *ones]
+    screened = partial(_screened, setting, voters) if setting.mechanism_delta else voters.screened
+    try:
         others, close = screened(chances, table.total)
         sizes = [len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close]
         if sum(sizes) > most:
             slack, placed, near = close[0]
+            # One that is broken by more than rounding tells by how much.
+            voters.settled(chances, table.total, others, [(slack, placed, near[:1])])
             missed, at = -Fraction(slack) * Fraction(9, 8), ("corner", near[0], placed)
-            raise _refusal(
-                setting, at, missed, "no more than what floats leave open at many others"
-            )
-        return voters.settled(chances, table.total, others, close)
-
-    try:
-        verdict = decided("majority", plain, table.plain(), private)
+            raise _refusal(setting, at, missed, "no more than floats leave open at many others")
+        verdict = voters.settled(chances, table.total, others, close)
     except verify.Refused as refusal:
         raise _refusal(setting, refusal.at, Fraction(refusal.missed)) from None
+    except verify.Malformed as error:
+        raise ParameterError(f"the votes of {setting.mechanisms} voters: {error}.") from None
     one, other = sides_of(setting, verdict.at)
     return Certificate(
         claim=table.inputs.claim(),

@@ -102,7 +102,8 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
         sign = 1.0 if low >= 0 else -1.0
         return Weights(frozen(sign * 0.5 * fold(binomial_pmf(k, prior.mean))), 0.0, "closed form")
     if k == 1:
-        return Weights(frozen([prior.mean_distance]), 0.0, "closed form")
+        # One voter has a common p.
+        return Weights(frozen(0.5 * fold(prior.binomial(1, signed=True))), 0.0, "closed form")
     width = k * max(-low, high)
     terms, log_largest = _terms(k, prior, width)
     error = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
-from dpopt.shape import Design, Setting, made
+from dpopt.shape import Design, Displayed, Setting, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
 
@@ -135,7 +135,6 @@ class MajoritySetting(Voters, Setting):
 
     kind: ClassVar[str] = "majority"
     summary: ClassVar[tuple[str, ...]] = ("expected_error",)
-    bits: ClassVar[int] = 63
 
     mechanisms: int
     epsilon: float
@@ -181,6 +180,11 @@ class MajoritySetting(Voters, Setting):
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
+    @property
+    def bits(self) -> int:
+        """Bits of the total of the table's weights."""
+        return 63
+
     @classmethod
     def example(cls) -> Self:
         """Return five voters."""
@@ -220,11 +224,6 @@ class MajoritySetting(Voters, Setting):
         return expected_error_weights(self.mechanisms, self.prior).values
 
     @property
-    def _visible(self) -> Vector:
-        """The coefficients as a solver sees them."""
-        return self.linear if self.coefficients is not None else _seen(self.linear)
-
-    @property
     def _over_worst_case(self) -> bool:
         return self.objective == "worst-case" and self.coefficients is None
 
@@ -248,12 +247,12 @@ class MajoritySetting(Voters, Setting):
         return self._measured(None)
 
     def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
-        found = []
-        for prior in self.priors or () if self.hedges else ():
-            linear = linear_of(self.mechanisms, prior)
-            problem = gamma_problem(self, _seen(linear))
-            found.append(Yardstick.of(prior, linear, solve(problem, time_limit=time_limit).bound))
-        return tuple(found)
+        yardsticks = []
+        for alone in self._alone:
+            linear = linear_of(self.mechanisms, alone.prior)
+            bound = solve(alone.problem(), time_limit=time_limit).bound
+            yardsticks.append(Yardstick.of(alone.prior, linear, bound))
+        return tuple(yardsticks)
 
     def problem(self) -> Problem:
         """Return the program: variable "gamma", family "corners"; of a worst case one more each.
@@ -268,15 +267,27 @@ class MajoritySetting(Voters, Setting):
                 f"allowance * epsilon is {digits(self.guarantee.epsilon)}; a program in double "
                 f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
             )
-        weights = np.zeros(self.middle) if self.hedges or self._over_worst_case else self._visible
-        problem = gamma_problem(self, weights)
-        if self.hedges:
-            seen = tuple(_seen(known.linear) for known in self.yardsticks)
-            with_regrets(problem, self.yardsticks, seen)
-        elif self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
-            problem.then_maximise({"gamma": self._visible})
+        problem = gamma_problem(self, np.zeros(self.middle))
+        self._add_objective(problem, _seen)
+        if self._over_worst_case:
+            problem.then_maximise({"gamma": _seen(self.linear)})
         return problem
+
+    def _add_objective(
+        self, problem: Problem, seen: Callable[[Vector], Vector] = np.asarray
+    ) -> None:
+        """Add the objective, and the rows that it has, to a program of gamma alone.
+
+        Args:
+            problem: with the variable "gamma".
+            seen: returns weights as a solver is to see them.
+        """
+        if self._over_worst_case:
+            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
+        elif self.hedges:
+            with_regrets(problem, self.yardsticks, seen)
+        else:
+            problem.maximise({"gamma": self.linear if self.coefficients else seen(self.linear)})
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -309,11 +320,7 @@ class MajoritySetting(Voters, Setting):
         """
         upper = np.clip(point, -1.0 if self.contrary else 0.0, 1.0)
         first, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
-        plain = self.to_dict()
-
-        def quickly(table: Table) -> Certificate:
-            return certify(self, plain, table, most=FEW_OPEN if table is first else 0)
-
+        quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
         # Of a coin P = P' = 1/2 at all corners.
         grown = exp_lower(Fraction(self.allowance) * Fraction(self.epsilon))
         headroom = (grown - 1) / 2 + Fraction(self.delta)
@@ -332,23 +339,24 @@ class MajoritySetting(Voters, Setting):
         """
         return certify(self, self.to_dict(), table)
 
-    def proof_rows(self, table: Table) -> list[Name]:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed,
+            size=self._proof_size(table),
+            rows=lambda: self._proof_rows(table),
+            numbers=lambda: self._proof_data(table),
+        )
+
+    def _proof_rows(self, table: Table) -> list[Name]:
         """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
         gamma = gamma_of(table)
-        found, best = proving_corners(self, gamma, self._ask)
+        found, best = proving_corners(self, gamma, self._add_objective)
         if self._over_worst_case:
             errors = WorstCase(self.mechanisms, self.prior)
             found += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
         return found + [("prior", place) for place, _ in enumerate(self._alone)]
-
-    def _ask(self, problem: Problem) -> None:
-        """Add the objective, and the rows that it has, to a program of gamma alone."""
-        if self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
-        elif self.hedges:
-            with_regrets(problem, self.yardsticks, tuple(known.linear for known in self.yardsticks))
-        else:
-            problem.maximise({"gamma": self.linear})
 
     @property
     def _alone(self) -> tuple[MajoritySetting, ...]:
@@ -357,13 +365,13 @@ class MajoritySetting(Voters, Setting):
         priors = self.priors or () if self.hedges else ()
         return tuple(replace(self, prior=prior, **told) for prior in priors)
 
-    def proof_size(self, table: Table) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at, and those that are priced."""
         del table
         programs = 1 + len(self._alone)
         return programs * (4 * self.middle**2 + reduced_size(self) // 8)
 
-    def proof_data(self, table: Table) -> Json:
+    def _proof_data(self, table: Table) -> Json:
         """Return the coefficients of an expected error where they are no rationals.
 
         Of a least regret, those of each prior, and what proves its best error.
@@ -382,7 +390,7 @@ class MajoritySetting(Voters, Setting):
         found = []
         for setting, known in zip(self._alone, self.yardsticks, strict=True):
             alone = designed(setting)
-            proof, data = alone.optimality, setting.proof_data(alone.table)
+            proof, data = alone.optimality, setting._proof_data(alone.table)
             if proof is None:
                 raise ParameterError(
                     f"prior is {known.prior}; there is no proof of its best error."

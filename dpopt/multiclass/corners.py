@@ -192,7 +192,8 @@ def voters_in_words(classes: int, signed: Sequence[int], loops: Sequence[int]) -
             one, other = (y, z) if many > 0 else (z, y)
             ends = f"{abs(many)} voters at {{}} with b and {{}} with c"
             sides.append((ends.format(one, other), ends.format(other, one)))
-    sides += [(f"{n} voters at {y}",) * 2 for y, n in enumerate(loops) if n]
+    alike = [f"{n} voters at {y}" for y, n in enumerate(loops) if n]
+    sides += [(said, said) for said in alike]
     one, other = ("; ".join(words) for words in zip(*sides, strict=True))
     return one, other
 

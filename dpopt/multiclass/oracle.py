@@ -143,7 +143,7 @@ class Pricing:
             places = self._different(outputs, signed[order], loops[order], most)
             for place in order[list(places)].tolist():
                 edges, own = tuple(signed[place].tolist()), tuple(loops[place].tolist())
-                found.append((-tops[place], ("corner", outputs, edges, own)))
+                found.append((-float(tops[place]), ("corner", outputs, edges, own)))
         return [name for _, name in sorted(found, key=lambda pair: pair[0])]
 
     def _loops(self, level: Level) -> IntVector:

@@ -33,7 +33,7 @@ from dpopt.public_prior.prior import (
     public_prior,
 )
 from dpopt.public_prior.setting import PriorSetting
-from dpopt.table.judge import decided
+from dpopt.shape import Displayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,8 +122,10 @@ class MollifierSetting(PriorSetting):
         whole = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
         if not whole or len(table) != self.public.size or not sum(table):
             raise ParameterError(f"table must hold {self.public.size} weights, not all of them 0.")
+        grown = verify.growth(Fraction(self.epsilon) / 2)
+        masses, _ = verify.whole(self.public.masses.tolist(), len(table))
         try:
-            verdict = decided(self.kind, self.to_dict(), list(table))
+            verdict = verify.decide_box(list(table), masses, grown)
         except verify.Refused as refusal:
             raise self.refused(refusal, refusal.at) from None
         claim = (
@@ -179,11 +181,18 @@ class MollifierSetting(PriorSetting):
         other.judge(found)
         return found
 
-    def proof_size(self, table: tuple[int, ...]) -> int:
+    def verified(self, table: tuple[int, ...]) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed, size=self._proof_size(table), rows=lambda: self._proof_rows(table)
+        )
+
+    def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return about how many entries of rows a proof looks at."""
         return 4 * len(table)
 
-    def proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
+    def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
         """Return the rows that add up to the larger of the two sums of `mollifier_tv`.
 
         sum_j z[j] >= sum (p - r) over the letters where p is above the box, so at least what p has

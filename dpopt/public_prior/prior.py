@@ -21,6 +21,7 @@ from dpopt.privacy.release import Source, random_words, seeded, settled, system
 
 TOLERANCE = 1e-9
 _NAMED = 5
+_MOST_LETTERS = 1_000_000_000
 _SMALL = 1 << 62
 # Counts summed at once: bounds the memory of draws from many users' own.
 _COMPARED = 1 << 20
@@ -190,14 +191,15 @@ def _masses(masses: npt.ArrayLike) -> Vector:
     return values
 
 
-def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable]:
-    if letters is None:
+def _letters(letters: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
+    """Return checked names, of a size if one is given; places if there are no names."""
+    if letters is None and size is not None:
         return range(size)
     if isinstance(letters, str):
         letters = letters.split(",")
     if isinstance(letters, bytes | set | frozenset) or not isinstance(letters, Iterable):
         raise ParameterError(
-            f"letters is {_checks.shown(letters)}; it must be a sequence of {size} names."
+            f"letters is {_checks.shown(letters)}; it must be a sequence of names, one for each."
         )
     axes = getattr(letters, "ndim", 1)
     if axes != 1:
@@ -206,9 +208,10 @@ def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable
     if not all(type(name) in (str, int) for name in names):
         raise ParameterError("letters holds a name that is neither a text nor an integer.")
     distinct = len(set(names))
+    size = len(names) if size is None else size
     if len(names) != size or distinct != size:
         raise ParameterError(
-            f"letters has {len(names)} names, {distinct} of them distinct; the prior has {size}."
+            f"letters has {len(names)} names, {distinct} of them distinct; it must have {size}."
         )
     return names
 
@@ -332,8 +335,16 @@ def draw_own_letter(
     Raises:
         ParameterError: for another shape or other values.
     """
-    names = range(_checks.integer("letters", letters, 1)) if isinstance(letters, int) else letters
-    table, single = counts_of(_in_order(counts, names), len(names))
+    numbered = not isinstance(letters, Iterable)
+    most = _checks.integer("letters", letters, 1, _MOST_LETTERS) if numbered else 0
+    names = range(most) if numbered else _letters(letters, None)
+    given = _checks.array("counts", _in_order(counts, names))
+    if given.ndim and given.shape[-1] != len(names):
+        raise ParameterError(
+            f"letters are {len(names)} and counts has shape {given.shape}; it must be one number "
+            "for each letter, or a row of them for each user."
+        )
+    table, single = counts_of(given, len(names))
     source = system if rng is None else seeded(rng)
     places = np.concatenate(
         [np.zeros(0, dtype=np.int64), *(_own_letters(part, source) for part in _parts(table))]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from dpopt.public_prior.prior import (
 )
 from dpopt.public_prior.program import KernelProgram
 from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
-from dpopt.shape import Design, Setting, design
+from dpopt.shape import Design, Displayed, Setting, design
 from dpopt.table import Graph, Table, constant
 
 if TYPE_CHECKING:
@@ -258,10 +258,10 @@ class KeptPriorSetting(PriorSetting):
         axes.set_ylabel("probability to keep the letter, $K_{ii}$")
         axes.set_ylim(0.0, 1.03)
 
-    def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+    def columns(self, table: Any) -> Mapping[str, Any]:  # noqa: ANN401
         """Return input, output and probability, a line for each two letters, by their names."""
-        letters = self.public.letters
-        return self.written(table).columns(letters, letters)
+        letters, written = self.public.letters, self.written(table)
+        return cast(Any, written.columns(letters, letters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +359,12 @@ class PublicPriorSetting(KeptPriorSetting):
             claim = "kernel has one letter, which has no neighbour: there was nothing to prove"
         return self.proved(verdict, claim, int(order[verdict.at]))
 
-    def proof_size(self, table: Any) -> int:  # noqa: ANN401
+    def verified(self, table: Any) -> Displayed:  # noqa: ANN401
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Any) -> int:  # noqa: ANN401
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""
         n = self.public.size
         return 5 * n * n if isinstance(table, Table) else n

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -87,21 +87,6 @@ class SmoothFloor(LetterSetting):
             )
         if self.rate is not None:
             self.keep(rate=_checks.real("rate", self.rate, 0.0, _LARGEST_RATE, open_lower=True))
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return twelve records of three letters."""
-        return cls(records=12, letters=3, epsilon=0.3)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 8 + [1] * 4
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return twelve records, and one of them changed."""
-        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @property
     def may_fail(self) -> bool:
@@ -183,12 +168,13 @@ class SmoothFloor(LetterSetting):
             if refusal.at is None:
                 raise ParameterError(f"units are refused: {refusal}.") from None
             c, d = refusal.at
+            before, after = _ends(c, d)
             excess = float(_worst(self, table)[0] / self.ratio - 1)
             raise NotPrivateError(
                 f"rate is {_rate(table):.10g}: the smooth floor is not {self.epsilon:g}-DP for "
                 f"n = {self.records}, k = {self.letters}; a letter whose count goes from {c} to "
                 f"{c + 1}, one of another with {d}, is {1 + excess:.6g} e^epsilon times as likely.",
-                inputs=_ends(c, d)[::-1],
+                inputs=(after, before),
                 output="letter 0",
                 excess=excess,
             ) from None

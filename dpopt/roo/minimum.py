@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
 from dpopt.roo.setting import BITS, UNIT, LetterSetting, RooSetting
-from dpopt.shape import Design, design, made
+from dpopt.shape import Design, Displayed, design, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,21 +89,6 @@ class MinCount(LetterSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.keep(rule=_checks.choice("rule", self.rule, RULES))
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return twelve records of three letters."""
-        return cls(records=12, letters=3, epsilon=0.3)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 6 + [1] * 4 + [2] * 2
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return twelve records, and one of them changed."""
-        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @property
     def constant(self) -> bool:
@@ -235,7 +220,12 @@ class MinCount(LetterSetting):
         growth = verify.exp(self.epsilon)[0]
         return verify.decide_rule(self.records, self.letters, list(table), self.constant, growth)
 
-    def proof_size(self, table: tuple[int, ...]) -> int:
+    def verified(self, table: tuple[int, ...]) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return the entries of the rows: at most five for each q_m, of two variables."""
         return 10 * len(table)
 
@@ -359,7 +349,7 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
     Example:
         >>> from dpopt import roo
         >>> sampler = roo.min_count(records=1000, letters=10, epsilon=0.1)
-        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.audit.private
+        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
         (0.0868, 0.0, True)
     """
     named: Any = rule

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
 from dpopt.roo.setting import LetterSetting, all_counts, checked_law
-from dpopt.shape import Design, design
+from dpopt.shape import Design, Displayed, design
 from dpopt.table import SortedHistograms, Table, add_table
 from dpopt.table.histograms import partition_count
 
@@ -117,21 +117,6 @@ class OptimalLetter(LetterSetting):
                 "histograms, and these have more. Use roo.min_count (dpopt roo)."
             )
 
-    @classmethod
-    def example(cls) -> Self:
-        """Return six records of three letters."""
-        return cls(records=6, letters=3, epsilon=1.0)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return six records."""
-        return [0, 0, 0, 1, 1, 2]
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return six records, and one of them changed."""
-        return [([0] * a + [1] * (6 - a), [0] * a + [1] * (5 - a) + [2]) for a in range(6)]
-
     @cached_property
     def inputs(self) -> SortedHistograms:
         """Sorted counts of all data sets; a variable is a histogram and one of its counts."""
@@ -147,7 +132,7 @@ class OptimalLetter(LetterSetting):
         """Distribution of the histogram: of "mean" under P, else under the prior."""
         if self.objective == "mean":
             # Every letter has one count of a histogram: k letters count each one k times.
-            return np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.letters)
+            return frozen(np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.letters))
         return histogram_prior(self.inputs, self.prior)
 
     def problem(self) -> Problem:
@@ -219,7 +204,12 @@ class OptimalLetter(LetterSetting):
             return None if solution is None else solution.bound
         return solution.bound - float(np.sum(visible(self.shares) - self.shares))
 
-    def proof_size(self, table: Table) -> int:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Table) -> int:
         """Return the entries of the privacy rows, and of the law of counts where P is given."""
         del table
         n, k = self.records, self.letters
@@ -236,7 +226,7 @@ class OptimalLetter(LetterSetting):
         """Return TV(K(x), empirical(x)) for each histogram, shape (histograms,)."""
         inputs = self.inputs
         short = np.maximum(0.0, inputs.values / self.records - table.probabilities)
-        return np.bincount(inputs.rows, inputs.counts * short)
+        return frozen(np.bincount(inputs.rows, inputs.counts * short))
 
     def worst_case(self, table: Table) -> float:
         """Return the largest TV(K(x), empirical(x)) over all data sets."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import accumulate, chain, combinations, islice
 from operator import mul
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,21 @@ class LetterSetting(RooSetting, Setting):
     0..k-1, a mapping from these to their counts, or a `dpopt.roo.Tally` over k letters of any kind,
     one of which is released. The alphabet is public: it is fixed before the data are looked at.
     """
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return twelve records of three letters."""
+        return cls(records=12, letters=3, epsilon=0.3)
+
+    @classmethod
+    def example_data(cls) -> object:
+        """Return twelve records."""
+        return [0] * 6 + [1] * 4 + [2] * 2
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return twelve records, and one of them changed."""
+        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @abstractmethod
     def weights(self, table: Any, counts: IntVector, letters: IntVector) -> list[int]:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -83,27 +83,14 @@ def _where(
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
 
 
-def decided(
-    kind: str,
-    setting: Mapping[str, Any],
-    units: Any,  # noqa: ANN401
-    private: Callable[[], verify.Verdict] | None = None,
-) -> verify.Verdict:
+def decided(kind: str, setting: Mapping[str, Any], units: Any) -> verify.Verdict:  # noqa: ANN401
     """Return what `dpopt.verify` decides of plain integers, by the program of their kind.
-
-    Args:
-        kind: one of `dpopt.verify.KINDS`.
-        setting: its parameters, as a file has them.
-        units: likewise.
-        private: decides the rows of privacy where the kind's own way would take too long.
 
     Raises:
         verify.Refused: if they are not private, with the row that is broken.
         ParameterError: if they are malformed.
     """
     try:
-        program = verify.KINDS[kind](dict(setting), units, None, {})
-        program.private = private or program.private
-        return verify.decide(program)
+        return verify.decide(verify.KINDS[kind](dict(setting), units, None, {}))
     except verify.Malformed as error:
         raise ParameterError(f"{error}.") from None

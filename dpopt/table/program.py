@@ -147,9 +147,9 @@ def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
 
 
 def _apart(inputs: Inputs) -> bool:
-    """Whether each variable is in one group: also of two inputs, rows beside ceilings are of size 1.
+    """Whether each variable is in one group, so that its row stands beside a ceiling.
 
-    The pairs of a rare output would be far below a solver's tolerance.
+    Of two inputs, too: pairs of a rare output would be far below a solver's tolerance.
     """
     groups = inputs.neighbours
     return groups.size == inputs.size == len(np.unique(groups))

@@ -186,7 +186,8 @@ def repair(
 
     The least slack is concave between the two tables: where its chord is above 0, so is it. The
     chord asks for s / (s + t), s what the table is short of and t the slack of the strict one;
-    rounding asks for a little more, so that the share grows until the judge accepts.
+    rounding asks for a little more, so that the share grows until the judge accepts. The chord of
+    every mixture that is refused says by how much, at least.
 
     Args:
         table: rounded, perhaps not private.
@@ -217,5 +218,6 @@ def repair(
         try:
             return mixture, judge(mixture)
         except NotPrivateError as error:
-            refusal = error
+            refusal, short = error, Fraction(error.excess)
+            chord = share + (1 - share) * short / (short + headroom)
     raise refusal

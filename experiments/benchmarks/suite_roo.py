@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ def exact_rule(instance: roo.RooSetting) -> roo.MinCount:
 
 def certified(instance: roo.RooSetting) -> Answer:
     """Make the least rule by its recursion and audit it in exact arithmetic."""
-    sampler = design(exact_rule(instance))
+    sampler: Any = design(exact_rule(instance))
     sampler.require_private()
     rows = sampler.certificate.constraints
     return Answer(float(sampler.q.sum()), note=f"{rows:,} rows decided")
@@ -155,7 +156,7 @@ def optimal_setting(records: int) -> roo.OptimalLetter:
 
 def optimal(instance: roo.OptimalLetter) -> Answer:
     """Design the best sampler there is, with the second program, the repair and the proof."""
-    found = design(instance)
+    found: Any = design(instance)
     found.require_private()
     return Answer(found.value, note=f"{found.certificate.constraints:,} rows decided")
 

@@ -165,7 +165,8 @@ def upper_half(prior: str) -> majority.Prior:
     law = majority.parse_prior(prior)
     if not isinstance(law, Independent):
         raise ParameterError(f"prior is {prior!r}; it must be a uniform or a beta law.")
-    lowest = round(2.0 * law.mean_distance, 15)
+    # E|p - 1/2| is the weight of a single voter.
+    lowest = round(2.0 * float(majority.expected_error_weights(1, law).values[0]), 15)
     if lowest >= 1.0:
         return majority.PointPrior((1.0,))
     return majority.UniformPrior(((lowest, 1.0),))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 import dpopt
 from dpopt import public_prior
-from dpopt.privacy import exp_lower
+from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import PublicPriorSetting
 from experiments import drawing, style
@@ -174,7 +174,7 @@ def _record(
         ),
         "rows": found.rows_used,
         "residual": found.residual,
-        "slack": float(ours.certificate.slack),
+        "slack": float(cast(Certificate, ours.certificate).slack),
         "drift": ours.drift,
     }
     record |= _divergences(kernel, prior, epsilon, laws)

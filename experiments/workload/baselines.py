@@ -12,11 +12,16 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
-from dpopt import ParameterError, _checks
-from dpopt._types import Matrix, Vector
+from dpopt import ParameterError
 from dpopt.local.decoder import letter_variances
 from dpopt.local.subsets import best_subset
+
+Matrix = npt.NDArray[np.float64]
+"""Two-dimensional, of floats."""
+Vector = npt.NDArray[np.float64]
+"""One-dimensional, of floats."""
 
 # Outputs up to which a mechanism is written out.
 _MOST_OUTPUTS = 20_000
@@ -54,7 +59,8 @@ def subset_selection(letters: int, epsilon: float, size: int) -> Matrix:
     Raises:
         ParameterError: if there are more than 20,000 such sets.
     """
-    _checks.integer("size", size, 1, letters - 1)
+    if not 1 <= size < letters:
+        raise ParameterError(f"size is {size}; it must be an integer in 1..{letters - 1}.")
     if math.comb(letters, size) > _MOST_OUTPUTS:
         raise ParameterError(
             f"size is {size}; of {letters} letters there are more than {_MOST_OUTPUTS:,} such sets."

@@ -163,9 +163,9 @@ def test_a_saved_kernel_is_made_again_and_drawn_from(
     words = ["prior", "--prior", "0.7,0.1,0.2", "--epsilon", "3", "--objective", objective]
     assert run([*words, "--save", str(path)], capfd)[0] == 0
     again = dpopt.load(path)
-    assert isinstance(again, public_prior.SamplingKernel)
+    assert isinstance(again.setting, public_prior.PublicPriorSetting)
     make = public_prior.minimax_kernel if objective == "minimax" else public_prior.leximin_kernel
-    assert again.weights() == make([0.7, 0.1, 0.2], 3.0).weights()
+    assert again.table.row(0) == make([0.7, 0.1, 0.2], 3.0).table.row(0)
     mine.write_text("0\n3\n0\n")
     drawn: Counter[str] = Counter()
     for _ in range(60):

@@ -444,10 +444,8 @@ def test_queries_to_voters_trained_once_do_not_compose(claims: Table) -> None:
 
 def output_of(design: dpopt.Design, ones: int) -> Fraction:
     """Pr[label 1 | ones], from the certified integers."""
-    middle = design.setting.middle
-    if ones >= middle:
-        return Fraction(2**62 + design.weights[ones - middle], 2**63)
-    return Fraction(2**62 - design.weights[middle - 1 - ones], 2**63)
+    votes = [1] * ones + [0] * (design.setting.mechanisms - ones)
+    return Fraction(design.table.row(votes)[1], design.table.total)
 
 
 def test_an_exact_ratio_by_hand() -> None:

@@ -167,8 +167,8 @@ def test_of_randomised_response_as_dp_accounting_has_it() -> None:
 def test_public_prior_and_programs_are_kernels_too() -> None:
     prior = public_prior.public_prior([0.5, 0.2, 0.3], ["a", "b", "c"])
     local = public_prior.minimax_kernel(prior, 1.0)
-    scale = 1 << local.exact.rows.bits
-    rows = [[Fraction(w, scale) for w in row] for row in local.weights()]
+    scale = 1 << local.table.bits
+    rows = [[Fraction(w, scale) for w in local.table.row(letter)] for letter in range(3)]
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
     for alpha in slopes(laws):

@@ -79,13 +79,13 @@ def test_letters_keep_their_names(library: str, prior: public_prior.PublicPrior)
     users = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]])
     for made in (
         public_prior.minimax_kernel(prior, 0.8),
-        public_prior.population_kernel(prior, 0.8, users),
+        dpopt.design(public_prior.PopulationSetting(prior, 0.8, users)),  # type: ignore[arg-type]
     ):
         found = frame_of(made, library)
         assert found["input"] == ["x"] * 3 + ["y"] * 3 + ["z"] * 3
         assert found["output"] == NAMES * 3
         for x, y, p in zip(*found.values(), strict=True):
-            assert made.matrix()[NAMES.index(x), NAMES.index(y)] == p
+            assert made.kernel[NAMES.index(x), NAMES.index(y)] == p
     assert frame_of(prior, library) == {"letter": NAMES, "mass": prior.masses.tolist()}
     numbered = public_prior.minimax_kernel([0.5, 0.3, 0.2], 0.8)
     assert frame_of(numbered, library)["input"] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
@@ -153,9 +153,9 @@ def test_priors_and_own_letters_in(library: str) -> None:
     assert made.masses.tolist() == [0.5, 0.3, 0.2]
     certain = public_prior.minimax_kernel(made, 600.0)
     assert certain.release(column(["z", "x", "x"])) == ["z", "x", "x"]
-    assert certain.release_from(column([0, 5, 0])) == "y"
+    assert certain.release(public_prior.draw_own_letter(column([0, 5, 0]), NAMES)) == "y"
     counts = TABLES[library]([[1, 0, 0], [0, 0, 7]], NAMES)
-    assert certain.release_from(counts) == ["x", "z"]
+    assert certain.release(public_prior.draw_own_letter(counts, NAMES)) == ["x", "z"]
     numbered = public_prior.minimax_kernel(column([0.5, 0.3, 0.2]), 600.0)
     assert np.array_equal(np.asarray(numbered.release(column([2, 0]))), [2, 0])
 

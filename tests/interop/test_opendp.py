@@ -167,7 +167,7 @@ def test_public_prior_takes_letters() -> None:
     assert made.input_domain.member("x")
     assert not made.input_domain.member("w")
     assert not made.input_domain.member(1)
-    row = local.matrix()[1]
+    row = local.kernel[1]
     assert_law([made("y") for _ in range(1000)], dict(zip("xyz", row, strict=True)))
     together = dp.c.make_composition([made, make_kernel(public_prior.leximin_kernel(prior, 0.5))])
     assert set(together("z")) <= set("xyz")
@@ -175,7 +175,7 @@ def test_public_prior_takes_letters() -> None:
     # What is no letter counts as the first one: an error would be an output of its own.
     assert_law(
         [made("private value") for _ in range(1000)],
-        dict(zip("xyz", local.matrix()[0], strict=True)),
+        dict(zip("xyz", local.kernel[0], strict=True)),
     )
     other = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "w"])
     with pytest.raises(dp.OpenDPException, match="All input domains must be the same"):

@@ -169,7 +169,7 @@ def test_too_many_within_rounding_are_not_proved(deltas: tuple[float, float]) ->
     setting = MajoritySetting(5, 0.3, 1.7, *deltas)
     gamma = at_the_limit(setting, (ONE,) * 3)
     assert verdict(setting, gamma)
-    with pytest.raises(NotPrivateError, match="is not proved .* than what floats leave open"):
+    with pytest.raises(NotPrivateError, match="is not proved .* than floats leave open"):
         judge.certify(setting, setting.to_dict(), table(setting, gamma), most=0)
     repaired = majority.assess(setting, [w / ONE + 1e-15 for w in gamma], repair=True)
     assert repaired.private

@@ -102,7 +102,8 @@ def test_beta_of_one_and_one_is_uniform(k: int) -> None:
             beta.binomial(k, signed=signed), uniform.binomial(k, signed=signed), atol=1e-13
         )
     assert beta.mean == uniform.mean
-    assert beta.mean_distance == pytest.approx(uniform.mean_distance, abs=1e-15)
+    for prior in (beta, uniform):
+        assert expected_error_weights(1, prior).values == pytest.approx([0.25], abs=1e-15)
     t = np.linspace(0.1, 300, 57)
     np.testing.assert_allclose(beta.tilted(t), uniform.tilted(t), atol=1e-12)
 
@@ -113,7 +114,7 @@ def test_moments_and_transform_of_a_beta_prior(a: float, b: float) -> None:
     law = beta_law(a, b)
     distance = law.expect(lambda p: 0.5 - p, ub=0.5) + law.expect(lambda p: p - 0.5, lb=0.5)
     assert prior.mean == pytest.approx(law.mean())
-    assert prior.mean_distance == pytest.approx(distance, abs=1e-7)
+    assert expected_error_weights(1, prior).values == pytest.approx([distance], abs=1e-7)
     t = np.array([0.3, 2.0, 11.0, 45.0])
     one, zero = prior.tilted(t)
     for values, first, mean in ((one, a + 1, a / (a + b)), (zero, a, b / (a + b))):
@@ -229,7 +230,7 @@ def test_standard_errors_cover_the_truth_as_often_as_they_should() -> None:
     rng = np.random.default_rng(4)
     repeats, inside, drawn, claimed = 300, 0, [], []
     for _ in range(repeats):
-        prior = SamplePrior.draw(base.sample, 7, rng, 400)
+        prior = SamplePrior(base.sample((400, 7), rng))
         found = expected_error(gamma, prior)
         inside += abs(found.value - truth) <= 1.96 * found.standard_error
         sampled = expected_error_weights(7, prior)

@@ -98,7 +98,7 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
     for r in map(Fraction, SAMPLES):
         assert form(r) == 1 - r * q / (r * q + 1 - q)
         found = public_prior.minimax_kernel(prior, math.log(r))
-        assert 1 - float(min(np.diag(found.matrix()))) == pytest.approx(float(form(r)), abs=1e-9)
+        assert 1 - float(min(np.diag(found.kernel))) == pytest.approx(float(form(r)), abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["bayes", "minimax"])

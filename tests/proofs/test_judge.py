@@ -21,6 +21,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import dpopt
 from dpopt import Setting, verify
@@ -323,16 +324,16 @@ def test_set_without_edges_and_outputs_that_both_never_have() -> None:
 def test_law_is_of_weights_at_least_zero_that_sum_to_the_total() -> None:
     verify.decide_laws([1, 2, 0, 5], [1, 2, 3, 1], [0, 2, 4], 5)
     verify.decide_laws([], [], [0], 1)
-    for weights, total in (
-        ([1, 2, 0, 4], 5),
-        ([1, 2, 1, 5], 5),
-        ([2, 2, 0, 5], 5),
-        ([7, -1, 0, 5], 5),
-        ([1, 2, 0, 5], 4),
-        ([0, 0, 0, 0], 0),
-        ([-1, -2, 0, -5], -5),
+    for weights, total, why in (
+        ([1, 2, 0, 4], 5, "from 2 to 3 are no law"),
+        ([1, 2, 1, 5], 5, "from 2 to 3 are no law"),
+        ([2, 2, 0, 5], 5, "from 0 to 1 are no law"),
+        ([7, -1, 0, 5], 5, "below 0"),
+        ([1, 2, 0, 5], 4, "from 0 to 1 are no law"),
+        ([0, 0, 0, 0], 0, "no total"),
+        ([-1, -2, 0, -5], -5, "below 0"),
     ):
-        with pytest.raises(verify.Refused, match="no law|below 0"):
+        with pytest.raises(verify.Refused, match=why):
             verify.decide_laws(weights, [1, 2, 3, 1], [0, 2, 4], total)
 
 
@@ -384,30 +385,64 @@ def enclosed(rng: random.Random) -> Any:
     return rng.choice((low, (low, low + Fraction(rng.randint(0, 2), 2))))
 
 
-def test_bound_is_passed_by_no_point_at_no_coefficients() -> None:
-    rng, reached, feasible = random.Random(3), 0, 0
-    for _ in range(100):
+def solved(program: verify.Program, names: list[Any], which: int) -> Any:
+    """The optimum at one choice of coefficients, by scipy, and its multipliers."""
+    variables, sign = [*program.laws[0][0], ("t",)], -1 if program.maximise else 1
+    rows = [chosen(program.row(n), which) for n in names]
+    lines = [[float(terms[v]) for v in variables] for terms, _ in rows]
+    limits = [float(limit) for _, limit in rows]
+    same = [program.row(n).equality for n in names]
+    cost = [sign * float(program.cost[v]) for v in variables]
+    box = [float(end) for end in program.boxes["t",]]
+    law = [1.0, 1.0, 1.0, 0.0]
+    parts = [
+        [line for line, equal in zip(part, same, strict=True) if equal is kind]
+        for part in (lines, limits)
+        for kind in (False, True)
+    ]
+    found = linprog(
+        cost,
+        parts[0] or None,
+        parts[2] or None,
+        [*parts[1], law],
+        [*parts[3], 2.0],
+        [(0, None)] * 3 + [(box[0], box[1])],
+    )
+    if found.status != 0:
+        return None
+    above, equal = iter(found.ineqlin.marginals), iter(found.eqlin.marginals)
+    ys = [Fraction(-float(next(equal if kind else above))) for kind in same]
+    return sign * found.fun, [
+        (n, y if kind else max(y, Fraction(0))) for n, y, kind in zip(names, ys, same, strict=True)
+    ]
+
+
+def test_bound_is_passed_by_no_optimum_at_no_coefficients() -> None:
+    """Multipliers that are best at one choice bound the optimum at every choice."""
+    rng, tight, enclosures = random.Random(3), 0, 0
+    for _ in range(120):
         program, names = small_program(rng, enclosed)
-        ys = [(n, Fraction(rng.randint(0, 6), 2)) for n in names]
-        ys = [(n, -y if program.row(n).equality and rng.random() < 0.5 else y) for n, y in ys]
-        limit, sign = verify.bound(program, ys), -1 if program.maximise else 1
-        values = []
-        for which in (0, 31, rng.randrange(32), rng.randrange(32)):
-            rows = [(chosen(program.row(n), which), program.row(n).equality) for n in names]
-            for point in points_of(program):
-                over = [(sum(a * point[v] for v, a in terms.items()) - b) for (terms, b), _ in rows]
-                if all(o == 0 if same else o <= 0 for o, (_, same) in zip(over, rows, strict=True)):
-                    values.append(sum(c * point[v] for v, c in program.cost.items()))
-        feasible += bool(values)
-        assert all(sign * value >= sign * limit for value in values)
-        free = verify.bound(program, [])
-        reached += any(
-            sum(c * point[v] for v, c in program.cost.items()) == free
-            for point in points_of(program)
-        )
-    # Without multipliers the bound is the best of the law and the box.
-    assert reached == 100
-    assert feasible > 20
+        program.boxes["t",] = (Fraction(0), program.boxes["t",][1] + 3)
+        optima = [solved(program, names, which) for which in (0, 31, *range(1, 31, 5))]
+        values = [found[0] for found in optima if found]
+        sign = -1 if program.maximise else 1
+        for found in optima:
+            if found:
+                limit = float(verify.bound(program, found[1]))
+                assert all(sign * (limit - value) < 1e-7 for value in values)
+                tight += any(abs(limit - value) < 1e-7 for value in values)
+                enclosures += max(values) - min(values) > 1e-3
+    assert tight > 200
+    assert enclosures > 100
+
+
+def test_bound_refuses_an_enclosed_coefficient_of_what_may_be_negative() -> None:
+    row = verify.Row({("t",): (Fraction(1), Fraction(2))}, 1)
+    program = verify.Program([], {("t",): (-1, 1)}, {("t",): 1}, list, lambda _: row)
+    with pytest.raises(verify.Malformed, match="may be negative"):
+        verify.bound(program, [(("r",), 1)])
+    program.boxes["t",] = (0, 1)
+    assert verify.bound(program, [(("r",), 1)]) == -1
 
 
 def test_bound_is_the_lagrangian() -> None:
@@ -464,6 +499,7 @@ def test_decided_points_keep_laws_boxes_and_rows() -> None:
     # 2 x <= 1: the larger coefficient, and the smaller limit.
     assert verify.decide(point(half)) == verify.Verdict(2, 0, ("most",), 0)
     assert verify.decide(point(Fraction(1, 4))) == verify.Verdict(2, 0, ("same",), 0)
+    assert verify.decide(point(Fraction(0))).slack == 0
     for x, t, why in (
         (half + Fraction(1, 10**30), half, "most"),
         (Fraction(-1, 10), half, "no law"),

@@ -238,7 +238,7 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
     ("setting", "names"),
     [
         (Setting(5, 0.5, 1.5), {"expected_error", "verdict", "certificate"}),
-        (MinCount.example(), {"q", "worst_ratio", "verdict"}),
+        (MinCount.example(), {"excess_factor", "verdict"}),
         (PluralitySetting.example(), {"mean_regret", "spending"}),
         (KernelSetting.example(), {"residuals", "file.hash"}),
         (KernelSetting([[0.0, 1.0]] * 2, 1.0, invariant=[0.5, 0.5]), {"gap"}),

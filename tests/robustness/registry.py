@@ -198,7 +198,7 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
     "majority.corner_rows": {"multisets": lambda: [(("bc", 2), ("00", 1))]},
-    "majority.design": {"epsilon": lambda: 0.1, "delta": lambda: 0.0, "weights": lambda: None},
+    "majority.design": {"epsilon": lambda: 0.1},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
     "multiclass.design": {"rule": lambda: "optimal"},
@@ -207,18 +207,11 @@ BY_FUNCTION: dict[str, Makers] = {
     "roo.smooth_floor_binomial_bound": {"sampler": lambda: roo.smooth_floor(5, 2, 1.0)},
     "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
     "roo.records_needed": {"method": lambda: "roo"},
-    "public_prior.draw_own_letter": {"size": lambda: 2},
+    "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
-    "public_prior.kernel_of": {"solution": lambda: solve(public_prior.tv_problem(PRIOR, 1.0))},
     **{
         f"public_prior.{name}": {"at_zero": lambda: None}
         for name in ("minimax_utility", "point_mass_divergence")
-    },
-    "public_prior.mollifier_problem": {"law": lambda: [1.0, 0.0, 0.0]},
-    "public_prior.population_kernel": {
-        "users": lambda: [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]],
-        "weights": lambda: [1.0, 2.0],
-        "slack": lambda: 0.0,
     },
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
@@ -264,12 +257,9 @@ BY_FUNCTION: dict[str, Makers] = {
 # What users call on results: object, and arguments of the method that follows the point.
 METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "min_count.output_distribution": lambda: (min_count(), {"counts": [3, 2]}),
-    "sampling_kernel.release_from": lambda: (
-        public_prior.minimax_kernel(PRIOR, 1.0),
-        {"counts": [1, 2, 3]},
-    ),
+    "sampling_kernel.apply": lambda: (public_prior.minimax_kernel(PRIOR, 1.0), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
-        local.workload_mechanism("prefix", 3, epsilon=1.0),
+        dpopt.design(local.WorkloadSetting("prefix", 3, 1.0)),
         {"outputs": [0, 1, 1], "consistent": True},
     ),
     "dpopt.certify": lambda: (

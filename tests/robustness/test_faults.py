@@ -139,7 +139,9 @@ TASKS: dict[str, Callable[[Faulty], object]] = {
         [0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], backend=backend
     ),
     "optimal sampler": lambda backend: roo.optimal_sampler(4, 2, 1.0, backend=backend),
-    "leximin": lambda backend: public_prior.leximin_values([0.2, 0.3, 0.5], 1.0, backend=backend),
+    "leximin": lambda backend: dpopt.design(
+        public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0, objective="leximin"), backend=backend
+    ),
 }
 
 
@@ -280,7 +282,7 @@ def test_mechanisms_in_threads_are_those_in_a_row() -> None:
     rng = np.random.default_rng(0)
     jobs: list[Callable[[], object]] = []
     for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2), (21, 0.1)):
-        jobs.append(lambda k=voters, e=epsilon: majority.design(k, e, k / 3).weights)
+        jobs.append(lambda k=voters, e=epsilon: majority.design(k, e, k / 3).table)
     for records, letters in ((9, 2), (20, 3), (50, 4)):
         jobs.append(lambda n=records, k=letters: roo.min_count(n, k, 0.5).table)
     for size in (2, 3, 5):

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from dpopt import Guarantee, NotPrivateError, roo
-from dpopt.majority import GammaProver, MajoritySetting
-from tests.majority.brute import all_pairs, worst_excess
+from dpopt.majority import MajoritySetting
+from tests.majority.brute import all_pairs, table, worst_excess
+from tests.majority.brute import weights as weights_of
 from tests.roo.brute import transitions
 from tests.table.rows import certify
 
@@ -246,7 +247,7 @@ def test_noise_functions(voters: int) -> None:
         right = verdict(slack_of_gamma(setting, weights))
         if right is None:
             continue
-        found = accepted(GammaProver(setting).certify, weights)
+        found = accepted(setting.judge, table(setting, weights))
         assert found == right, (number, setting, weights)
         counts[found] += 1
     assert sum(counts) > 0.5 * tried
@@ -254,17 +255,14 @@ def test_noise_functions(voters: int) -> None:
 
 
 def test_gammas_a_unit_from_the_limit() -> None:
-    """The prover's own largest multiple is private in fractions; its neighbours are as it says."""
+    """The repair's own largest multiple is private in fractions; its neighbours are as it says."""
     rng = np.random.default_rng(4)
     for _ in range(40):
         epsilon, m = float(rng.choice([0.1, 0.5, 1.0])), float(rng.choice([0.7, 1.0, 1.5]))
         setting = MajoritySetting(3, epsilon, m)
-        prover = GammaProver(setting)
-        start = tuple(int(w) for w in (rng.random(2) * UNIT).astype(np.int64))
-        weights, factor = prover.shrink(start)
+        weights = weights_of(setting.table(rng.random(2)))
         for step in (-2, -1, 0, 1, 2, 64, -64):
             moved = tuple(min(UNIT, max(0, weight + step)) for weight in weights)
             right = verdict(slack_of_gamma(setting, moved))
             if right is not None:
-                assert accepted(prover.certify, moved) == right
-        assert 0 < factor <= 1
+                assert accepted(setting.judge, table(setting, moved)) == right

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dpopt.privacy.kernel import ExactKernel
 
 import dpopt
 from dpopt import (

@@ -107,8 +107,11 @@ WAYS: dict[str, Designed] = {
     "plurality": lambda **way: plurality.design(12, 3, 0.7, **way),
     "worst plurality": lambda **way: plurality.design(12, 3, 0.7, objective="minimax", **way),
     "private voters": lambda **way: multiclass.design(9, 3, 0.5, 2.0, **way),
-    "population": lambda **way: public_prior.population_kernel(
-        [0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40), **way
+    "population": lambda **way: dpopt.design(
+        public_prior.PopulationSetting(
+            [0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40)
+        ),
+        **way,
     ),
     "prior": lambda **way: dpopt.design(
         public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0), backend="highs", **way
