@@ -66,7 +66,7 @@ def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
 
 
 @cache
-def three_voters() -> Design:
+def three_voters() -> dpopt.Design:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
