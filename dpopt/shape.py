@@ -18,6 +18,7 @@ KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.
 from __future__ import annotations
 
 import copy
+import math
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -70,6 +71,7 @@ from dpopt.table import (
 )
 from dpopt.table.least import dominating_pair, least_of_table
 from dpopt.table.rounding import alike
+from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design",
+    "Displayed",
     "Setting",
     "design",
     "kinds",
@@ -134,7 +137,6 @@ class Setting(ABC):
         neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
             a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
-        bits: of the total of a table's weights.
         inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
             usually a cached property. Not there if the integers are no table.
         losses: what the table loses, `dpopt.table.Losses`, from which `problem` and `value` follow;
@@ -144,7 +146,6 @@ class Setting(ABC):
     kind: ClassVar[str]
     neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
-    bits: ClassVar[int] = 62
     inputs: Any
     losses: Any = None
 
@@ -161,12 +162,13 @@ class Setting(ABC):
         if "kind" in cls.__dict__:
             _register(cls)
 
-    def __class_getitem__(cls, _: object) -> type[Self]:
-        """INTERIM, until every mechanism is ported: goes before the merge."""
-        return cls
-
     def __repr__(self) -> str:
         return brief(self)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the total of a table's weights."""
+        return BITS
 
     def keep(self, **checked: object) -> None:
         """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
@@ -218,10 +220,9 @@ class Setting(ABC):
         Raises:
             ParameterError: if it would be too large to write out; it says up to which size.
         """
-        losses = self._required_losses()
         problem = Problem(self.kind)
         add_table(problem, self.inputs, self.guarantee)
-        losses.add(problem, self.inputs, self.guarantee)
+        self._required_losses().add(problem, self.inputs, self.guarantee)
         return problem
 
     def value(self, table: Any) -> float:  # noqa: ANN401
@@ -394,7 +395,7 @@ class Setting(ABC):
             size = _entries(table.inputs, self.guarantee)
         if self.kind in verify.KINDS:
             return Displayed(self.kind, self.to_dict(), size)
-        if not isinstance(table, Table) or self.losses is None:
+        if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
             return None
         promised = self.guarantee
         written = table.inputs.plain(sets=promised.delta > 0)
@@ -402,6 +403,14 @@ class Setting(ABC):
         return Displayed(
             "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
         )
+
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
+
+        Raises:
+            ParameterError: if they are no point of this setting.
+        """
+        return values
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
         """Return the tight dominating pair over all neighbours, for accountants.
@@ -787,11 +796,11 @@ class Design:
             "setting": self.setting.to_dict(),
             "units": self.setting.plain(self.table),
             **self._displayed(),
-            "value": self.value,
+            "value": _known(self.value),
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
-            "gap": self.gap,
-            **self.summarised(),
+            "gap": _known(self.gap),
+            **{name: _known(value) for name, value in self.summarised().items()},
             "status": None if solved is None else str(solved.status),
             "backend": None if solved is None else solved.backend,
             "provenance": self.provenance,
@@ -1088,6 +1097,11 @@ def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | N
     axes.plot(places, list(table[last]), marker="o", markersize=3, label=label)
     axes.set_xlabel("place" if first == last else first)
     axes.set_ylabel(last)
+
+
+def _known(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as JSON has it: None for a number that is not known here, nan."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _promised(guarantee: Guarantee) -> str:

@@ -18,11 +18,10 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, MatrixLike, Vector, brief, frozen
+from dpopt._types import IntVector, MatrixLike, SparseMatrix, Vector, brief, frozen
 from dpopt.files import contents, number, why_unread
-from dpopt.lp import Rows
-from dpopt.privacy import ExactKernel, Problem
-from dpopt.privacy.orbit import OrbitKernel
+from dpopt.privacy import Problem
+from dpopt.table import Inputs, Table
 
 _WRITTEN = 5
 _MOST_ENTRIES = 10_000_000
@@ -94,7 +93,15 @@ class OwnRows:
         """Number of rows."""
         return len(self.lower)
 
-    def rows(self, inputs: int, outputs: int) -> Rows:
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """Lower and upper limits as floats, infinite where there are none."""
+        return (
+            np.array([-math.inf if limit is None else limit for limit in self.lower]),
+            np.array([math.inf if limit is None else limit for limit in self.upper]),
+        )
+
+    def matrix(self, inputs: int, outputs: int) -> SparseMatrix:
         """Return the rows over the flattened kernel, K[x, y] at place x * outputs + y.
 
         Raises:
@@ -108,37 +115,31 @@ class OwnRows:
                     f"{what}s, 0..{size - 1}."
                 )
         shape = (self.count, inputs * outputs)
-        matrix = sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
-        return Rows(
-            matrix,
-            np.array([-math.inf if limit is None else limit for limit in self.lower]),
-            np.array([math.inf if limit is None else limit for limit in self.upper]),
-        )
+        return sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
 
-    def totals(self, weights: Sequence[Sequence[int]], bits: int) -> list[Fraction]:
-        """Return sum_xy c_ixy K[x, y] of each row for a kernel of integers, exactly."""
-        _, x, y = self.places.T.tolist()
-        return self._sums([weights[a][b] for a, b in zip(x, y, strict=True)], 1 << bits)
+    def over(self, inputs: Inputs) -> SparseMatrix:
+        """Return the rows over the masses of all outputs of each variable, shape (rows, size)."""
+        variables = self._variables(inputs)
+        entries = (self.coefficients / inputs.counts[variables], (self.places[:, 0], variables))
+        return sp.csr_array(entries, shape=(self.count, inputs.size))
 
-    def _sums(self, weights: Sequence[int], total: int) -> list[Fraction]:
-        """Return the rows' values, given the integer over ``total`` at each coefficient."""
+    def _variables(self, inputs: Inputs) -> IntVector:
+        """Return the variable of each coefficient."""
+        return inputs.table()[self.places[:, 1], self.places[:, 2]]
+
+    def sums(self, table: Table) -> list[Fraction]:
+        """Return sum_xy c_ixy K[x, y] of each row, exactly."""
         sums = [Fraction(0)] * self.count
-        for row, weight, coefficient in zip(
-            self.places[:, 0].tolist(), weights, self.coefficients.tolist(), strict=True
-        ):
-            sums[row] += Fraction(coefficient) * weight
-        return [value / total for value in sums]
+        variables, coefficients = self._variables(table.inputs).tolist(), self.coefficients.tolist()
+        rows = self.places[:, 0].tolist()
+        for row, variable, coefficient in zip(rows, variables, coefficients, strict=True):
+            sums[row] += Fraction(coefficient) * table.weights[variable]
+        return [value / table.total for value in sums]
 
-    def misses(self, kernel: ExactKernel | OrbitKernel) -> Fraction:
-        """Return by how much a kernel of integers misses the worst of the rows, exactly."""
-        if isinstance(kernel, OrbitKernel):
-            _, x, y = self.places.T.tolist()
-            labels = kernel.orbits.labels(x, y).tolist()
-            values = self._sums([kernel.weights[orbit] for orbit in labels], kernel.total)
-        else:
-            values = self.totals(kernel.weights, kernel.bits)
+    def misses(self, table: Table) -> Fraction:
+        """Return by how much a table misses the worst of the rows, exactly."""
         worst = Fraction(0)
-        for value, lower, upper in zip(values, self.lower, self.upper, strict=True):
+        for value, lower, upper in zip(self.sums(table), self.lower, self.upper, strict=True):
             worst = max(worst, Fraction(lower) - value) if lower is not None else worst
             worst = max(worst, value - Fraction(upper)) if upper is not None else worst
         return worst
@@ -180,7 +181,7 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
 def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows:  # noqa: ANN401
     """Return one block; ``scratch`` holds the kernel's variables, and checks names and shapes."""
     if isinstance(block, OwnRows):
-        matrix = block.rows(inputs, outputs).matrix
+        matrix = block.matrix(inputs, outputs)
         name, lower, upper = block.name, block.lower, block.upper
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _WRITTEN:
         return _block(scratch, OwnRows(*block), inputs, outputs)

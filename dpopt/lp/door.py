@@ -25,6 +25,7 @@ from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend
+from dpopt.lp.bounds import boxed, dual_bound
 from dpopt.lp.compiled import (
     LINEAR,
     TITLE,
@@ -37,10 +38,9 @@ from dpopt.lp.compiled import (
     probed_problem,
     unique,
 )
-from dpopt.lp.implied import boxed
 from dpopt.lp.model import stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Solution, Status, dual_bound
+from dpopt.lp.solution import Solution, Status
 
 _NOISE = "a reduced cost of theirs below 1e-9 of its own terms is taken as 0."
 
@@ -230,7 +230,7 @@ def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str
         for name, place in model.variables.items()
         if not np.all(np.isfinite(within.lower[place]) & np.isfinite(within.upper[place]))
     ]
-    bound = sign * min(value, dual_bound(within, rows, y))
+    bound = sign * min(value, dual_bound(within, y))
     if not math.isfinite(bound):
         bound = inner.bound
     if not endless:

@@ -65,13 +65,10 @@ class Family:
         answer = self.oracle(x[self.over])
         if np.isnan(answer.worst) or not np.all(np.isfinite(answer.rows.matrix.data)):
             raise ParameterError("the oracle of a family answered with NaN; it must give numbers.")
-        return Separation(self._over_all(answer.rows, x.size), answer.worst, answer.checked)
+        return Separation(self.over_all(answer.rows, x.size), answer.worst, answer.checked)
 
-    def beginning(self, size: int) -> Rows | None:
-        """Return the rows to begin with, over that many variables; None if there are none."""
-        return None if self.first is None else self._over_all(self.first(), size)
-
-    def _over_all(self, rows: Rows, size: int) -> Rows:
+    def over_all(self, rows: Rows, size: int) -> Rows:
+        """Return rows over the part that the oracle sees as rows over that many variables."""
         # Column j of the oracle's rows is variable over.start + j of the problem.
         entries = rows.matrix.tocoo()
         matrix = sp.csr_array(
@@ -93,6 +90,19 @@ class Inside:
     slack: float
 
 
+@dataclass(frozen=True)
+class Goal:
+    """One of the objectives, which are optimised in order.
+
+    Attributes:
+        cost: by name of the variables, flat; what is not named costs nothing.
+        maximising: whether more of it is better.
+    """
+
+    cost: Mapping[str, Vector]
+    maximising: bool
+
+
 class Problem:
     """A linear program over named variables, built step by step and left unchanged by solving.
 
@@ -109,14 +119,13 @@ class Problem:
 
     def __init__(self, name: str = "problem") -> None:
         self.name = name
-        self.maximising = False
+        self.goals: list[Goal] = []
         self.variables: dict[str, slice] = {}
         self.shapes: dict[str, Shape] = {}
         self.blocks: dict[str, Rows] = {}
         self.families: dict[str, Family] = {}
         self.inside: Inside | None = None
         self._bounds: dict[str, tuple[Vector, Vector]] = {}
-        self._cost: dict[str, Vector] = {}
 
     def __repr__(self) -> str:
         """Return one line: the objective's sense, variables, rows and families."""
@@ -126,11 +135,10 @@ class Problem:
         ]
         rows = [f"{shown(name)} {block.count:,}" for name, block in self.blocks.items()]
         families = [shown(name) for name in self.families]
-        sense = "maximise" if self.maximising else "minimise"
         parts = [
             f"{what} {_few(words)}"
             for what, words in (
-                (f"{sense} over", variables),
+                (f"{self._senses} over", variables),
                 ("rows", rows),
                 ("families", families),
             )
@@ -140,9 +148,9 @@ class Problem:
 
     def _repr_html_(self) -> str:
         """Return variables, rows and families as a table, for notebooks."""
-        sense = "maximise" if self.maximising else "minimise"
+        cost = self.goals[0].cost if self.goals else {}
         variables = [
-            (name, shape, *map(_range, self._bounds[name]), _range(self._cost.get(name)))
+            (name, shape, *map(_range, self._bounds[name]), _range(cost.get(name)))
             for name, shape in self.shapes.items()
         ]
         blocks = []
@@ -154,7 +162,7 @@ class Problem:
             for name, family in self.families.items()
         ]
         return (
-            f"<table><caption>{escape(self.name)}: {sense}</caption>"
+            f"<table><caption>{escape(self.name)}: {self._senses}</caption>"
             + _html(("variables", "shape", "lower", "upper", "cost"), variables)
             + _html(("rows", "number", "nonzeros", "lower", "upper"), blocks)
             + _html(("families", "variables seen", "", "", ""), families)
@@ -165,6 +173,16 @@ class Problem:
     def size(self) -> int:
         """Number of variables."""
         return sum(part.stop - part.start for part in self.variables.values())
+
+    @property
+    def maximising(self) -> bool:
+        """Whether the first objective is maximised."""
+        return bool(self.goals) and self.goals[0].maximising
+
+    @property
+    def _senses(self) -> str:
+        senses = ["maximise" if goal.maximising else "minimise" for goal in self.goals]
+        return ", then ".join(senses or ["minimise"])
 
     def add_variables(
         self,
@@ -222,7 +240,7 @@ class Problem:
         self._bounds[name] = self._limits(name, shape, lower, upper)
 
     def minimise(self, objective: Objective) -> None:
-        """Minimise ``objective @ x``; an objective that was given before is replaced.
+        """Minimise ``objective @ x``; objectives that were given before are replaced.
 
         Args:
             objective: a vector over all variables; or a mapping from names of variables to a
@@ -232,11 +250,30 @@ class Problem:
         Raises:
             ParameterError: if a name is unknown, a shape does not fit, or an index is outside.
         """
-        self._set_objective(objective, maximising=False)
+        self.goals = [Goal(self._costs_of(objective), maximising=False)]
 
     def maximise(self, objective: Objective) -> None:
         """Maximise ``objective @ x``; as for `minimise`."""
-        self._set_objective(objective, maximising=True)
+        self.goals = [Goal(self._costs_of(objective), maximising=True)]
+
+    def then_minimise(self, objective: Objective) -> None:
+        """Minimise ``objective @ x`` among the optima of the objectives before.
+
+        `solve` takes one objective after the other: a later one only chooses among points that are
+        optimal for those before, up to at most 1e-9 of their size. The solution's bound and duals
+        are those of the first.
+
+        Args:
+            objective: as for `minimise`.
+
+        Raises:
+            ParameterError: if there is no objective before, or as `minimise` does.
+        """
+        self._then(objective, maximising=False)
+
+    def then_maximise(self, objective: Objective) -> None:
+        """Maximise ``objective @ x`` among the optima of those before; as for `then_minimise`."""
+        self._then(objective, maximising=True)
 
     def add_rows(
         self,
@@ -303,8 +340,8 @@ class Problem:
             oracle: called with the values of the variables; returns a `Separation`.
             over: name of the variables that the oracle sees; all added so far if None.
             first: gives rows of the set from all over it, as the oracle does. Where
-                `Problem.set_inside` told of a point inside, interior points begin with them, and
-                are not kept waiting for the simplex method.
+                `Problem.set_inside` told of a point inside, and there are at least 150 variables,
+                the program is solved by interior points that begin with these rows.
 
         Raises:
             ParameterError: if the name is taken, ``over`` is not a variable, or ``first`` is not a
@@ -320,8 +357,8 @@ class Problem:
         """Tell of a point at which every row holds with room, for large programs with families.
 
         It makes a feasible point of one that breaks rows, and so a gap is known in each round of
-        `solve`; large programs are then solved by interior points. What is told is not believed: an
-        answer that it leads to is checked as any other. Variables that are added later undo it.
+        `solve`. What is told is not believed: an answer that it leads to is checked as any other.
+        Variables that are added later undo it.
 
         Args:
             point: by name of all variables, a number or an array of their shape.
@@ -345,20 +382,24 @@ class Problem:
         slack = _checks.real("slack", slack, 0.0, open_lower=True)
         self.inside = Inside(x, slack)
 
+    def cost(self, goal: Goal) -> Vector:
+        """Return what is minimised for a goal, shape (variables,): minus what is maximised."""
+        cost = np.zeros(self.size)
+        for name, values in goal.cost.items():
+            cost[self.variables[name]] = -values if goal.maximising else values
+        return cost
+
     def assemble(self) -> Model:
-        """Return the program without its families as arrays."""
+        """Return the program of the first objective, without its families, as arrays."""
         if not self.variables:
             raise ParameterError("the problem has no variables; call add_variables first.")
-        cost = np.zeros(self.size)
-        for name, values in self._cost.items():
-            cost[self.variables[name]] = values
         places, row = {}, 0
         for name, rows in self.blocks.items():
             places[name] = slice(row, row + rows.count)
             row += rows.count
         lower, upper = zip(*self._bounds.values(), strict=True)
         return Model(
-            -cost if self.maximising else cost,
+            self.cost(self.goals[0]) if self.goals else np.zeros(self.size),
             np.concatenate(lower),
             np.concatenate(upper),
             stack(list(self.blocks.values()), self.size),
@@ -369,15 +410,38 @@ class Problem:
 
     def materialised(self, solution: Solution) -> Problem:
         """Return a copy in which each family is the block of rows that ``solution`` used."""
+        copy = self._copied()
+        copy.families = {}
+        copy.blocks |= solution.cuts
+        return copy
+
+    def among_optima(self, limits: Sequence[float]) -> Problem:
+        """Return the program of a later objective, over points that are optimal for those before.
+
+        Args:
+            limits: what each objective before, as `cost` states it, may be at most.
+        """
+        copy = self._copied()
+        copy.goals = [self.goals[len(limits)]]
+        for goal, limit in zip(self.goals, limits, strict=False):
+            name = "objective"
+            while name in copy.variables or name in copy.blocks or name in copy.families:
+                name += "'"
+            copy.blocks[name] = make_rows(self.cost(goal), upper=limit)
+        return copy
+
+    def _copied(self) -> Problem:
         copy = type(self)(self.name)
-        copy.maximising = self.maximising
+        copy.goals, copy.inside = [*self.goals], self.inside
         copy.variables, copy.shapes = dict(self.variables), dict(self.shapes)
-        copy._bounds, copy._cost = dict(self._bounds), dict(self._cost)
-        copy.blocks = {**self.blocks, **solution.cuts}
+        copy.blocks, copy.families = dict(self.blocks), dict(self.families)
+        copy._bounds = dict(self._bounds)
         return copy
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem as a `cvxpy.Problem` with variables of the same names.
+
+        Of several objectives it has the first.
 
         Raises:
             ParameterError: if there are families; see `materialised`.
@@ -386,6 +450,8 @@ class Problem:
 
     def write(self, path: str | Path) -> None:
         """Write the problem to a ``.mps`` or ``.lp`` file, whole or not at all.
+
+        Of several objectives it holds the first.
 
         Raises:
             ParameterError: if there are families, or the file cannot be written.
@@ -459,7 +525,12 @@ class Problem:
         data, row, col = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         return sp.csr_array((data.astype(float), (row, col)), shape=(height or 0, self.size))
 
-    def _set_objective(self, objective: Objective, *, maximising: bool) -> None:
+    def _then(self, objective: Objective, *, maximising: bool) -> None:
+        if not self.goals:
+            raise ParameterError("there is no objective before; call minimise or maximise first.")
+        self.goals.append(Goal(self._costs_of(objective), maximising))
+
+    def _costs_of(self, objective: Objective) -> dict[str, Vector]:
         if not isinstance(objective, Mapping):
             whole = _checks.floats("objective", objective)
             if whole.shape != (self.size,):
@@ -467,8 +538,7 @@ class Problem:
                     f"objective has shape {whole.shape}; it must be ({self.size},)."
                 )
             objective = {name: whole[part] for name, part in self.variables.items()}
-        cost = {name: self._cost_of(name, value) for name, value in objective.items()}
-        self._cost, self.maximising = cost, maximising
+        return {name: self._cost_of(name, value) for name, value in objective.items()}
 
     def _cost_of(self, name: str, value: npt.ArrayLike | ByIndex) -> Vector:
         """Return the cost of a group of variables, flat."""

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
@@ -61,11 +60,10 @@ def log_composition(
         The logarithm, -inf for 0; rounding at most `allowance`.
 
     Raises:
-        ParameterError: if an argument is outside its range.
+        ParameterError: if a share is above 0 and too small.
     """
     values, left, right = _checked(log_values, low, high)
-    n1 = _checks.integer("ones", ones, 0, values.size - 1)
-    return expectation(Sequence(values), sum_law(left, right, values.size - 1 - n1, n1))
+    return expectation(Sequence(values), sum_law(left, right, values.size - 1 - ones, ones))
 
 
 def maximise(
@@ -103,10 +101,9 @@ def maximise(
         The maximum; ``certified`` unless the search stopped early.
 
     Raises:
-        ParameterError: if an argument is outside its range.
+        ParameterError: if a share is above 0 and too small.
     """
     values, left, right = _checked(log_values, low, high)
-    most = _checks.integer("most_evaluations", most_evaluations, 2)
     records = values.size - 1
     if left == right or records == 0:
         only = log_composition(values, left, left, 0)
@@ -124,7 +121,7 @@ def maximise(
         return _maximum(
             float(every[best]), best, records + 1, records, "every composition", records
         )
-    return Search(values, left, right).run(most)
+    return Search(values, left, right).run(most_evaluations)
 
 
 def _maximum(
@@ -138,26 +135,8 @@ def _maximum(
 def _checked(
     log_values: npt.ArrayLike, low: float | Share, high: float | Share
 ) -> tuple[Vector, Share, Share]:
-    """Return the arguments as an array and shares, or say which one is out of range."""
-    try:
-        values = np.asarray(log_values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("log_values is not numeric; it must be a vector of numbers.") from None
-    if values.ndim != 1 or values.size == 0:
-        raise ParameterError(
-            f"log_values has shape {values.shape}; it must be a vector of n + 1 entries, n >= 0."
-        )
-    wrong = np.isnan(values) | (values == np.inf)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise ParameterError(
-            f"log_values[{first}] is {values[first]}; it must be a finite number or -inf."
-        )
-    if not isinstance(low, Share):
-        low = _checks.real("low", low, 0.0, 1.0)
-    if not isinstance(high, Share):
-        high = _checks.real("high", high, share_of(low).one, 1.0)
-    left, right = share_of(low), share_of(high)
+    """Return the arguments as an array and shares, or say which share is out of range."""
+    values, left, right = np.asarray(log_values, np.float64), share_of(low), share_of(high)
     for name, share in (("low", left), ("high", right)):
         for chance in share:
             if 0.0 < chance < _LEAST_SHARE:

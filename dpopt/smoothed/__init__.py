@@ -19,7 +19,6 @@ from dpopt.smoothed.delta import (
 from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
     KernelMechanism,
-    SamplingAverage,
     SamplingHistogram,
 )
 from dpopt.smoothed.profile import (
@@ -39,7 +38,6 @@ __all__ = [
     "KernelMechanism",
     "MaximumCertificate",
     "PrivacyProfile",
-    "SamplingAverage",
     "SamplingHistogram",
     "SgdNeighbour",
     "SgdProfile",

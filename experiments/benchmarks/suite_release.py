@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
+from dpopt.shape import Design
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_roo import setting as roo_setting
@@ -209,7 +211,7 @@ def float_answers(instance: Letters) -> Answer:
 class Votes:
     """A certified design and votes, shape (queries, K)."""
 
-    design: majority.MajorityDesign
+    design: dpopt.Design
     votes: Integers
 
 
@@ -241,7 +243,7 @@ class Queries:
     """A certified mechanism, what it releases from, a row a query, and the laws of all rows."""
 
     design: Any
-    data: dict[str, Integers]
+    data: Any
     places: Integers
     laws: npt.NDArray[np.float64]
 
@@ -252,34 +254,34 @@ def private_voters(queries: int) -> Queries:
     votes = np.random.default_rng(_SEED).integers(0, _CLASSES, (queries, _VOTERS))
     counts = np.stack([(votes == c).sum(axis=1) for c in range(_CLASSES)], axis=1)
     made.release(votes[:1])
-    return _with_laws(made, {"data": votes}, counts)
+    return _with_laws(made, votes, counts)
 
 
 def plain_ballots(queries: int) -> Queries:
     """Return a plurality of 20 plain ballots over three classes, and their counts."""
     made = plurality.design(_BALLOTS, _CLASSES, 0.5)
     counts = np.random.default_rng(_SEED).multinomial(_BALLOTS, [0.5, 0.3, 0.2], queries)
-    made.release(counts=counts[:1])
-    return _with_laws(made, {"counts": counts}, counts)
+    made.release(plurality.Counts(counts[:1]))
+    return _with_laws(made, plurality.Counts(counts), counts)
 
 
 def _with_laws(
     design: Any,  # noqa: ANN401
-    data: dict[str, Integers],
+    data: Any,  # noqa: ANN401
     counts: Integers,
 ) -> Queries:
     """Add the laws of all counts as floats, and where each row's law is among them."""
     codes = counts @ (int(counts.max()) + 1) ** np.arange(_CLASSES)
     _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
     votes = [np.repeat(np.arange(_CLASSES), row) for row in counts[firsts]]
-    weights = [design.setting.law(design.units, ballots) for ballots in votes]
+    weights = [design.setting.distribution(design.table, ballots) for ballots in votes]
     laws = np.array([[w / sum(row) for w in row] for row in weights])
     return Queries(design, data, places, laws)
 
 
 def release_queries(instance: Queries) -> Answer:
     """Release one class for each query."""
-    drawn = np.asarray(instance.design.release(**instance.data))
+    drawn = np.asarray(instance.design.release(instance.data))
     return _share(float(np.sum(drawn == 0)), drawn.size)
 
 
@@ -353,7 +355,7 @@ def _ones(drawn: npt.NDArray[np.uint8]) -> Answer:
 class Users:
     """A certified kernel and the letters of its users."""
 
-    kernel: public_prior.PublicPriorKernel
+    kernel: Design
     own: Integers
 
 
@@ -388,14 +390,15 @@ def layered_users(instance: Users) -> Answer:
     e^epsilon g_i q_i, then g_i q_j.
     """
     rng, made = np.random.default_rng(_DRAWN), instance.kernel
-    order = made.prior.order
-    q, g = made.prior.masses[order], made.units.scale
+    order, epsilon = made.setting.public.order, made.setting.epsilon
+    q = made.setting.public.masses[order]
+    g = made.diagonal[order] * math.exp(-epsilon) / q
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     own, u = rank[instance.own], rng.random(instance.own.size)
     base, shares = np.cumsum(g * q), np.cumsum(q)
     below = np.where(own > 0, base[own - 1], 0.0)
-    past = u - below - (math.exp(made.epsilon) * g * q)[own]
+    past = u - below - (math.exp(epsilon) * g * q)[own]
     value = np.where(u < below, u, 2.0 + shares[own] + past / g[own])
     found = np.searchsorted(np.append(base, 2.0 + shares), value, side="right")
     drawn = np.where(u < below, found, np.where(past < 0, own, found - order.size))
@@ -405,7 +408,7 @@ def layered_users(instance: Users) -> Answer:
 def choose_users(instance: Users) -> Answer:
     """Make each user's row in floats and let numpy choose from it."""
     rng, kernel = np.random.default_rng(_DRAWN), instance.kernel
-    hits, letter = 0, np.zeros(kernel.letters)
+    hits, letter = 0, np.zeros(kernel.setting.public.size)
     for own in instance.own.tolist():
         letter[own] = 1.0
         row = kernel.apply(letter)
@@ -418,7 +421,7 @@ def choose_users(instance: Users) -> Answer:
 class Records:
     """A certified sampler and the counts of its records."""
 
-    sampler: roo.MinCountSampler
+    sampler: Design
     counts: Integers
 
 
@@ -435,7 +438,8 @@ def records(size: int) -> Records:
 def release_records(instance: Records) -> Answer:
     """Release a letter 1,000 times."""
     last = instance.counts.size - 1
-    hits = sum(instance.sampler.release(counts=instance.counts) == last for _ in range(_TIMES))
+    tally = roo.Tally.of_counts(instance.counts, instance.counts.size)
+    hits = sum(instance.sampler.release(tally) == last for _ in range(_TIMES))
     return _share(float(hits), _TIMES)
 
 

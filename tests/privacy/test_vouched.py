@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dpopt.privacy.orbit import OrbitKernel, WordOrbits
+from dpopt.privacy.vouched import Coherent, Vouched
 
 import dpopt
 from dpopt import Design, Guarantee, NotPrivateError, ParameterError, majority, roo
 from dpopt.privacy import Certificate, ExactKernel
 from dpopt.privacy.fingerprint import fingerprint
-from dpopt.privacy.orbit import OrbitKernel, WordOrbits
-from dpopt.privacy.vouched import Coherent, Vouched
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "kernel": lambda: ExactKernel.make(

@@ -42,15 +42,15 @@ SETTINGS: dict[str, Any] = {
         rows=OWN,
     ),
     "kernel of pairs": KernelSetting(
-        "absolute", 1.0, inputs=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
+        "absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
     ),
     "kernel of words": KernelSetting(
         "hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"
     ),
     "kernel on a grid": KernelSetting([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
-    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
+    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", size=4, symmetry="dihedral"),
     "kernel mirrored": KernelSetting(
-        "absolute", 1.0, graph="path", inputs=3, symmetry=[([2, 1, 0], [2, 1, 0])]
+        "absolute", 1.0, graph="path", size=3, symmetry=[([2, 1, 0], [2, 1, 0])]
     ),
     "nearest of names": NearestKernel(
         [[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]],
@@ -181,7 +181,9 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     dpopt.design(MajoritySetting(3, 0.5, 0.1)).save(path)
     record = json.loads(path.read_text())
     record["body"]["setting"]["mechanisms"] = 2
-    record["body"]["units"] = [str(int(gamma * share * 2**62)) for share in (1 / 3, 1)]
+    levels = [int(gamma * share * 2**62) for share in (1 / 3, 1)]
+    weights = [[str(2**62 + w), str(2**62 - w)] for w in levels]
+    record["body"]["units"] = {"total": str(2**63), "weights": weights}
     path.write_text(json.dumps(record))
     code, lines, err = run(path, None)
     assert (code, lines) == (2, [])

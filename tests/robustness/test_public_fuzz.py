@@ -53,7 +53,7 @@ def public(room: str) -> list[str]:
 def test_a_class_is_called_if_it_checks_what_it_is_given() -> None:
     assert is_called(roo.RooSetting)
     assert is_called(privacy.Guarantee)
-    assert is_called(smoothed.SamplingAverage)
+    assert is_called(smoothed.KernelMechanism)
     assert is_called(privacy.Certificate)
     for record in (lp.Solution, lp.Status, lp.Backend, roo.Tally):
         assert not is_called(record)

@@ -181,10 +181,10 @@ def test_values_are_computed_again_for_each_objective(objective: str, tmp_path: 
 
 def test_a_value_under_coefficients_of_ones_own_is_computed_too(tmp_path: Path) -> None:
     path = tmp_path / "gamma.json"
-    made = majority.design(5, 0.5, 2.0, weights=[1.0, 2.0, 3.0])
+    made = majority.design(5, 0.5, 2.0, coefficients=[1.0, 2.0, 3.0])
     made.save(path)
     found = dpopt.load(path)
-    assert isinstance(found, majority.MajorityDesign)
+    assert isinstance(found, dpopt.Design)
     assert found.value == made.value
     assert found.stated == ("bound",)
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpopt import NotPrivateError, ParameterError
+from dpopt import NotPrivateError, ParameterError, Problem, solve
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
@@ -17,9 +17,12 @@ from dpopt.privacy.release import seeded
 from dpopt.table import (
     Graph,
     Inputs,
+    Losses,
     SortedHistograms,
     Table,
     Words,
+    add_lazy_table,
+    add_table,
     certify_table,
     constant,
     interior,
@@ -164,3 +167,21 @@ def test_means_are_exact() -> None:
     inputs = Graph(2, 3)
     table = Table(inputs, (1, 2, 4, 3, 3, 1), 7)
     assert table.means([0.5, 0.0, 1.0, 2.0, 0.25, 0.0]) == [Fraction(9, 14), Fraction(27, 28)]
+
+
+@pytest.mark.parametrize("written", [(), (0, 3)])
+def test_rows_that_are_priced_give_the_optimum_of_all(written: tuple[int, ...]) -> None:
+    inputs, guarantee = SortedHistograms(6, 3), Guarantee(0.7)
+    tops = inputs.histograms[inputs.rows, 0]
+    losses = Losses((tops - inputs.values).astype(float), np.ones(len(inputs.histograms)))
+    optima = []
+    for lazy in (True, False):
+        problem = Problem()
+        if lazy:
+            pairs = inputs.neighbours[list(written)]
+            add_lazy_table(problem, inputs, 0.7, (pairs[:, 0], pairs[:, 1]), "first")
+        else:
+            add_table(problem, inputs, guarantee)
+        losses.add(problem, inputs, guarantee)
+        optima.append(solve(problem).objective)
+    assert optima[0] == pytest.approx(optima[1], abs=1e-12)

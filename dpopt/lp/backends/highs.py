@@ -40,7 +40,7 @@ class Highs:
             stalls on. Their gap is wider, and the solution states it.
         rounds: of a program with families and a point inside (`Problem.set_inside`): "simplex" for
             warm simplex rounds, "interior" for rounds of `dpopt.lp.interior`, "auto" for these
-            where the simplex method takes long. Other programs have simplex rounds.
+            where a family gives rows to begin with. Other programs have simplex rounds.
     """
 
     feasibility: float = 1e-10

@@ -1,0 +1,139 @@
+"""Objectives in order, against programs that are solved one after the other by scipy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import ParameterError, Problem, Status, solve
+from dpopt.lp import Backend, Model, Rows
+from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp.backends.highs import Highs
+from tests.lp.zoo import disc
+
+EVERY = pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
+
+
+def shares() -> Problem:
+    """Three shares of one or two wholes: of all in use, the least first and the most second."""
+    problem = Problem("shares")
+    problem.add_variables("x", 3, lower=0.0, upper=1.0)
+    problem.add_rows("sum", [[1.0, 1.0, 1.0]], lower=1.0, upper=2.0)
+    problem.maximise([1.0, 1.0, 1.0])
+    problem.then_minimise([1.0, 0.0, 0.0])
+    problem.then_maximise({"x": {1: 1.0}})
+    return problem
+
+
+@EVERY
+def test_each_objective_chooses_among_the_optima_before(backend: str) -> None:
+    problem = shares()
+    solution = solve(problem, backend)
+    np.testing.assert_allclose(solution["x"], [0.0, 1.0, 1.0], atol=1e-6)
+    # Value, bound and prices are those of the first objective.
+    assert solution.objective == pytest.approx(2.0, abs=1e-6)
+    assert solution.bound == pytest.approx(2.0, abs=1e-6)
+    assert solution.gap == solution.bound - solution.objective
+    assert solution.duals["sum"] == pytest.approx([1.0], abs=1e-5)
+    assert (solution.rounds, solution.note) == (3, "")
+    assert list(problem.blocks) == ["sum"]
+    assert "maximise, then minimise, then maximise over" in repr(problem)
+    problem.minimise([1.0, 1.0, 1.0])
+    assert solve(problem, backend).objective == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_programs_match_scipy(seed: int) -> None:
+    """Small whole coefficients, so that optima are many."""
+    rng = np.random.default_rng(seed)
+    size, rows = int(rng.integers(3, 7)), int(rng.integers(1, 4))
+    matrix = rng.integers(-1, 3, (rows, size)).astype(float)
+    upper = matrix.clip(min=0.0).sum(axis=1) - 0.5
+    costs = rng.integers(-1, 2, (3, size)).astype(float)
+    problem = Problem()
+    problem.add_variables("x", size, lower=0.0, upper=1.0)
+    problem.add_rows("rows", matrix, upper=upper)
+    problem.minimise(costs[0])
+    problem.then_minimise(costs[1])
+    problem.then_maximise(costs[2])
+    solution = solve(problem)
+    for cost in (costs[0], costs[1], -costs[2]):
+        best = linprog(cost, A_ub=matrix, b_ub=upper, bounds=(0, 1))
+        assert cost @ solution.x == pytest.approx(best.fun, abs=1e-8)
+        matrix, upper = np.vstack([matrix, cost]), np.append(upper, best.fun + 1e-12)
+
+
+@EVERY
+def test_a_family_holds_for_every_objective(backend: str) -> None:
+    problem = Problem("disc")
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_variables("y", 1, lower=0.0, upper=1.0)
+    problem.add_family("disc", disc, over="x")
+    problem.maximise({"y": 1.0})
+    problem.then_maximise({"x": [3.0, 4.0]})
+    solution = solve(problem, backend)
+    np.testing.assert_allclose(solution["x"], [0.6, 0.8], atol=1e-3)
+    assert solution["x"] @ [3.0, 4.0] == pytest.approx(5.0, abs=1e-6)
+    assert solution.residual <= 1e-6
+    assert solution["y"] == pytest.approx([1.0], abs=1e-6)
+
+
+def test_a_block_may_be_called_as_the_rows_of_an_objective() -> None:
+    problem = shares()
+    problem.add_rows("objective", {"x": {1: 1.0}}, upper=0.5)
+    np.testing.assert_allclose(solve(problem)["x"], [0.5, 0.5, 1.0], atol=1e-9)
+
+
+def test_an_objective_that_comes_second_needs_a_first() -> None:
+    problem = Problem()
+    problem.add_variables("x", 1, lower=0.0, upper=1.0)
+    with pytest.raises(ParameterError, match="no objective before"):
+        problem.then_minimise([1.0])
+    problem.minimise([1.0])
+    with pytest.raises(ParameterError, match="'z'"):
+        problem.then_minimise({"z": 1.0})
+
+
+@dataclass
+class Ended:
+    """HiGHS, whose later programs end without an answer."""
+
+    status: Status
+    name: str = "ended"
+    tolerance: float = 1e-9
+
+    def load(self, model: Model) -> Session:
+        return _Session(Highs().load(model), self.status if model.rows.count > 1 else None)
+
+
+@dataclass
+class _Session:
+    inner: Session
+    status: Status | None
+    ways: int = 1
+
+    def append(self, rows: Rows) -> None:
+        self.inner.append(rows)
+
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
+        if self.status is None:
+            return self.inner.run(time_limit, way=way)
+        return RawSolution(self.status, None, None, 0, "ended")
+
+
+@pytest.mark.parametrize("status", [Status.NUMERICAL, Status.TIME_LIMIT, Status.INFEASIBLE])
+def test_a_later_objective_without_an_answer_is_said(status: Status) -> None:
+    backend: Backend = Ended(status)
+    solution = solve(shares(), backend)
+    assert solution.objective == pytest.approx(2.0, abs=1e-9)
+    assert solution.gap <= 1e-9
+    assert solution.note == "objective 2 was not reached."
+
+
+def test_files_hold_the_first_objective() -> None:
+    exported: Any = shares().to_cvxpy()
+    assert exported.solve(solver="HIGHS") == pytest.approx(2.0, abs=1e-6)
