@@ -29,7 +29,6 @@ from typing import Any
 
 import pytest
 
-# Imported once: each mutant is tried in a process that goes on from here.
 from dpopt import verify
 
 JUDGE = "tests/proofs/test_judge.py"
