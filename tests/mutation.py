@@ -29,7 +29,6 @@ from typing import Any
 
 import pytest
 
-# Imported once: each mutant is tried in a process that goes on from here.
 from dpopt import verify
 
 JUDGE = "tests/proofs/test_judge.py"
@@ -49,8 +48,8 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     "table": {
         "table_of": (JUDGE, "-k", "forged or accepted"),
         "any_table": (JUDGE, "-k", "test_files or test_displayed"),
-        "listed_neighbours": (JUDGE, "-k", "forged or accepted or leave"),
-        "rows_of_table": (JUDGE, "-k", "accepted or rows"),
+        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output"),
+        "rows_of_table": (JUDGE, "-k", "accepted or rows or one_output"),
     },
 }
 """By section of the file, the functions whose mutants are run, and pytest's arguments for each."""
@@ -190,20 +189,22 @@ def in_place_of(function: str, source: str, path: Path) -> None:
     path.write_text(source, encoding="utf-8")
     space: dict[str, Any] = {"__name__": "dpopt.verify", "__file__": str(path)}
     exec(compile(source, str(path), "exec"), space)
-    old, new = vars(verify)[function.split(".")[0]], space[function.split(".")[0]]
+    own: Any = vars(verify)
+    old: Any
+    new: Any
+    old, new = own[function.split(".")[0]], space[function.split(".")[0]]
     for part in function.split(".")[1:]:
         old, new = vars(old)[part], vars(new)[part]
-    if isinstance(old, property):
-        old, new = old.fget, new.fget
-    plain = [getattr(one, "__wrapped__", one) for one in (old, new)]
-    if not all(isinstance(one, FunctionType) for one in plain):
+    old, new = (one.fget if isinstance(one, property) else one for one in (old, new))
+    before, after = (getattr(one, "__wrapped__", one) for one in (old, new))
+    if not isinstance(before, FunctionType):
         raise TypeError(f"{function} is no function")
     # Wherever the function is known by another name, too.
-    plain[0].__code__ = plain[1].__code__
+    before.__code__ = after.__code__
     if hasattr(old, "cache_clear"):
         old.cache_clear()
     # What a mutant may call, and what tests of the file alone copy.
-    vars(verify).update(ceil=math.ceil, __file__=str(path))
+    own.update(ceil=math.ceil, __file__=str(path))
 
 
 def passes(function: str, source: str, tests: tuple[str, ...], folder: Path) -> bool:

@@ -27,7 +27,7 @@ import dpopt
 from dpopt import Setting, verify
 from dpopt.privacy.graph import directed_pairs
 from dpopt.shape import _KINDS
-from dpopt.table import Generated, Graph, Inputs, Losses
+from dpopt.table import Generated, Graph, Inputs, Losses, rounded
 from tests.proofs.judging import optimum
 
 mpmath.mp.dps = 400
@@ -269,7 +269,7 @@ def test_set_verdicts_are_those_of_brute_force(seed: int) -> None:
         total, epsilon = rng.randrange(4, 60), rng.choice(EPSILONS)
         weights = [rng.choice((0, rng.randint(0, total // 3))) for _ in range(6)]
         delta = rng.choice((Fraction(0), Fraction(1, 10**9), Fraction(rng.randint(0, 9), 10)))
-        edges = [
+        edges: list[Any] = [
             (rng.choices(range(6), k=k), rng.choices(range(6), k=k), rng.choices((1, 2), k=k))
             for k in (rng.randint(1, 4) for _ in range(rng.randint(1, 4)))
         ]
@@ -362,7 +362,7 @@ def small_program(rng: random.Random, coefficients: Any) -> tuple[verify.Program
     return program, list(rows)
 
 
-def points_of(program: verify.Program) -> Iterator[dict[Any, Fraction]]:
+def points_of(program: verify.Program) -> Iterator[dict[Any, Any]]:
     (names, mass), box = program.laws[0], program.boxes["t",]
     for a, b in product(range(5), repeat=2):
         if a + b <= 4:
@@ -371,7 +371,7 @@ def points_of(program: verify.Program) -> Iterator[dict[Any, Fraction]]:
                 yield {**{v: mass * s for v, s in zip(names, shares, strict=True)}, ("t",): t}
 
 
-def chosen(row: verify.Row, which: int) -> tuple[dict[Any, Fraction], Fraction]:
+def chosen(row: verify.Row, which: int) -> tuple[dict[Any, Any], Any]:
     """A row whose enclosed coefficients are at an end, each bit of a number one of them."""
     ends = [
         pair[(which >> place) % 2] if isinstance(pair, tuple) else pair
@@ -453,16 +453,10 @@ def test_bound_is_the_lagrangian() -> None:
         ys = [(n, Fraction(rng.randint(0, 6), 2)) for n in names]
         ys = [(n, -y if program.row(n).equality and rng.random() < 0.5 else y) for n, y in ys]
         sign = -1 if program.maximise else 1
+        rows = [(chosen(program.row(n), 0), y) for n, y in ys]
         lagrangian = min(
             sign * sum(c * point[v] for v, c in program.cost.items())
-            + sum(
-                y
-                * (
-                    sum(a * point[v] for v, a in program.row(n).terms.items())
-                    - program.row(n).limit
-                )  # type: ignore[operator]
-                for n, y in ys
-            )
+            + sum(y * (sum(a * point[v] for v, a in t.items()) - b) for (t, b), y in rows)
             for point in points_of(program)
         )
         assert sign * verify.bound(program, ys) == lagrangian
@@ -502,7 +496,7 @@ def test_decided_points_keep_laws_boxes_and_rows() -> None:
     assert verify.decide(point(Fraction(0))).slack == 0
     for x, t, why in (
         (half + Fraction(1, 10**30), half, "most"),
-        (Fraction(-1, 10), half, "no law"),
+        (Fraction(-1, 10), half, r"^\('x', 0\) and the others of its law are no law"),
         (half, half - Fraction(1, 10**30), "outside its limits"),
         (half, 1 + Fraction(1, 10**30), "outside its limits"),
         (half, Fraction(1), "same"),
@@ -524,8 +518,14 @@ def test_decided_points_keep_laws_boxes_and_rows() -> None:
     assert verify.decide(point(half)) == verify.Verdict(2, 0, ("most",), half)
     rows["same",] = verify.Row({("t",): 2}, Fraction(1, 2), promised=False)
     assert verify.decide(point(Fraction(1, 4))) == verify.Verdict(2, half, ("most",), half)
+    rows["same",] = verify.Row({("t",): (2, 3)}, (1, 2), equality=True, promised=False)
+    # Between 1 and 3/2, and meant between 1 and 2.
+    assert verify.decide(point(half)).missed == 1
+    # Of more slack than 1 there is no word.
+    rows["same",] = verify.Row({("t",): 2}, 3)
+    assert verify.decide(point(Fraction(0))).slack == 1
     # What privacy decides is its own; others are decided beside it.
-    own = {"private": lambda: verify.Verdict(7, Fraction(1, 9), "own")}
+    own: Any = {"private": lambda: verify.Verdict(7, Fraction(1, 9), "own")}
     assert verify.decide(point(half, **own)) == verify.Verdict(7, Fraction(1, 9), "own")
     both = point(half, **own, others=lambda: [("most",)])
     assert verify.decide(both) == verify.Verdict(8, Fraction(1, 9), "own")
@@ -537,18 +537,15 @@ def test_decided_points_keep_laws_boxes_and_rows() -> None:
 def case(name: str) -> tuple[Inputs, Losses, dpopt.Guarantee]:
     """Inputs, losses and guarantee of a name: graph or symmetry, worst or mean, delta or not."""
     what, objective, delta = name.split(", ")
-    turn = np.roll(np.arange(5), 1)
-    inputs: Inputs = {
+    turn, flip = np.roll(np.arange(5), 1), np.arange(4)[::-1].copy()
+    inputs: Any = {
         "path": Graph(4, 4, directed_pairs("path", 4)),
         "complete": Graph(3, 4),
         "turned": Generated(5, 5, ((turn, turn),), directed_pairs("cycle", 5)),
-        "two orbits": Generated(4, 4, ((np.array([3, 2, 1, 0]),) * 2,), directed_pairs("path", 4)),
+        "two orbits": Generated(4, 4, ((flip, flip),), directed_pairs("path", 4)),
     }[what]
-    x, y = (
-        inputs.representatives.T
-        if what not in ("path", "complete")
-        else (inputs.rows, inputs.columns)
-    )
+    plain = what in ("path", "complete")
+    x, y = (inputs.rows, inputs.columns) if plain else inputs.representatives.T
     around = np.minimum(np.abs(x - y), 5 - np.abs(x - y)) if what == "turned" else np.abs(x - y)
     weights = np.arange(1.0, len(inputs.starts)) if objective == "mean" else None
     promised = dpopt.Guarantee(0.7, 0.05 if delta == "delta" else 0.0)
@@ -630,6 +627,20 @@ def test_files_are_accepted_and_displayed_programs_have_their_optimum(
     bare = verify.KINDS["table"](body["displayed"], None, None, {})
     assert list(bare.names()) == list(program.names())
     assert [bare.row(n) for n in bare.names()] == [program.row(n) for n in program.names()]
+
+
+def test_displayed_edges_may_have_one_output() -> None:
+    inputs = {"sizes": [1, 1], "counts": [3, 3], "edges": [[[0], [1], [3]]]}
+    losses = {"costs": [1.0, 2.0], "weights": None}
+    setting = {"epsilon": 1.0, "delta": 0.1, "inputs": inputs, "losses": losses}
+    units = {"total": "3", "weights": [["1"], ["1"]]}
+    program = verify.KINDS["table"](setting, units, None, {})
+    assert (verify.decide(program).rows, program.value) == (2, 2)
+    # An enclosed e^epsilon is an enclosed coefficient, its ends in order.
+    wide = verify.KINDS["table"](setting, None, (Fraction(2), Fraction(9, 4)), {})
+    third, names = Fraction(1, 3), [("K", 1), ("K", 0), ("s", 0, 1, 0)]
+    coefficients = (third, (Fraction(-3, 4), Fraction(-2, 3)), -1)
+    assert wide.row(("privacy", 0, 1, 0)).terms == dict(zip(names, coefficients, strict=True))
 
 
 def broken_by_hand(name: str, table: dict[str, Any]) -> bool:
@@ -840,7 +851,7 @@ def test_displayed_rows_are_true_of_every_private_table(name: str) -> None:
     ratio, delta = e_to(Fraction(promised.epsilon)), Fraction(promised.delta)
     verdicts = set()
     for spread in (0.05, 0.2, 0.5, 1.0, 2.0, 3.0) * 3:
-        table = dpopt.table.rounded(inputs, np.exp(spread * rng.random(inputs.size)), 20)
+        table = rounded(inputs, np.exp(spread * rng.random(inputs.size)), 20)
         units = table.plain()
         broken = broken_by_hand(
             name, {k: v if k == "weights" else str(v) for k, v in units.items()}
@@ -851,9 +862,8 @@ def test_displayed_rows_are_true_of_every_private_table(name: str) -> None:
         rows = {n: program.row(n) for n in program.names()}
         sets = {}
         for n, row in rows.items():
-            over = (
-                sum(verify.ends(a)[1] * program.point[v] for v, a in row.terms.items()) - row.limit
-            )
+            terms, limit = chosen(row, -1)
+            over = sum(a * program.point[v] for v, a in terms.items()) - limit
             if n[0] == "privacy" and not delta:
                 group = inputs.neighbours[n[1]].tolist()
                 v, u = group[n[2]], group[n[3]]
