@@ -339,7 +339,7 @@ def parameter_of(name: str) -> dict[str, inspect.Parameter]:
     function = getattr(Problem, name.rpartition(".")[2]) if method else CALLABLES[name]
     found = dict(inspect.signature(function).parameters)
     found.pop("self", None)
-    return found
+    return {key: p for key, p in found.items() if p.kind is not p.VAR_KEYWORD}
 
 
 def good_for(name: str) -> Arguments:
