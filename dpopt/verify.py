@@ -294,6 +294,13 @@ def decide_sets(
     The slack is that of the worst set of outputs that is not empty, which an empty one would hide,
     and so would an output that both inputs never have.
 
+    Args:
+        weights: of one output of each variable, over ``total``.
+        total: what the weights of an input's outputs sum to.
+        edges: neighbours, each once.
+        grown: e^epsilon.
+        delta: exact.
+
     Raises:
         Refused: with the place of the edge and its direction, if an inequality is broken.
     """
@@ -1092,7 +1099,15 @@ def decide_table(
     grown: Growth,
     delta: Number,
 ) -> Verdict:
-    """Decide that a table is private along directed edges; where they are None, between all."""
+    """Decide that a table is private along directed edges.
+
+    Args:
+        made: the table.
+        variable: of each input and output.
+        pairs: the edges; None for all.
+        grown: e^epsilon.
+        delta: exact.
+    """
     inputs = range(len(variable))
     if delta:
         every = [(x, z) for x in inputs for z in inputs if x != z] if pairs is None else pairs

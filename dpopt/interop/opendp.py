@@ -102,8 +102,8 @@ def make_kernel(kernel: Design) -> Measurement:
         )
     if not isinstance(setting, KernelSetting | NearestKernel):
         raise ParameterError(
-            f"kernel is {shown(kernel)}; it must be the design of a kernel, or a kernel of a "
-            "public prior."
+            f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
+            "kernel of a public prior."
         )
     if isinstance(setting, NearestKernel) and any(setting.names):
         raise ParameterError(

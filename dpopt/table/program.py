@@ -124,7 +124,17 @@ def add_lazy_table(
 def over_masses(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, matrix: SparseMatrix
 ) -> dict[str, SparseMatrix]:
-    """Return a matrix over the masses M as one over the program's own variables."""
+    """Return a matrix over the masses M as one over the program's own variables.
+
+    Args:
+        problem: to which `add_table` added a table.
+        inputs: of this table.
+        guarantee: likewise.
+        matrix: over the masses of all outputs of each variable, shape (rows, size).
+
+    Returns:
+        What `Problem.add_rows` takes.
+    """
     if "kernel" in problem.variables:
         return {"kernel": matrix}
     return {"excess": matrix, "ceiling": sp.csr_array(matrix @ _floor(inputs, guarantee))}

@@ -168,7 +168,14 @@ def interior(inputs: Inputs, point: Vector, bits: int = BITS) -> Table:
 
 
 def mixed(one: Table, other: Table, share: Fraction, bits: int = BITS) -> Table:
-    """Return (1 - share) one + share other, rounded."""
+    """Return (1 - share) one + share other, rounded.
+
+    Args:
+        one: a table.
+        other: over the same inputs.
+        share: in [0, 1].
+        bits: of the total.
+    """
     left = (share.denominator - share.numerator) * other.total
     right = share.numerator * one.total
     both = zip(one.weights, other.weights, strict=True)

@@ -100,7 +100,7 @@ def test_nothing_is_written_of_what_is_not_private(tmp_path: Path) -> None:
 
 
 def test_no_query_is_no_release(tmp_path: Path) -> None:
-    make, _, _ = MAKERS["integers"]
+    make, _, _ = MAKERS["kernel"]
     ledger = Ledger(tmp_path / "a.ledger")
     assert len(ledger.release(make(), np.array([], dtype=np.int64))) == 0
     assert ledger.entries() == []

@@ -223,7 +223,7 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
     )
     assert lines[1] == (
         "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective bayes, "
-        "sense minimise, inputs 21, outputs 21, symmetry none"
+        "sense minimise, size 21, outputs 21, symmetry none"
     )
     code, lines, _ = run(*saved(KernelSetting("zero-one", 1.0, size=3), tmp_path, proof=False))
     assert lines[0].endswith(", between all 3 inputs")

@@ -35,7 +35,7 @@ def long_design() -> dpopt.Design:
 
 LARGEST: dict[str, Callable[[], Any]] = {
     "kernel": lambda: long_kernel(15_000),
-    "kernel-largest": lambda: long_kernel(100_000),
+    "kernel-largest": lambda: long_kernel(99_999),
     "majority": long_design,
     "vote": lambda: vote(long_design(), np.ones((2, 281)), trained_once=False),
     "min-count": lambda: roo.min_count(10**15, 2, 600.0),
