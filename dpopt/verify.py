@@ -2654,7 +2654,7 @@ def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = No
     n = len(setting["prior"])
     require_size(n, n)
     loss = [[int(x != y) for y in range(n)] for x in range(n)]
-    asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    asks = {"size": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
     asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
     asks |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
     return kernel(asks, units, ratio, None)
