@@ -104,14 +104,17 @@ def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers]
     return partial(table, inputs)
 
 
-def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> Table | None:
+def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> Table:
     """Return a rule's integers at a step, private or not.
 
-    None if they are no distribution: the ladder leaves its top less than nothing where classes are
-    many and r is small.
+    Raises:
+        NotPrivateError: if they are no distribution: the ladder leaves its top less than nothing
+            where classes are many and r is small.
     """
     values = rule_at(rule, inputs)(step, Numbers(bits + _GUARD))
-    return None if min(values) <= 0 else rounded(inputs, values.tolist(), bits)
+    if min(values) <= 0:
+        raise NotPrivateError(f"rule {rule!r} is no distribution at a step of {float(step):g}.")
+    return rounded(inputs, values.tolist(), bits)
 
 
 def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited:
@@ -146,10 +149,10 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
     inputs, bits = sorted_histograms(voters, classes), table_bits(voters, classes, epsilon)
     for share in _shares(rule, inputs, epsilon):
         step = _power(epsilon, share)
-        table = table_at(rule, inputs, step, bits)
         with suppress(NotPrivateError):
-            if table is not None and certify_table(table, Guarantee(epsilon)):
-                return Audited(step, table)
+            table = table_at(rule, inputs, step, bits)
+            certify_table(table, Guarantee(epsilon))
+            return Audited(step, table)
     raise NotPrivateError(
         f"rule {rule!r} for {voters} ballots over {classes} classes was not found private for "
         f"epsilon = {digits(epsilon)} at any step."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly, shown
@@ -13,8 +15,7 @@ from dpopt.cli.output import show, to_json
 from dpopt.files import TABLES, check_json_target
 
 if TYPE_CHECKING:
-    from dpopt.kernel.setting import ExtraRows
-    from dpopt.privacy import Certificate, Least
+    from dpopt.kernel.own import ExtraRows
 
 
 @command()
@@ -57,21 +58,22 @@ def certify(
     given |= {"inputs": inputs, "rows": rows, "tolerance": tolerance}
     asked = {name: value for name, value in given.items() if value is not None}
     start = time.perf_counter()
-    if file.suffix.lower() in TABLES:
-        record, lines = _table(file, asked, save)
-    else:
-        unused = next(iter(asked), None if save is None else "save")
-        if unused is not None:
-            raise ParameterError(
-                f"{unused} is given, which belongs to a table ({', '.join(TABLES)}); file "
-                f"{str(file)!r} is taken for a saved mechanism, which has its own."
-            )
-        proof = loaded(file).certificate
-        record, lines = {"private": True, **proof.to_dict()}, _proof(proof)
+    table = file.suffix.lower() in TABLES
+    unused = next(iter(asked), None if save is None else "save")
+    if unused is not None and not table:
+        raise ParameterError(
+            f"{unused} is given, which belongs to a table ({', '.join(TABLES)}); file "
+            f"{str(file)!r} is taken for a saved mechanism, which has its own."
+        )
+    made: Any = _of_table(file, asked, save) if table else loaded(file)
+    tell = _least if hasattr(made, "lower") else _proof
+    record, lines = tell(made, table)
     seconds = time.perf_counter() - start
-    text = "\n".join([*lines, f"seconds        {seconds:.3f}"])
-    show(to_json({**record, "seconds": seconds}) if json else text)
-    if record.get("upper", 0.0) is None:
+    if json:
+        show(to_json({**record(), "seconds": seconds}))
+    else:
+        show("\n".join([*lines, f"seconds        {seconds:.3f}"]))
+    if getattr(made, "upper", 0.0) == math.inf:
         raise NotPrivateError(
             "no epsilon is enough: an output of one input is impossible for a neighbour."
         )
@@ -91,14 +93,8 @@ def loaded(file: Path) -> Any:  # noqa: ANN401
     return mechanism
 
 
-def _table(
-    file: Path, asked: dict[str, Any], save: Path | None
-) -> tuple[dict[str, Any], list[str]]:
-    """Make the table of a file private and prove it, or find its least epsilon or delta.
-
-    Returns:
-        What is printed, as plain values and as lines.
-    """
+def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # noqa: ANN401
+    """Make the table of a file private, prove and save it; or find its least epsilon or delta."""
     if "delta" in asked:
         asked["delta"] = _delta(asked["delta"])
     if save is not None:
@@ -108,17 +104,11 @@ def _table(
             )
         check_json_target(save)
     from dpopt.kernel.certify import certify
-    from dpopt.privacy import Least
 
     made = certify(file, **asked)
-    if isinstance(made, Least):
-        return made.to_dict(), _least(made)
     if save is not None:
-        made.save(save)
-    proof, rows = made.certificate, dict(made.residuals)
-    record = {"private": True, **proof.to_dict(), "moved": made.moved, "residuals": rows}
-    missed = [f"row {name} missed by {by:.3g}" for name, by in rows.items()]
-    return record, [*_proof(proof), f"moved by     {made.moved:.3g}", *missed]
+        cast(Any, made).save(save)
+    return made
 
 
 def _delta(text: str) -> float | None:
@@ -131,12 +121,16 @@ def _delta(text: str) -> float | None:
         ) from None
 
 
-def _least(least: Least) -> list[str]:
-    """Return a line for each fact of a least epsilon or delta."""
+Told = tuple[Callable[[], dict[str, Any]], list[str]]
+"""What makes the plain values of an answer, and the lines of its text."""
+
+
+def _least(least: Any, _: bool) -> Told:  # noqa: ANN401
+    """Return what is told of a least epsilon or delta."""
     x, other = least.inputs
     outputs = ", ".join(map(str, least.outputs)) or "none"
     given = "delta" if least.parameter == "epsilon" else "epsilon"
-    return [
+    return least.to_dict, [
         f"least {least.parameter:8s} {least.upper!r}",
         f"at least       {least.lower!r}",
         f"for {given:10s} {least.given:g}",
@@ -145,12 +139,17 @@ def _least(least: Least) -> list[str]:
     ]
 
 
-def _proof(proof: Certificate) -> list[str]:
-    """Return a line for each fact of a certificate."""
-    return [
+def _proof(made: Any, table: bool) -> Told:  # noqa: ANN401
+    """Return what is told of a certificate; of a table, also what its own rows are missed by."""
+    proof = made.certificate
+    costs = {"moved": made.moved, "residuals": dict(made.residuals)} if table else {}
+    lines = [
         f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
         f"constraints  {proof.constraints:,}",
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
         "arithmetic   exact integers",
+        *([f"moved by     {made.moved:.3g}"] if table else []),
+        *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
     ]
+    return lambda: {"private": True, **proof.to_dict(), **costs}, lines

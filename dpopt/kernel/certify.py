@@ -33,7 +33,7 @@ from dpopt.kernel.setting import GraphLike, KernelSetting
 from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS, SHAPED
 from dpopt.shape import Design, Setting, made
-from dpopt.table import Graph, SortedHistograms, Table
+from dpopt.table import Generated, Graph, Table, Words
 from dpopt.table.least import least_of_table
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -266,7 +266,7 @@ def _integers_of(kernel: object) -> Table | None:
         ParameterError: if a design's integers are no table over numbered inputs.
     """
     table = kernel.table if isinstance(kernel, Design) else kernel
-    if isinstance(table, Table) and not isinstance(table.inputs, SortedHistograms):
+    if isinstance(table, Table) and isinstance(table.inputs, Graph | Generated | Words):
         return table
     if isinstance(kernel, Design):
         raise ParameterError(
@@ -321,7 +321,7 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
     values = _checks.floats("point", values)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
-    if isinstance(setting, KernelSetting | NearestKernel):
+    if isinstance(setting, KernelSetting | NearestKernel) and values.ndim > 1:
         values = law_table(values, TOLERANCE)
     try:
         # What is no point of the kind may be divided by 0; the judge sees what comes of it.

@@ -18,7 +18,7 @@ from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, Json, Matrix, Table, Vector, frozen
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
-from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
+from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
 from dpopt.kernel.setting import GraphLike, KernelSetting, Sizes, draw_heat_map
 from dpopt.lp import Solution
@@ -215,10 +215,7 @@ class NearestKernel(Setting):
         """
         problem, inputs, guarantee = Problem("nearest kernel"), self.inputs, self.guarantee
         add_table(problem, inputs, guarantee)
-        for block in self.own:
-            sides = over_masses(problem, inputs, guarantee, block.over(inputs))
-            lower, upper = block.limits
-            problem.add_rows(block.name, sides, lower=lower, upper=upper)
+        add_own_rows(problem, inputs, guarantee, self.own)
         problem.add_variables("moved", self.given.size, lower=0.0, upper=2.0)
         every = sp.eye_array(self.given.size, format="csr")
         sides = {**over_masses(problem, inputs, guarantee, every), "moved": -every}
@@ -236,7 +233,7 @@ class NearestKernel(Setting):
         Raises:
             ParameterError: for another shape.
         """
-        if values.shape != self.given.shape:
+        if values.shape not in (self.given.shape, (self.given.size,)):
             raise ParameterError(f"point has shape {values.shape}; it must be {self.given.shape}.")
         return values.ravel()
 

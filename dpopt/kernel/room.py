@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from dpopt._errors import InfeasibleError, NotPrivateError, SolverError
 from dpopt._types import Vector
-from dpopt.kernel.own import OwnRows
+from dpopt.kernel.own import OwnRows, add_own_rows
 from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.model import Model
@@ -82,7 +82,7 @@ def kept(
             lambda table: certify_table(table, guarantee),
             bits,
         )[0]
-    with_room = [side for side in _sides(blocks) if side.slack(strict) > 0]
+    with_room = [side for side in _sides(blocks) if side.slack(strict) > _ROOM]
 
     def repaired(table: Table) -> Table:
         return repair(table, strict, lambda one: _judge(one, guarantee, with_room), bits)[0]
@@ -119,10 +119,7 @@ def _changed(
     problem = Problem("kept")
     add_table(problem, inputs, guarantee)
     masses = over_masses(problem, inputs, guarantee, sp.eye_array(inputs.size, format="csr"))
-    for block in blocks:
-        sides = over_masses(problem, inputs, guarantee, block.over(inputs))
-        lower, upper = block.limits
-        problem.add_rows(block.name, sides, lower=lower, upper=upper)
+    add_own_rows(problem, inputs, guarantee, blocks)
     model = problem.assemble()
     matrix, rows = model.rows.matrix, model.rows
     none = {

@@ -18,7 +18,7 @@ from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, frozen
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
-from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
+from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
@@ -303,10 +303,7 @@ class KernelSetting(Setting):
             limits = right[:, outputs].ravel()
             sides = over_masses(problem, inputs, guarantee, matrix)
             problem.add_rows("invariance", sides, lower=limits, upper=limits)
-        for block in self.blocks:
-            sides = over_masses(problem, inputs, guarantee, block.over(inputs))
-            lower, upper = block.limits
-            problem.add_rows(block.name, sides, lower=lower, upper=upper)
+        add_own_rows(problem, inputs, guarantee, self.blocks)
         return problem
 
     @property
@@ -362,11 +359,13 @@ class KernelSetting(Setting):
         Raises:
             ParameterError: for another shape.
         """
+        inputs = self.inputs
+        if values.shape == (inputs.size,):
+            return values
         if values.shape != (self.size, self.outputs):
             raise ParameterError(
                 f"point has shape {values.shape}; it must be {(self.size, self.outputs)}."
             )
-        inputs = self.inputs
         sizes = inputs.counts * np.array([float(n) for n in inputs.row_sizes])[inputs.rows]
         return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
 

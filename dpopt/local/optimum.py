@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -124,25 +124,6 @@ def first_patterns(n: int) -> Patterns:
     intervals = [(place[None, :] - place[:, None]) % n < length for length in lengths]
     thresholds = place[None, :] <= place[:, None]
     return np.unique(np.concatenate([*intervals, thresholds, ~thresholds[:-1]]), axis=0)
-
-
-class Priced(Protocol):
-    """What patterns are priced by: those present, p, and the multipliers of sum theta s = 1."""
-
-    @property
-    def patterns(self) -> Patterns:
-        """Those present."""
-        ...
-
-    @property
-    def prior(self) -> Vector:
-        """Shape (n,)."""
-        ...
-
-    @property
-    def multipliers(self) -> Vector:
-        """Shape (n,)."""
-        ...
 
 
 class Master:
@@ -497,6 +478,10 @@ def _fresh(found: Patterns, present: Patterns) -> Patterns:
     return np.array([row for row in found if row.tobytes() not in known], dtype=bool).reshape(
         -1, present.shape[1]
     )
+
+
+Priced: TypeAlias = Master | Optimum
+"""What patterns are priced by: those present, p, and the multipliers of sum theta s = 1."""
 
 
 class Search:

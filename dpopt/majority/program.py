@@ -69,8 +69,7 @@ def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
     """
     oracle = CornerOracle(setting)
     problem = Problem("DaRRM noise function")
-    least = -1.0 if setting.contrary else 0.0
-    problem.add_variables("gamma", setting.middle, lower=least, upper=1.0)
+    problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
     problem.maximise({"gamma": weights})
     first = None if setting.mechanism_delta else oracle.spread
     problem.add_family("corners", oracle, over="gamma", first=first)
@@ -176,8 +175,7 @@ def _optimum(
 ) -> tuple[Vector, Vector, Vector]:
     """Return the slacks of the rows and their multipliers' sizes at the optimum, and this gamma."""
     problem = Problem("the rows of a proof")
-    least = -1.0 if setting.contrary else 0.0
-    problem.add_variables("gamma", setting.middle, lower=least, upper=1.0)
+    problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
     ask(problem)
     rows = corner_rows(setting, multisets)
     problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
@@ -219,7 +217,7 @@ class CornerOracle:
         >>> voters = majority.MajoritySetting(mechanisms=3, epsilon=0.5, allowance=1)
         >>> oracle = majority.CornerOracle(voters)
         >>> round(oracle.price([1.0, 1.0]).violation, 4)  # the majority itself is not private
-        0.6816
+        0.47
     """
 
     def __init__(self, setting: Voters, cuts: int | None = None) -> None:

@@ -309,7 +309,7 @@ class MajoritySetting(Voters, Setting):
         if values.shape == (self.mechanisms + 1,):
             even = 0.5 * (values + values[::-1])
             values = even if np.all(np.abs(values - even) <= _NOISE) else values
-        inside = np.clip(values, -1.0 if self.contrary else 0.0, 1.0)
+        inside = np.clip(values, self.least, 1.0)
         values = inside if np.all(np.abs(values - inside) <= _NOISE) else values
         return check_gamma(self, values)[self.middle :]
 
@@ -318,7 +318,7 @@ class MajoritySetting(Voters, Setting):
 
         A mixture keeps off what floats leave open, by 1e-12 or so: its proof takes no time.
         """
-        upper = np.clip(point, -1.0 if self.contrary else 0.0, 1.0)
+        upper = np.clip(point, self.least, 1.0)
         first, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
         quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
         # Of a coin P = P' = 1/2 at all corners.
@@ -463,7 +463,7 @@ class MajoritySetting(Voters, Setting):
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("number of ones among the votes, $l$")
         axes.set_ylabel(r"noise function, $\gamma(l)$")
-        axes.set_ylim(-1.03 if self.contrary else -0.03, 1.03)
+        axes.set_ylim(self.least - 0.03, 1.03)
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
         """Return l and gamma(l), l = 0..K."""

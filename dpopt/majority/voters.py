@@ -178,6 +178,11 @@ class Voters:
         return (self.mechanisms + 1) // 2
 
     @property
+    def least(self) -> float:
+        """Smallest noise level that is allowed: 0, or -1 where the setting is contrary."""
+        return -1.0 if self.contrary else 0.0
+
+    @property
     def inputs(self) -> Votes:
         """The numbers of votes for the majority."""
         return Votes(self.mechanisms)
@@ -294,7 +299,7 @@ def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
         raise ParameterError(
             f"gamma has shape {array.shape}; it must be ({k + 1},) or ({setting.middle},)."
         )
-    array = noise_levels(array, -1.0 if setting.contrary else 0.0)
+    array = noise_levels(array, setting.least)
     if not np.array_equal(array, array[::-1]):
         raise ParameterError("gamma is not symmetric; gamma(l) must equal gamma(K - l).")
     return array

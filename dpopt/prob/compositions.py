@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ import numpy.typing as npt
 from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
+from dpopt.prob.histograms import MaximumCertificate
 from dpopt.prob.sum_law import Sequence, Share, allowance, averages, expectation, share_of, sum_law
 
 ALL_UP_TO = 1024
@@ -72,7 +72,7 @@ def maximise(
     high: float | Share,
     *,
     most_evaluations: int = 20_000,
-) -> CompositionMaximum:
+) -> MaximumCertificate:
     """Return the maximum of E_{n1} over n1 = 0..n, with a bound on all compositions.
 
     *V-shaped V.* E_{n1+1} - E_{n1} = (high - low) E[V(S + 1) - V(S)] with
@@ -98,7 +98,8 @@ def maximise(
         most_evaluations: at least 2; the search stops, uncertified, after about as many.
 
     Returns:
-        The maximum; ``certified`` unless the search stopped early.
+        The maximum over (records of ``low``, of ``high``); of compositions closer than twice the
+        `allowance`, any one. Its slack is below 0 if the search stopped early.
 
     Raises:
         ParameterError: if a share is above 0 and too small.
@@ -126,10 +127,19 @@ def maximise(
 
 def _maximum(
     log_value: float, ones: int, evaluated: int, records: int, method: str, steps: int = 0
-) -> CompositionMaximum:
+) -> MaximumCertificate:
     """Return the certified maximum of a method that covers every composition."""
     bound = log_value + allowance(records, log_value, steps)
-    return CompositionMaximum(log_value, ones, evaluated, bound, True, method)
+    return _certificate(log_value, ones, bound, records, method, evaluated)
+
+
+def _certificate(
+    log_value: float, ones: int, log_bound: float, records: int, method: str, evaluated: int
+) -> MaximumCertificate:
+    composition, rounding = (records - ones, ones), allowance(records, log_value, records)
+    return MaximumCertificate(
+        log_value, composition, log_bound, rounding, method, evaluated, records + 1
+    )
 
 
 def _checked(
@@ -151,28 +161,6 @@ def _checked(
     return values, left, right
 
 
-@dataclass(frozen=True)
-class CompositionMaximum:
-    """The largest E_{n1} over n1 = 0..n.
-
-    Attributes:
-        log_value: log E_{n1} at ``ones_from_high``.
-        ones_from_high: n1, the number of records of share ``high``; of compositions closer than
-            twice the `allowance`, any one.
-        evaluated: number of compositions whose expectation was computed.
-        log_bound: no composition exceeds it; it contains the allowance for rounding.
-        certified: whether ``log_bound`` is within twice the allowance of ``log_value``.
-        method: "one composition", "ends of a V-shape", "every composition" or "branch and bound".
-    """
-
-    log_value: float
-    ones_from_high: int
-    evaluated: int
-    log_bound: float
-    certified: bool
-    method: str
-
-
 class Search:
     """Best-first search over intervals of n1, by the two bounds that `maximise` explains.
 
@@ -190,7 +178,7 @@ class Search:
         self.best = -math.inf
         self.argmax = 0
 
-    def run(self, most: int) -> CompositionMaximum:
+    def run(self, most: int) -> MaximumCertificate:
         """Return the maximum, after at most about ``most`` expectations."""
         n = self.records
         heap = [(-self.ceiling(0, n), 0, n)]
@@ -211,9 +199,8 @@ class Search:
         advance("branch and bound", 1, 1)
         slack = allowance(n, self.best, LEAF)
         log_bound = max(self.best + slack, settled, -heap[0][0] if heap else -math.inf)
-        certified = log_bound <= self.goal()
-        return CompositionMaximum(
-            self.best, self.argmax, len(self.known), log_bound, certified, "branch and bound"
+        return _certificate(
+            self.best, self.argmax, log_bound, n, "branch and bound", len(self.known)
         )
 
     def goal(self) -> float:

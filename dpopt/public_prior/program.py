@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
@@ -54,45 +53,45 @@ class KernelProgram:
         """Return a matrix over the flattened kernel as one over the program's variables."""
         return over_masses(self.problem, self.inputs, self.guarantee, matrix)
 
-    def diagonal(self, letters: npt.ArrayLike | None = None) -> dict[str, SparseMatrix]:
-        """Return K_ii of some letters, or of all, as rows: it stands at place i (n + 1)."""
+    def diagonal(self) -> dict[str, SparseMatrix]:
+        """Return K_11 .. K_nn as rows: K_ii stands at place i (n + 1)."""
         n = self.inputs.inputs
-        chosen = np.arange(n) if letters is None else np.asarray(letters)
-        entries = (np.ones(chosen.size), (np.arange(chosen.size), chosen * (n + 1)))
-        return self.over(sp.csr_array(entries, shape=(chosen.size, n * n)))
+        places = np.arange(n)
+        entries = (np.ones(n), (places, places * (n + 1)))
+        return self.over(sp.csr_array(entries, shape=(n, n * n)))
 
     def minimise(self, costs: Vector) -> None:
         """Minimise sum_ij costs[i n + j] K_ij."""
         parts = self.over(sp.csr_array(costs[None, :]))
         self.problem.minimise({name: row.toarray().ravel() for name, row in parts.items()})
 
-    def then_raise_smallest(self) -> None:
-        """Go on from the least worst case to the leximin kernel, by n - 1 objectives in order.
 
-        The k-th, k = 2..n, is the largest sum of the k smallest K_ii (Ogryczak and Tamir, Inf.
-        Process. Lett. 85 (2003)),
+def add_leximin(program: KernelProgram) -> None:
+    """Add to the largest least K_ii the objectives of leximin, which follow in order.
 
-            maximise   k level_k - sum_i short_ki
-            subject to short_ki >= level_k - K_ii, short_ki >= 0      "smallest"
+    The k-th, k = 2..n, is the largest sum of the k smallest K_ii (Ogryczak and Tamir, Inf. Process.
+    Lett. 85 (2003)),
 
-        so that the smallest is as large as it can be, then the second smallest, and so on.
-        """
-        n = self.inputs.inputs
-        if n == 1:
-            return
-        self.problem.add_variables("level", n - 1, lower=0.0, upper=1.0)
-        self.problem.add_variables("short", (n - 1, n), lower=0.0, upper=1.0)
-        sides: dict[str, Any] = {
-            name: sp.vstack([part] * (n - 1), format="csr")
-            for name, part in self.diagonal().items()
-        }
-        sides["level"] = sp.kron(sp.eye_array(n - 1), -np.ones((n, 1)), format="csr")
-        sides["short"] = sp.eye_array(n * (n - 1), format="csr")
-        self.problem.add_rows("smallest", sides, lower=0.0)
-        for k in range(2, n + 1):
-            short = np.zeros((n - 1, n))
-            short[k - 2] = -1.0
-            self.problem.then_maximise({"level": {k - 2: float(k)}, "short": short})
+        maximise   k level_k - sum_i short_ki
+        subject to short_ki >= level_k - K_ii, short_ki >= 0      "smallest"
+
+    so that the smallest is as large as it can be, then the second smallest, and so on.
+    """
+    problem, n = program.problem, program.inputs.inputs
+    if n == 1:
+        return
+    problem.add_variables("level", n - 1, lower=0.0, upper=1.0)
+    problem.add_variables("short", (n - 1, n), lower=0.0, upper=1.0)
+    sides: dict[str, Any] = {
+        name: sp.vstack([part] * (n - 1), format="csr") for name, part in program.diagonal().items()
+    }
+    sides["level"] = sp.kron(sp.eye_array(n - 1), -np.ones((n, 1)), format="csr")
+    sides["short"] = sp.eye_array(n * (n - 1), format="csr")
+    problem.add_rows("smallest", sides, lower=0.0)
+    for k in range(2, n + 1):
+        short = np.zeros((n - 1, n))
+        short[k - 2] = -1.0
+        problem.then_maximise({"level": {k - 2: float(k)}, "short": short})
 
 
 def program_epsilon(epsilon: float) -> float:

@@ -32,7 +32,7 @@ from dpopt.public_prior.prior import (
     places_of,
     public_prior,
 )
-from dpopt.public_prior.program import KernelProgram
+from dpopt.public_prior.program import KernelProgram, add_leximin
 from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
 from dpopt.shape import Design, Displayed, Setting, design
 from dpopt.table import Graph, Table, constant
@@ -130,8 +130,8 @@ class KeptPriorSetting(PriorSetting):
     @property
     def bits(self) -> int:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride]
         """Bits that the rarest letter has to spare: r - 1 of its mass is room for rounding."""
-        ratio = 2.0 if self.epsilon > 1 else math.expm1(self.epsilon)
-        return max(_BITS, _SPARE_BITS - math.floor(math.log2(ratio) + math.log2(min(self.prior))))
+        room = math.log2(2.0 if self.epsilon > 1 else math.expm1(self.epsilon))
+        return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.public.masses.min())))
 
     @property
     def inputs(self) -> Graph:
@@ -244,7 +244,12 @@ class KeptPriorSetting(PriorSetting):
         """Return the tight dominating pair over all letters.
 
         They cover every two users, since a divergence is jointly convex.
+
+        Raises:
+            ParameterError: for more than 342 letters.
         """
+        # Too many are refused before they are written down.
+        _ = self.inputs.edges
         return super().dominating(self.written(table))
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
@@ -277,7 +282,7 @@ class PublicPriorSetting(KeptPriorSetting):
     invariance q. The objective is the largest total variation between p and pK over all p.
     Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
     takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
-    form in O(n) again, or at most n programs, each within 1e-9 of the one before. A program is
+    form in O(n) again, or a program of n objectives in order (see `add_leximin`). A program is
     written out for at most 1,000 letters and epsilon up to 16; the closed forms have no such limit.
 
     Attributes:
@@ -315,7 +320,7 @@ class PublicPriorSetting(KeptPriorSetting):
         program.problem.add_rows("losses", losses, lower=1.0)
         program.problem.minimise({"worst": 1.0})
         if self.objective == "leximin":
-            program.then_raise_smallest()
+            add_leximin(program)
         return program.problem
 
     def closed_form(self) -> LayeredTable:

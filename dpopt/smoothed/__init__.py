@@ -6,10 +6,14 @@ from a distribution of a set that the adversary picks from. All are exact sums, 
 """
 
 from dpopt.prob.batches import BatchLaw, batch_law
-from dpopt.prob.histograms import distribution_reduction, histograms, hull_vertices
+from dpopt.prob.histograms import (
+    MaximumCertificate,
+    distribution_reduction,
+    histograms,
+    hull_vertices,
+)
 from dpopt.smoothed.delta import (
     ExpectedDelta,
-    MaximumCertificate,
     SmoothedDelta,
     SmoothedEpsilon,
     expected_delta,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from dpopt._progress import advance
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import (
+    MaximumCertificate,
     binary_share,
     checked_distributions,
     dropping_loss,
@@ -33,54 +34,6 @@ from dpopt.smoothed.results import LN10, Found, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class MaximumCertificate:
-    """The largest expected delta(x), and why no composition of the records has a larger one.
-
-    Attributes:
-        log_delta: its natural logarithm, -inf if it is 0.
-        argmax: how many records come from each distribution, summing to n.
-        log_bound: no composition's logarithm is larger.
-        rounding: what rounding can have changed in either.
-        method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
-            "branch and bound" (V-shaped majorants).
-        evaluated: number of compositions whose expectation was computed.
-        compositions: number of all.
-    """
-
-    log_delta: float
-    argmax: tuple[int, ...]
-    log_bound: float
-    rounding: float
-    method: str
-    evaluated: int
-    compositions: int
-
-    @property
-    def claim(self) -> str:
-        """What is proved, in words."""
-        return (
-            f"no composition of the {sum(self.argmax)} records has an expected delta above the "
-            "bound, for the profile as computed"
-        )
-
-    @property
-    def excess(self) -> float:
-        """What is left between the value and the bound, in the logarithm."""
-        return 0.0 if self.log_bound == self.log_delta else self.log_bound - self.log_delta
-
-    @property
-    def slack(self) -> float:
-        """Twice the rounding allowed, less the excess: at least 0 if the claim is proved."""
-        return 2.0 * self.rounding - self.excess
-
-    def to_dict(self) -> Json:
-        """Return the claim and what proves it as plain values; None for the logarithm of 0."""
-        told = ("claim", "method", "evaluated", "compositions", "log_bound", "excess", "slack")
-        plain = {name: getattr(self, name) for name in told}
-        return {**plain, "log_bound": finite(self.log_bound)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +59,7 @@ class SmoothedDelta(Found[float]):
     @property
     def log_delta(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Natural logarithm of the largest expected delta(x), -inf if it is 0."""
-        return self.certificate.log_delta
+        return self.certificate.log_value
 
     @property
     def bound(self) -> float:
@@ -116,7 +69,7 @@ class SmoothedDelta(Found[float]):
     @property
     def argmax(self) -> tuple[int, ...]:
         """How many records come from each distribution where the maximum is, summing to n."""
-        return self.certificate.argmax
+        return self.certificate.composition
 
     @property
     def certified(self) -> bool:
@@ -168,7 +121,8 @@ class SmoothedDelta(Found[float]):
         axes.margins(x=0.5)
 
 
-class ExpectedDelta(NamedTuple):
+@dataclass(frozen=True)
+class ExpectedDelta:
     """E_{x ~ pi} delta_{epsilon,M}(x) at one composition of the records.
 
     Attributes:
@@ -354,35 +308,19 @@ def smoothed_epsilon(
 
 def _largest(mechanism: Mechanism, values: Vector, laws: Matrix) -> MaximumCertificate:
     """Return the maximum over all compositions by exact sums."""
-    n, m = mechanism.records, mechanism.categories
-    vertices, counts = _vertices(tuple(map(tuple, laws.tolist()))), [0] * len(laws)
-    if m == 2:
-        low, high = vertices[list(extremes(laws[vertices]))].tolist()
-        best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
-        counts[low] += n - best.ones_from_high
-        counts[high] += best.ones_from_high
-        return MaximumCertificate(
-            best.log_value,
-            tuple(counts),
-            best.log_bound,
-            allowance(n, best.log_value, n),
-            best.method,
-            best.evaluated,
-            n + 1,
-        )
-    every = largest_expectation(values, n, m, laws[vertices])
-    for vertex, count in zip(vertices, every.composition, strict=True):
-        counts[int(vertex)] = count
-    rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
-    return MaximumCertificate(
-        every.log_value,
-        tuple(counts),
-        every.log_value + rounding,
-        rounding,
-        "every composition",
-        every.evaluated,
-        every.evaluated,
-    )
+    n, vertices = mechanism.records, _vertices(tuple(map(tuple, laws.tolist())))
+    if mechanism.categories == 2:
+        places = vertices[list(extremes(laws[vertices]))]
+        best = maximise(values, *(binary_share(laws[place]) for place in places))
+    else:
+        places = vertices
+        best = largest_expectation(values, n, mechanism.categories, laws[vertices])
+        if vertices.size < len(laws):
+            rounding = best.rounding + dropping_loss(n)
+            best = replace(best, rounding=rounding, log_bound=best.log_value + rounding)
+    counts = np.zeros(len(laws), dtype=np.int64)
+    np.add.at(counts, places, best.composition)
+    return replace(best, composition=tuple(counts.tolist()))
 
 
 def _checked(

@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import kernel, majority, public_prior, roo
 from dpopt.shape import Design
 from experiments.benchmarks.spec import OURS, Answer, Benchmark, Contender, limited
@@ -63,7 +64,7 @@ def votes(ones: int, repeats: int) -> Situations:
 
 def inputs_of_a_path(repeats: int) -> Situations:
     """Return releases from both ends of 16 inputs on a line."""
-    path = kernel.optimal_kernel(np.abs(np.subtract.outer(range(16), range(16))), epsilon=1.0)
+    path = dpopt.design(kernel.KernelSetting("absolute", 1.0, size=16))
     return Situations((partial(path.release, 0), partial(path.release, 15)), repeats)
 
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
-from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
 from dpopt.shape import Design
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
@@ -55,7 +54,7 @@ def exact_letters(draws: int) -> Letters:
     other = (1 - _truth()) / (_ALPHABET - 1)
     matrix = np.full((_ALPHABET, _ALPHABET), other)
     np.fill_diagonal(matrix, _truth())
-    kernel = quantise_kernel(matrix, Guarantee(_EPSILON))
+    kernel = dpopt.certify(matrix, _EPSILON)
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -82,7 +81,7 @@ def opendp_letters(draws: int) -> Letters:
 
 def release_letters(instance: Letters) -> Answer:
     """Draw with the system's randomness from exact integers."""
-    kernel: ExactKernel = instance.mechanism
+    kernel: dpopt.Design = instance.mechanism
     drawn = kernel.release(np.full(instance.draws, _OWN))
     return _share(float(np.sum(drawn == _OWN)), instance.draws)
 
@@ -111,8 +110,7 @@ def _geometric() -> npt.NDArray[np.float64]:
 
 def exact_geometric(draws: int) -> Letters:
     """Return that kernel, certified on the path of its letters."""
-    pairs = [(i, j) for i in range(_ALPHABET) for j in (i - 1, i + 1) if 0 <= j < _ALPHABET]
-    kernel = quantise_kernel(_geometric(), Guarantee(_EPSILON), pairs=pairs)
+    kernel = dpopt.certify(_geometric(), _EPSILON, graph="path")
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -134,8 +132,7 @@ def _noisy() -> npt.NDArray[np.float64]:
 
 def exact_counts(draws: int) -> Letters:
     """Return that kernel, certified for counts that differ by one."""
-    pairs = [(i, j) for i in range(_ALPHABET) for j in (i - 1, i + 1) if 0 <= j < _ALPHABET]
-    kernel = quantise_kernel(_noisy(), Guarantee(_EPSILON), pairs=pairs)
+    kernel = dpopt.certify(_noisy(), _EPSILON, graph="path")
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -176,7 +173,7 @@ def _told() -> float:
 def exact_answers(draws: int) -> Letters:
     """Return the certified kernel of randomised response over two answers."""
     matrix = np.array([[_told(), 1 - _told()], [1 - _told(), _told()]])
-    kernel = quantise_kernel(matrix, Guarantee(_EPSILON))
+    kernel = dpopt.certify(matrix, _EPSILON)
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -189,7 +186,7 @@ def opendp_answers(draws: int) -> Letters:
 
 def release_answers(instance: Letters) -> Answer:
     """Draw with the system's randomness from exact integers."""
-    kernel: ExactKernel = instance.mechanism
+    kernel: dpopt.Design = instance.mechanism
     drawn = kernel.release(np.ones(instance.draws, np.int64))
     return _share(float(np.sum(drawn == 1)), instance.draws)
 
@@ -296,15 +293,15 @@ def choose_queries(instance: Queries) -> Answer:
 class Words:
     """A certified kernel over words of bits, known by its orbits, and the users' own words."""
 
-    kernel: kernel.KernelDesign
+    kernel: dpopt.Design
     own: Integers
 
 
 def words(draws: int) -> Words:
     """Return the best kernel for the Hamming distance of words of 6 bits, which are neighbours."""
     size = (2,) * _BITS_LONG
-    made = kernel.optimal_kernel(
-        "hamming", epsilon=_EPSILON, graph="hamming", shape=size, symmetry="hamming"
+    made = dpopt.design(
+        kernel.KernelSetting("hamming", _EPSILON, graph="hamming", shape=size, symmetry="hamming")
     )
     made.release(0)
     return Words(made, np.random.default_rng(_SEED).integers(0, 1 << _BITS_LONG, draws))

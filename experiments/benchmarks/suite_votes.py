@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import multiclass, plurality
-from dpopt.kernel import optimal_kernel
+from dpopt.kernel import KernelSetting
 from dpopt.table import SortedHistograms
 from experiments.benchmarks.spec import OURS, SOLVER, Answer, Benchmark, Contender, limited
 
@@ -101,7 +102,7 @@ def over_partitions(ballots: int) -> Answer:
 def over_histograms(ballots: int) -> Answer:
     """Design it as a kernel over all histograms, of which nothing else is known."""
     losses, edges = histograms(ballots)
-    return Answer(optimal_kernel(losses, epsilon=_BALLOT, graph=edges).value)
+    return Answer(dpopt.design(KernelSetting(losses, _BALLOT, graph=edges)).value)
 
 
 def with_cvxpy(ballots: int) -> Answer:

@@ -297,7 +297,7 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
             assert (least.lower, least.upper) == (exact.lower, exact.upper)
             (x, other), event = map(int, least.inputs), least.outputs
             if least.upper > 0:
-                mass, against = (sum(table[row][y] for y in event) for row in (x, other))
+                mass, against = (sum(table[row][int(y)] for y in event) for row in (x, other))
                 ratio = mass / kernel.total - tolerated, against / kernel.total
                 assert math.log(ratio[0] / ratio[1]) == pytest.approx(least.upper, rel=1e-9)
         for epsilon in (0.0, 0.5):

@@ -276,7 +276,7 @@ def test_points_of_every_kind() -> None:
             continue
         setting = kind.example()
         found = dpopt.design(setting, backend="highs")
-        point = setting.point(found.solution)
+        point = setting.point(sure(found.solution))
         again = dpopt.certify(point, setting=setting)
         assert type(again) is type(found)
         assert again.private

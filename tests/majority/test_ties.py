@@ -145,6 +145,14 @@ def test_signs_are_those_of_200_digits(setting: MajoritySetting) -> None:
             expected = 0 if abs(slack) < mpmath.mpf(10) ** -150 else int(mpmath.sign(slack))
             assert sign(setting, weights, at) == expected
             seen.add(expected)
+            # With few bits both ends are apart, and on either side of it.
+            coarse = verify.Voters(setting.to_dict(), None)
+            coarse.fine(8)
+            chances = [ONE - w for w in reversed(weights)] + [ONE + w for w in weights]
+            low, high = (
+                mpmath.mpf(e.numerator) / e.denominator for e in coarse.slack(chances, 2 * ONE, *at)
+            )
+            assert low <= slack <= high
     assert {-1, 1} <= seen
 
 

@@ -85,8 +85,11 @@ def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
 def test_a_majority_with_less_noise_is_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(SETTINGS[name], tmp_path)
     file = json.loads(path.read_text())
-    upper = [int(weight, 0) for weight in file["body"]["units"]]
-    file["body"]["units"] = [str(min(weight + (1 << 40), 1 << 62)) for weight in upper]
+    units = file["body"]["units"]
+    total = int(units["total"])
+    for row in units["weights"]:
+        more = min(int(row[0]) + (1 << 40), total)
+        row[:] = [str(more), str(total - more)]
     path.write_text(json.dumps(file))
     assert verify.main([str(path)]) == 4
 

@@ -66,7 +66,7 @@ def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
 
 
 @cache
-def three_voters() -> Design:
+def three_voters() -> dpopt.Design:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
@@ -339,7 +339,7 @@ def parameter_of(name: str) -> dict[str, inspect.Parameter]:
     function = getattr(Problem, name.rpartition(".")[2]) if method else CALLABLES[name]
     found = dict(inspect.signature(function).parameters)
     found.pop("self", None)
-    return found
+    return {key: p for key, p in found.items() if p.kind is not p.VAR_KEYWORD}
 
 
 def good_for(name: str) -> Arguments:

@@ -141,7 +141,7 @@ def test_chosen_outputs_are_those_of_their_variable(name: str) -> None:
 def test_words_name_neighbours_and_an_output(name: str) -> None:
     inputs = CASES[name]
     if isinstance(inputs, SortedHistograms):
-        assert "counts" in inputs.words(*inputs.neighbours[0])[0]
+        assert "counts" in str(inputs.words(*inputs.neighbours[0])[0])
         return
     table, near = by_hand(inputs)
     for line in inputs.neighbours.tolist()[:40]:

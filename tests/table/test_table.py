@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from dpopt import NotPrivateError, ParameterError, Problem, solve
 from dpopt.privacy.exponential import exp_lower
@@ -26,7 +27,9 @@ from dpopt.table import (
     certify_table,
     constant,
     interior,
+    over_masses,
     polished,
+    probabilities_of,
     repair,
     rounded,
 )
@@ -185,3 +188,25 @@ def test_rows_that_are_priced_give_the_optimum_of_all(written: tuple[int, ...]) 
         losses.add(problem, inputs, guarantee)
         optima.append(solve(problem).objective)
     assert optima[0] == pytest.approx(optima[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
+    """Of one input there is nothing to prove; of two, rows have size 1 as of more."""
+    table, guarantee, problem = Graph(inputs, 2), Guarantee(1.0), Problem("few")
+    add_table(problem, table, guarantee)
+    keep = sp.csr_array((np.ones(inputs), ([0] * inputs, [x * 2 + x % 2 for x in range(inputs)])))
+    rows = over_masses(problem, table, guarantee, sp.csr_array(keep, shape=(1, table.size)))
+    problem.maximise({name: row.toarray().ravel() for name, row in rows.items()})
+    solution = solve(problem)
+    # Randomised response; the third input says what the first one does.
+    kept = math.e / (1 + math.e) if inputs > 1 else 1.0
+    assert solution.objective == pytest.approx(inputs * kept)
+    values = polished(table, probabilities_of(table, guarantee, solution), guarantee)
+    made, proof = repair(
+        rounded(table, values), interior(table, values), lambda t: certify_table(t, guarantee)
+    )
+    assert proof.constraints == inputs * (inputs - 1) * 2
+    assert float(sum(made.masses[x * 2 + x % 2] for x in range(inputs))) == pytest.approx(
+        solution.objective
+    )

@@ -45,7 +45,7 @@ def proved_program() -> float:
     again = dpopt.solve(problem, start=solution)
     rows = [("seldom", [{(0, 2): 1.0, (2, 0): 1.0}], None, 0.4)]
     design = dpopt.certify(again["K"], 1.5, rows=rows)
-    assert_type(design, kernel.NearestDesign)
+    assert_type(design, dpopt.Design)
     least = dpopt.certify(again["K"])
     assert_type(least, privacy.Least)
     setting = majority.MajoritySetting(3, 0.1, 1)
@@ -67,7 +67,7 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     assert_type(rule.audit.worst_ratio, Fraction | None)
     prior = public_prior.minimax_kernel([0.2, 0.8], epsilon=1.0)
     assert_type(prior, dpopt.Design)
-    best = kernel.optimal_kernel(1.0 - np.eye(3), epsilon=1.0)
+    best = dpopt.design(kernel.KernelSetting(1.0 - np.eye(3), epsilon=1.0))
     assert_type(best.value, float)
     found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
     assert_type(found.delta, float)
