@@ -54,11 +54,10 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """By section of the file, the functions whose mutants are run, and pytest's arguments for each."""
 
-_SHORT = "what the terms lack is made up for by the margin and by the +1 of each squaring"
 EQUIVALENT: dict[str, str] = {
     "exp: int(x).bit_length() + 8 -> int(x).bit_length()": "the series is longer, and as near",
-    "exp: low + 2 * count + 2 -> low + 2 * count": _SHORT,
-    "exp: low + 2 * count + 2 -> low + 2 * count - 2": _SHORT,
+    "exp: low + 2 * count + 2 -> low + 2 * count": "each term is short of less than 1.01 and those "
+    "left out of 1, so that 2 for each are enough",
     "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, high * high >> "
     "work)": "an excess of 2 units or more doubles in a squaring, and rounding takes less than 1",
     "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, (high * high >> "

@@ -42,13 +42,14 @@ class VotePrior:
         Raises:
             ParameterError: for any other.
         """
-        name, _, numbers = text.partition(":") if isinstance(text, str) else ("", "", "")
+        name, colon, numbers = text.partition(":") if isinstance(text, str) else ("", "", "")
+        uniform = name == "uniform" and not colon
         try:
             values = tuple(float(typed_rational(number)) for number in numbers.split(","))
         except (ArithmeticError, ValueError):
-            values = (1.0,) if text == "uniform" else (math.nan,)
+            values = (1.0,) if uniform else (math.nan,)
         alone = len(values) == 1 and _LEAST <= values[0] <= _LARGEST
-        if alone and (name == "dirichlet" or text == "uniform"):
+        if alone and (name == "dirichlet" or uniform):
             return cls(values[0])
         if name == "point" and _is_law(values, classes):
             return cls(p=values)

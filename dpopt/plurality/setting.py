@@ -227,10 +227,10 @@ class PluralitySetting(ClassSetting):
         inputs, losses = self.inputs, self.losses
         problem = Problem("private plurality")
         add_lazy_table(problem, inputs, self.epsilon, Rungs(inputs).pairs, "ladder")
-        losses.add(problem, inputs, self.guarantee)
+        unit = losses.add(problem, inputs, self.guarantee)
         uniform: dict[str, Any] = {"kernel": inputs.counts / self.classes}
         if self.objective == "minimax":
-            uniform["worst"] = losses.costs.max()
+            uniform["worst"] = losses.costs.max() / unit
             if problem.size <= _MANY:
                 problem.then_minimise({"kernel": losses.costs * self.occurring[inputs.rows]})
         problem.set_inside(uniform, slack=-math.expm1(-self.epsilon) / self.classes)

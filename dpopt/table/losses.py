@@ -36,8 +36,11 @@ class Losses:
     weights: Vector | None = None
     maximise: bool = False
 
-    def add(self, problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
+    def add(self, problem: Problem, inputs: Inputs, guarantee: Guarantee) -> float:
         """Add the objective to a program of tables; of the worst case with rows "losses".
+
+        Returns:
+            The loss that 1 of the variable "worst" stands for; 1 of a mean.
 
         Raises:
             ParameterError: if the costs or the weights are of other inputs.
@@ -54,7 +57,7 @@ class Losses:
             mean = sp.csr_array(((weights / weights.sum())[inputs.rows] * costs)[None, :])
             sides = over_masses(problem, inputs, guarantee, mean)
             optimise({name: side.toarray()[0] for name, side in sides.items()})
-            return
+            return 1.0
         # Rows of K sum to 1: what most losses of an input are may go to the other side.
         common = _common(costs, inputs)
         rest = costs - common[inputs.rows]
@@ -66,6 +69,7 @@ class Losses:
         limits: Any = {"lower" if self.maximise else "upper": -common / unit}
         problem.add_rows("losses", {**sides, "worst": -np.ones((rows, 1))}, **limits)
         optimise({"worst": unit})
+        return unit
 
     def value(self, table: Table) -> Fraction:
         """Return the objective of a table, exactly."""
