@@ -66,13 +66,13 @@ def test_a_program_is_magnified_around_the_best_multipliers(
     prior = np.random.default_rng(25).dirichlet(np.ones(25))
     loss = np.sqrt(np.abs(np.subtract.outer(x, x)))
     found: Any = dpopt.design(Kernel(loss, 3.0, graph="path", prior=prior))
-    program, bounds, inner = displayed(found), [], dual.Written.magnified
+    program, bounds, inner = displayed(found), [], dual.Written.solved
 
-    def watched(written: Written, multipliers: Any, width: Fraction) -> Any:
-        bounds.append(verify.bound(program, multipliers))
-        return inner(written, multipliers, width)
+    def watched(written: Written, point: Any, prices: Any, width: Fraction) -> Any:
+        bounds.append(verify.bound(program, list(zip(written.names, prices, strict=True))))
+        return inner(written, point, prices, width)
 
-    monkeypatch.setattr(dual.Written, "magnified", watched)
+    monkeypatch.setattr(dual.Written, "solved", watched)
     best = proved(program)
     assert len(bounds) > 2
     assert bounds == sorted(bounds)
@@ -83,7 +83,7 @@ def test_a_program_is_magnified_around_the_best_multipliers(
 def test_a_solver_that_fails_leaves_the_float(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def failing(_: Written) -> None:
+    def failing(*_: object) -> None:
         raise dpopt.SolverError("it stopped.", "numerical")
 
     monkeypatch.setattr(dual.Written, "solved", failing)

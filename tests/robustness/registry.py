@@ -46,8 +46,6 @@ ROOMS = (
     *("local", "privacy", "lp", "prob"),
 )
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
-# The registry of the process is changed by it; a wrong name is refused by `solve`.
-LEFT_OUT = {"lp.register_backend"}
 
 PRIOR = [0.2, 0.3, 0.5]
 LOSS = [[0.0, 1.0], [1.0, 0.0]]
@@ -329,7 +327,7 @@ def _callables() -> dict[str, Callable[..., object]]:
     return {name: value for name, value in found.items() if is_called(value)}
 
 
-CALLABLES = {name: value for name, value in _callables().items() if name not in LEFT_OUT}
+CALLABLES = _callables()
 NAMES = list(CALLABLES)
 
 
