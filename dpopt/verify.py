@@ -280,7 +280,8 @@ def decide_ratios(
             return Verdict(count, Fraction(slack, unit * total), at)
         if min(high * a - unit * b for a, b in zip(small, large, strict=True)) < 0:
             missed = Fraction(-slack, unit * total)
-            raise Refused(f"a ratio is above e^epsilon by {float(missed):.3g}", at, missed)
+            why = f"not private: the ratio of variables {at} is above e^epsilon"
+            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
         bits *= 2
         if bits > FINEST:
             raise Refused("a ratio is too close to e^epsilon to be told from it", at)
@@ -327,7 +328,8 @@ def decide_sets(
             return Verdict(len(ways), Fraction(slack, unit * total), at)
         if min(slacks_at(high, unit)) < 0:
             missed = Fraction(-slack, unit * total)
-            raise Refused(f"a set of outputs is above its limit by {float(missed):.3g}", at, missed)
+            why = f"not private: a set of outputs of edge {at[0]} is above its limit"
+            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
         bits *= 2
         if bits > FINEST:
             raise Refused("a set of outputs is too close to its limit to be decided", at)

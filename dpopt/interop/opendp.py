@@ -111,7 +111,7 @@ def make_kernel(kernel: Design) -> Measurement:
         )
     kernel.require_private()
     spent = _certified(kernel.guarantee, kernel.certificate)
-    if setting.graph == "hamming":
+    if isinstance(setting.graph, str) and setting.graph == "hamming":
         return _over_words(kernel, tuple(setting.shape or ()), spent)
     last = setting.inputs.inputs - 1
     if setting.pairs is None:
