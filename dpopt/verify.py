@@ -1412,7 +1412,7 @@ class Voters:
     def walk(
         self, start: list[Any], step: Step, at: int = 0, placed: Placed = (), sides: Sides = ()
     ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
-        """Yield, at all these corners, the mean over the voters placed, by voters at 1, both sides.
+        """Yield all these corners, and means over the voters placed by those at 1, on both sides.
 
         Opposite corners have the same two means in the other order, and are walked to once.
 
@@ -1493,7 +1493,7 @@ class Voters:
     def settled(
         self, chances: list[int], total: int, others: Verdict, close: list[Close]
     ) -> Verdict:
-        """Decide the corners that floats leave open, and return the verdict of all.
+        """Decide the corners that floats leave open; return the verdict of them and the others.
 
         In integers, rounded against the claim; where these cannot tell, by the formula: it is a sum
         of a e^x with different rational x, 0 only if every a is (Lindemann).
@@ -1526,13 +1526,11 @@ class Voters:
 
     def slack(self, chances: list[int], total: int, ones: int, placed: Placed) -> Between:
         """Return R P' + delta - P at a corner, enclosed."""
-        (p_low, p), (q, q_high) = (
-            [
-                sum(map(mul, law, chances[ones : ones + len(law)]))
-                for law in zip(*mixed, strict=True)
-            ]
-            for mixed in (self.mixed(placed, side) for side in (0, 1))
-        )
+        sides = list[list[int]]()
+        for side in (0, 1):
+            both = zip(*self.mixed(placed, side), strict=True)
+            sides.append([sum(map(mul, cast(Any, law), chances[ones:])) for law in both])
+        (p_low, p), (q, q_high) = sides
         unit = total << self.bits
         low, high = self.growth
         return low * Fraction(q, unit) + self.delta - Fraction(p, unit), (
@@ -3121,8 +3119,7 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
 
     A design, if there is one, is private; in the formulas its integers are ``weights``, a list for
     each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the
-    ``claim`` does not. Whether these formulas are the
-    paper's is for the reader.
+    ``claim`` does not. Whether these formulas are the paper's is for the reader.
     """
     known: dict[str, Value] = {}
     if file.get("design"):

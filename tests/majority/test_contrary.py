@@ -25,6 +25,7 @@ def test_it_errs_less_where_the_allowance_is_small() -> None:
     assert contrary.gamma.min() == pytest.approx(-1.0, abs=1e-9)
     for design in (paper, contrary):
         assert design.private
+        assert design.gap is not None
         assert abs(design.gap) < 1e-11
         check = check_full(design.setting, design.gamma, design.table.matrix()[:, 1])
         assert check.excess <= check.rounding
@@ -49,6 +50,7 @@ def test_the_optimum_is_that_of_the_paper_s_set(
     listed = linprog(-np.array(costs), rows, np.ones(len(rows)), bounds=(-1, 1))
     design = dpopt.design(replace(setting, contrary=True, coefficients=costs))
     assert design.value == pytest.approx(-listed.fun, abs=1e-9)
+    assert design.optimality is not None
     assert float(design.optimality.bound) == pytest.approx(-listed.fun, abs=1e-9)
     gamma = weights(design.table)
     assert judged(setting, gamma) <= Fraction(1, 10**60)

@@ -81,6 +81,7 @@ def test_every_row_is_within_the_bound(setting: MajoritySetting) -> None:
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     for seed, gamma in enumerate([(ONE,) * setting.middle, random_weights(setting, 1)]):
         best, bounds = rows_of._parts(levels(gamma))
+        assert bounds is not None
         rng = np.random.default_rng(seed)
         for _ in range(60):
             near0, near1, corner = rng.integers(2, size=3).tolist()

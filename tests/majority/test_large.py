@@ -72,6 +72,7 @@ def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     voters = verify.Voters(design.setting.to_dict(), None)
     one, other = design.table.weights[::2], design.table.weights[1::2]
     verdict = voters.private([*other[::-1], *one], design.table.total)
+    assert design.certificate is not None
     assert verdict.rows == design.certificate.constraints
     assert 0 <= design.certificate.slack <= verdict.slack + Fraction(1, 10**12)
 

@@ -195,7 +195,7 @@ def test_no_p_is_sought_between_the_intervals_of_a_common_prior() -> None:
 
 @pytest.mark.parametrize("name", ["worst common-uniform:0.6,1", "worst uniform:0,1", "regret"])
 def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
-    design = dpopt.design(SETTINGS[name])
+    design: Any = dpopt.design(SETTINGS[name])
     setting, units, data = json.loads(
         json.dumps(
             [
@@ -273,7 +273,7 @@ def test_a_rule_that_is_not_private_is_refused_by_both(tmp_path: Path) -> None:
 
 def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
     samples = SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
-    found = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
+    found: Any = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
     assert found.bound.how == "float"
     with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
         found.save(tmp_path / "x.json", proof=True)
