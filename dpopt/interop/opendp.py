@@ -95,7 +95,12 @@ def make_kernel(
             "or a kernel of a public prior."
         )
     exact = kernel.exact if isinstance(kernel, KernelDesign) else kernel
-    if isinstance(kernel, KernelDesign) and kernel.setting.shape is not None:
+    # Words along a grid are neighbours only if a letter moves by one: no Hamming distance.
+    if (
+        isinstance(kernel, KernelDesign)
+        and kernel.setting.shape is not None
+        and kernel.setting.graph_name in ("hamming", "complete")
+    ):
         return _over_words(exact, tuple(kernel.setting.shape))
     exact.require_both_ways()
     last = exact.inputs - 1

@@ -424,3 +424,10 @@ def test_a_ratio_above_epsilons_float_is_rounded_up() -> None:
     made = make_kernel(thrice)
     assert made.map(1) > below
     assert at_least(made.map(1), Fraction(3))
+
+
+def test_words_along_a_grid_are_not_measured_letter_by_letter() -> None:
+    """A letter that changes at will is many steps of a grid, not one."""
+    found = kernel.optimal_kernel("absolute", epsilon=1.0, graph="grid", shape=(3, 3))
+    with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
+        make_kernel(found)
