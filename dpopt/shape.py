@@ -55,7 +55,7 @@ from dpopt.privacy.saved import (
     refuse_audit,
     seal_judged,
 )
-from dpopt.proofs import Bound, Optimality, laid_beside, optimality, small
+from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
 from dpopt.table import (
     Inputs,
@@ -71,6 +71,7 @@ from dpopt.table import (
 )
 from dpopt.table.least import dominating_pair, least_of_table
 from dpopt.table.rounding import alike
+from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design",
+    "Displayed",
     "Setting",
     "design",
     "kinds",
@@ -96,6 +98,27 @@ _UNPROVED = "target"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 # What a file's table raises where a kind's own arithmetic expected others.
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class Displayed:
+    """The program of a design as `dpopt.verify` displays it, and where its multipliers are found.
+
+    Attributes:
+        kind: of `dpopt.verify`.
+        setting: the parameters that it displays the program by, plain values.
+        size: about how many entries of rows a proof looks at: where few, it is made unasked.
+        rows: returns the names of rows whose multipliers may prove the bound; None looks at all
+            that are tight. A kind with many rows says here which are, called for a proof only.
+        numbers: returns what a proof file carries where the setting cannot state it exactly,
+            likewise.
+    """
+
+    kind: str
+    setting: Json
+    size: int
+    rows: Callable[[], Sequence[Name] | None] = lambda: None
+    numbers: Callable[[], Json] = dict
 
 
 class Setting(ABC):
@@ -114,13 +137,17 @@ class Setting(ABC):
         neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
             a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
-        bits: of the total of a table's weights.
+        inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
+            usually a cached property. Not there if the integers are no table.
+        losses: what the table loses, `dpopt.table.Losses`, from which `problem` and `value` follow;
+            likewise. None if the setting says these.
     """
 
     kind: ClassVar[str]
     neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
-    bits: ClassVar[int] = 62
+    inputs: Any
+    losses: Any = None
 
     def __init_subclass__(cls) -> None:
         """Register the kind, if the class states one; its repr is one line.
@@ -135,12 +162,13 @@ class Setting(ABC):
         if "kind" in cls.__dict__:
             _register(cls)
 
-    def __class_getitem__(cls, _: object) -> type[Self]:
-        """INTERIM, until every mechanism is ported: goes before the merge."""
-        return cls
-
     def __repr__(self) -> str:
         return brief(self)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the total of a table's weights."""
+        return BITS
 
     def keep(self, **checked: object) -> None:
         """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
@@ -165,11 +193,6 @@ class Setting(ABC):
         """Return a small one, which every solver answers at once."""
 
     @classmethod
-    def example_data(cls) -> object:
-        """Return data that a release from the example takes."""
-        return None
-
-    @classmethod
     def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
         """Return pairs of neighbouring inputs of the example, whose distributions tests compare.
 
@@ -178,24 +201,15 @@ class Setting(ABC):
         """
         return ()
 
+    @classmethod
+    def example_data(cls) -> Any:  # noqa: ANN401
+        """Return data that a release from the example takes: the first of its neighbours."""
+        return next(iter(cls.example_neighbours()), (None,))[0]
+
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What the mechanism promises."""
-
-    @property
-    def inputs(self) -> Inputs:
-        """The variables of its table, and which of them are neighbours.
-
-        Raises:
-            ParameterError: for a mechanism that is no table over inputs.
-        """
-        raise ParameterError(f"kind is {self.kind!r}; it is no table over inputs.")
-
-    @property
-    def losses(self) -> Losses | None:
-        """What the table loses, from which `problem` and `value` follow; None if they say it."""
-        return None
 
     def problem(self) -> Problem:
         """Return the program as the paper displays it, its rows named.
@@ -206,10 +220,9 @@ class Setting(ABC):
         Raises:
             ParameterError: if it would be too large to write out; it says up to which size.
         """
-        losses = self._required_losses()
         problem = Problem(self.kind)
         add_table(problem, self.inputs, self.guarantee)
-        losses.add(problem, self.inputs, self.guarantee)
+        self._required_losses().add(problem, self.inputs, self.guarantee)
         return problem
 
     def value(self, table: Any) -> float:  # noqa: ANN401
@@ -221,21 +234,6 @@ class Setting(ABC):
         if losses is None:
             raise ParameterError(f"kind {self.kind!r} says neither its losses nor its problem.")
         return losses
-
-    def verified(self, table: Any) -> tuple[str, Json] | None:  # noqa: ANN401
-        """Return the kind and the parameters by which `dpopt.verify` displays the program.
-
-        Of a kind that it does not know, those of a table over inputs that are written out, with its
-        losses; None if it displays no such program.
-        """
-        if self.kind in verify.KINDS:
-            return self.kind, self.to_dict()
-        if not isinstance(table, Table) or self.losses is None:
-            return None
-        promised = self.guarantee
-        written = table.inputs.plain(sets=promised.delta > 0)
-        numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
-        return "table", {**numbers, "inputs": written, "losses": self.losses.plain()}
 
     def closed_form(self) -> Any:  # noqa: ANN401
         """Return the optimum without a program, as a table; None if no closed form is known."""
@@ -300,7 +298,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if the data are not an input of this setting.
         """
-        return table.row(data)
+        return _of_table(self, table, "row", "distribution")(data)
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
@@ -326,7 +324,7 @@ class Setting(ABC):
 
     def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
         """Return the design as one tidy table, columns by name: for frames and the command line."""
-        return table.columns()
+        return _of_table(self, table, "columns", "columns")()
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the design on axes that its ``plot`` opened.
@@ -347,7 +345,7 @@ class Setting(ABC):
 
     def plain(self, table: Any) -> Any:  # noqa: ANN401
         """Return a table as plain values for a file; whole numbers as text, of any length."""
-        return table.plain()
+        return _of_table(self, table, "plain", "plain")()
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
         """Return the table of a file, checked in form only; `judge` decides it.
@@ -386,21 +384,33 @@ class Setting(ABC):
         """
         return self.value(table) if solution is None else solution.bound
 
-    def proof_rows(self, table: Any) -> Sequence[Name] | None:  # noqa: ANN401
-        """Return rows of the program in `dpopt.verify` whose multipliers may prove the bound.
+    def verified(self, table: Any) -> Displayed | None:  # noqa: ANN401
+        """Return the program that `dpopt.verify` displays of a table: what its bound is proved by.
 
-        None looks at all of them; a kind with many says here which are tight at the table.
+        By default that of this kind. Of a kind that it does not know, that of a table over inputs
+        that are written out, with its losses; None if it displays no such program.
         """
-        del table
+        size = counted(table)
+        if isinstance(table, Table):
+            size = _entries(table.inputs, self.guarantee)
+        if self.kind in verify.KINDS:
+            return Displayed(self.kind, self.to_dict(), size)
+        if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
+            return None
+        promised = self.guarantee
+        written = table.inputs.plain(sets=promised.delta > 0)
+        numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
+        return Displayed(
+            "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
+        )
 
-    def proof_size(self, table: Any) -> int:  # noqa: ANN401
-        """Return about how many entries of rows a proof looks at: where few, it is made unasked."""
-        return len(table.weights) if isinstance(table, Table) else len(table)
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
 
-    def proof_data(self, table: Any) -> Json:  # noqa: ANN401
-        """Return numbers that a proof file carries where the setting cannot state them exactly."""
-        del table
-        return {}
+        Raises:
+            ParameterError: if they are no point of this setting.
+        """
+        return values
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
         """Return the tight dominating pair over all neighbours, for accountants.
@@ -423,13 +433,6 @@ class Setting(ABC):
         if isinstance(table, Table):
             return least_of_table(table, epsilon, delta)
         raise ParameterError(f"kind is {self.kind!r}; no least epsilon of it is known.")
-
-    def subject(self, table: Any) -> tuple[object, ...]:  # noqa: ANN401
-        """Return what a certificate is about: the parameters, and the integers.
-
-        It must hold every number that the proof depends on.
-        """
-        return self.kind, self, table.key if isinstance(table, Table) else table
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values, from which `from_dict` makes them again."""
@@ -456,14 +459,6 @@ class Setting(ABC):
                 raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
         return cls(**values)
 
-    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
-        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
-
-        Raises:
-            ParameterError: if they are no point of this setting.
-        """
-        return values
-
     def queries(self, numbers: Sequence[int]) -> list[Any]:
         """Return the inputs that a line of integers stands for, as typed on the command line.
 
@@ -471,6 +466,28 @@ class Setting(ABC):
         """
         single = isinstance(self.example_data(), int)
         return list(numbers) if single else [list(numbers)]
+
+
+def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
+    """Return a method of a table, which other integers need not have.
+
+    Raises:
+        ParameterError: if they have none; it says which member of the setting is missing.
+    """
+    found = getattr(table, method, None)
+    if found is None:
+        raise ParameterError(
+            f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
+        )
+    return found
+
+
+def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
+    """Return about how many entries the rows of a table have."""
+    if guarantee.delta > 0:
+        return inputs.size + 6 * len(inputs.edges.first)
+    groups = inputs.neighbours
+    return inputs.size + 2 * groups.size * (groups.shape[1] - 1)
 
 
 def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:
@@ -536,7 +553,7 @@ class Design:
         proof, promised = self.certificate, self.setting.guarantee
         if proof is None:
             return
-        if not proof.is_about(*self.setting.subject(self.table)):
+        if not proof.is_about(*_subject(self.setting, self.table)):
             raise ParameterError(
                 "certificate is not about the other numbers of this design: what is released was "
                 "not proved; make the result anew instead of changing one of its fields."
@@ -617,9 +634,8 @@ class Design:
         displayed = None if self.float_bound is None else setting.verified(table)
         if displayed is None:
             return None
-        rows, data = setting.proof_rows(table), setting.proof_data(table)
-        kind, parameters = displayed
-        return optimality(kind, parameters, setting.plain(table), rows, data)
+        rows, numbers = displayed.rows(), displayed.numbers()
+        return optimality(displayed.kind, displayed.setting, setting.plain(table), rows, numbers)
 
     @property
     def bound(self) -> Bound | None:
@@ -649,7 +665,8 @@ class Design:
         if self.status is Status.GAP:
             return False
         try:
-            few = small(self.setting.proof_size(self.table))
+            displayed = self.setting.verified(self.table)
+            few = displayed is not None and small(displayed.size)
             return few and self.optimality is not None
         except (ParameterError, SolverError):
             return False
@@ -797,9 +814,9 @@ class Design:
     def _displayed(self) -> Json:
         """Return what `dpopt.verify` needs beside the setting of a kind that it does not know."""
         displayed = self.setting.verified(self.table)
-        if displayed is None or displayed[0] == self.setting.kind:
+        if displayed is None or displayed.kind == self.setting.kind:
             return {}
-        return {"displayed": displayed[1]}
+        return {"displayed": displayed.setting}
 
     def save(
         self,
@@ -849,8 +866,7 @@ class Design:
                 )
         data: Json | None = None
         if proof_of_bound is not None and displayed is not None:
-            kind, setting = displayed
-            data = {"setting": setting, **self.setting.proof_data(self.table)}
+            kind, data = displayed.kind, {"setting": displayed.setting, **displayed.numbers()}
         verifier = _checks.flag("verifier", verifier)
         return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
 
@@ -867,6 +883,11 @@ def _restored(values: dict[str, Any]) -> Design:
     return replace(read, certificate=_proved(read.setting, read.table))
 
 
+def _subject(setting: Setting, table: Any) -> tuple[object, ...]:  # noqa: ANN401
+    """Return what a certificate is about: the kind, all parameters, and the integers."""
+    return setting.kind, setting, getattr(table, "key", table)
+
+
 def _proved(setting: Setting, table: Any) -> Certificate:  # noqa: ANN401
     """Return the proof of a table as one about this table in this setting, and no others.
 
@@ -879,7 +900,7 @@ def _proved(setting: Setting, table: Any) -> Certificate:  # noqa: ANN401
         raise ParameterError(
             f"judge of kind {setting.kind!r} returned {shown(proof)}; it must be a Certificate."
         )
-    return proof.about(*setting.subject(table))
+    return proof.about(*_subject(setting, table))
 
 
 def design(
@@ -900,9 +921,6 @@ def design(
             that was stopped is repaired, proved private and bounded like any other; its `status`
             is then ``"gap"``, and its `gap` says how far value and bound are apart. A closed form
             is the optimum at once: there is nothing to stop.
-
-    Returns:
-        A `Design`; some kinds have subclasses of their own.
 
     Raises:
         ParameterError: for another object, or a program that is too large to write out.

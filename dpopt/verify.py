@@ -36,9 +36,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, cached_property, partial, reduce
+from heapq import heappop, heappush
 from itertools import accumulate, combinations, islice, pairwise, product
-from math import comb, factorial, floor, fsum, lcm, log, log1p, log2, perm, pi, prod
+from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
 from math import exp as e_to
 from operator import getitem, mul
 from pathlib import Path
@@ -59,6 +60,9 @@ MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
 SMALL = Fraction(1, 10**6)  # by how much a prior may be missed where a file does not say
 RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
+SOLVED, TABLED = 5_000, 20_000  # sorted counts of a plurality's program, and of a rule's table
+CORNERS, LEVELS = 8_000_000, 300  # of private voters; and how many of them over two classes
+CORNER = 128  # fractional bits of probabilities at corners
 
 
 # What parts of a file raise where others were expected.
@@ -114,8 +118,18 @@ def integer(value: object, low: int, high: int) -> int:
     """Return an integer of a file within limits."""
     found = number(value)
     if found.denominator != 1 or not low <= found <= high:
-        raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {high}")
+        most = high if high < 1 << 64 else f"2^{high.bit_length() - 1}"
+        raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {most}")
     return int(found)
+
+
+def integers(values: object, low: int, high: int) -> list[int]:
+    """Return a list of integers of a file within limits."""
+    if not isinstance(values, list) or not values:
+        raise Malformed("a list of integers is missing")
+    # Those of a program need no reading.
+    plain = set(map(type, values)) == {int} and low <= min(values) and max(values) <= high
+    return values if plain else [integer(value, low, high) for value in values]
 
 
 def vector(values: object, size: int) -> list[Fraction]:
@@ -244,17 +258,21 @@ def decide_ratios(
     Raises:
         Refused: with the two variables, if an inequality is broken.
     """
-    if not neighbours or not neighbours[0]:
+    if len(neighbours) < 2 or not neighbours[0]:
         return Verdict(0, Fraction(1), None)
     values = [[weights[v] for v in column] for column in neighbours]
     small, large = (list(map(end, *values)) for end in (min, max))
     count, bits = rows or len(values) * (len(values) - 1) * len(small), 64 + total.bit_length()
+    # Where all weights are 0 there is nothing to decide, and no slack that says anything.
+    places = [place for place, weight in enumerate(large) if weight]
+    small, large = ([values_[place] for place in places] for values_ in (small, large))
+    if not places:
+        return Verdict(count, Fraction(1), None)
     while True:
         low, high, unit = grown(bits)
         slacks = [low * a - unit * b for a, b in zip(small, large, strict=True)]
         slack = min(slacks)
-        place = slacks.index(slack)
-        group = [column[place] for column in neighbours]
+        group = [column[places[slacks.index(slack)]] for column in neighbours]
         most = max(group, key=weights.__getitem__)
         others = [v for v in group if v != most] or [most]
         at = most, min(others, key=weights.__getitem__)
@@ -262,7 +280,8 @@ def decide_ratios(
             return Verdict(count, Fraction(slack, unit * total), at)
         if min(high * a - unit * b for a, b in zip(small, large, strict=True)) < 0:
             missed = Fraction(-slack, unit * total)
-            raise Refused(f"a ratio is above e^epsilon by {float(missed):.3g}", at, missed)
+            why = f"not private: the ratio of variables {at} is above e^epsilon"
+            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
         bits *= 2
         if bits > FINEST:
             raise Refused("a ratio is too close to e^epsilon to be told from it", at)
@@ -273,7 +292,15 @@ def decide_sets(
 ) -> Verdict:
     """Decide sum_y max(0, w_xy - e^epsilon w_zy) <= delta for every two neighbours x, z.
 
-    The slack is that of the worst set of outputs that is not empty, which an empty one would hide.
+    The slack is that of the worst set of outputs that is not empty, which an empty one would hide,
+    and so would an output that both inputs never have.
+
+    Args:
+        weights: of one output of each variable, over ``total``.
+        total: what the weights of an input's outputs sum to.
+        edges: neighbours, each once.
+        grown: e^epsilon.
+        delta: exact.
 
     Raises:
         Refused: with the place of the edge and its direction, if an inequality is broken.
@@ -282,27 +309,27 @@ def decide_sets(
         return Verdict(0, Fraction(1), None)
     bits, over = 64 + total.bit_length(), Fraction(delta)
     ways = [(a, b, n) for one, two, n in edges for a, b in ((one, two), (two, one))]
+
+    def slacks_at(end: int, unit: int) -> list[int]:
+        raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
+        budget, slacks = over.numerator * total * unit // over.denominator, list[int]()
+        for here, there, many in ways:
+            excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
+            lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
+            slacks.append(budget - (lost or max(filter(None, excess), default=0)))
+        return slacks
+
     while True:
-        ends_, unit = grown(bits)[:2], grown(bits)[2]
-        budget = over.numerator * total * unit // over.denominator
-        slacks = list[list[int]]()
-        for end in ends_:
-            raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
-            worst = list[int]()
-            for here, there, many in ways:
-                excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
-                lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
-                worst.append(budget - (lost or max(excess, default=0)))
-            slacks.append(worst)
-            if min(worst) >= 0:
-                break
-        slack = min(slacks[0])
-        at = divmod(slacks[0].index(slack), 2)
+        low, high, unit = grown(bits)
+        slacks = slacks_at(low, unit)
+        slack = min(slacks)
+        at = divmod(slacks.index(slack), 2)
         if slack >= 0:
             return Verdict(len(ways), Fraction(slack, unit * total), at)
-        if len(slacks) == 2 and min(slacks[1]) < 0:
+        if min(slacks_at(high, unit)) < 0:
             missed = Fraction(-slack, unit * total)
-            raise Refused(f"a set of outputs is above its limit by {float(missed):.3g}", at, missed)
+            why = f"not private: a set of outputs of edge {at[0]} is above its limit"
+            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
         bits *= 2
         if bits > FINEST:
             raise Refused("a set of outputs is too close to its limit to be decided", at)
@@ -423,37 +450,35 @@ def majority_fits(s: Setting) -> Wrong:
     yield own is None or len(own) == (count + 1) // 2, "coefficients are not (mechanisms + 1) / 2"
 
 
+def votes_fit(prior: str, classes: int) -> bool:
+    """Whether a prior names a law of the votes' p: uniform, dirichlet:A or point:P,...,P."""
+    name, _, text = prior.partition(":")
+    p = doubles(text)
+    several = name == "point" and len(p) == classes and max(p) <= 1 and is_law(p)
+    alone = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
+    return prior == "uniform" or several or alone
+
+
 def multiclass_fits(s: Setting) -> Wrong:
     """Yield what voters, target and prior of a plurality of private voters must be."""
-    m, spent, (name, _, text) = (
-        s["allowance"],
-        s["allowance"] * s["epsilon"],
-        s["prior"].partition(":"),
-    )
+    m, spent = s["allowance"], s["allowance"] * s["epsilon"]
     yield m <= s["mechanisms"], "allowance is above mechanisms"
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
-    yield s["rule"] != "optimal" or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
-    p = doubles(text or "1")
-    several = name == "point" and len(p) == s["classes"] and max(p) <= 1 and is_law(p)
-    yield several or (name == "dirichlet" and len(p) == 1 and 0 < p[0] <= 1e6), "prior is no law"
+    stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
+    yield stable or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def plurality_fits(s: Setting) -> Wrong:
-    """Yield what prior and size of a plurality of plain ballots must be."""
-    name, _, text = s["prior"].partition(":")
-    fits = s["prior"] == "uniform" or (name == "dirichlet" and re.fullmatch(r"[0-9.e/-]+", text))
-    yield bool(fits), "prior is no law"
-    yield Fraction(1, 10**4) <= Fraction(text or 1) <= 10**4, "prior is no law"
+    """Yield what prior a plurality of plain ballots must have."""
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def sampler_fits(s: Setting) -> Wrong:
     """Yield what the law of an optimal sampler's records must be."""
-    law, asked_ = s["distribution"], s["objective"] in ("mean", "fixed")
-    yield (
-        (law is not None) == asked_,
-        "distribution is of the objectives mean and fixed, and of both",
-    )
-    yield law is None or (len(law) == s["letters"] and is_law(law)), "distribution is no law"
+    law, asked_ = s["pmf"], s["objective"] in ("mean", "fixed")
+    yield (law is not None) == asked_, "pmf is of the objectives mean and fixed, and of both"
+    yield law is None or (len(law) == s["letters"] and is_law(law)), "pmf is no law"
 
 
 def floor_fits(s: Setting) -> Wrong:
@@ -491,7 +516,7 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Wrong:
     by_shape = graph in ("grid", "hamming") if isinstance(graph, str) else False
     yield not by_shape or shape is not None, "graph needs a shape"
     yield shape is None or by_shape or named, "shape is of graphs and losses over words alone"
-    yield shape is None or prod(shape) == inputs, "shape makes another number of words than inputs"
+    yield shape is None or prod(shape) == inputs, "shape makes another number of words than size"
     for x, z in graph if isinstance(graph, list) else ():
         yield x != z and max(x, z) < inputs, "graph holds an edge of no two inputs"
 
@@ -513,10 +538,10 @@ def rows_fit(s: Setting, taken: set[str]) -> Wrong:
 
 def kernel_fits(s: Setting) -> Wrong:
     """Yield how the parameters of a kernel must fit each other."""
-    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
+    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "size", "outputs"))
     named, prior = isinstance(loss, str), s["prior"]
     size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
-    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
+    yield [inputs, outputs] == size, "size and outputs are not those of loss and shape"
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "bayes", "prior is of the objective bayes"
@@ -531,8 +556,6 @@ def kernel_fits(s: Setting) -> Wrong:
     taken |= {"delta"} if s["delta"] else set()
     taken |= {"losses"} if s["objective"] == "minimax" else set()
     yield from rows_fit(s, taken)
-    alone = s["symmetry"] == "none" or s["formulation"] == "auto"
-    yield alone, "formulation is not auto with a symmetry"
     alike = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield alike or inputs == outputs, "symmetry is of as many outputs as inputs"
     yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
@@ -600,8 +623,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "invariant": none_or(
                 listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
             ),
-            "formulation": word("auto", "edges", "columns", "shifted"),
-            "inputs": whole_number(2, 2**22),
+            "size": whole_number(2, 2**22),
             "outputs": whole_number(1, 2**22),
             "symmetry": either(
                 word("none", "reflection", "cyclic", "dihedral", "hamming", "letters"),
@@ -650,7 +672,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
         | {
             "letters": whole_number(2, 100),
             "objective": word("worst-case", "bayes", "mean", "fixed"),
-            "distribution": none_or(listed(WEIGHT)),
+            "pmf": none_or(listed(WEIGHT)),
             "prior": real("[1e-3, 1e3]"),
         },
         sampler_fits,
@@ -738,6 +760,8 @@ def allowed(kind: str, setting: Any) -> None:
 class Row:
     """a . v <= b, or a . v = b; a coefficient is a number, or the two ends of an enclosure.
 
+    Enclosed is a coefficient of a variable that is at least 0 alone.
+
     Attributes:
         terms: a, by variable.
         limit: b.
@@ -807,6 +831,8 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
             raise Refused(f"the multiplier of row {name} is negative")
         lower = 0 if y >= 0 else 1
         for variable, coefficient in row.terms.items():
+            if isinstance(coefficient, tuple) and program.boxes.get(variable, (0, 0))[0] < 0:
+                raise Malformed(f"a coefficient of {variable} is enclosed, which may be negative")
             reduced[variable] += y * ends(coefficient)[lower]
         total -= y * ends(row.limit)[1 - lower]
     for variables, mass in program.laws:
@@ -995,7 +1021,7 @@ def table_of(units: Any, sizes: list[int], counts: list[int]) -> Table:
 
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
-    inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
+    inputs, outputs = integer(setting["size"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs, 4)
     named = setting["loss"]
     if isinstance(named, str):
@@ -1075,7 +1101,15 @@ def decide_table(
     grown: Growth,
     delta: Number,
 ) -> Verdict:
-    """Decide that a table is private along directed edges; where they are None, between all."""
+    """Decide that a table is private along directed edges.
+
+    Args:
+        made: the table.
+        variable: of each input and output.
+        pairs: the edges; None for all.
+        grown: e^epsilon.
+        delta: exact.
+    """
     inputs = range(len(variable))
     if delta:
         every = [(x, z) for x in inputs for z in inputs if x != z] if pairs is None else pairs
@@ -1164,7 +1198,7 @@ def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
 
 def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the rows."""
-    inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
+    inputs, outputs, prior = setting["size"], setting["outputs"], setting["prior"]
     own, values = asked(setting, inputs, outputs), dict[int, Number]()
     known = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in own.items()}
     if any(
@@ -1971,15 +2005,15 @@ class Ballots:
                 to, found = self.at(moved), set(zip(state, moved, strict=True))
                 yield from ((c, to, d) for c, d in found if (at, c) != (to, d))
 
-    def steepest(self) -> tuple[int, int, int]:
-        """Return two weights of neighbours of the largest ratio, and how many were looked at."""
-        over, under, count = 0, 1, 0
+    def steepest(self) -> tuple[int, int, int, Name]:
+        """Return two weights of neighbours of the largest ratio, the number of all, and whose."""
+        over, under, count, where = 0, 1, 0, ()
         for at, weights in enumerate(self.weights):
             for c, to, d in self.near(at):
                 a, b, count = weights[c], self.weights[to][d], count + 1
                 if a * under > over * b:
-                    over, under = a, b
-        return over, under, count
+                    over, under, where = a, b, (at, c, to, d)
+        return over, under, count, where
 
 
 def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -2022,7 +2056,7 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
 
     program.names, program.row, program.private = every, row, private
     program.neighbours = f"one of {ballots.voters} ballots replaced"
-    most = {"optimal": 5_000, "ladder": 20_000}.get(setting["rule"], 100_000)
+    most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most or ballots.voters > 10_000:
         raise Malformed(f"these are more than {most} sorted counts, or 10000 ballots")
     return program
@@ -2047,10 +2081,13 @@ class Labels:
         known = self.ratio and Fraction(self.ratio[0]) ** integer(power, 0, 9999)
         return (known, known) if known else exp(power * self.epsilon)
 
-    def edges(self) -> Iterator[tuple[int, ...]]:
+    def edges(self, turned: bool = True) -> Iterator[tuple[int, ...]]:
         """Yield how many voters are on y -> z, or if negative on z -> y, for each pair y < z.
 
         No three are on a circle. Each choice but the first follows one with its last edge less.
+
+        Args:
+            turned: also those with all edges of another choice turned around.
         """
         place = {pair: at for at, pair in enumerate(self.pairs)}
         threes = list(combinations(range(self.classes), 3))
@@ -2060,7 +2097,7 @@ class Labels:
             signed, last = waiting.pop()
             yield signed
             room = range(last, len(signed) if sum(map(abs, signed)) < self.voters else 0)
-            for at, way in product(room, (1, -1)):
+            for at, way in product(room, (1, -1) if turned or any(signed) else (1,)):
                 grown = (*signed[:at], signed[at] + way, *signed[at + 1 :])
                 round_ = (grown[i] * grown[j] > 0 > grown[i] * grown[k] for i, j, k in circles)
                 if signed[at] * way >= 0 and not any(round_):
@@ -2113,54 +2150,101 @@ class Labels:
             terms[v] = ends_[0] / (share * most), ends_[1] / (share * most)
         return Row(terms, (self.delta * least / most, self.delta))
 
-    def private(self) -> int:
-        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+    def sides(
+        self, sizes: Iterable[int]
+    ) -> Iterator[tuple[int, tuple[int, ...], list[tuple[int, ...]], list[int], list[int]]]:
+        """Yield at all corners E A and E' A times total 2^CORNER, rounded up.
 
         A vote less at a loop and one more on y -> z makes b T(n + e_y) + c T(n + e_z) of T(n), n
-        the votes at loops: in integers, rounded up by less than one for each edge.
+        the votes at loops: in integers, rounded up by less than one for each edge. b itself is
+        rounded up: of such voters there are more.
+
+        Yields:
+            The size k of the set of outputs; voters on edges, of which those turned around come
+            with them, the two sides exchanged; voters at loops; and both sides, one for each.
         """
-        weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
-        low, high, pairs = self.growth[0], self.grown(1)[1], len(self.pairs)
-        used = range(min(self.voters, pairs) + 1)
-        kinds = (
-            comb(pairs, j) * comb(self.voters + self.classes - 1, self.voters - j) << j
-            for j in used
-        )
-        if self.shift or len(self.sizes) * sum(kinds) > 2 * MOST:
-            over, under, count = ballots.steepest()
-            # A vote multiplies by v at most; a voter by g(r, v), or by 1 + Delta (v - 1).
-            v, r, power = Fraction(over, under or 1), (high + self.shift) / (1 - self.shift), unit
-            each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
-            for _ in range(self.voters):
-                power = -(-power * each >> FIXED)
-                if not under or power > low * unit:
-                    raise Refused("not shown to be private for so many voters or classes")
-            return count
-        b, growth = -(-high * unit // (1 + high)), low * unit // 1
-        c, count, room = unit - b, 0, int(self.delta * ballots.whole * unit * unit)
-        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges, and turned around
-        for size, signed in product(self.sizes, self.edges()):
+        weights, ballots, high = self.ballots.weights, self.ballots, self.grown(1)[1]
+        b = -(-high * (1 << CORNER) // (1 + high))
+        c = (1 << CORNER) - b
+        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges
+        for size, signed in product(sizes, self.edges(turned=False)):
             edges = sum(map(abs, signed))
             here = counts(self.voters - edges, self.classes)
             if edges == 0:
-                first = [sum(weights[ballots.at(n)][c] for c in n[:size]) << FIXED for n in here]
+                first = [sum(weights[ballots.at(n)][m] for m in n[:size]) << CORNER for n in here]
                 last[0] = first, first
             else:
                 at, m = max((at, m) for at, m in enumerate(signed) if m)
-                more, (y, z) = (
-                    raised(self.voters - edges, self.classes),
-                    self.pairs[at][:: 1 if m > 0 else -1],
-                )
+                more = raised(self.voters - edges, self.classes)
+                y, z = self.pairs[at][:: 1 if m > 0 else -1]
                 both = list(zip(more[y], more[z], strict=True))
                 ahead, back = last[edges - 1]
-                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> FIXED) for i, j in both]
-                back = [-(-(c * back[i] + b * back[j]) >> FIXED) for i, j in both]
+                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> CORNER) for i, j in both]
+                back = [-(-(c * back[i] + b * back[j]) >> CORNER) for i, j in both]
                 last[edges] = ahead, back
-            count += len(here)
-            sides = zip(*last[edges], strict=True)
-            if any(a * unit - growth * max(d - edges, 0) > room for a, d in sides):
-                raise Refused(f"not private: {size} outputs, voters on edges {signed}")
-        return count
+            yield size, signed, here, *last[edges]
+
+    def private(self) -> Verdict:
+        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+
+        Raises:
+            Refused: with the row ("corner", k, edges, loops) that is broken most; of a plurality
+                that is not stable, with ("vote", l, c, t, d), see `Ballots.near`.
+        """
+        if self.shift or not walked(self.voters, self.classes):
+            return self.stable()
+        growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
+        room, least, at = int(self.delta * self.ballots.whole * unit * unit), None, ()
+        for size, signed, here, *both in self.sides(self.sizes):
+            edges = sum(map(abs, signed))
+            ways = (1, -1) if edges else (1,)
+            count += len(here) * len(ways)
+            for way, (over, under) in zip(ways, (both, both[::-1]), strict=False):
+                slacks = [
+                    growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
+                ]
+                slack = min(slacks)
+                if least is None or slack < least:
+                    loops = here[slacks.index(slack)]
+                    least, at = slack, ("corner", size, tuple(way * n for n in signed), loops)
+        slack = Fraction((least or 0) + room, self.ballots.whole * unit * unit)
+        if slack < 0:
+            raise Refused(f"not private: row {at} is broken by {float(-slack):.3g}", at, -slack)
+        return Verdict(count, slack, at)
+
+    def stable(self) -> Verdict:
+        """Decide that a vote multiplies a probability by so little that K voters keep the target.
+
+        By v at most; then a voter does by g(r, v) = (r v + 1) / (r + v), or 1 + Delta (v - 1).
+        """
+        over, under, count, at = self.ballots.steepest()
+        r, unit = (self.grown(1)[1] + self.shift) / (1 - self.shift), 1 << FIXED
+        v, power, low = Fraction(over, under or 1), unit, self.growth[0] * unit
+        each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
+        for _ in range(self.voters):
+            power = -(-power * each >> FIXED)
+            if not under or power > low:
+                missed = Fraction(power - low, unit) if under else Fraction(1)
+                why = "not shown to be private for so many voters or classes"
+                raise Refused(why, ("vote", *at), missed)
+        return Verdict(count, Fraction(low - power, unit), ("vote", *at))
+
+
+def corner_count(voters: int, classes: int) -> int:
+    """Return a number that no number of corners passes, for one set of outputs.
+
+    Voters on j directed pairs of classes, at least one on each, the others at loops.
+    """
+    pairs = comb(classes, 2)
+    return sum(
+        comb(pairs, j) * comb(voters + classes - 1, voters - j) << j
+        for j in range(min(voters, pairs) + 1)
+    )
+
+
+def walked(voters: int, classes: int) -> bool:
+    """Whether private voters are so few that all their corners are decided one by one."""
+    return (classes > 2 or voters <= LEVELS) and corner_count(voters, classes) <= CORNERS
 
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -2169,7 +2253,7 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
     program.names, program.row = labels.names, cache(labels.row)
-    program.private = lambda: Verdict(labels.private())
+    program.private = labels.private
     return program
 
 
@@ -2210,21 +2294,61 @@ def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
     return [("move", *move) for move in found]
 
 
+def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple[Name, int, int]]:
+    """Yield the moves that imply all, with a letter's chance before and after, over k n 2^62.
+
+    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
+    is enough; and with one q for all m, those of the least counts.
+
+    Args:
+        n: number of records.
+        k: number of letters.
+        q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
+        same: whether there is one q.
+    """
+    last = min(n // k, 1 if same else len(q) + 1)
+    padded = q * (last + 1) if same else [*q, 0, 0]
+    # A letter of count c has q_m n + (1 - q_m) k c.
+    fixed, each = [w * n for w in padded], [((1 << 62) - w) * k for w in padded]
+    for m in range(last + 1):
+        for name in moves(n, k, m, "exact"):
+            _, i, c, j, d = name
+            yield name, fixed[i] + each[i] * c, fixed[j] + each[j] * d
+
+
+def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
+    """Decide that no move of `chances_of_moves` makes a letter more than e^epsilon times as likely.
+
+    Raises:
+        Refused: with the move, if one does.
+    """
+    over, under = growth.numerator, growth.denominator
+    rows, least, at = 0, over * n * k << 62, None
+    for name, before, after in chances_of_moves(n, k, q, same):
+        slack = over * before - under * after
+        rows += 1
+        if slack < least:
+            least, at = slack, name
+    if least < 0:
+        missed = Fraction(-least, under * n * k << 62)
+        raise Refused(f"not private: row {at} is broken by {float(missed):.3g}", at, missed)
+    return Verdict(rows, Fraction(least, under * n * k << 62), at)
+
+
 def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the rule of least sum of q_m, the chance of a uniform letter at the least count m.
 
-    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
-    is enough, and the sum over the first q_m is below that over all. For "roo" all q_m are one.
+    The sum over the first q_m is below that over all. For "roo" all q_m are one.
     """
     n, k, (low, high) = sizes(setting, ratio, 10**15)
     most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
     if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
         raise Malformed(f"rule is {str(rule)[:40]!r}")
-    q = [] if units is None else [integer(w, 0, 1 << 62) for w in vector(units, len(units))]
-    if len(q) > (1 if same else most + 1) or (units is not None and not q):
+    q = [] if units is None else integers(units, 0, 1 << 62)
+    if len(q) > (1 if same else most + 1):
         raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
     last = min(most, 1 if same else len(q) + 1 if q else most)
-    require_size(last + 1, 15)
+    require_size(last + 1, 3)
     costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
     if same:
         costs = {("q", 0): most + 1}
@@ -2238,72 +2362,162 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
         terms: dict[Variable, Any] = {after: n - k * d}
         return Row(terms | {before: tuple(ends_)}, (low * k * c - k * d, high * k * c - k * d))
 
-    def names(rule: str = rule) -> Iterator[Name]:
+    def names() -> Iterator[Name]:
         return (name for m in range(last + 1) for name in moves(n, k, m, rule))
 
     def known(name: Name) -> Row:
         m = max(name[1], name[3])
         return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
 
-    def private() -> int:
-        count, padded, unit = 0, q * (last + 1) if same else [*q, 0, 0], 1 << 62
-        for _, m, c, j, d in names("exact"):
-            # Chances over k n 2^62.
-            before = padded[m] * n + (unit - padded[m]) * c * k
-            after = padded[j] * n + (unit - padded[j]) * d * k
-            if after * low.denominator > before * low.numerator:
-                raise Refused(f"not private: a letter with {c}, then {d}, of least counts {m}, {j}")
-            count += 1
-        return count
-
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
-    program.private = (lambda: Verdict(private())) if q else None
+    program.private = partial(decide_rule, n, k, q, same, low) if q else None
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
 
 
-def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on.
+class Floor:
+    """Weights W of a smooth floor, W(c) = c unit from its end c* on; a letter has W(c) / Z.
 
-    A letter has W(c) / Z, Z the sum. Where one gains, at c, and one loses, at d, Z changes by
-    D(c) - D(d - 1), D(c) = W(c + 1) - W(c) >= 0, and the first one's ratio is the largest. It falls
-    in Z if D(d - 1) >= D(c), and else rises. For convex W, Z is least where the others are even,
-    of all d at d = v, and largest where one has all. Below v and c* + 1 a larger d is worse; above
-    c*, where steps are equal, the worst is v or the first.
+    Z is the sum over all letters, D(c) = W(c + 1) - W(c), L(l, t) the least and H(l, t) the largest
+    sum over l letters with t records. For W(0) > 0 and 0 <= D(0) <= D(1) <= ... <= unit, the floor
+    is epsilon-DP if and only if
+
+        (2)  W(c + 1) Z <= e^epsilon W(c) (Z + D(c) - D(d - 1))
+
+    for one letter that gains at c and one that loses at d, c + d <= n (= n for k = 2), where Z is
+    W(c) + W(d) plus L(k - 2, n - c - d) if D(d - 1) >= D(c), else plus H(k - 2, n - c - d). With
+    v = floor((n - c) / (k - 1)), only the d from min(v, c* + 1) to c* + 1 need a look, d = c* + 1
+    standing for the larger of v and c* + 1. From c* on, (2) is at most c + 1 <= e^epsilon c.
+
+    Blocks c1 <= c <= c2, d1 <= d <= d2 of the others have no larger ratio than
+
+        (3)  (W(c1) + D(c2)) Z / (W(c1) (Z + min(0, D(c1) - D(d2 - 1))))
+
+    for Z = W(c1) + L(k - 1, n - c2), or the larger W(c1) + W(d1) + L(k - 2, n - c2 - d2). Proofs
+    are in docs/theorems/floor.md.
     """
+
+    def __init__(self, n: int, k: int, weights: list[int], unit: int) -> None:
+        self.records, self.letters, self.unit, self.last = n, k, unit, len(weights)
+        self.values = [*weights, self.last * unit]
+        self.steps = [after - before for before, after in pairwise(self.values)] + [unit]
+        falls = any(before > after for before, after in pairwise(self.steps))
+        if self.values[0] <= 0 or self.steps[0] < 0 or falls:
+            raise Refused("not shown to be private: the weights are not convex")
+
+    def weight(self, count: int) -> int:
+        """Return W."""
+        return self.values[count] if count <= self.last else count * self.unit
+
+    def step(self, count: int) -> int:
+        """Return D."""
+        return self.steps[min(count, self.last)]
+
+    def least(self, letters: int, records: int) -> int:
+        """Return L: convex weights are least where counts are even."""
+        if letters == 0:
+            return 0
+        each, more = divmod(records, letters)
+        if each >= self.last:
+            return records * self.unit
+        return (letters - more) * self.values[each] + more * self.values[each + 1]
+
+    def most(self, letters: int, records: int) -> int:
+        """Return H: convex weights are largest where one letter has all records."""
+        return self.weight(records) + (letters - 1) * self.weight(0) if letters else 0
+
+    def even(self, c: int) -> int:
+        """Return v."""
+        return (self.records - c) // (self.letters - 1)
+
+    def occurs(self, c1: int, c2: int, d1: int, d2: int) -> bool:
+        """Whether a block has a c and d that two letters can have, and d not below the worst."""
+        return d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records
+
+    def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
+        """Return the two parts of (3), the second not above 0 if they bound nothing."""
+        total = self.weight(c1) + self.least(self.letters - 1, self.records - c2)
+        if d2 <= self.last or self.even(c1) <= self.last + 1:
+            rest = max(0, self.records - c2 - d2)
+            other = self.weight(c1) + self.weight(d1) + self.least(self.letters - 2, rest)
+            total = max(total, other)
+        change = min(0, self.step(c1) - self.step(d2 - 1))
+        return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
+
+    def ratio(self, c: int, d: int) -> tuple[int, int, int]:
+        """Return d, and the two parts of the ratio that (2) limits."""
+        if d > self.last:
+            d = max(d, self.even(c))
+        rest, change = self.records - c - d, self.step(c) - self.step(d - 1)
+        others = (self.least if change <= 0 else self.most)(self.letters - 2, rest)
+        total = self.weight(c) + self.weight(d) + others
+        return d, self.weight(c + 1) * total, self.weight(c) * (total + change)
+
+    def worst(self) -> tuple[Fraction, tuple[int, int], int]:
+        """Return the largest ratio of a letter's chances, its c and d, and how many rows it took.
+
+        The block with the largest bound is halved across its longer side, until no bound is above
+        the largest ratio that was met.
+        """
+        high, low, at, rows = 0, 1, (0, 1), self.last + 2
+        top = min(self.last, self.records - 1), min(self.records, self.last + 1)
+        heap = [(-inf, (0, top[0], 1, top[1]))]
+        while heap:
+            require_size(rows)
+            block, rows = heappop(heap)[1], rows + 1
+            over, under = self.bound(*block)
+            if under > 0 and over * low <= high * under:
+                continue
+            c1, c2, d1, d2 = block
+            if c1 == c2 and d1 == d2:
+                d, over, under = self.ratio(c1, d1)
+                if over * low > high * under:
+                    high, low, at = over, under, (c1, d)
+                continue
+            c, d = (c1 + c2) // 2, (d1 + d2) // 2
+            halves = [(c1, c2, d1, d), (c1, c2, d + 1, d2)]
+            if c2 - c1 >= d2 - d1:
+                halves = [(c1, c, d1, d2), (c + 1, c2, d1, d2)]
+            for half in halves:
+                if self.occurs(*half):
+                    over, under = self.bound(*half)
+                    first = log(under) - log(over) if under > 0 else -inf
+                    heappush(heap, (first, half))
+        for c in range(self.last + 1, self.records):
+            if (c + 1) * low <= high * c:
+                break
+            rows += 1
+            d, over, under = self.ratio(c, min(self.records - c, self.last + 1))
+            if over * low > high * under:
+                high, low, at = over, under, (c, d)
+        return Fraction(high, low), at, rows
+
+    def decide(self, growth: Number) -> Verdict:
+        """Decide that no letter becomes more than e^epsilon times as likely.
+
+        Raises:
+            Refused: with the counts of the two letters, if one does.
+        """
+        worst, at, rows = self.worst()
+        # The least chance there is: no row's slack is smaller.
+        least = Fraction(
+            self.weight(0), self.weight(self.records) + (self.letters - 1) * self.weight(0)
+        )
+        slack = (growth - worst) * least
+        if slack < 0:
+            told = f"not private: a letter gains at {at[0]} and one loses at {at[1]}"
+            raise Refused(told, at, -slack)
+        return Verdict(rows, slack, at)
+
+
+def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on."""
     n, k, (low, _) = sizes(setting, ratio, 10**15)
     unit = 1 << integer(units[0], 1, 4096)
-    table = [integer(w, 1, 1 << 9999) for w in vector(units[1], len(units[1]))]
-    last = len(table)
-    table += [last * unit, (last + 1) * unit]
-    steps = [after - before for before, after in pairwise(table)]
-    if steps[0] < 0 or any(before > after for before, after in pairwise(steps)):
-        raise Refused("not shown to be private: the weights are not convex")
-
-    def weight(count: int) -> int:
-        return table[count] if count <= last else count * unit
-
-    def private() -> int:
-        count = 0
-        for c in range(n):
-            if c > last and (c + 1) * low.denominator <= c * low.numerator:
-                break
-            v, gain = (n - c) // (k - 1), steps[min(c, last)]
-            for d in range(max(1, min(v, last + 1)), min(n - c, last + 1) + 1):
-                change, d = gain - steps[d - 1], max(d, v) if d > last else d
-                each, more = divmod(n - c - d, max(k - 2, 1))
-                others = [(each, k - 2 - more), (each + 1, more)]
-                if change > 0 and k > 2:
-                    others = [(n - c - d, 1), (0, k - 3)]
-                total = sum(weight(at) * letters for at, letters in [(c, 1), (d, 1), *others])
-                after, before = weight(c + 1) * total, weight(c) * (total + change)
-                if after * low.denominator > before * low.numerator:
-                    raise Refused(f"not private: a letter gains at {c} and one loses at {d}")
-                count += 1
-            require_size(count)
-        return count
-
+    weights = integers(units[1], 1, 1 << 9999)
+    made, last = Floor(n, k, weights, unit), len(weights)
+    table = [*made.values, (last + 1) * unit]
     own = max(Fraction(after, before) for before, after in pairwise(table))
     stated = setting["rate"] and [end - 1 for end in exp(number(setting["rate"]))]
     # The package takes e^rate - 1 as a double.
@@ -2318,12 +2532,12 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
         return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
 
     point: dict[Variable, Number] = {
-        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])
+        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(weights)
     }
     program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
     program.names = lambda: (("growth", c) for c in range(last))
-    program.private = lambda: Verdict(private())
-    program.point, program.note = point, f" for growth {float(growth - 1)!r}"
+    program.private, program.point = partial(made.decide, low), point
+    program.note = f" for growth {float(growth - 1)!r}"
     program.among = "" if stated else " of this growth"
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
@@ -2353,7 +2567,7 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
     """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
     weight: dict[Any, int] = defaultdict(int)
     bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
-    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
+    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["pmf"], k)
     scale = lcm(*(p.denominator for p in law))
     require_size(n, n, k, scale.bit_length())
     # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
@@ -2428,7 +2642,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
             least(("t",), ("distance", x), 0, distance[x])
         costs = {("t",): 1}
     elif objective == "fixed":
-        asked = weights_of(setting["distribution"], k)
+        asked = weights_of(setting["pmf"], k)
         for y, p in enumerate(asked):
             at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
             least(("B", y), ("output", y), p / sum(asked), at)
@@ -2455,7 +2669,7 @@ def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = No
     n = len(setting["prior"])
     require_size(n, n)
     loss = [[int(x != y) for y in range(n)] for x in range(n)]
-    asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    asks = {"size": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
     asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
     asks |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
     return kernel(asks, units, ratio, None)
@@ -2473,81 +2687,142 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
     return low, high
 
 
-def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[int], list[int]]:
-    """Return w, e, k of a closed form, integers over T = 2^bits; Q ascending with the sum S.
+@dataclass(frozen=True)
+class Layers:
+    """The integers of a closed form over T = 2^bits, letters by ascending mass.
 
-    Row i gives w_j to each j < i (of leximin to all j), e_i to i on top, and what is left of T to
-    the j > i (to all j) in proportion to k_j. With r a little below e^epsilon, Algorithm 1 has
-    w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
+    Row i gives w_j to each j < i (flat: to all j), e_i to i on top, and its rest, what is left of
+    T, to the j > i (flat: all j) in proportion to k_j: with S the sum of these k and C of those
+    before a letter, its share begins at the floor of rest C / S, so that all of T is given away.
+
+    Attributes:
+        bits: of T.
+        flat: whether all rows have the same w and k.
+        q: the masses of the letters, in proportion.
+        w: see above, as for e and k.
+        e: on the letter itself.
+        k: by which the rest is split.
+    """
+
+    bits: int
+    flat: bool
+    q: list[int]
+    w: list[int]
+    e: list[int]
+    k: list[int]
+
+    @cached_property
+    def rests(self) -> list[tuple[int, int]]:
+        """The rest of each row, and the sum S that it is split over, or 1."""
+        left, of, found = (1 << self.bits) - (sum(self.w) if self.flat else 0), sum(self.k), []
+        for own, extra, share in zip(self.w, self.e, self.k, strict=True):
+            of -= 0 if self.flat else share
+            if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
+                raise Refused("a row of the kernel is no law")
+            found.append((left - extra, of or 1))
+            left -= 0 if self.flat else own
+        return found
+
+    @cached_property
+    def rates(self) -> list[int]:
+        """The floor of rest / S of each row, over 2^(bits + 64)."""
+        fine = self.bits + 64
+        return [(rest << fine) // of for rest, of in self.rests]
+
+    def columns(self) -> Iterator[tuple[int, int, int]]:
+        """Yield K_jj and bounds of the least and the largest K_ij of each letter j, off by 2."""
+        fine, last = self.bits + 64, len(self.w) - 1
+        if self.flat:
+            low, high = min(self.rates), max(self.rates) + 1
+            for own, extra, share, rate in zip(self.w, self.e, self.k, self.rates, strict=True):
+                kept = own + extra + (rate * share >> fine)
+                least, most = own + (low * share >> fine), own - (-high * share >> fine)
+                yield kept, min(kept, least), max(kept + 2, most)
+            return
+        low, high = 1 << fine + self.bits, 0
+        parts = zip(self.w, self.e, self.k, self.rates, strict=True)
+        for j, (own, kept, share, rate) in enumerate(parts):
+            least, most = low * share >> fine, -(-high * share >> fine)
+            if 0 < j < last:
+                yield kept, min(kept, own, least), max(kept, own, most)
+            else:
+                # No row is before the first letter, and none after the last one.
+                ends_ = [kept, *([least, most] if j else []), *([own] if j < last else [])]
+                yield kept, min(ends_), max(ends_)
+            low, high = min(low, rate), max(high, rate + 1)
+
+    def drift(self) -> Fraction:
+        """Return a bound of the total variation between q K and q: half the sum over letters."""
+        total, moved, flat, bits = sum(self.q), 0, self.flat, self.bits
+        below, came = total, 0
+        if flat:
+            came = sum([a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)])
+        parts = zip(self.q, self.w, self.e, self.k, self.rates, strict=True)
+        for mass, own, extra, share, rate in parts:
+            below -= 0 if flat else mass
+            moved += abs(own * below + extra * mass + (came * share >> 64) - (mass << bits))
+            came += 0 if flat else mass * rate >> bits
+        # What rounding of the shares and of what came changes is less than 2 S for each letter.
+        return Fraction(moved + 2 * len(self.q) * total, 2 * total << bits)
+
+
+def layers(setting: Setting, bits: int) -> Layers:
+    """Return the integers of Algorithm 1, or of leximin, which are flat, over T = 2^bits.
+
+    With r a little below e^epsilon and Q the masses in ascending order, S their sum, Algorithm 1
+    has w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
     leximin w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all), e_i = (r - 1) w_i.
     """
+    masses, unit = whole(setting["prior"], len(setting["prior"]))
+    q = sorted([(mass << bits) // unit for mass in masses])
     epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
     fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
     r = Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine)
-    down = 1 << 104 + max(0, -floor(log2(epsilon)))
-    up = (r - (r - 1) / (1 << 40)) * down // 1
+    shift = 104 + max(0, -floor(log2(epsilon)))
+    up = (r - (r - 1) / (1 << 40)) * (1 << shift) // 1
     w, left, after = list[int](), size, total
     if setting["objective"] == "minimax":
         for mass in q[:-1]:
             after -= mass
-            w.append(left * mass * down // (up * mass + down * after))
+            w.append((left * mass << shift) // (up * mass + (after << shift)))
             left -= w[-1]
-        return [*w, 0], [*(up * a // down for a in w), left], q
+        return Layers(bits, False, q, [*w, 0], [*(up * a >> shift for a in w), left], q)
+    more = up - (1 << shift)
     for place, mass in enumerate(q[:-1]):
-        most = size * mass * down // ((up - down) * mass + down * total)
-        if ((n - place) * most - left) * down + (up - down) * most >= 0:
+        most = (size * mass << shift) // (more * mass + (total << shift))
+        if ((n - place) * most - left << shift) + more * most >= 0:
             break
         left -= most
         w.append(most)
-    high, first = left * down // (up - down + (n - len(w)) * down), len(w)
-    k = [max(0, a * size * down - high * (down * total + (up - down) * a)) for a in q[first:]]
-    shift = max(0, sum(k).bit_length() - bits)
-    k = [a >> shift for a in k]
+    high, first = (left << shift) // (more + (n - len(w) << shift)), len(w)
+    gain, level = (size << shift) - high * more, high * total << shift
+    k = [max(0, a * gain - level) for a in q[first:]]
+    drop = max(0, sum(k).bit_length() - bits)
+    k = [a >> drop for a in k]
     w += [high] * (n - first)
-    return w, [(up - down) * a // down for a in w], [0] * first + (k if any(k) else q[first:])
+    e = [more * a >> shift for a in w]
+    return Layers(bits, True, q, w, e, [0] * first + (k if any(k) else q[first:]))
 
 
-def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fraction]:
-    """Decide the columns of a closed form; return its least K_ii, and how far a letter drifts.
+def decide_layers(made: Layers, grown: Growth) -> tuple[Verdict, Fraction]:
+    """Decide that no entry of a column is above e^epsilon times another; return the least K_ii.
 
-    What is split is rounded down or up: its least and its largest share of k_j bound a column.
+    Returns:
+        The verdict: at is the letter by ascending mass, missed how far the prior drifts.
     """
-    masses, unit = whole(setting["prior"], len(setting["prior"]))
-    q, flat = sorted([(mass << bits) // unit for mass in masses]), setting["objective"] != "minimax"
-    (w, e, k), total, size = layers(setting, q, bits), sum(q), 1 << bits
-    left, of, rests = size - (sum(w) if flat else 0), sum(k), list[tuple[int, int]]()
-    for own, extra, share in zip(w, e, k, strict=True):
-        of -= 0 if flat else share
-        rests.append((left - extra, of or 1))
-        if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
-            raise Refused("a row of the kernel is no law")
-        left -= 0 if flat else own
-    # Of the rows that split: the least and the largest share, and the mass that is split.
-    low, high, came = (1, 0), (0, 1), 0
-    if flat:
-        low, high = min(rests), max(rests)
-        came = sum([(a * rest << 64) // of for a, (rest, of) in zip(q, rests, strict=True)])
-    kept, drift, below = size, 0, total
-    top, bottom, last = ratio.numerator, ratio.denominator, len(q) - 1
-    for j, (mass, own, extra, share, (rest, of)) in enumerate(zip(q, w, e, k, rests, strict=True)):
-        everywhere = own if flat else 0
-        diagonal = everywhere + extra + (rest * share // of if flat else 0)
-        least, most = diagonal, diagonal + flat
-        if not flat and j < last:
-            least, most = min(least, own), max(most, own)
-        if flat or j:
-            least = min(least, everywhere + low[0] * share // low[1])
-            most = max(most, everywhere - (-high[0] * share // high[1]))
-        if top * least < bottom * most:
-            raise Refused(f"not private: letter {j} by ascending mass")
-        below -= 0 if flat else mass
-        mean = own * below + extra * mass + (came * share >> 64)
-        kept, drift = min(kept, diagonal), max(drift, abs(mean - (mass << bits)))
-        if not flat:
-            low = (rest, of) if rest * low[1] < low[0] * of else low
-            high = (rest, of) if rest * high[1] > high[0] * of else high
-            came += (mass * rest << 64) // of
-    return Fraction(kept, size), Fraction(drift + 2 * total, total << bits)
+    (low, _, unit), count = grown(64 + made.bits), len(made.q)
+    kept, slack, at = 1 << made.bits, unit << made.bits, 0
+    for j, (diagonal, least, most) in enumerate(made.columns()):
+        kept, room = min(kept, diagonal), low * least - unit * most
+        if room < slack:
+            slack, at = room, j
+    found = Fraction(slack, unit << made.bits)
+    if slack < 0:
+        raise Refused(f"not private: letter {at} by ascending mass", at, -found)
+    drift = made.drift()
+    if drift > SMALL:
+        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
+    return Verdict(count * count * (count - 1), found, at, drift), Fraction(kept, 1 << made.bits)
 
 
 def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -2557,19 +2832,17 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
     """
     if units is None or "weights" in units:
         return truthful(setting, units, ratio)
-    count, low = len(setting["prior"]), (ratio or exp(number(setting["epsilon"])))[0]
-    require_size(count)
-    require_size(len(setting["prior"]), 1 + integer(units["bits"], 1, 4096) // 64)
-    kept, drift = least_kept(setting, integer(units["bits"], 1, 4096), low)
+    count, bits = len(setting["prior"]), integer(units["bits"], 1, 4096)
+    require_size(count, 1 + bits // 64)
+    made, grown = layers(setting, bits), growth(number(setting["epsilon"]), ratio)
+    verdict, kept = decide_layers(made, grown)
     rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
     rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
-    program.private = lambda: Verdict(count * count * (count - 1))
+    program.private = lambda: verdict
     program.neighbours = among(None, count)
-    if drift > SMALL:
-        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
-    program.note = f" (each letter of the prior kept up to {float(drift):.3g})"
+    program.note = f" (the prior kept up to {float(verdict.missed):.3g} in total variation)"
     return extend(program, rows)
 
 
@@ -2613,7 +2886,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     require_size(inputs, outputs)
     given = matrix(setting["kernel"], inputs, outputs)
     zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
-    zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
+    zero |= {"size": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
     zero |= {"symmetry": "none"}
     program, rows = kernel({**setting, **zero}, units, ratio, None), dict[Name, Row]()
     moved: list[Number] = []
@@ -2633,6 +2906,24 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     return extend(program, rows)
 
 
+def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
+    """Decide q_j / h <= r_j <= q_j h for each letter, h = e^(epsilon/2), r and q over their sums.
+
+    Any two laws r that keep this are within e^epsilon of each other.
+    """
+    total, mass = sum(law), sum(q)
+    low, high, unit = grown(64 + total.bit_length() + mass.bit_length())
+    sides = [(r * mass, a * total) for r, a in zip(law, q, strict=True)]
+    room = [low * min(side) - unit * max(side) for side in sides]
+    slack = min(room)
+    at = room.index(slack)
+    found = Fraction(slack, unit * total * mass)
+    if slack < 0:
+        why = "is outside" if high * min(sides[at]) < unit * max(sides[at]) else "is at the end of"
+        raise Refused(f"not private: letter {at} {why} the box", at, -found)
+    return Verdict(2 * len(q), found, at)
+
+
 def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
 
@@ -2640,22 +2931,29 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     """
     n = len(setting["prior"])
     require_size(3, n)
-    q, p, law = [vector(a, n) for a in (setting["prior"], setting["own"], units or [1] * n)]
-    q, p, law = [[a / total for a in masses] for masses in (q, p, law) for total in [sum(masses)]]
+    masses, p = vector(setting["prior"], n), vector(setting["own"], n)
+    law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
+    q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
-    low, high = exp(number(setting["epsilon"]) / 2)
-    rows = dict[Name, Row]()
+    half = number(setting["epsilon"]) / 2
+    low, high = exp(half)
+    rows, private = dict[Name, Row](), dict[Name, Row]()
     for j, a in enumerate(q):
         rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
-        rows["above", j] = Row({("r", j): 1}, (a * low, a * high))
-        rows["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+        private["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
     cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
     boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
     program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
+    program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
     if units:
-        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
-        program.point |= {("r", j): a for j, a in enumerate(law)}
+        if len(law) != n or not sum(law):
+            raise Malformed("units are no weights of the letters")
+        known = [Fraction(weight, sum(law)) for weight in law]
+        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(known)}
+        program.point |= {("r", j): a for j, a in enumerate(known)}
+        program.private = partial(decide_box, law, whole(setting["prior"], n)[0], growth(half))
     program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 
@@ -3008,67 +3306,123 @@ def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     if len(counts_) != size:
         raise Malformed("counts are not one for each variable")
     epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
-    low, high = ratio or exp(epsilon)
-    groups = [[integer(v, 0, size - 1) for v in group] for group in inputs.get("neighbours", [])]
-    edges: list[Edge] = [
-        (
-            [integer(v, 0, size - 1) for v in one],
-            [integer(v, 0, size - 1) for v in two],
-            [integer(n, 1, 1 << 99_999) for n in many],
-        )
-        for one, two, many in inputs.get("edges", [])
-    ]
-    if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups) or any(
-        not len(one) == len(two) == len(many) for one, two, many in edges
-    ):
-        raise Malformed("groups or edges are of different lengths")
+    groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
     laws: list[Law] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
     program, costs = Program(laws, {}, {}, list, no_row), vector(losses["costs"], size)
-    rows = dict[Name, Row]()
-
-    def ratios(v: int, u: int) -> dict[Variable, Any]:
-        n, m = counts_[v], counts_[u]
-        return {("K", v): Fraction(1, n), ("K", u): (-Fraction(high) / m, -Fraction(low) / m)}
-
-    for g, group in enumerate(groups if not delta else []):
-        for i, j in product(range(len(group)), repeat=2):
-            if group[i] != group[j]:
-                rows["privacy", g, i, j] = Row(ratios(group[i], group[j]))
-    for (e, edge), d in product(enumerate(edges if delta else []), (0, 1)):
-        one, two = (edge[0], edge[1]) if d == 0 else (edge[1], edge[0])
-        for i, (v, u) in enumerate(zip(one, two, strict=True)):
-            program.boxes["s", e, d, i] = (0, 1)
-            if v != u:
-                rows["privacy", e, d, i] = Row({**ratios(v, u), ("s", e, d, i): -1})
-        rows["delta", e, d] = Row({("s", e, d, i): n for i, n in enumerate(edge[2])}, delta)
+    ends_ = ratio or exp(epsilon)
+    names, row, worst = *rows_of_table(counts_, groups, edges, ends_, delta), dict[Name, Row]()
+    program.names = lambda: [*names(), *worst]
+    program.row = lambda name: worst.get(name) or row(name)
+    program.boxes |= {
+        ("s", e, d, i): (0, 1)
+        for e, edge in enumerate(edges)
+        for d, i in product((0, 1), range(len(edge[2])))
+    }
     if losses["weights"] is None:
-        for x, (a, b) in enumerate(pairwise(starts)):
-            rows["losses", x] = Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
+        worst = {
+            ("losses", x): Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
+            for x, (a, b) in enumerate(pairwise(starts))
+        }
         program.cost, program.boxes["t",] = {("t",): 1}, (min(costs), max(costs))
     else:
         weights = weights_of(losses["weights"], len(sizes))
         shares = [w / sum(weights) for w, n in zip(weights, sizes, strict=True) for _ in range(n)]
         program.cost = {("K", v): w * c for v, (w, c) in enumerate(zip(shares, costs, strict=True))}
-    program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
-    if units:
-        made, grown = table_of(units, sizes, counts_), growth(epsilon, ratio)
-        point, one_output = program.point, [Fraction(w, made.total) for w in made.weights]
-        point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
-        if losses["weights"] is None:
-            means = (
-                sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
-            )
-            point["t",] = max(means)
-        for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
-            v, u = edges[e][d][i], edges[e][1 - d][i]
-            point["s", e, d, i] = max(0, one_output[v] - low * one_output[u])
-        if delta:
-            program.private = partial(decide_sets, made.weights, made.total, edges, grown, delta)
-        else:
-            columns = [list(column) for column in zip(*groups, strict=True)]
-            program.private = partial(decide_ratios, made.weights, made.total, columns, grown)
     program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
+    if not units:
+        return program
+    made, grown = table_of(units, sizes, counts_), growth(epsilon, ratio)
+    point, one_output = program.point, [Fraction(w, made.total) for w in made.weights]
+    point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
+    if losses["weights"] is None:
+        point["t",] = max(
+            sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
+        )
+    for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
+        v, u = edges[e][d][i], edges[e][1 - d][i]
+        point["s", e, d, i] = max(0, one_output[v] - ends_[0] * one_output[u])
+    if delta > 0:
+        program.private = partial(decide_sets, made.weights, made.total, edges, grown, delta)
+    else:
+        columns = [list(column) for column in zip(*groups, strict=True)]
+        program.private = partial(decide_ratios, made.weights, made.total, columns, grown)
     return program
+
+
+def listed_neighbours(
+    inputs: Any, starts: list[int], counts_: list[int], sets: bool
+) -> tuple[list[list[int]], list[Edge]]:
+    """Return the groups of neighbouring variables of a file, or with delta > 0 its edges.
+
+    An edge has all outputs of two inputs: one that left some out would prove less.
+    """
+    size = len(counts_)
+    if not sets:
+        groups = [[integer(v, 0, size - 1) for v in group] for group in inputs["neighbours"]]
+        if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
+            raise Malformed("groups of neighbours are of different lengths")
+        return groups, []
+    edges = [
+        (
+            [integer(v, 0, size - 1) for v in one],
+            [integer(v, 0, size - 1) for v in two],
+            [integer(n, 1, 1 << 99_999) for n in many],
+        )
+        for one, two, many in inputs["edges"]
+    ]
+    if any(not len(one) == len(two) == len(many) for one, two, many in edges):
+        raise Malformed("parts of an edge are of different lengths")
+    whole_rows = [dict(enumerate(counts_[a:b], a)) for a, b in pairwise(starts)]
+    row_of = [row for row in whole_rows for _ in row]
+    for one, two, many in edges:
+        for side in (one, two):
+            outputs = defaultdict[int, int](int)
+            for v, n in zip(side, many, strict=True):
+                outputs[v] += n
+            if not side or outputs != row_of[side[0]]:
+                raise Malformed("an edge leaves out outputs of an input")
+    return [], edges
+
+
+def rows_of_table(
+    counts_: list[int], groups: list[list[int]], edges: list[Edge], grown: Between, delta: Number
+) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
+    """Return the names of a table's privacy rows, and what makes the row of one."""
+    low, high = map(Fraction, grown)
+
+    def ratios(v: int, u: int) -> dict[Variable, Any]:
+        n, m = counts_[v], counts_[u]
+        return {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)} if v != u else {}
+
+    def names() -> Iterator[Name]:
+        for g, group in enumerate(groups):
+            yield from (
+                ("privacy", g, i, j)
+                for i, j in product(range(len(group)), repeat=2)
+                if group[i] != group[j]
+            )
+        for (e, (one, two, _)), d in product(enumerate(edges), (0, 1)):
+            apart = [i for i, (v, u) in enumerate(zip(one, two, strict=True)) if v != u]
+            yield from (("privacy", e, d, i) for i in apart)
+            yield "delta", e, d
+
+    def row(name: Name) -> Row:
+        what, first, *others = name
+        if what == "delta" and edges:
+            (d,), e = others, integer(first, 0, len(edges) - 1)
+            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
+            return Row(dict(excess), delta)
+        if what != "privacy":
+            return no_row(name)
+        if not edges:
+            group = groups[integer(first, 0, len(groups) - 1)]
+            i, j = (group[integer(place, 0, len(group) - 1)] for place in others)
+            return Row(ratios(i, j))
+        e, d = integer(first, 0, len(edges) - 1), integer(others[0], 0, 1)
+        i = integer(others[1], 0, len(edges[e][2]) - 1)
+        return Row({**ratios(edges[e][d][i], edges[e][1 - d][i]), ("s", e, d, i): -1})
+
+    return names, row
 
 
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
@@ -3167,7 +3521,9 @@ def about(setting: Seen) -> str:
         (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.looked
     )
     parts = [
-        f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT]
+        f"{name} of {', '.join(dict.keys(value))}"[:SHORT]
+        if isinstance(value, dict)
+        else (f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT])
         for name, value in told
         if value is not None and value != []
     ]

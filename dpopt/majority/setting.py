@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
-from dpopt.shape import Design, Setting, made
+from dpopt.shape import Design, Displayed, Setting, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
 
@@ -135,7 +135,6 @@ class MajoritySetting(Voters, Setting):
 
     kind: ClassVar[str] = "majority"
     summary: ClassVar[tuple[str, ...]] = ("expected_error",)
-    bits: ClassVar[int] = 63
 
     mechanisms: int
     epsilon: float
@@ -180,6 +179,11 @@ class MajoritySetting(Voters, Setting):
         values = (k, epsilon, allowance, shift, delta, objective, *chosen)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the total of the table's weights."""
+        return 63
 
     @classmethod
     def example(cls) -> Self:
@@ -335,7 +339,17 @@ class MajoritySetting(Voters, Setting):
         """
         return certify(self, self.to_dict(), table)
 
-    def proof_rows(self, table: Table) -> list[Name]:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed,
+            size=self._proof_size(table),
+            rows=lambda: self._proof_rows(table),
+            numbers=lambda: self._proof_data(table),
+        )
+
+    def _proof_rows(self, table: Table) -> list[Name]:
         """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
         gamma = gamma_of(table)
         found, best = proving_corners(self, gamma, self._add_objective)
@@ -351,13 +365,13 @@ class MajoritySetting(Voters, Setting):
         priors = self.priors or () if self.hedges else ()
         return tuple(replace(self, prior=prior, **told) for prior in priors)
 
-    def proof_size(self, table: Table) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at, and those that are priced."""
         del table
         programs = 1 + len(self._alone)
         return programs * (4 * self.middle**2 + reduced_size(self) // 8)
 
-    def proof_data(self, table: Table) -> Json:
+    def _proof_data(self, table: Table) -> Json:
         """Return the coefficients of an expected error where they are no rationals.
 
         Of a least regret, those of each prior, and what proves its best error.
@@ -376,7 +390,7 @@ class MajoritySetting(Voters, Setting):
         found = []
         for setting, known in zip(self._alone, self.yardsticks, strict=True):
             alone = designed(setting)
-            proof, data = alone.optimality, setting.proof_data(alone.table)
+            proof, data = alone.optimality, setting._proof_data(alone.table)
             if proof is None:
                 raise ParameterError(
                     f"prior is {known.prior}; there is no proof of its best error."

@@ -4,7 +4,7 @@ from dpopt.table.histograms import SortedHistograms
 from dpopt.table.inputs import Edges, Graph, Inputs
 from dpopt.table.judge import certify_table
 from dpopt.table.losses import Losses
-from dpopt.table.program import add_table, over_masses, probabilities_of
+from dpopt.table.program import add_lazy_table, add_table, over_masses, probabilities_of
 from dpopt.table.rounding import constant, interior, mixed, polished, repair, rounded
 from dpopt.table.symmetric import Generated, Words
 from dpopt.table.table import Table
@@ -18,6 +18,7 @@ __all__ = [
     "SortedHistograms",
     "Table",
     "Words",
+    "add_lazy_table",
     "add_table",
     "certify_table",
     "constant",

@@ -8,7 +8,7 @@ into at most k parts, the counts in falling order) and each distinct count c in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -20,13 +20,16 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
-from dpopt.table.inputs import Edges, Inputs, read_only
+from dpopt.table.inputs import Edges, Inputs, Name, read_only
 
 IntMatrix = npt.NDArray[np.int64]
 """Two-dimensional integer array."""
 
 MOST_HISTOGRAMS = 1_000_000
 """Sorted histograms of the largest `SortedHistograms` that are listed; memory fixes it."""
+
+# Digits of counts that are looked up.
+_MOST_CODES = 1 << 16
 
 
 def partition_count(records: int, categories: int) -> int:
@@ -282,8 +285,9 @@ class SortedHistograms(Inputs):
         fits = array.ndim in (1, 2) and array.shape[-1:] == (self.categories,)
         if not fits or not np.issubdtype(array.dtype, np.integer):
             raise ParameterError(f"counts must be {self.categories} integers for each query.")
-        counts = np.atleast_2d(array).astype(np.int64)
-        if counts.size and (counts.min() < 0 or np.any(counts.sum(axis=1) != self.records)):
+        counts = np.atleast_2d(array).astype(np.int64, copy=False)
+        sums = np.einsum("qk->q", counts)
+        if counts.size and (counts.min() < 0 or np.any(sums != self.records)):
             raise ParameterError(f"counts must be at least 0 and sum to {self.records}.")
         return counts, array.ndim == 1
 
@@ -299,6 +303,36 @@ class SortedHistograms(Inputs):
         np.put_along_axis(variables, order, self.variables[self.rows_of(located)], axis=1)
         return variables
 
+    def every(self) -> IntMatrix:
+        """Return all histograms, ascending lexicographically."""
+        columns: list[IntVector] = []
+        remaining = np.array([self.records])
+        for _ in range(self.categories - 1):
+            ends = np.cumsum(remaining + 1)
+            begun = np.repeat(np.arange(remaining.size), remaining + 1)
+            count = np.arange(ends[-1]) - (ends - remaining - 1)[begun]
+            columns = [column[begun] for column in columns] + [count]
+            remaining = remaining[begun] - count
+        return np.stack([*columns, remaining], axis=1)
+
+    @cached_property
+    def _places(self) -> IntVector:
+        """The place in `every` of the histogram with each code: all counts but one as digits."""
+        place = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
+        place[self._coded(self.every())] = np.arange(self.inputs)
+        return place
+
+    def _coded(self, located: IntMatrix) -> IntVector:
+        code = located[:, 0]
+        for column in located.T[1:-1]:
+            code = code * (self.records + 1) + column
+        return code
+
+    def numbers(self, located: IntMatrix) -> IntVector | None:
+        """Return the place of each query in `every`; None for more than 65,536 codes."""
+        few = (self.records + 1) ** (self.categories - 1) <= _MOST_CODES
+        return self._places[self._coded(located)] if few else None
+
     def chosen(self, located: IntMatrix, variables: IntVector, index: IntVector) -> IntVector:
         """Return the category of an index among those with a variable's count, in their order."""
         alike = located == self.values[variables][:, None]
@@ -311,11 +345,20 @@ class SortedHistograms(Inputs):
             f"over {self.categories} categories"
         )
 
-    def words(self, first: int, second: int) -> tuple[str, str, str]:
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring histograms, and a category of both by its count in each."""
         one, two = (self.described(self.rows[v]) for v in (first, second))
         counts = f"the category with {self.values[first]}, then {self.values[second]}"
         return f"counts {one}", f"counts {two}", counts
+
+    def event(
+        self, edge: int, entries: Collection[int]
+    ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
+        """Return the two histograms of an edge, and the categories of some of its entries."""
+        first, second = self.edges.first, self.edges.second
+        told = [self.words(int(first[entry]), int(second[entry]))[2] for entry in sorted(entries)]
+        one, two = (self.described(int(row)) for row in self.edges.ends[edge])
+        return (f"counts {one}", f"counts {two}"), tuple(told)
 
     def described(self, row: int) -> str:
         """Return a sorted histogram in words, its zeros counted."""
@@ -327,3 +370,9 @@ class SortedHistograms(Inputs):
     def listed(self) -> Iterator[tuple[int, ...]]:
         """Yield the sorted histograms."""
         yield from map(tuple, self.histograms.tolist())
+
+
+@lru_cache(maxsize=8)
+def sorted_histograms(records: int, categories: int) -> SortedHistograms:
+    """Return the sorted histograms of a size, those made last kept with all that they found."""
+    return SortedHistograms(records, categories)

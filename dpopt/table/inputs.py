@@ -12,7 +12,7 @@ words by formula; `dpopt.table.histograms` has counts up to the order of their c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -30,6 +30,9 @@ from dpopt.privacy.fingerprint import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
 """Entries of the largest kernel that is written out; memory fixes it."""
+
+Name = int | str
+"""Of an input or an output: its number, its name, or what it is in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,8 @@ class Inputs(ABC):
         key: what all of this follows from, for a certificate.
         rows: the input, up to symmetry, of each variable, not falling, shape (size,).
         columns: the output, up to symmetry, of each variable, likewise.
+        representatives: an input and an output that each variable stands for, shape (size, 2), if
+            they are numbers.
         counts: how many outputs of one input each variable stands for, likewise.
         row_sizes: how many inputs are alike, for each input up to symmetry; of any length.
         column_sizes: how many outputs are alike, likewise.
@@ -83,6 +88,7 @@ class Inputs(ABC):
     counts: Any
     row_sizes: Any
     column_sizes: Any
+    representatives: Any
     neighbours: Any
     edges: Any
 
@@ -112,13 +118,27 @@ class Inputs(ABC):
             index: in 0..counts-1 of the variable, likewise.
         """
 
+    def numbers(self, located: Any) -> IntVector | None:  # noqa: ANN401
+        """Return inputs by their rows in `table`; None if they are too many to be numbered."""
+        return located
+
     @abstractmethod
     def claim(self) -> str:
         """Say between which inputs a table is proved private."""
 
     @abstractmethod
-    def words(self, first: int, second: int) -> tuple[str, str, str]:
-        """Return two neighbouring inputs and an output, whose variables these are, in words."""
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
+        """Return two neighbouring inputs and an output, whose variables these are."""
+
+    def event(
+        self, edge: int, entries: Collection[int]
+    ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
+        """Return the two inputs of an edge, and the outputs of some of its entries."""
+        first, second = self.edges.first, self.edges.second
+        chosen = {(int(first[entry]), int(second[entry])) for entry in entries}
+        x, other = self.edges.ends[edge].tolist()
+        pairs = zip(*self.variables_of(self.edges.ends[edge]).tolist(), strict=True)
+        return (x, other), tuple(y for y, pair in enumerate(pairs) if pair in chosen)
 
     def __eq__(self, other: object) -> bool:
         """Whether these are the same inputs, symmetries and neighbours."""
@@ -180,7 +200,11 @@ class Inputs(ABC):
                 f"the kernel has {self.inputs} inputs and {self.outputs} outputs; at most "
                 f"{LARGEST_WRITTEN:,} entries are written out. It releases all the same."
             )
-        return self.variables_of(np.arange(self.inputs))
+        return self.variables_of(self.every())
+
+    def every(self) -> Any:  # noqa: ANN401
+        """Return all inputs, as `located` returns them; by default numbers."""
+        return np.arange(self.inputs)
 
     def mean_row(self, masses: Vector) -> Vector:
         """Return the mean probability of an output over all inputs, by output up to symmetry."""
@@ -221,6 +245,24 @@ def edges_claim(inputs: int, pairs: IntVector | None) -> str:
     return said
 
 
+def check_pairs(pairs: IntVector, inputs: int) -> None:
+    """Refuse directed neighbours of which a proof would leave some out.
+
+    Raises:
+        ParameterError: if they are not sorted, or lack a direction: differential privacy holds both
+            ways.
+    """
+    codes = pairs @ np.array([inputs, 1])
+    turned = np.sort(pairs[:, ::-1] @ np.array([inputs, 1]))
+    alone = np.any(pairs[:, 0] == pairs[:, 1])
+    outside = pairs.min(initial=0) < 0 or pairs.max(initial=0) >= inputs
+    if outside or alone or np.any(np.diff(codes) <= 0) or not np.array_equal(codes, turned):
+        raise ParameterError(
+            "pairs must be two different inputs each, sorted, each with its other direction: "
+            "differential privacy holds both ways. See directed_pairs."
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(Inputs):
     """Inputs 0..inputs-1 along a graph, without a symmetry: variable x * outputs + y is (x, y).
@@ -230,16 +272,29 @@ class Graph(Inputs):
         outputs: number of outputs.
         pairs: directed neighbours, both directions, sorted, shape (pairs, 2), as
             `dpopt.privacy.directed_pairs` returns them; None if every two inputs are neighbours.
+
+    Raises:
+        ParameterError: for pairs that are no such neighbours.
     """
 
     inputs: int
     outputs: int
     pairs: IntVector | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse neighbours in one direction only."""
+        if self.pairs is not None:
+            check_pairs(self.pairs, self.inputs)
+
     @property
     def key(self) -> tuple[object, ...]:
         """What the variables follow from."""
         return "graph", self.inputs, self.outputs, self.pairs
+
+    @property
+    def size(self) -> int:
+        """Number of variables, which may be too many to be written out."""
+        return self.inputs * self.outputs
 
     @cached_property
     def rows(self) -> IntVector:
@@ -250,6 +305,11 @@ class Graph(Inputs):
     def columns(self) -> IntVector:
         """The output of each variable."""
         return np.tile(np.arange(self.outputs), self.inputs)
+
+    @cached_property
+    def representatives(self) -> IntVector:
+        """The input and the output of each variable, shape (size, 2)."""
+        return np.stack([self.rows, self.columns], axis=1)
 
     @cached_property
     def counts(self) -> IntVector:
@@ -277,7 +337,7 @@ class Graph(Inputs):
     def neighbours(self) -> IntVector:
         """Of a complete graph a group for each output; else one for each edge and output."""
         outputs = np.arange(self.outputs)
-        if self.pairs is None:
+        if self.pairs is None and self.inputs > 1:
             return np.arange(self.inputs) * self.outputs + outputs[:, None]
         return (self.undirected[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
 
@@ -319,10 +379,10 @@ class Graph(Inputs):
         """Say between which inputs a table is proved private."""
         return edges_claim(self.inputs, self.pairs)
 
-    def words(self, first: int, second: int) -> tuple[str, str, str]:
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring inputs and an output, by their numbers."""
         (x, y), other = divmod(first, self.outputs), second // self.outputs
-        return str(x), str(other), str(y)
+        return x, other, y
 
 
 def read_only(values: npt.ArrayLike) -> IntVector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from dpopt import verify
@@ -15,11 +16,13 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.table import Table
 
 
+@lru_cache(maxsize=4)
 def certify_table(table: Table, guarantee: Guarantee) -> Certificate:
     """Prove that a table is (epsilon, delta)-private between all its neighbours, in integers.
 
     For delta = 0, w_v <= e^epsilon w_u for all neighbouring variables; else for all neighbouring
-    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total.
+    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total. What was proved last is kept,
+    since the repair of a design and then the design itself ask for the same integers.
 
     Raises:
         NotPrivateError: naming the inputs and the output, if an inequality fails.
@@ -71,11 +74,11 @@ def _where(
     if at is None:
         return "no neighbours", ("", ""), None
     if not sets:
-        one, other, output = table.inputs.words(*at)
+        one, other, output = map(str, table.inputs.words(*at))
         return f"inputs {one} and {other}, output {output}", (one, other), output
     edges, (edge, turned) = table.inputs.edges, at
     entry = int(edges.starts[edge])
-    one, other, _ = table.inputs.words(int(edges.first[entry]), int(edges.second[entry]))
+    one, other, _ = map(str, table.inputs.words(int(edges.first[entry]), int(edges.second[entry])))
     ends = (other, one) if turned else (one, other)
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, SparseMatrix, Vector
-from dpopt.lp import Solution
+from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.inputs import Inputs
@@ -35,6 +35,9 @@ MOST_ROWS = 2_000_000
 BLOCKS = ("sums", "privacy", "delta")
 """Names of the rows that a table has of itself."""
 
+# By which a row of a family counts as violated.
+_VIOLATED = 1e-10
+
 
 def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     """Add the variables and the rows of a private table; see `over_masses` for further rows.
@@ -42,18 +45,13 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     Raises:
         ParameterError: for more than 2,000,000 rows of privacy.
     """
+    # Before anything is made of that size.
+    _require_rows(inputs.size)
     counts = np.asarray(inputs.counts, dtype=np.float64)
     groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
-    if guarantee.delta > 0:
-        _require_rows(2 * len(inputs.edges.first))
-    else:
-        _require_rows(groups.size)
-    if guarantee.delta == 0 and groups.shape[1] > 2:
-        if len(np.unique(groups)) != inputs.size:
-            raise ParameterError("groups of more than two neighbours must hold each variable once.")
-        group = np.empty(inputs.size, dtype=np.int64)
-        group[groups.ravel()] = np.repeat(np.arange(len(groups)), groups.shape[1])
-        lift = sp.csr_array((counts, (np.arange(inputs.size), group)))
+    _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
+    if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
+        lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
         rows: dict[str, Any] = {"excess": sp.eye_array(inputs.size, format="csr")}
@@ -87,10 +85,56 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     problem.add_rows("delta", {"excess_mass": totals}, upper=guarantee.delta)
 
 
+def add_lazy_table(
+    problem: Problem,
+    inputs: Inputs,
+    epsilon: float,
+    written: tuple[IntVector, IntVector],
+    name: str,
+) -> None:
+    """Add the variables and the rows of a private table with delta = 0, few of them written out.
+
+    Args:
+        problem: without a table.
+        inputs: whose neighbours are pairs.
+        epsilon: above 0.
+        written: variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are written; all
+            others are a family "privacy", of which violated ones are.
+        name: of the rows that are written.
+    """
+    counts, pairs = np.asarray(inputs.counts, dtype=np.float64), inputs.neighbours
+    first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
+    known = np.isin(first * inputs.size + second, written[0] * inputs.size + written[1])
+    rows = _ratios(first, second, counts, math.exp(-epsilon))[0]
+    others = rows[~known]
+
+    def separate(masses: Vector) -> Separation:
+        excess = others @ masses
+        violated = others[np.flatnonzero(excess > _VIOLATED)]
+        return Separation(
+            make_rows(violated, upper=0.0), float(excess.max(initial=0.0)), excess.size
+        )
+
+    problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
+    problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
+    problem.add_rows(name, {"kernel": rows[known]}, upper=0.0)
+    problem.add_family("privacy", separate, over="kernel")
+
+
 def over_masses(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, matrix: SparseMatrix
 ) -> dict[str, SparseMatrix]:
-    """Return a matrix over the masses M as one over the program's own variables."""
+    """Return a matrix over the masses M as one over the program's own variables.
+
+    Args:
+        problem: to which `add_table` added a table.
+        inputs: of this table.
+        guarantee: likewise.
+        matrix: over the masses of all outputs of each variable, shape (rows, size).
+
+    Returns:
+        What `Problem.add_rows` takes.
+    """
     if "kernel" in problem.variables:
         return {"kernel": matrix}
     return {"excess": matrix, "ceiling": sp.csr_array(matrix @ _floor(inputs, guarantee))}
@@ -107,11 +151,32 @@ def probabilities_of(inputs: Inputs, guarantee: Guarantee, solution: Solution) -
 
 def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
     """Return the matrix from ceilings w to the masses e^-epsilon w counts."""
-    groups = inputs.neighbours
     counts = np.asarray(inputs.counts, dtype=np.float64) * math.exp(-guarantee.epsilon)
-    group = np.repeat(np.arange(len(groups)), groups.shape[1])
-    entries = (counts[groups.ravel()], (groups.ravel(), group))
-    return sp.csr_array(entries, shape=(inputs.size, len(groups)))
+    entries = (counts, (np.arange(inputs.size), _group_of(inputs)))
+    return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
+
+
+def _apart(inputs: Inputs) -> bool:
+    """Whether each variable is in one group, so that its row stands beside a ceiling.
+
+    Of two inputs, too: pairs of a rare output would be far below a solver's tolerance.
+    """
+    groups = inputs.neighbours
+    return groups.size == inputs.size == len(np.unique(groups))
+
+
+def _group_of(inputs: Inputs) -> IntVector:
+    """Return the group of neighbours that each variable is in, shape (size,).
+
+    Raises:
+        ParameterError: if some variable is in none, or in two.
+    """
+    groups = inputs.neighbours
+    group = np.full(inputs.size, -1)
+    group[groups] = np.arange(len(groups))[:, None]
+    if np.any(group < 0) or np.any(group[groups] != np.arange(len(groups))[:, None]):
+        raise ParameterError("groups of more than two neighbours must hold each variable once.")
+    return group
 
 
 def _ones(inputs: Inputs) -> SparseMatrix:
@@ -135,6 +200,6 @@ def _ratios(
 def _require_rows(count: int) -> None:
     if count > MOST_ROWS:
         raise ParameterError(
-            f"the program has {count:,} privacy rows; at most {MOST_ROWS:,} are taken: use fewer "
-            "outputs, a graph with fewer edges, or a symmetry."
+            f"the program has at least {count:,} privacy rows; at most {MOST_ROWS:,} are taken: "
+            "use fewer outputs, a graph with fewer edges, or a symmetry."
         )

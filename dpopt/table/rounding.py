@@ -26,10 +26,11 @@ Judge = Callable[[Table], Certificate]
 # An output whose probability is nowhere above this is taken to be unused: solvers' noise.
 UNUSED = 1e-13
 # Below this delta, epsilon = 0 asks for equal rows: solvers do not tell the rest apart.
-_ALIKE = 1e-12
+_ALIKE = 1e-10
 # What is too small by rounding alone is not raised.
 _ROUNDING = 2.0**-50
-# The mixture that is tried n-th has 4^n / 2^_SHARE more than the chord asks for.
+# The n-th mixture has 4^n times the share that makes rounding good, at least 2^-_SHARE, more than
+# the chord asks for.
 _SHARE, _TRIES = 60, 28
 
 
@@ -77,17 +78,19 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
 
 def _raised(inputs: Inputs, values: Vector, epsilon: float) -> Vector:
     """Return the least numbers above these of which neighbours differ by e^epsilon at most."""
-    groups, shrink, values = inputs.neighbours, math.exp(-epsilon), values.copy()
-    while groups.size:
-        least = shrink * values[groups].max(axis=1)
-        short = least[:, None] > values[groups] * (1.0 + _ROUNDING)
-        if not short.any():
+    shrink, values = math.exp(-epsilon), values.copy()
+    # By member, so that what is looked at of all groups lies together.
+    every = columns = np.ascontiguousarray(inputs.neighbours.T)
+    while columns.size:
+        least = shrink * values[columns].max(axis=0)
+        members, groups = np.nonzero(least > values[columns] * (1.0 + _ROUNDING))
+        # The largest of a group is not raised: where all are neighbours, one round is enough.
+        np.maximum.at(values, columns[members, groups], least[groups])
+        if not members.size or len(columns) > 2:
             break
-        lines, members = np.nonzero(short)
-        np.maximum.at(values, groups[lines, members], least[lines])
-        # Of the groups only those can be short that hold a number which was raised.
-        if groups.shape[1] > 2:
-            break
+        raised = np.zeros(inputs.size, dtype=bool)
+        raised[columns[members, groups]] = True
+        columns = every[:, raised[every].any(axis=0)]
     return values
 
 
@@ -165,7 +168,14 @@ def interior(inputs: Inputs, point: Vector, bits: int = BITS) -> Table:
 
 
 def mixed(one: Table, other: Table, share: Fraction, bits: int = BITS) -> Table:
-    """Return (1 - share) one + share other, rounded."""
+    """Return (1 - share) one + share other, rounded.
+
+    Args:
+        one: a table.
+        other: over the same inputs.
+        share: in [0, 1].
+        bits: of the total.
+    """
     left = (share.denominator - share.numerator) * other.total
     right = share.numerator * one.total
     both = zip(one.weights, other.weights, strict=True)
@@ -205,8 +215,11 @@ def repair(
     if headroom <= 0:
         raise refusal
     chord = short / (short + headroom)
+    # Rounding takes a unit of 2^-bits for each variable of a row.
+    units = 4 + int(np.diff(table.inputs.starts).max())
+    rounding = max(Fraction(1, 1 << _SHARE), units / headroom / (1 << bits))
     for attempt in range(_TRIES):
-        share = min(chord + Fraction(4**attempt, 1 << _SHARE), Fraction(1))
+        share = min(chord + 4**attempt * rounding, Fraction(1))
         share = Fraction(-(-share.numerator << bits) // share.denominator, 1 << bits)
         mixture = mixed(table, strict, min(share, Fraction(1)), bits)
         try:

@@ -19,6 +19,8 @@ from dpopt.table.inputs import (
     LARGEST_WRITTEN,
     Edges,
     Inputs,
+    Name,
+    check_pairs,
     checked_places,
     edges_claim,
     read_only,
@@ -89,14 +91,11 @@ class Generated(Inputs):
                 raise ParameterError("generators hold what is no permutation.")
         if self.pairs is None:
             return
+        check_pairs(self.pairs, n)
         codes = self.pairs @ np.array([n, 1])
-        images = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
-        if not np.all(np.diff(codes) > 0) or not all(
-            np.array_equal(np.sort(image @ np.array([n, 1])), codes) for image in images
-        ):
-            raise ParameterError(
-                "pairs must be sorted, in both directions, and mapped to themselves by generators."
-            )
+        for sigma, _ in self.generators:
+            if not np.array_equal(np.sort(sigma[self.pairs] @ np.array([n, 1])), codes):
+                raise ParameterError("generators must map neighbours to neighbours.")
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -150,13 +149,18 @@ class Generated(Inputs):
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """Pairs of different variables that an edge and an output join, each once."""
+        """Pairs of different variables that an edge and an output join, each once.
+
+        Of a complete graph all variables with an output are neighbours: a group for each orbit of
+        outputs, filled up with its last variable.
+        """
         if self.pairs is None:
-            # Of a complete graph all variables with an output are neighbours.
             order = np.argsort(self.columns, kind="stable")
-            parts = np.split(order, np.cumsum(np.bincount(self.columns))[:-1])
-            ends = [np.stack(np.triu_indices(len(part), 1), axis=1) for part in parts]
-            return np.concatenate([part[end] for part, end in zip(parts, ends, strict=True)])
+            members = np.bincount(self.columns)
+            last = np.cumsum(members)[:, None] - 1
+            groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
+            # What has an output to itself has no neighbour that differs.
+            return groups[members > 1]
         found = np.zeros(0, dtype=np.int64)
         # A million entries at a time, so that memory does not grow with the edges.
         ends = self._edge_ends
@@ -168,7 +172,7 @@ class Generated(Inputs):
 
     @cached_property
     def edges(self) -> Edges:
-        """One edge of each orbit of directed edges, with its outputs."""
+        """One edge of each orbit, with its outputs."""
         ends = self._edge_ends
         if len(ends) * self.outputs > LARGEST_WRITTEN:
             raise ParameterError(
@@ -187,17 +191,18 @@ class Generated(Inputs):
 
     @cached_property
     def _edge_ends(self) -> IntVector:
-        """One directed edge of each orbit, shape (edge orbits, 2)."""
+        """One edge of each orbit, in one of its directions, shape (edge orbits, 2)."""
         n = self.inputs
         if self.pairs is None:
+            turned = np.arange(n * n).reshape(n, n).T.ravel()
             images = [(sigma[:, None] * n + sigma).ravel() for sigma, _ in self.generators]
-            labels = orbits(n * n, images)
+            labels = orbits(n * n, [turned, *images])
             labels[:: n + 1] = labels.max() + 1
             first = np.unique(labels, return_index=True)[1][:-1]
             return np.stack(np.divmod(first, n), axis=1)
         codes = self.pairs[:, 0] * n + self.pairs[:, 1]
-        ends = ([sigma[self.pairs[:, side]] for side in (0, 1)] for sigma, _ in self.generators)
-        images = [np.searchsorted(codes, one * n + other) for one, other in ends]
+        ends = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
+        images = [np.searchsorted(codes, end @ np.array([n, 1])) for end in ends]
         return self.pairs[np.unique(orbits(len(codes), images), return_index=True)[1]]
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
@@ -234,7 +239,7 @@ class Generated(Inputs):
         said = edges_claim(self.inputs, self.pairs)
         return f"{said}; one of each orbit under its symmetries was decided"
 
-    def words(self, first: int, second: int) -> tuple[str, str, str]:
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring inputs and an output, whose variables these are."""
         x, y = self.representatives[first].tolist()
         near = np.ones(self.inputs, dtype=bool)
@@ -247,8 +252,8 @@ class Generated(Inputs):
         there[x] = False
         if there.any():
             other, place = np.argwhere(there)[0].tolist()
-            return str(x), str(other), str(int(column[place]))
-        return str(x), str(self.representatives[second, 0]), str(y)
+            return x, other, int(column[place])
+        return x, int(self.representatives[second, 0]), y
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -421,10 +426,17 @@ class Words(Inputs):
 
     def variables_of(self, located: IntVector) -> IntVector:
         """Return the variable of each output of words, shape (queries, outputs)."""
-        x, y = located[:, None], np.arange(self.outputs)
+        return self._variable(located[:, None], np.arange(self.outputs))
+
+    def apart(self, first: IntVector, second: IntVector) -> tuple[tuple[int, ...], ...]:
+        """Return in how many places of each size some pairs of words differ, each number once."""
+        return tuple(self._distances[v] for v in np.unique(self._variable(first, second)).tolist())
+
+    def _variable(self, x: IntVector, y: IntVector) -> IntVector:
+        """Return the variable of pairs of words, of one shape or broadcast to one."""
         weights = np.append(np.cumprod(self._grid[:0:-1])[::-1], 1).astype(np.int64)
         kind_of = {letters: kind for kind, letters in enumerate(self.sizes)}
-        variables = np.zeros((len(located), self.outputs), dtype=np.int64)
+        variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
         for letters in reversed(self.shape):
             (x, one), (y, other) = np.divmod(x, letters), np.divmod(y, letters)
             variables += (one != other) * weights[kind_of[letters]]
@@ -454,7 +466,8 @@ class Words(Inputs):
     def claim(self) -> str:
         """Say between which words a table is proved private."""
         if self.differences is None:
-            return edges_claim(self.inputs, None)
+            said = edges_claim(self.inputs, None)
+            return f"{said}; one of each orbit under its symmetries was decided"
         near = [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
         edges = self.inputs * int(self.counts[near].sum())
         return (
@@ -462,7 +475,7 @@ class Words(Inputs):
             "each orbit under its symmetries was decided"
         )
 
-    def words(self, first: int, second: int) -> tuple[str, str, str]:
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring words and an output, whose variables these are."""
         edges, outputs = self.edges, np.arange(self.outputs)
         hits = np.flatnonzero((edges.first == first) & (edges.second == second))
@@ -471,9 +484,9 @@ class Words(Inputs):
             hits = np.flatnonzero((edges.first == second) & (edges.second == first))
         edge = int(np.searchsorted(edges.starts, hits[0], side="right")) - 1
         ends = edges.ends[edge]
-        x, other = ends[::-1] if swapped else ends
+        x, other = (ends[::-1] if swapped else ends).tolist()
         here, there = self.variables_of(np.array([x, other]))
-        return str(x), str(other), str(int(outputs[(here == first) & (there == second)][0]))
+        return x, other, int(outputs[(here == first) & (there == second)][0])
 
 
 def _raised(numbers: tuple[int, ...], place: int, by: int) -> tuple[int, ...]:

@@ -156,9 +156,10 @@ class Table:
         inputs = self.inputs
         located, single = inputs.located(data)
         queries = len(located)
-        plain = isinstance(located, np.ndarray) and located.ndim == 1
-        if plain and inputs.inputs * inputs.outputs <= min(_WRITTEN, queries):
-            return self._written.draw(located, source), single
+        few = inputs.inputs * inputs.outputs <= min(_WRITTEN, queries)
+        numbers = inputs.numbers(located) if few else None
+        if numbers is not None:
+            return self._written.draw(numbers, source), single
         laws, members = self._laws
         outputs = np.empty(queries, dtype=np.int64)
         for start in range(0, queries, _DRAWN):

@@ -12,7 +12,7 @@ from flint import arb, ctx
 
 import dpopt
 from dpopt import majority, public_prior
-from dpopt.privacy import exp_lower, exp_upper, quantise_kernel
+from dpopt.privacy import exp_lower, exp_upper
 from experiments.benchmarks.spec import LIBRARY, OURS, PAPER, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_majority import pure, shifted
@@ -136,16 +136,16 @@ def proved_kernel(instance: Prior) -> Answer:
 def proved_matrix(instance: Prior) -> Answer:
     """Round the matrix to integers and prove every column, in O(n^2)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
+    exact = dpopt.certify(np.asarray(kernel.kernel), _KERNEL_EPSILON)
     return Answer(1.0, note=f"{exact.certificate.constraints:,} rows")
 
 
 def every_pair(instance: Prior) -> Answer:
     """Compare every two rows of the rounded matrix in plain fractions, in O(n^3)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
-    ratio, total = exp_lower(Fraction(_KERNEL_EPSILON)), 1 << exact.bits
-    rows = [[Fraction(weight, total) for weight in row] for row in exact.weights]
+    table = dpopt.certify(np.asarray(kernel.kernel), _KERNEL_EPSILON).table
+    ratio, letters = exp_lower(Fraction(_KERNEL_EPSILON)), range(table.inputs.inputs)
+    rows = [[Fraction(weight, table.total) for weight in table.row(x)] for x in letters]
     private = all(
         one <= ratio * two
         for first in rows

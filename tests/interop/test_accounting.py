@@ -29,6 +29,7 @@ from dpopt.privacy import (
     simple_composition,
 )
 from dpopt.prob import poisson_binomial_pmf
+from dpopt.shape import Design
 
 pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
 
@@ -138,14 +139,6 @@ def test_only_certified_neighbours_count() -> None:
     assert everyone.infinite_mass == Fraction(3, 4)
 
 
-def test_rows_give_that_pair_alone() -> None:
-    found = random_kernel(3, 3, 4)
-    rows = [[Fraction(w, 1 << found.bits) for w in row] for row in found.weights]
-    pair = dominating_pair(found, rows=(2, 0))
-    for alpha in slopes([(rows[2], rows[0])]):
-        assert of_pair(pair, alpha) == hockey_stick(rows[2], rows[0], alpha)
-
-
 def test_delta_is_rounded_up_and_largest_loss_is_epsilon() -> None:
     found = randomised_response(4, 3)
     pair = dominating_pair(found)
@@ -174,19 +167,14 @@ def test_of_randomised_response_as_dp_accounting_has_it() -> None:
 def test_public_prior_and_programs_are_kernels_too() -> None:
     prior = public_prior.public_prior([0.5, 0.2, 0.3], ["a", "b", "c"])
     local = public_prior.minimax_kernel(prior, 1.0)
-    scale = 1 << local.exact.rows.bits
-    rows = [[Fraction(w, scale) for w in row] for row in local.weights()]
+    scale = 1 << local.table.bits
+    rows = [[Fraction(w, scale) for w in local.table.row(letter)] for letter in range(3)]
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
     for alpha in slopes(laws):
         assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
-    one = dominating_pair(local, rows=(0, 1))
-    assert of_pair(one, Fraction(1)) == hockey_stick(rows[0], rows[1], Fraction(1))
     best = kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0)
     assert dominating_pair(best) == dominating_pair(best.exact)
-    two, same = dominating_pair(best, rows=(2, 0)), dominating_pair(best.exact, rows=(2, 0))
-    for alpha in ALPHAS:
-        assert of_pair(two, alpha) == of_pair(same, alpha)
 
 
 @pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
@@ -346,18 +334,12 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
             assert np.all(a - alpha * b <= limit + 1e-13)
 
 
-def rule_laws(sampler: roo.MinCountSampler) -> list[tuple[Law, Law]]:
+def rule_laws(sampler: Design) -> list[tuple[Law, Law]]:
     """The laws of all ordered pairs of neighbouring data sets, by their counts."""
     n, k = sampler.setting.records, sampler.setting.letters
 
     def law(counts: tuple[int, ...]) -> Law:
-        m = min(counts)
-        weight = (
-            sampler.weights[0]
-            if sampler.rule == "roo"
-            else (sampler.weights[m] if m < len(sampler.weights) else 0)
-        )
-        q = Fraction(weight, 1 << 62)
+        q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)
         return [q / k + (1 - q) * Fraction(c, n) for c in counts]
 
     found = []
@@ -420,21 +402,14 @@ def test_pure_composition_is_a_sum() -> None:
 
 
 def test_refusals() -> None:
-    found = randomised_response(3, 3)
-    design = majority.design(3, 0.5, 1)
-    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
-        composed_epsilon(design, 2, 1e-6)
-    with pytest.raises(ParameterError, match="trained once do not compose"):
-        composed_epsilon(design, 2, 1e-6, trained_once=True)
-    assert composed_epsilon(design, 1, 0.0, trained_once=True) == pytest.approx(0.5)
-    several = multiclass.design(3, 3, 0.5, 1)
-    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
-        composed_epsilon(several, 2, 1e-6)
-    with pytest.raises(ParameterError, match="trained once do not compose"):
-        composed_epsilon(several, 2, 1e-6, trained_once=True)
-    assert composed_epsilon(several, 2, 0.0, trained_once=False) == pytest.approx(1.0)
-    with pytest.raises(ParameterError, match="trained_once is given"):
-        composed_epsilon(found, 2, 1e-6, trained_once=False)
+    for design in (majority.design(3, 0.5, 1), multiclass.design(3, 3, 0.5, 1)):
+        with pytest.raises(ParameterError, match="composed by dpopt.votes.Spending"):
+            composed_epsilon(design, 2, 1e-6)
+        assert composed_epsilon(design, 1, 0.0) == pytest.approx(0.5)
+    with pytest.raises(ParameterError, match="for 2 releases it must be 0, or at least"):
+        composed_epsilon(randomised_response(3, 3), 2, 1e-15)
+    with pytest.raises(ParameterError, match="interval is 1e-09; it must be a finite number of"):
+        privacy_loss(randomised_response(3, 3), interval=1e-9)
     with pytest.raises(ParameterError, match="no dominating pair of it is known"):
         dominating_pair(roo.smooth_floor(20, 3, 0.5))
 
@@ -453,14 +428,9 @@ def test_what_was_proved_in_one_direction_only_is_no_guarantee() -> None:
     for use in (dominating_pair, privacy_loss, lambda it: composed_epsilon(it, 3, 1e-6)):
         with pytest.raises(NotPrivateError, match="one direction only"):
             use(kernel)
-    # Asked for by name: these two rows, in this direction.
-    assert dominating_pair(kernel, rows=(1, 0)).largest_loss == pytest.approx(math.log(2))
-    assert dominating_pair(kernel, rows=(0, 1)).largest_loss == math.inf
-    with pytest.raises(ParameterError, match="no input is its own neighbour"):
-        privacy_loss(kernel, rows=(1, 1))
 
 
 def test_voters_that_vote_by_coin_spend_nothing() -> None:
     # gamma = 0: ratios next to 1, whose logarithms are far from the floats next to 0.
     design = majority.assess(majority.MajoritySetting(3, 0.1, 1), [0.0, 0.0])
-    assert composed_epsilon(design, 10, 1e-6, trained_once=False) <= 1e-15
+    assert composed_epsilon(dominating_pair(design), 10, 1e-6) <= 1e-15

@@ -11,7 +11,7 @@ import pytest
 
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, majority, private, solve
 from dpopt.lp import Separation, make_rows
-from dpopt.lp.implied import implied_bound, implied_box
+from dpopt.lp.bounds import implied_bound, implied_box
 
 CLOSE = 2e-6
 

@@ -42,15 +42,15 @@ SETTINGS: dict[str, Any] = {
         rows=OWN,
     ),
     "kernel of pairs": KernelSetting(
-        "absolute", 1.0, inputs=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
+        "absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
     ),
     "kernel of words": KernelSetting(
         "hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"
     ),
     "kernel on a grid": KernelSetting([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
-    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
+    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", size=4, symmetry="dihedral"),
     "kernel mirrored": KernelSetting(
-        "absolute", 1.0, graph="path", inputs=3, symmetry=[([2, 1, 0], [2, 1, 0])]
+        "absolute", 1.0, graph="path", size=3, symmetry=[([2, 1, 0], [2, 1, 0])]
     ),
     "nearest of names": NearestKernel(
         [[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]],

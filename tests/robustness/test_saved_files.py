@@ -19,7 +19,6 @@ import pytest
 import dpopt
 from dpopt import (
     DpoptError,
-    Guarantee,
     NotPrivateError,
     ParameterError,
     _kinds,
@@ -29,18 +28,18 @@ from dpopt import (
     roo,
 )
 from dpopt.files import read_integer_rows, read_rows, read_text
-from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.saved import seal
 from dpopt.shape import Design, kind_of
+from tests.kernel.brute import made_of
 
 Json = dict[str, Any]
 
 
-def _kernel() -> ExactKernel:
+def _kernel() -> Design:
     """At its limit: one unit more for output 0 of input 0 breaks it."""
     low = 2**62 // 5
     high = int(privacy.exp_lower(0.5) * low)
-    return ExactKernel.make([[high, 2**62 - high], [low, 2**62 - low]], 62, Guarantee(0.5))
+    return made_of([[high, 2**62 - high], [low, 2**62 - low]], 0.5)
 
 
 def _example(kind: str) -> Callable[[Path], object]:
@@ -51,7 +50,7 @@ def _example(kind: str) -> Callable[[Path], object]:
 
 MAKERS: dict[str, Callable[[Path], object]] = {
     **{kind: _example(kind) for kind in _kinds.KINDS},
-    "exact-kernel": lambda path: _kernel().save(path),
+    "kernel-tight": lambda path: _kernel().save(path),
     "majority-delta": lambda path: majority.design(
         3, 0.4, 1, mechanism_delta=1e-3, delta=2e-3
     ).save(path),
@@ -239,7 +238,7 @@ def no_noise(weights: list[Any]) -> None:
 
 
 BREAKING = [
-    *(("exact-kernel", more_for_the_first), ("roo", less_for_the_first), ("roo", all_zero)),
+    *(("kernel-tight", more_for_the_first), ("roo", less_for_the_first), ("roo", all_zero)),
     *(("roo-two", less_for_the_first), ("roo-two", all_zero)),
     *(("majority", no_noise), ("majority-delta", no_noise)),
 ]
@@ -295,13 +294,13 @@ def test_the_least_change_of_gamma_that_breaks_it(
     assert low - int(integers(json.loads(originals[kind])["body"])[place][0]) < total / 1e6
 
 
-@pytest.mark.parametrize("kind", ["exact-kernel", "majority", "roo"])
+@pytest.mark.parametrize("kind", ["kernel-tight", "majority", "roo"])
 def test_more_private_with_a_wrong_hash_is_refused(
     kind: str, originals: dict[str, bytes], tmp_path: Path
 ) -> None:
     record = json.loads(originals[kind])
     weights = integers(record["body"])
-    if kind == "exact-kernel":
+    if kind == "kernel-tight":
         weights[:] = [weights[0]] * 2
     elif kind == "roo":
         # A uniform letter, whatever the smallest of 12 counts of 3 letters is: 0..4.

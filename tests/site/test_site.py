@@ -174,7 +174,7 @@ def test_every_name_is_in_the_index(inventory: set[str]) -> None:
     found = set(all_names())
     assert {"dpopt.solve", "dpopt.majority.design", "dpopt.roo.RULES"} <= found
     assert {"dpopt.majority.MajoritySetting.table", "dpopt.lp.Problem.add_rows"} <= found
-    assert {"dpopt.Status.OPTIMAL", "dpopt.roo.LetterSampler.release"} <= found
+    assert {"dpopt.Status.OPTIMAL", "dpopt.roo.LetterSetting.weights"} <= found
     assert sorted(found - inventory) == []
 
 

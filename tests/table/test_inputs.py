@@ -141,10 +141,23 @@ def test_chosen_outputs_are_those_of_their_variable(name: str) -> None:
 def test_words_name_neighbours_and_an_output(name: str) -> None:
     inputs = CASES[name]
     if isinstance(inputs, SortedHistograms):
-        assert "counts" in inputs.words(*inputs.neighbours[0])[0]
+        assert "counts" in str(inputs.words(*inputs.neighbours[0])[0])
         return
     table, near = by_hand(inputs)
     for line in inputs.neighbours.tolist()[:40]:
         x, z, y = map(int, inputs.words(line[0], line[1]))
         assert (min(x, z), max(x, z)) in near
         assert (table[x][y], table[z][y]) == (line[0], line[1])
+
+
+@pytest.mark.parametrize("sizes", [(4, 3), (5, 4), (1, 5), (7, 2), (3, 300)])
+def test_histograms_are_numbered_in_their_order(sizes: tuple[int, int]) -> None:
+    inputs = SortedHistograms(*sizes)
+    every = inputs.every() if sizes[1] < 300 else np.eye(300, dtype=np.int64) * 3
+    if sizes[1] < 300:
+        known = product(range(sizes[0] + 1), repeat=sizes[1])
+        assert every.tolist() == [list(x) for x in known if sum(x) == sizes[0]]
+        assert inputs.table().shape == (inputs.inputs, inputs.outputs)
+    numbers = inputs.numbers(every)
+    assert numbers is None if sizes[1] == 300 else numbers is not None
+    assert numbers is None or numbers.tolist() == list(range(inputs.inputs))

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from dpopt import NotPrivateError, ParameterError
+from dpopt import NotPrivateError, ParameterError, Problem, solve
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
@@ -17,13 +18,18 @@ from dpopt.privacy.release import seeded
 from dpopt.table import (
     Graph,
     Inputs,
+    Losses,
     SortedHistograms,
     Table,
     Words,
+    add_lazy_table,
+    add_table,
     certify_table,
     constant,
     interior,
+    over_masses,
     polished,
+    probabilities_of,
     repair,
     rounded,
 )
@@ -164,3 +170,43 @@ def test_means_are_exact() -> None:
     inputs = Graph(2, 3)
     table = Table(inputs, (1, 2, 4, 3, 3, 1), 7)
     assert table.means([0.5, 0.0, 1.0, 2.0, 0.25, 0.0]) == [Fraction(9, 14), Fraction(27, 28)]
+
+
+@pytest.mark.parametrize("written", [(), (0, 3)])
+def test_rows_that_are_priced_give_the_optimum_of_all(written: tuple[int, ...]) -> None:
+    inputs, guarantee = SortedHistograms(6, 3), Guarantee(0.7)
+    tops = inputs.histograms[inputs.rows, 0]
+    losses = Losses((tops - inputs.values).astype(float), np.ones(len(inputs.histograms)))
+    optima = []
+    for lazy in (True, False):
+        problem = Problem()
+        if lazy:
+            pairs = inputs.neighbours[list(written)]
+            add_lazy_table(problem, inputs, 0.7, (pairs[:, 0], pairs[:, 1]), "first")
+        else:
+            add_table(problem, inputs, guarantee)
+        losses.add(problem, inputs, guarantee)
+        optima.append(solve(problem).objective)
+    assert optima[0] == pytest.approx(optima[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
+    """Of one input there is nothing to prove; of two, rows have size 1 as of more."""
+    table, guarantee, problem = Graph(inputs, 2), Guarantee(1.0), Problem("few")
+    add_table(problem, table, guarantee)
+    keep = sp.csr_array((np.ones(inputs), ([0] * inputs, [x * 2 + x % 2 for x in range(inputs)])))
+    rows = over_masses(problem, table, guarantee, sp.csr_array(keep, shape=(1, table.size)))
+    problem.maximise({name: row.toarray().ravel() for name, row in rows.items()})
+    solution = solve(problem)
+    # Randomised response; the third input says what the first one does.
+    kept = math.e / (1 + math.e) if inputs > 1 else 1.0
+    assert solution.objective == pytest.approx(inputs * kept)
+    values = polished(table, probabilities_of(table, guarantee, solution), guarantee)
+    made, proof = repair(
+        rounded(table, values), interior(table, values), lambda t: certify_table(t, guarantee)
+    )
+    assert proof.constraints == inputs * (inputs - 1) * 2
+    assert float(sum(made.masses[x * 2 + x % 2] for x in range(inputs))) == pytest.approx(
+        solution.objective
+    )

@@ -45,7 +45,7 @@ def proved_program() -> float:
     again = dpopt.solve(problem, start=solution)
     rows = [("seldom", [{(0, 2): 1.0, (2, 0): 1.0}], None, 0.4)]
     design = dpopt.certify(again["K"], 1.5, rows=rows)
-    assert_type(design, kernel.NearestDesign)
+    assert_type(design, dpopt.Design)
     least = dpopt.certify(again["K"])
     assert_type(least, privacy.Least)
     setting = majority.MajoritySetting(3, 0.1, 1)
@@ -66,8 +66,8 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     rule = roo.min_count(records=10, letters=2, epsilon=0.5)
     assert_type(rule.audit.worst_ratio, Fraction | None)
     prior = public_prior.minimax_kernel([0.2, 0.8], epsilon=1.0)
-    assert_type(prior.gamma_tv, float)
-    best = kernel.optimal_kernel(1.0 - np.eye(3), epsilon=1.0)
+    assert_type(prior, dpopt.Design)
+    best = dpopt.design(kernel.KernelSetting(1.0 - np.eye(3), epsilon=1.0))
     assert_type(best.value, float)
     found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
     assert_type(found.delta, float)
@@ -80,7 +80,7 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
 
 def proofs(folder: Path) -> Fraction:
     """What proves that nothing is better: a bound, a saved proof, a fraction, and a formula."""
-    setting = kernel.KernelSetting("absolute", 1.0, graph="path", inputs=3, objective="minimax")
+    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=3, objective="minimax")
     design = dpopt.design(setting)
     assert_type(design.bound, Bound | None)
     if design.bound is None or design.bound.how != "proved":

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpopt import NotPrivateError, roo
-from dpopt.roo.proof import RooAudit, audit_weights, witness_of
+from dpopt import NotPrivateError, roo, verify
+from dpopt.roo.audit import audited, witness_of
 from dpopt.roo.setting import UNIT
 from tests.roo.brute import Rule, neighbours, transitions
 
@@ -25,14 +27,27 @@ def brute_rule(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: b
     return Rule(setting.records, setting.letters, [Fraction(w, UNIT) for w in padded])
 
 
-def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) -> RooAudit:
-    """Compare the audit with enumeration, and its witness with what it stands for."""
-    audit = audit_weights(setting, weights, constant=constant)
+def decided(setting: roo.RooSetting, weights: Sequence[int], *, constant: bool) -> Fraction:
+    """The judge's least slack: below 0 where it refuses."""
+    growth = verify.exp(setting.epsilon)[0]
+    try:
+        verdict = verify.decide_rule(
+            setting.records, setting.letters, list(weights), constant, growth
+        )
+    except verify.Refused as refusal:
+        return -Fraction(refusal.missed)
+    return Fraction(verdict.slack)
+
+
+def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) -> roo.RooAudit:
+    """Compare judge and audit with enumeration, and the witness with what it stands for."""
+    audit = audited(setting, weights, constant=constant)
     rule = brute_rule(setting, weights, constant=constant)
     where = (setting, weights, constant)
     assert audit.worst_ratio == rule.worst_ratio(), where
-    assert audit.slack == rule.least_slack(setting.ratio), where
-    assert audit.private == (audit.slack >= 0)
+    growth = verify.exp(setting.epsilon)[0]
+    slack = decided(setting, weights, constant=constant)
+    assert slack == rule.least_slack(Fraction(growth)), where
     witness = audit.witness
     before, after = witness.counts, witness.neighbour
     assert len(before) == setting.letters
@@ -43,10 +58,10 @@ def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) 
     assert (laws[1] / laws[0] if laws[0] else None) == audit.worst_ratio, where
     if audit.worst_ratio is None:
         assert audit.excess_factor == float("inf")
-        assert not audit.private
+        assert slack < 0
     else:
         assert audit.excess_factor == pytest.approx(float(audit.worst_ratio / setting.ratio))
-        assert audit.private == (audit.worst_ratio <= setting.ratio)
+        assert (slack >= 0) == (audit.worst_ratio <= growth)
     return audit
 
 
@@ -56,7 +71,7 @@ def test_rules_are_audited_like_all_neighbours(rule: str) -> None:
         setting = roo.RooSetting(n, k, epsilon)
         audit = check(setting, roo.rule_weights(setting, rule), constant=rule == "roo")
         if rule in ("exact", "roo"):
-            assert audit.private
+            assert audit.excess_factor <= 1
         if rule == "journal-repaired":
             assert audit.excess_factor < 1 + MANY
 
@@ -71,7 +86,7 @@ def test_any_q_is_audited_like_all_neighbours() -> None:
         edges = [rng.choice([0, 1, UNIT // 2, UNIT - 1, UNIT]) for _ in range(rng.randint(1, top))]
         high = [UNIT - rng.randrange(UNIT >> 8) for _ in range(top)]
         for weights in (smooth, edges, high, [rng.randrange(UNIT + 1) for _ in range(top)]):
-            verdicts.add(check(setting, tuple(weights), constant=False).private)
+            verdicts.add(check(setting, tuple(weights), constant=False).excess_factor <= 1)
         check(setting, (rng.choice([0, rng.randrange(UNIT)]),), constant=True)
     assert verdicts == {True, False}
 
@@ -84,29 +99,29 @@ def test_random_settings_are_audited_like_all_neighbours(seed: int) -> None:
     epsilon = float(10 ** rng.uniform(-3, 1))
     for rule in roo.RULES:
         found = roo.min_count(n, k, epsilon, rule)
-        assert found.audit == check(found.setting, found.weights, constant=rule == "roo")
-        assert found.private == found.audit.private
+        assert found.audit == check(found.setting, found.table, constant=rule == "roo")
+        assert found.private == (found.audit.worst_ratio <= verify.exp(epsilon)[0])
         assert found.private or rule in ("journal", "conference")
     # Weights of no rule at all, too few of them as well.
     many = int(rng.integers(1, n // k + 2))
     weights = tuple(int(w) for w in rng.integers(0, UNIT, many, endpoint=True))
     given = roo.from_weights(roo.RooSetting(n, k, epsilon), "exact", weights)
-    assert given.private == check(given.setting, weights, constant=False).private
+    worst = check(given.setting, weights, constant=False).worst_ratio
+    assert given.private == (worst is not None and worst <= verify.exp(epsilon)[0])
     assert given.bound is None
+
+
+def every_move(n: int, k: int, m: int) -> list[Any]:
+    return verify.moves(n, k, m, "exact")
 
 
 def test_moves_imply_what_neighbours_do() -> None:
     """Of every other transition, some move has no larger chance before and no smaller one after."""
     rng = random.Random(5)
     for k, n in product((2, 3, 4, 5), range(1, 25)):
-        setting = roo.RooSetting(n, k, 1.0)
-        found = {
-            (move.minimum, move.count, move.new_minimum, move.new_count)
-            for m in range(setting.largest_minimum + 1)
-            for move in roo.moves(setting, m)
-        }
+        found = {tuple(move[1:]) for m in range(n // k + 1) for move in every_move(n, k, m)}
         assert found <= transitions(n, k), (n, k)
-        assert len(found) <= 5 * (setting.largest_minimum + 1)
+        assert len(found) <= 5 * (n // k + 1)
         for _ in range(5):
             q = [Fraction(rng.choice([0, 1, 2, 3, 4]), 4) for _ in range(n // k + 1)]
             law = Rule(n, k, q).law
@@ -121,12 +136,11 @@ def test_moves_imply_what_neighbours_do() -> None:
 def test_every_move_has_a_witness(n: int, k: int) -> None:
     setting = roo.RooSetting(n, k, 1.0)
     for m in range(setting.largest_minimum + 1):
-        for move in roo.moves(setting, m):
-            witness = witness_of(setting, move)
+        for _, *move in every_move(n, k, m):
+            witness = witness_of(setting, (move[0], move[1], move[2], move[3]))
             before, after = witness.counts, witness.neighbour
             assert after in set(neighbours(before))
-            assert (min(before), before[0]) == (move.minimum, move.count)
-            assert (min(after), after[0]) == (move.new_minimum, move.new_count)
+            assert [min(before), before[0], min(after), after[0]] == move
 
 
 @pytest.mark.parametrize(
@@ -144,12 +158,13 @@ def test_published_rules_that_are_not_private(
     assert not sampler.private
     assert sampler.certificate is None
     with pytest.raises(NotPrivateError, match=r"e\^epsilon times as likely") as caught:
-        sampler.release(counts=[n - k + 1] + [1] * (k - 1))
+        sampler.release(roo.Tally.of_counts([n - k + 1] + [1] * (k - 1), k))
     assert caught.value.excess == pytest.approx(factor - 1, abs=1e-11)
     exact = roo.min_count(n, k, epsilon)
     assert exact.private
     assert exact.certificate is not None
-    assert exact.certificate.slack == exact.audit.slack >= 0
+    assert exact.certificate.slack == decided(exact.setting, exact.table, constant=False) >= 0
+    assert exact.certificate.constraints == exact.audit.rows
 
 
 def test_the_witnesses_of_the_published_rules() -> None:
@@ -169,7 +184,7 @@ def test_where_the_journal_rule_fails() -> None:
         setting = roo.RooSetting(n, k, epsilon)
         last, r = setting.largest_minimum, setting.ratio
         weights = roo.rule_weights(setting, "journal")
-        fails = audit_weights(setting, weights, constant=False).excess_factor > 1 + MANY
+        fails = audited(setting, weights, constant=False).excess_factor > 1 + MANY
         may_fail = n % k != 0 and last >= 1 and r < 1 + Fraction(1, last)
         share = Fraction(k, n) * (1 / (r - 1) - last)
         q_last = Fraction(weights[last] if last < len(weights) else 0, UNIT)
@@ -187,20 +202,20 @@ def test_zeros_that_are_left_out_do_not_matter(rule: str) -> None:
         weights = roo.rule_weights(setting, rule)
         last = setting.largest_minimum
         every = weights * (last + 1) if rule == "roo" else (*weights, *[0] * (last + 1))
-        full = audit_weights(setting, every[: last + 1], constant=False)
-        short = audit_weights(setting, weights, constant=rule == "roo")
+        full = audited(setting, every[: last + 1], constant=False)
+        short = audited(setting, weights, constant=rule == "roo")
         assert short.rows <= full.rows
-        assert (short.worst_ratio, short.private) == (full.worst_ratio, full.private)
-        assert short.slack == full.slack
+        assert short.worst_ratio == full.worst_ratio
+        slack = decided(setting, weights, constant=rule == "roo")
+        assert slack == decided(setting, every[: last + 1], constant=False)
 
 
 def test_one_large_q_is_caught_wherever_it_is() -> None:
     setting = roo.RooSetting(1003, 10, 0.1)
     weights = [*roo.rule_weights(setting, "exact")]
     weights += [0] * (101 - len(weights))
-    assert audit_weights(setting, weights, constant=False).private
+    assert decided(setting, weights, constant=False) >= 0
     for m in (18, 40, 70):
         changed = [*weights[:m], UNIT // 2, *weights[m + 1 :]]
-        audit = audit_weights(setting, changed, constant=False)
-        assert not audit.private
-        assert m in audit.witness.minima
+        assert decided(setting, changed, constant=False) < 0
+        assert m in audited(setting, changed, constant=False).witness.minima

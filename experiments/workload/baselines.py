@@ -1,7 +1,8 @@
 """What people use today, for comparison: each mechanism as its paper has it, judged alike.
 
 All but optimised unary encoding are judged with the best linear unbiased decoder that they allow,
-`dpopt.local.decoder`, which is at least as good as the one of their papers.
+`dpopt.local.decoder`, which is at least as good as the one of their papers. Projected gradient is
+how McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find a mechanism.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._types import Matrix, Vector
+from dpopt import ParameterError
 from dpopt.local.decoder import letter_variances
 from dpopt.local.subsets import best_subset
 
+Matrix = npt.NDArray[np.float64]
+"""Two-dimensional, of floats."""
+Vector = npt.NDArray[np.float64]
+"""One-dimensional, of floats."""
+
 # Outputs up to which a mechanism is written out.
 _MOST_OUTPUTS = 20_000
-_STEPS, _TRIES = 2_000, 3
+_STEPS = 2_000
 
 
 def randomised_response(letters: int, epsilon: float) -> Matrix:
@@ -54,7 +59,8 @@ def subset_selection(letters: int, epsilon: float, size: int) -> Matrix:
     Raises:
         ParameterError: if there are more than 20,000 such sets.
     """
-    _checks.integer("size", size, 1, letters - 1)
+    if not 1 <= size < letters:
+        raise ParameterError(f"size is {size}; it must be an integer in 1..{letters - 1}.")
     if math.comb(letters, size) > _MOST_OUTPUTS:
         raise ParameterError(
             f"size is {size}; of {letters} letters there are more than {_MOST_OUTPUTS:,} such sets."
@@ -63,14 +69,6 @@ def subset_selection(letters: int, epsilon: float, size: int) -> Matrix:
     rows = np.ones((len(chosen), letters))
     np.put_along_axis(rows, chosen, math.exp(epsilon), axis=1)
     return rows / rows.sum(axis=0)
-
-
-def best_subset_selection(letters: int, ratio: float, gram: Matrix) -> float:
-    """Return the least variance of subset selection over sizes, for uniform data, in closed form.
-
-    See `dpopt.local.subsets.subset_value`; ratio is e^epsilon.
-    """
-    return best_subset(letters, ratio, gram)[0] - float(np.trace(gram)) / letters
 
 
 def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:
@@ -99,6 +97,40 @@ def unary_variances(epsilon: float, gram: Matrix) -> Vector:
     q = 1 / (math.exp(epsilon) + 1)
     squares = np.diagonal(gram)
     return (q * (1 - q) * (squares.sum() - squares) + squares / 4) / (0.5 - q) ** 2
+
+
+def variances(letters: int, epsilon: float, gram: Matrix, prior: Vector | None) -> dict[str, float]:
+    """Return the variance of each mechanism of old, for each person, by name.
+
+    Args:
+        letters: n.
+        epsilon: in nats.
+        gram: G = W'W, shape (n, n).
+        prior: p, shape (n,); None for the letter that adds most, with the decoder of a uniform p.
+    """
+    uniform = np.full(letters, 1 / letters)
+
+    def judged(of_letters: Vector) -> float:
+        return float(of_letters.max() if prior is None else prior @ of_letters)
+
+    def written(make: Callable[[], Matrix]) -> float:
+        return judged(letter_variances(make(), gram, uniform if prior is None else prior))
+
+    found = {
+        "randomised response": written(lambda: randomised_response(letters, epsilon)),
+        "Hadamard response": written(lambda: hadamard_response(letters, epsilon)),
+        "hierarchical": min(written(lambda b=b: hierarchical(letters, epsilon, b)) for b in (2, 4)),
+        "optimised unary encoding": judged(unary_variances(epsilon, gram)),
+    }
+    sizes = [k for k in range(1, letters) if math.comb(letters, k) <= _MOST_OUTPUTS]
+    if prior is not None and np.allclose(prior, uniform, rtol=1e-12):
+        least = best_subset(letters, math.exp(epsilon), gram)[0]
+        found["subset selection"] = least - float(np.trace(gram)) / letters
+    else:
+        found["subset selection"] = min(
+            written(lambda k=k: subset_selection(letters, epsilon, k)) for k in sizes
+        )
+    return found
 
 
 def projected_gradient(
@@ -183,36 +215,3 @@ def _through(slope: Matrix, inside: Matrix) -> tuple[Vector, Vector]:
         np.where(inside < 0, relative, 0.0).sum(axis=1),
         np.where(inside > 0, relative, 0.0).sum(axis=1),
     )
-
-
-def variances(letters: int, epsilon: float, gram: Matrix, prior: Vector | None) -> dict[str, float]:
-    """Return the variance of each mechanism of old, for each person, by name.
-
-    Args:
-        letters: n.
-        epsilon: in nats.
-        gram: G = W'W, shape (n, n).
-        prior: p, shape (n,); None for the letter that adds most, with the decoder of a uniform p.
-    """
-    uniform = np.full(letters, 1 / letters)
-
-    def judged(of_letters: Vector) -> float:
-        return float(of_letters.max() if prior is None else prior @ of_letters)
-
-    def written(make: Callable[[], Matrix]) -> float:
-        return judged(letter_variances(make(), gram, uniform if prior is None else prior))
-
-    found = {
-        "randomised response": written(lambda: randomised_response(letters, epsilon)),
-        "Hadamard response": written(lambda: hadamard_response(letters, epsilon)),
-        "hierarchical": min(written(lambda b=b: hierarchical(letters, epsilon, b)) for b in (2, 4)),
-        "optimised unary encoding": judged(unary_variances(epsilon, gram)),
-    }
-    sizes = [k for k in range(1, letters) if math.comb(letters, k) <= _MOST_OUTPUTS]
-    if prior is not None and np.allclose(prior, uniform, rtol=1e-12):
-        found["subset selection"] = best_subset_selection(letters, math.exp(epsilon), gram)
-    else:
-        found["subset selection"] = min(
-            written(lambda k=k: subset_selection(letters, epsilon, k)) for k in sizes
-        )
-    return found

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from dpopt import Guarantee, NotPrivateError
-from dpopt.privacy import certify_kernel, directed_pairs, least_delta, least_epsilon
+from dpopt.privacy import directed_pairs
 from dpopt.privacy.least import log_enclosed
 from tests.kernel.brute import events
+from tests.table.rows import certify, least_delta, least_epsilon
 
 Rows = list[list[int]]
 Edges = list[tuple[int, int]]
@@ -23,7 +24,7 @@ Edges = list[tuple[int, int]]
 
 def random_tables(count: int) -> list[tuple[Rows, Any, Edges]]:
     """Tables of integers, with zeros, equal rows and rare outputs, and their neighbours."""
-    rng, found = random.Random(7), []
+    rng, found = random.Random(7), list[Any]()
     while len(found) < count:
         n, m = rng.randint(2, 5), rng.randint(1, 4)
         rows = [
@@ -105,13 +106,13 @@ def test_the_judge_agrees_on_either_side() -> None:
     rows = [[11, 3, 2], [5, 6, 5], [2, 3, 11]]
     for delta in (0.0, 0.05):
         least = least_epsilon(rows, delta)
-        assert certify_kernel(rows, 4, Guarantee(least.upper, delta)).slack >= 0
+        assert certify(rows, Guarantee(least.upper, delta)).slack >= 0
         with pytest.raises(NotPrivateError):
-            certify_kernel(rows, 4, Guarantee(math.nextafter(least.lower, 0.0), delta))
+            certify(rows, Guarantee(math.nextafter(least.lower, 0.0), delta))
     least = least_delta(rows, 0.5)
-    assert certify_kernel(rows, 4, Guarantee(0.5, least.upper)).slack >= 0
+    assert certify(rows, Guarantee(0.5, least.upper)).slack >= 0
     with pytest.raises(NotPrivateError):
-        certify_kernel(rows, 4, Guarantee(0.5, math.nextafter(least.lower, 0.0)))
+        certify(rows, Guarantee(0.5, math.nextafter(least.lower, 0.0)))
 
 
 @pytest.mark.parametrize(
