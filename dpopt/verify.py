@@ -822,6 +822,7 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     """Return what no point of the program can pass, by weak duality."""
     sign = -1 if program.maximise else 1
     reduced: dict[Variable, Number] = defaultdict(int)
+    widths: dict[Variable, Number] = defaultdict(int)
     for variable, cost in program.cost.items():
         reduced[variable] = sign * cost
     total: Number = 0
@@ -831,14 +832,16 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
             raise Refused(f"the multiplier of row {name} is negative")
         lower = 0 if y >= 0 else 1
         for variable, coefficient in row.terms.items():
-            if isinstance(coefficient, tuple) and program.boxes.get(variable, (0, 0))[0] < 0:
-                raise Malformed(f"a coefficient of {variable} is enclosed, which may be negative")
             reduced[variable] += y * ends(coefficient)[lower]
+            if isinstance(coefficient, tuple):
+                widths[variable] += abs(y) * (coefficient[1] - coefficient[0])
         total -= y * ends(row.limit)[1 - lower]
     for variables, mass in program.laws:
         total += mass * min(reduced[variable] for variable in variables)
     for variable, box in program.boxes.items():
-        total += min(reduced[variable] * end for end in box)
+        # Of a variable below 0, the upper end of what multiplies it counts.
+        sums = reduced[variable], reduced[variable] + widths[variable]
+        total += min(a * end for a, end in product(sums, box))
     return sign * total
 
 
@@ -860,7 +863,8 @@ def decide(program: Program) -> Verdict:
     count, slack, at = verdict.rows, verdict.slack, verdict.at
     for name in program.others() if program.private else program.names():
         row, count = program.row(name), count + 1
-        sums = [sum(ends(a)[end] * point.get(v, 0) for v, a in row.terms.items()) for end in (0, 1)]
+        terms = [[a * point.get(v, 0) for a in ends(both)] for v, both in row.terms.items()]
+        sums = sum(map(min, terms)), sum(map(max, terms))
         over = sums[1] - ends(row.limit)[0]
         miss = max(over, ends(row.limit)[1] - sums[0]) if row.equality else over
         if row.promised and miss > 0:

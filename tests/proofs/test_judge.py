@@ -423,7 +423,7 @@ def test_bound_is_passed_by_no_optimum_at_no_coefficients() -> None:
     rng, tight, enclosures = random.Random(3), 0, 0
     for _ in range(120):
         program, names = small_program(rng, enclosed)
-        program.boxes["t",] = (Fraction(0), program.boxes["t",][1] + 3)
+        program.boxes["t",] = (Fraction(rng.randint(-2, 0)), program.boxes["t",][1] + 3)
         optima = [solved(program, names, which) for which in (0, 31, *range(1, 31, 5))]
         values = [found[0] for found in optima if found]
         sign = -1 if program.maximise else 1
@@ -437,13 +437,27 @@ def test_bound_is_passed_by_no_optimum_at_no_coefficients() -> None:
     assert enclosures > 100
 
 
-def test_bound_refuses_an_enclosed_coefficient_of_what_may_be_negative() -> None:
+def test_bound_of_an_enclosed_coefficient_of_what_may_be_negative() -> None:
+    """t + (a t - 1) with a from 1 to 2: least at t = -1 for a = 2, and at t = 0 for any a."""
     row = verify.Row({("t",): (Fraction(1), Fraction(2))}, 1)
     program = verify.Program([], {("t",): (-1, 1)}, {("t",): 1}, list, lambda _: row)
-    with pytest.raises(verify.Malformed, match="may be negative"):
-        verify.bound(program, [(("r",), 1)])
+    assert verify.bound(program, [(("r",), 1)]) == -4
     program.boxes["t",] = (0, 1)
     assert verify.bound(program, [(("r",), 1)]) == -1
+    equality = verify.Row(row.terms, 1, equality=True)
+    program = verify.Program([], {("t",): (-2, -1)}, {("t",): 1}, list, lambda _: equality)
+    # t - 2 (a t - 1) is at least 2 + t (1 - 2 a): 3 at t = -1 for a = 1.
+    assert verify.bound(program, [(("r",), -2)]) == 3
+
+
+def test_decided_rows_of_what_may_be_negative() -> None:
+    row = verify.Row({("t",): (Fraction(1), Fraction(2))}, Fraction(-3, 2))
+    program = verify.Program([], {("t",): (-2, 0)}, {}, lambda: [("r",)], lambda _: row)
+    program.point = {("t",): Fraction(-3, 2)}
+    assert verify.decide(program).slack == 0
+    program.point = {("t",): Fraction(-1)}
+    with pytest.raises(verify.Refused, match="broken by 0.5"):
+        verify.decide(program)
 
 
 def test_bound_is_the_lagrangian() -> None:

@@ -201,7 +201,7 @@ def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
             [
                 design.setting.to_dict(),
                 design.setting.plain(design.table),
-                design.setting.proof_data(design.table),
+                design.setting.verified(design.table).numbers(),
             ]
         )
     )
