@@ -88,8 +88,12 @@ def letter_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
     """
     alike, rows, merged = _merged(rows, gram)
     p = alike.sums(prior)
-    _, b = slopes(merged, information(rows, p))
-    norms = squares(rows, b) / (rows @ p) ** 2
+    scales = np.sqrt(rows @ p)
+    # M = R'R and G = L'L: |V_o| is |L R^-1 U_o| / scale, with the condition of R, not of M.
+    u, r = np.linalg.qr(rows / scales[:, None])
+    values, vectors = np.linalg.eigh(merged)
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    norms = ((np.linalg.solve(r.T, root.T).T @ u.T) ** 2).sum(axis=0) / scales**2
     return (norms @ rows - np.diagonal(merged))[alike.group]
 
 
