@@ -2323,6 +2323,13 @@ def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple
 def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
     """Decide that no move of `chances_of_moves` makes a letter more than e^epsilon times as likely.
 
+    Args:
+        n: number of records.
+        k: number of letters.
+        q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
+        same: whether there is one q.
+        growth: e^epsilon, or what it is at least.
+
     Raises:
         Refused: with the move, if one does.
     """
@@ -3391,7 +3398,16 @@ def listed_neighbours(
 def rows_of_table(
     counts_: list[int], groups: list[list[int]], edges: list[Edge], grown: Between, delta: Number
 ) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
-    """Return the names of a table's privacy rows, and what makes the row of one."""
+    """Return the names of a table's privacy rows, and what makes the row of one.
+
+    Args:
+        counts_: how many pairs of an input and an output share each variable.
+        groups: variables that are neighbours of one another, for delta = 0 where there are no edges.
+        edges: pairs of neighbouring inputs: variables of one, of the other, and how many outputs
+            share each two, for delta > 0.
+        grown: e^epsilon, enclosed.
+        delta: delta.
+    """
     low, high = map(Fraction, grown)
 
     def ratios(v: int, u: int) -> dict[Variable, Any]:
