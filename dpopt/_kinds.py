@@ -170,7 +170,7 @@ def choices(annotation: str) -> tuple[str, ...]:
 def parted(annotation: str) -> tuple[str, tuple[str, ...]]:
     """Return the type of an annotation without None, and the words that are allowed beside it.
 
-    Of ``Table | Literal["a", "b"] | None`` they are ``Table``, and a and b.
+    Of ``RowsOfNumbers | Literal["a", "b"] | None`` they are ``RowsOfNumbers``, and a and b.
     """
     base, mark, words = annotation.removesuffix(" | None").partition(" | Literal[")
     return base, choices(f"Literal[{words}") if mark else ()

@@ -3402,7 +3402,7 @@ def rows_of_table(
 
     Args:
         counts_: how many pairs of an input and an output share each variable.
-        groups: variables that are neighbours of one another, for delta = 0 where there are no edges.
+        groups: variables that are neighbours of one another, for delta = 0 without edges.
         edges: pairs of neighbouring inputs: variables of one, of the other, and how many outputs
             share each two, for delta > 0.
         grown: e^epsilon, enclosed.

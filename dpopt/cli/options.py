@@ -138,7 +138,7 @@ _TYPES: dict[str, click.ParamType] = {
     "Path": PATH,
     "Fraction": Exact(),
     "Numbers": Row(),
-    "Table": Rows(),
+    "RowsOfNumbers": Rows(),
     "ExtraRows": OwnBlocks(),
     "TextOrFile": Words(files=True),
 }

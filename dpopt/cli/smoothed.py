@@ -12,7 +12,7 @@ from dpopt.cli.answer import Answer
 from dpopt.cli.options import Flag, command, parameters
 
 if TYPE_CHECKING:
-    from dpopt._types import Numbers, Table
+    from dpopt._types import Numbers, RowsOfNumbers
     from dpopt.smoothed import SamplingHistogram
 
 
@@ -46,7 +46,7 @@ _OPTIONS = [*parameters(described(_sample).fields[1:]), *answer.OPTIONS]
 
 
 @command(*_OPTIONS)
-def smoothed(records: int, distributions: Table, epsilon: float, **given: Any) -> None:  # noqa: ANN401
+def smoothed(records: int, distributions: RowsOfNumbers, epsilon: float, **given: Any) -> None:  # noqa: ANN401
     """The largest expected delta(x) of a sample, when an adversary picks every record's law.
 
     T of n records are drawn and published as a histogram, without noise. Every composition of the

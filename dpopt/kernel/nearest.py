@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import digits, float_up
-from dpopt._types import IntVector, Json, Matrix, Table, Vector, frozen
+from dpopt._types import IntVector, Json, Matrix, RowsOfNumbers, Vector, frozen
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
 from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
@@ -26,8 +26,7 @@ from dpopt.privacy import Guarantee, Least, Problem
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source
 from dpopt.shape import Design, Displayed, Setting, design, made
-from dpopt.table import Inputs, add_table, over_masses, rounded
-from dpopt.table import Table as Kernel
+from dpopt.table import Inputs, Table, add_table, over_masses, rounded
 from dpopt.table.least import least_of_table
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class NearestKernel(Setting):
     kind: ClassVar[str] = "nearest"
     summary: ClassVar[tuple[str, ...]] = ("moved", "residuals")
 
-    kernel: Table
+    kernel: RowsOfNumbers
     epsilon: float
     delta: float = 0.0
     graph: GraphLike = "complete"
@@ -237,7 +236,7 @@ class NearestKernel(Setting):
             raise ParameterError(f"point has shape {values.shape}; it must be {self.given.shape}.")
         return values.ravel()
 
-    def table(self, point: Vector) -> Kernel:
+    def table(self, point: Vector) -> Table:
         """Return K repaired and rounded to integers, with its own rows kept where they leave room.
 
         Raises:
@@ -284,7 +283,7 @@ class NearestKernel(Setting):
         """The least epsilon of the given table, its rows divided by their sums."""
         return least_of_table(integers_of(self.given, self.inputs), None, self.delta)
 
-    def read(self, plain: Any) -> Kernel:  # noqa: ANN401
+    def read(self, plain: Any) -> Table:  # noqa: ANN401
         """Return the table of a file.
 
         Raises:
@@ -299,12 +298,12 @@ class NearestKernel(Setting):
             )
         return table
 
-    def verified(self, table: Kernel) -> Displayed:
+    def verified(self, table: Table) -> Displayed:
         """Return the program that `dpopt.verify` displays, and where its multipliers are."""
         displayed = cast(Displayed, super().verified(table))
         return replace(displayed, size=self._proof_size(table))
 
-    def _proof_size(self, table: Kernel) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
         del table
         inputs, outputs = self.given.shape
@@ -313,16 +312,16 @@ class NearestKernel(Setting):
         own = sum(block.places.size for block in self.own)
         return 2 * edges * outputs + own + 3 * self.given.size
 
-    def value(self, table: Kernel) -> float:
+    def value(self, table: Table) -> float:
         """Return t, measured in rational arithmetic and rounded up."""
         return float_up(moved(self.given, table))
 
-    def bound(self, table: Kernel, solution: Solution | None) -> float | None:
+    def bound(self, table: Table, solution: Solution | None) -> float | None:
         """Return a bound on how near another kernel is: 0 where no program was solved."""
         del table
         return 0.0 if solution is None else solution.bound
 
-    def report(self, table: Kernel) -> Mapping[str, Callable[[], Any]]:
+    def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the kernel, by how much its worst row was moved, and what it misses."""
         return {
             "kernel": lambda: frozen(table.matrix()),
@@ -330,7 +329,7 @@ class NearestKernel(Setting):
             "residuals": lambda: {rows.name: float_up(rows.misses(table)) for rows in self.own},
         }
 
-    def drawn(self, table: Kernel, data: Any, source: Source) -> Any:  # noqa: ANN401
+    def drawn(self, table: Table, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return the output for an input, or an array of outputs for several, by their names."""
         outputs = super().drawn(table, data, source)
         names = self.names[1]
@@ -338,11 +337,11 @@ class NearestKernel(Setting):
             return outputs
         return np.array(names, dtype=object)[outputs]
 
-    def columns(self, table: Kernel) -> Mapping[str, Sequence[Any]]:
+    def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""
         return cast(Any, table.columns(*self.names))
 
-    def draw(self, axes: Axes, table: Kernel, label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
         draw_heat_map(axes, table, label)
 
@@ -371,7 +370,7 @@ def nearest(setting: NearestKernel) -> Design:
     return solved if solved.value < mixed.value else replace(mixed, float_bound=solved.float_bound)
 
 
-def integers_of(table: Matrix, inputs: Inputs) -> Kernel:
+def integers_of(table: Matrix, inputs: Inputs) -> Table:
     """Return a table of floats as integers: each row divided by its sum.
 
     Every entry keeps 64 bits; a row that sums to 1 exactly is kept exactly.
@@ -385,7 +384,7 @@ def integers_of(table: Matrix, inputs: Inputs) -> Kernel:
     return rounded(inputs, values.ravel(), 64 - math.frexp(least)[1])
 
 
-def moved(given: Matrix, table: Kernel) -> Fraction:
+def moved(given: Matrix, table: Table) -> Fraction:
     """Return the largest change of the probability of an event, over all inputs, exactly.
 
     Args:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, frozen
+from dpopt._types import IntVector, Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
@@ -26,8 +26,7 @@ from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs
 from dpopt.privacy.rows import LARGEST_EPSILON
 from dpopt.shape import Displayed, Setting
-from dpopt.table import Graph, Inputs, Losses, over_masses, repair, rounded
-from dpopt.table import Table as Kernel
+from dpopt.table import Graph, Inputs, Losses, Table, over_masses, repair, rounded
 from dpopt.table.rounding import alike
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class KernelSetting(Setting):
     kind: ClassVar[str] = "kernel"
     summary: ClassVar[tuple[str, ...]] = ("residuals",)
 
-    loss: Table | Literal["absolute", "squared", "zero-one", "hamming"]
+    loss: RowsOfNumbers | Literal["absolute", "squared", "zero-one", "hamming"]
     epsilon: float
     delta: float = 0.0
     graph: GraphLike = "complete"
@@ -317,7 +316,7 @@ class KernelSetting(Setting):
         """The optimum that `dpopt.kernel.geometric` knows on paths and grids; None elsewhere."""
         return optimum(self)
 
-    def closed_form(self) -> Kernel | None:
+    def closed_form(self) -> Table | None:
         """Return the geometric mechanism with the best answers, where that is the optimum.
 
         On a path, delta = 0, for a loss by which of two outputs the better one changes once along
@@ -326,7 +325,7 @@ class KernelSetting(Setting):
         """
         return None if self.geometric is None else self.table(self.geometric.kernel.ravel())
 
-    def bound(self, table: Kernel, solution: Solution | None) -> float | None:
+    def bound(self, table: Table, solution: Solution | None) -> float | None:
         """Return a bound on the value of any other kernel: that of the dual vector.
 
         Without a solve, that of the multipliers which `dpopt.kernel.geometric` knows, if it does.
@@ -336,12 +335,12 @@ class KernelSetting(Setting):
             return solution.bound
         return None if self.geometric is None else self.geometric.bound
 
-    def verified(self, table: Kernel) -> Displayed:
+    def verified(self, table: Table) -> Displayed:
         """Return the program that `dpopt.verify` displays, and where its multipliers are."""
         displayed = cast(Displayed, super().verified(table))
         return replace(displayed, size=self._proof_size(table))
 
-    def _proof_size(self, table: Kernel) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
         del table
         entries = self.size * self.outputs
@@ -369,7 +368,7 @@ class KernelSetting(Setting):
         sizes = inputs.counts * np.array([float(n) for n in inputs.row_sizes])[inputs.rows]
         return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
 
-    def table(self, point: Vector) -> Kernel:
+    def table(self, point: Vector) -> Table:
         """Return a point as a private table: polished, rounded, and mixed until it is accepted.
 
         With own rows it is mixed with a table that keeps them, see `dpopt.kernel.room`; with
@@ -397,7 +396,7 @@ class KernelSetting(Setting):
             )
         return table
 
-    def interior(self, values: Vector) -> Kernel:
+    def interior(self, values: Vector) -> Table:
         """Return half the mean row, half uniform; with invariances, the row that keeps them.
 
         Args:
@@ -412,7 +411,7 @@ class KernelSetting(Setting):
             return super().interior(values)
         return rounded(self.inputs, row, self.bits)
 
-    def report(self, table: Kernel) -> Mapping[str, Callable[[], Any]]:
+    def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the kernel, what it loses for each input, and what it misses."""
         return {
             "kernel": lambda: frozen(table.matrix()),
@@ -420,12 +419,12 @@ class KernelSetting(Setting):
             "residuals": lambda: self._residuals(table),
         }
 
-    def _expected_losses(self, table: Kernel) -> Vector:
+    def _expected_losses(self, table: Table) -> Vector:
         """Return sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
         means = np.array([float(mean) for mean in table.means(self.losses.costs)])
         return frozen(means[self.inputs.rows_of(np.arange(self.size))])
 
-    def _residuals(self, table: Kernel) -> Mapping[str, float]:
+    def _residuals(self, table: Table) -> Mapping[str, float]:
         """Return by how much a table misses "invariance", and each block of own rows.
 
         Repair and rounding keep privacy exactly, and these rows up to the residual only. It is
@@ -445,12 +444,12 @@ class KernelSetting(Setting):
         )
         return {"invariance": invariance, **missed}
 
-    def draw(self, axes: Axes, table: Kernel, label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
         draw_heat_map(axes, table, label)
 
 
-def draw_heat_map(axes: Axes, table: Kernel, label: str | None) -> None:
+def draw_heat_map(axes: Axes, table: Table, label: str | None) -> None:
     """Draw a kernel as a heat map, inputs down and outputs across."""
     image = axes.imshow(table.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
     axes.grid(False)

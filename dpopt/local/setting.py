@@ -12,8 +12,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix, Numbers, Vector, frozen
-from dpopt._types import Table as Numbered
+from dpopt._types import Json, Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.local.bound import How, LowerBound, lower_bound
 from dpopt.local.decoder import Decoder, Groups, groups_of, letter_variances, worst_prior
 from dpopt.local.optimum import (
@@ -84,7 +83,7 @@ class WorkloadSetting(Setting):
     kind: ClassVar[str] = "workload"
     summary: ClassVar[tuple[str, ...]] = ("outputs",)
 
-    workload: Numbered | Literal["histogram", "prefix", "range", "marginals"]
+    workload: RowsOfNumbers | Literal["histogram", "prefix", "range", "marginals"]
     letters: int = 0
     epsilon: float = 1.0
     prior: Numbers | None = None

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Matrix, Numbers, Vector, frozen
-from dpopt._types import Table as Numbered
+from dpopt._types import Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.lp import Backend, Solution
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Problem
@@ -63,7 +62,7 @@ class PopulationSetting(KeptPriorSetting):
 
     prior: Numbers
     epsilon: float
-    users: Numbered
+    users: RowsOfNumbers
     weights: Numbers | None = None
     slack: float = 0.0
     objective: Literal["tv", "diagonal"] = "tv"

@@ -50,7 +50,7 @@ def test_every_kind_has_a_table(name: str, library: str) -> None:
     kind = kind_of(name)
     assert kind is not None
     found = dpopt.design(kind.example())
-    columns = found.setting.columns(found.units)
+    columns = found.setting.columns(found.table)
     frame = frame_of(found, library)
     assert list(frame) == list(columns)
     for column, values in frame.items():

@@ -32,9 +32,7 @@ SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), 
 
 
 def path(loss: str, inputs: int, objective: str = "minimax", **other: Any) -> KernelSetting:
-    return KernelSetting(
-        loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other}
-    )  # type: ignore[arg-type]
+    return KernelSetting(loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
 
 
 KNOWN = {
