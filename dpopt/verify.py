@@ -401,8 +401,8 @@ NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1
 SIZE, EPSILON = whole_number(1, MOST), real("(0, 600]")
 INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
 NAMES: Allowed = (
-    "different names",
-    lambda v: isinstance(v, list) and not any(isinstance(name, list | dict) for name in v),
+    "names: texts or integers",
+    lambda v: isinstance(v, list) and all(type(name) in (str, int) for name in v),
 )
 
 

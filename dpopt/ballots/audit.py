@@ -86,14 +86,15 @@ def auditable(voters: int, classes: int, epsilon: float) -> bool:
 
 def few_histograms(most: int, voters: int, classes: int) -> bool:
     """Return whether there are so many sorted histograms at most, of ballots that can be listed."""
+    if voters > _LONGEST_LIST[0] or classes > _LONGEST_LIST[1]:
+        return False
     # Each is the sorted form of C! histograms at most; small ones are counted.
     logs = math.lgamma(voters + classes) - math.lgamma(voters + 1)
     logs -= math.lgamma(classes) + math.lgamma(classes + 1)
     # 100 ballots in 100 parts have 190,569,292: beyond that they need not be counted.
     if logs > math.log(most) + 1e-6 or min(voters, classes) >= 100:
         return False
-    listed = voters <= _LONGEST_LIST[0] and classes <= _LONGEST_LIST[1]
-    return listed and partition_count(voters, classes) <= most
+    return partition_count(voters, classes) <= most
 
 
 def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers], Values]:

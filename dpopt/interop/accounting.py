@@ -66,7 +66,7 @@ def dominating_pair(mechanism: Mechanism) -> DominatingPair:
 
     Raises:
         ParameterError: for another object, or a mechanism with too many events.
-        NotPrivateError: if the mechanism has no certificate, or only one for one direction.
+        NotPrivateError: if the mechanism has no certificate.
     """
     if isinstance(mechanism, Design):
         mechanism.require_private()

@@ -1,13 +1,10 @@
 """A private plurality of voters that are private themselves: DaRRM for more than two classes."""
 
 from dpopt.ballots import VotePrior
-from dpopt.multiclass.oracle import Priced, Pricing
 from dpopt.multiclass.setting import MulticlassSetting, design
 
 __all__ = [
     "MulticlassSetting",
-    "Priced",
-    "Pricing",
     "VotePrior",
     "design",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -24,7 +24,7 @@ from dpopt.privacy import Problem
 from dpopt.prob import total_variation
 from dpopt.roo.setting import LetterSetting, all_counts, checked_law
 from dpopt.shape import Design, Displayed, design
-from dpopt.table import SortedHistograms, Table, add_table
+from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ class OptimalLetter(LetterSetting):
         positive = np.flatnonzero(inputs.values > 0)
         problem.add_variables("shortfall", positive.size, lower=0.0, upper=1.0)
         chosen = sp.eye_array(inputs.size, format="csr")[positive]
-        sides = {"kernel": chosen, "shortfall": sp.eye_array(positive.size)}
+        over = partial(over_masses, problem, inputs, self.guarantee)
+        sides = {**over(chosen), "shortfall": sp.eye_array(positive.size)}
         least = (inputs.counts * inputs.values)[positive] / n
         problem.add_rows("short", sides, lower=least)
         # Row: a histogram; column: one of its counts.
@@ -158,17 +159,12 @@ class OptimalLetter(LetterSetting):
             bound = {"worst": 1.0}
         elif self.objective == "fixed":
             problem.add_variables("below", k, lower=0.0, upper=1.0)
-            sides = {"kernel": self.joint / inputs.counts, "below": sp.eye_array(k)}
+            sides = {**over(sp.csr_array(self.joint / inputs.counts)), "below": sp.eye_array(k)}
             problem.add_rows("output", sides, lower=np.array(self.pmf))
             bound = {"below": 1.0}
         problem.minimise(bound or goals[0])
         if bound:
             problem.then_minimise(goals[0])
-        # The uniform letter is private with room.
-        even = inputs.counts / k
-        short = np.maximum(least - even[positive], 0.0)
-        slack = -math.expm1(-self.epsilon) / k
-        problem.set_inside({"kernel": even, "shortfall": short, **bound}, slack=slack)
         return problem
 
     def solved(

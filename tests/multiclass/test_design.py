@@ -14,8 +14,9 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, majority, multiclass, verify
-from dpopt.multiclass import MulticlassSetting, Priced, Pricing
+from dpopt.multiclass import MulticlassSetting
 from dpopt.multiclass.corners import configurations, histograms
+from dpopt.multiclass.oracle import Priced, Pricing
 from dpopt.multiclass.subsampling import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
 from dpopt.table import Table, rounded

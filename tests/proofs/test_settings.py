@@ -25,7 +25,7 @@ TABLE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
 OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
 # Beside the example of each kind: settings whose other fields are in use.
 SETTINGS: dict[str, Any] = {
-    **{kind: KINDS[kind].example() for kind in verify.KINDS},
+    **{kind: KINDS[kind].example() for kind in verify.KINDS if kind in KINDS},
     "majority with Delta": MajoritySetting(3, 0.5, 1.5, 0.01, 0.02),
     "majority of coefficients": MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.5]),
     "majority of priors": MajoritySetting(3, 0.5, 1.5, objective="least-regret"),

@@ -21,7 +21,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from dpopt.privacy.vouched import Coherent
 
 import dpopt
 from dpopt import (
@@ -311,7 +310,7 @@ def is_called(value: object) -> bool:
         return inspect.isfunction(value)
     if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
         return False
-    if issubclass(value, enum.Enum | Coherent | dpopt.Setting | lp.Problem):
+    if issubclass(value, enum.Enum | dpopt.Setting | lp.Problem):
         return False
     # A constructor that `dataclass` wrote checks nothing but what `__post_init__` does.
     written = value.__init__.__code__.co_filename != "<string>"

@@ -135,8 +135,9 @@ TASKS: dict[str, Callable[[Faulty], object]] = {
         5, 0.3, 2, objective="worst-case", prior="uniform:0.5,1", backend=backend
     ),
     "kernel": lambda backend: optimal(1.0 - np.eye(3), epsilon=1.0, backend=backend),
-    "population kernel": lambda backend: public_prior.population_kernel(
-        [0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], backend=backend
+    "population kernel": lambda backend: dpopt.design(
+        public_prior.PopulationSetting([0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]),
+        backend=backend,
     ),
     "optimal sampler": lambda backend: roo.optimal_sampler(4, 2, 1.0, backend=backend),
     "leximin": lambda backend: dpopt.design(

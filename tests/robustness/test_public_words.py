@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -61,9 +60,9 @@ def test_what_has_no_order_is_no_array(unordered: object) -> None:
         kernel.KernelSetting(unordered, 1.0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "instead"), [("gurobi", "GUROBI"), ("Mosek", "MOSEK")])
-def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str, instead: str) -> None:
-    with pytest.raises(ParameterError, match=re.escape(f"such as cvxpy:{instead}.")):
+@pytest.mark.parametrize("name", ["gurobi", "Mosek"])
+def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str) -> None:
+    with pytest.raises(ParameterError, match=r"such as cvxpy:CLARABEL\."):
         majority.design(3, 0.1, 1.0, backend=name)
 
 
