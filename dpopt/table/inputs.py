@@ -12,7 +12,7 @@ words by formula; `dpopt.table.histograms` has counts up to the order of their c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt._types import IntVector, Json, Vector
 from dpopt.privacy.fingerprint import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
@@ -390,8 +390,3 @@ def read_only(values: npt.ArrayLike) -> IntVector:
     array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array
-
-
-def floats_of(values: Sequence[int], total: int) -> Vector:
-    """Return integers over their total as floats, read-only."""
-    return frozen([value / total for value in values])

@@ -32,9 +32,6 @@ from dpopt.table.inputs import Inputs
 MOST_ROWS = 2_000_000
 """Privacy rows of the largest program that is written out; memory fixes it."""
 
-BLOCKS = ("sums", "privacy", "delta")
-"""Names of the rows that a table has of itself."""
-
 # By which a row of a family counts as violated.
 _VIOLATED = 1e-10
 

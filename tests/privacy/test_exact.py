@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt import Guarantee, NotPrivateError
-from dpopt.privacy import exp_lower, exp_upper, shrink_to_budget
+from dpopt.privacy import exp_lower, exp_upper
 from tests.kernel.brute import is_private, sure
 from tests.table.rows import certify
 
@@ -146,14 +146,3 @@ def test_a_ratio_between_two_bounds_of_e_to_the_epsilon() -> None:
         rows[0] = [rows[0][0] + 1, rows[0][1] - 1]
         with pytest.raises(NotPrivateError, match="breaks"):
             certify(rows, guarantee)
-
-
-RATIONALS = st.fractions(0, 4, max_denominator=1000)
-
-
-@given(worst=RATIONALS, budget=st.fractions(Fraction(1, 1000), 4, max_denominator=1000))
-def test_shrinking_uses_the_whole_budget(worst: Fraction, budget: Fraction) -> None:
-    factor = shrink_to_budget(worst, budget)
-    assert 0 < factor <= 1
-    assert factor * worst <= budget
-    assert factor == 1 or factor * worst == budget

@@ -185,9 +185,8 @@ BY_ROOM: dict[str, Makers] = {
 ONE_WAY_AND_BACK = [[0, 1], [1, 0]]
 BY_FUNCTION: dict[str, Makers] = {
     "privacy.Certificate": {
-        **{name: lambda: "in words" for name in ("claim", "tightest", "arithmetic", "digest")},
+        **{name: lambda: "in words" for name in ("claim", "tightest", "digest")},
         "guarantee": lambda: Guarantee(1.0),
-        "ratio": lambda: Fraction(5, 2),
         "constraints": lambda: 2,
         "slack": lambda: Fraction(1, 8),
     },
@@ -232,7 +231,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "privacy.complete_graph": {"inputs": lambda: 3},
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
-    "privacy.shrink_to_budget": {"worst": lambda: Fraction(3, 2), "budget": lambda: Fraction(1)},
     "privacy.simple_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "lp.Problem.add_rows": {"name": lambda: "more", "lower": lambda: 0.0, "upper": lambda: [1.0]},
     "lp.Problem.add_variables": {
