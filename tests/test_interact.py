@@ -64,6 +64,7 @@ def test_what_is_moved_is_designed_anew() -> None:
         "mechanism_delta": "FloatText",
         "delta": "FloatText",
         "objective": "Dropdown",
+        "contrary": "Checkbox",
     }
     moved["mechanisms"].value = 5
     assert answer(box) == shown(MajoritySetting(5, 0.1, 3))
@@ -81,7 +82,7 @@ def test_what_a_setting_fills_in_by_itself_follows_its_controls() -> None:
     """The outputs of a kernel are its inputs, unless they are stated."""
     box = interact(KernelSetting("absolute", 1.0, graph="path", size=4))
     assert "outputs" not in controls(box)
-    controls(box)["inputs"].value = 6
+    controls(box)["size"].value = 6
     assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", size=6))
     box = interact(KernelSetting("absolute", 1.0, graph="path", size=4), outputs=[4, 6])
     controls(box)["outputs"].value = 6

@@ -245,7 +245,7 @@ def largest(mechanism: Any, epsilon: float, distributions: Any) -> Numbers:
 
 def expected(mechanism: Any, *asked: Any) -> Numbers:
     found = smoothed.expected_delta(mechanism, *asked)
-    return {"delta": found.delta, "log10_delta": found.log10_delta}
+    return {"delta": found.delta, "log10_delta": found.log_delta / math.log(10)}
 
 
 def profile(mechanism: Any, epsilon: float, histogram: Any = None) -> Numbers:

@@ -64,7 +64,6 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
         raise TypeError(loaded)
     label = loaded.release([1, 0, 1])
     rule = roo.min_count(records=10, letters=2, epsilon=0.5)
-    assert_type(rule.audit.worst_ratio, Fraction | None)
     prior = public_prior.minimax_kernel([0.2, 0.8], epsilon=1.0)
     assert_type(prior, dpopt.Design)
     best = dpopt.design(kernel.KernelSetting(1.0 - np.eye(3), epsilon=1.0))
