@@ -178,7 +178,6 @@ class Ledger:
         dataset: str = "unnamed",
         *,
         fresh: bool | None = None,
-        **given: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Return what a mechanism releases from data, written down before it is drawn.
 
@@ -187,7 +186,6 @@ class Ledger:
             data: its input, or inputs; each of them spends its guarantee.
             dataset: see `charge`.
             fresh: see there.
-            given: what else its ``release`` takes, such as an alphabet.
 
         Raises:
             BudgetError: if the releases would leave the budget of their data set.
@@ -201,10 +199,10 @@ class Ledger:
             )
         if isinstance(data, Iterator):
             raise ParameterError("data is an iterator, which is read once; make a list of it.")
-        count = mechanism.asked(data, **given)
+        count = mechanism.asked(data)
         if count:
             self.charge(mechanism, dataset, count=count, fresh=fresh)
-        return mechanism.release(data, **given)
+        return mechanism.release(data)
 
     def charge(
         self,

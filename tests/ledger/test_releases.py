@@ -91,7 +91,7 @@ def test_nothing_is_written_of_what_is_not_private(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger")
     broken = roo.min_count(20, 3, 0.1, "conference")
     for asks in (
-        lambda: ledger.release(broken, counts=[10, 5, 5]),
+        lambda: ledger.release(broken, roo.Tally.of_counts([10, 5, 5], ["a", "b", "c"])),
         lambda: ledger.charge(broken),
     ):
         with pytest.raises(NotPrivateError):

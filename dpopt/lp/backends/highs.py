@@ -138,8 +138,8 @@ _INTERIOR: tuple[dict[str, Option], ...] = (
 # Where interior points, and then a basis, take a half to a tenth of the simplex method's time: from
 # so many variables on, with equations of so many entries (a law that couples outputs), on grids and
 # the like, with so many rows for each variable. On paths, of fewer rows, where the coefficients of
-# a row are alike, ratios of up to 2.
-_LEAST_COLUMNS, _LONG_LAW, _ROWS_EACH, _PATH_ROWS_EACH, _ALIKE = 1_000, 30.0, 3.0, 1.9, 0.5
+# a row are alike, ratios of up to 3.
+_LEAST_COLUMNS, _LONG_LAW, _ROWS_EACH, _PATH_ROWS_EACH, _ALIKE = 1_000, 30.0, 3.0, 1.9, 0.3
 # A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
 # and column, and interior points less than 50 in all.
 _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
