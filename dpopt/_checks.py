@@ -18,21 +18,25 @@ _DEEPEST = 64
 _MAY_BE_MASKED = (list, tuple, np.ma.MaskedArray)
 
 
+def _refused(name: str, value: object, allowed: str) -> ParameterError:
+    return ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
+
+
 def _number(name: str, value: object, allowed: str) -> float:
     wrong = isinstance(value, bool | np.bool_ | complex | np.complexfloating)
-    if wrong or not isinstance(value, (numbers.Real, SupportsFloat)):
-        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
     # An array of one number, or a complex one: numpy would take it, with a warning. (Filters of
     # warnings are those of all threads, so they are left alone.)
     kind = getattr(getattr(value, "dtype", None), "kind", "f")
-    if getattr(value, "ndim", 0) != 0 or kind == "c":
-        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
+    if wrong or kind == "c" or getattr(value, "ndim", 0) != 0:
+        raise _refused(name, value, allowed)
+    if not isinstance(value, (numbers.Real, SupportsFloat)):
+        raise _refused(name, value, allowed)
     try:
         return float(cast(SupportsFloat, value))
     except OverflowError:
         raise ParameterError(f"{name} is too large a number; it must be {allowed}.") from None
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.") from None
+        raise _refused(name, value, allowed) from None
 
 
 def array(name: str, value: object) -> npt.NDArray[Any]:
@@ -77,7 +81,7 @@ def instance(name: str, value: object, kind: type) -> None:
         ParameterError: if it is not a ``kind``.
     """
     if not isinstance(value, kind):
-        raise ParameterError(f"{name} is {shown(value)}; it must be a {kind.__name__}.")
+        raise _refused(name, value, f"a {kind.__name__}")
 
 
 def flag(name: str, value: object) -> bool:
@@ -87,7 +91,7 @@ def flag(name: str, value: object) -> bool:
         ParameterError: if it is anything else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} is {shown(value)}; it must be True or False.")
+        raise _refused(name, value, "True or False")
     return bool(value)
 
 
@@ -135,11 +139,9 @@ def real(
     else:
         allowed = f"a number in {left}{digits(lower)}, {digits(upper)}{right}"
     number = _number(name, value, allowed)
-    inside = (number > lower if open_lower else number >= lower) and (
-        number < upper if open_upper else number <= upper
-    )
-    if not math.isfinite(number) or not inside:
-        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
+    outside = number < lower or number > upper or not math.isfinite(number)
+    if outside or (open_lower and number == lower) or (open_upper and number == upper):
+        raise _refused(name, value, allowed)
     return number
 
 
@@ -152,10 +154,10 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
     allowed = f"an integer of at least {lower}" + ("" if upper is None else f" and at most {upper}")
     number = _number(name, value, allowed)
     if not math.isfinite(number) or number != int(number):
-        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
+        raise _refused(name, value, allowed)
     whole = int(value) if isinstance(value, numbers.Integral) else int(number)
     if whole < lower or (upper is not None and whole > upper):
-        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
+        raise _refused(name, value, allowed)
     return whole
 
 
@@ -166,5 +168,5 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
         ParameterError: if it is not.
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} is {shown(value)}; it must be one of {', '.join(allowed)}.")
-    return cast(str, value)
+        raise _refused(name, value, f"one of {', '.join(allowed)}")
+    return value

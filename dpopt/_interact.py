@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ipywidgets import VBox
 
 
-def interact(setting: Setting[Any] | type[Setting[Any]], **ranges: Any) -> VBox:  # noqa: ANN401
+def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: ANN401
     """Show a control for each number and each choice of a setting, above its answer.
 
     In a notebook, at the end of a cell: ``dpopt.interact(MinCount, epsilon=(0.1, 2.0))``. Moving a

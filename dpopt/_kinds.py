@@ -1,4 +1,4 @@
-"""The kinds of the package by name, and what the class of one says of its parameters.
+"""The kinds of the package by name, and what a class or a function says of its parameters.
 
 Names and first sentences stand here once more, so that the command line lists them without an
 import; a kind is imported once its command is asked for.
@@ -11,27 +11,18 @@ import inspect
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 
-VERBS = {
-    "verify": "verify",
-    "certify": "release",
-    "release": "release",
-    "mode": "mode",
-    "smoothed": "smoothed",
-    "profile": "smoothed",
-    "sample": "release",
-    "ledger": "ledger",
-    "cite": "about",
-    "doctor": "about",
-    "completion": "about",
-}
-"""The commands that are no kinds, in the order of the help, each with its module of `dpopt.cli`."""
+VERBS = (
+    *("verify", "certify", "release", "mode", "smoothed", "profile", "sample", "ledger"),
+    *("cite", "doctor", "completion"),
+)
+"""The commands that are no kinds, in the order of the help."""
 
 KINDS: dict[str, tuple[str, str]] = {
     "kernel": (
@@ -85,14 +76,15 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 """The kinds of the package, each with its module and its docstring's first sentence."""
 
-_SECTION = re.compile(r"^(?:[A-Z]\w+):$", re.MULTILINE)
+_SECTION = re.compile(r"^([A-Z]\w+):$", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\w+):((?:.*\n?)(?:\n| {5}.*\n?)*)", re.MULTILINE)
 
 
 class Field(NamedTuple):
-    """A parameter of a kind.
+    """A parameter of a kind, or of a verb.
 
     Attributes:
-        name: of the dataclass's field.
+        name: of the parameter.
         annotation: its type as written.
         required: whether it has no default.
         default: None if there is none.
@@ -107,16 +99,16 @@ class Field(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A kind as its class describes it.
+    """A kind as its class describes it, or a verb as its function does.
 
     Attributes:
-        kind: its name.
-        about: its docstring up to the first section such as "Attributes:".
-        fields: its parameters in order.
+        name: of the command.
+        about: the docstring up to the first section such as "Attributes:".
+        fields: the parameters in order.
         example: a command line that works.
     """
 
-    kind: str
+    name: str
     about: str
     fields: tuple[Field, ...]
     example: str
@@ -131,34 +123,31 @@ def module_of(kind: str) -> str:
     return KINDS[kind][0]
 
 
-def described(cls: type[Any]) -> Described:
-    """Return what a class of settings says of itself, which is a dataclass with a docstring."""
-    about, sections = _docstring(inspect.getdoc(cls) or "")
-    helps = _entries(sections.get("Attributes", ""))
-    found = tuple(
+def described(of: Callable[..., Any]) -> Described:
+    """Return what a class of settings, or the function of a verb, says of itself.
+
+    Args:
+        of: its docstring explains the parameters under "Attributes:", or "Args:".
+    """
+    about, sections = _docstring(inspect.getdoc(of) or "")
+    helps = _entries(sections.get("Attributes") or sections.get("Args", ""))
+    name = str(getattr(of, "kind", of.__name__))
+    parameters = [
         Field(
-            field.name,
-            str(field.type),
-            field.default is MISSING and field.default_factory is MISSING,
-            None if field.default is MISSING else field.default,
-            helps.get(field.name, ""),
+            parameter.name,
+            str(parameter.annotation),
+            parameter.default is parameter.empty,
+            None if parameter.default is parameter.empty else parameter.default,
+            helps.get(parameter.name, ""),
         )
-        for field in fields(cls)
-        if field.init
-    )
-    lines = [line.strip() for line in sections.get("Example", "").splitlines()]
-    example = next((line for line in lines if line.startswith(f"dpopt {cls.kind} ")), None)
-    return Described(cls.kind, about, found, example or _example(cls))
-
-
-def stated(setting: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the fields of a setting that it is not the same without, as plain values by name."""
-    whole = setting.to_dict()
-    return {
-        field.name: whole[field.name]
-        for field in fields(setting)
-        if field.init and not is_default(setting, field)
-    }
+        for parameter in inspect.signature(of).parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    lines = map(str.strip, sections.get("Example", "").splitlines())
+    example = next((line for line in lines if line.startswith(f"dpopt {name}")), "")
+    if not example and hasattr(of, "example"):
+        example = _example(of)
+    return Described(name, about, tuple(parameters), example)
 
 
 def is_default(setting: Any, field: Any) -> bool:  # noqa: ANN401
@@ -181,7 +170,7 @@ def choices(annotation: str) -> tuple[str, ...]:
 def parted(annotation: str) -> tuple[str, tuple[str, ...]]:
     """Return the type of an annotation without None, and the words that are allowed beside it.
 
-    Of ``Table | Literal["a", "b"] | None`` they are ``Table``, and a and b.
+    Of ``RowsOfNumbers | Literal["a", "b"] | None`` they are ``RowsOfNumbers``, and a and b.
     """
     base, mark, words = annotation.removesuffix(" | None").partition(" | Literal[")
     return base, choices(f"Literal[{words}") if mark else ()
@@ -217,42 +206,33 @@ def text_of(value: object) -> str:
     A list is written with commas, a list of lists with colons inside, a list of texts with
     semicolons; deeper ones are JSON.
     """
-    if isinstance(value, list | tuple):
-        if value and all(isinstance(part, str) for part in value):
-            return ";".join(value)
-        inner = [part for part in value if isinstance(part, list | tuple)]
-        if any(isinstance(part, list | tuple) for row in inner for part in row):
-            return json.dumps(value)
-        return ",".join(
-            ":".join(map(text_of, row)) if isinstance(row, list | tuple) else text_of(row)
-            for row in value
-        )
-    return digits(value) if isinstance(value, float) else str(value)
+    if not isinstance(value, list | tuple):
+        return digits(value) if isinstance(value, float) else str(value)
+    if value and all(isinstance(part, str) for part in value):
+        return ";".join(value)
+    inner = [part for row in value if isinstance(row, list | tuple) for part in row]
+    if any(isinstance(part, list | tuple) for part in inner):
+        return json.dumps(value)
+    return ",".join(
+        ":".join(map(text_of, row)) if isinstance(row, list | tuple) else text_of(row)
+        for row in value
+    )
 
 
-def _example(cls: type[Any]) -> str:
-    return shlex.join(["dpopt", cls.kind, *arguments(stated(cls.example()))])
+def _example(of: Any) -> str:  # noqa: ANN401
+    """Return the command line of a kind's example, without what it is the same without."""
+    setting = of.example()
+    plain = setting.to_dict()
+    stated = {f.name: plain[f.name] for f in fields(of) if f.init and not is_default(setting, f)}
+    return shlex.join(["dpopt", of.kind, *arguments(stated)])
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return a docstring's description, and its sections by name."""
-    marks = list(_SECTION.finditer(text))
-    ends = [*(mark.start() for mark in marks[1:]), len(text)]
-    sections = {
-        mark[0].rstrip(":"): text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)
-    }
-    return text[: marks[0].start() if marks else len(text)].strip(), sections
+    about, *rest = _SECTION.split(text)
+    return about.strip(), dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:
     """Return the entries ``name: text`` of a section; lines indented more go on with the text."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in section.splitlines():
-        start = re.match(r"    (\w+): ?(.*)", line)
-        if start:
-            name = start[1]
-            found[name] = start[2].strip()
-        elif name and line.strip():
-            found[name] += f" {line.strip()}"
-    return found
+    return {found[1]: " ".join(found[2].split()) for found in _ENTRY.finditer(section)}

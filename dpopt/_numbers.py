@@ -116,7 +116,7 @@ def roughly(value: Fraction) -> str:
 def exact_text(value: int | numbers.Rational) -> str:
     """Return a whole number or fraction exactly: as "3" or "7/3", or "0x..." beyond 256 bits.
 
-    The inverse is `whole` or `exact_rational`.
+    The inverse for integers is `whole`.
     """
     top, bottom = int(value.numerator), int(value.denominator)
     show = hex if max(top.bit_length(), bottom.bit_length()) > _DECIMAL_BITS else str
@@ -134,19 +134,6 @@ def whole(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise ValueError("not a whole number")
-
-
-def exact_rational(value: object) -> Fraction:
-    """Return the rational of a file: a whole number, or two of them as "a/b".
-
-    Raises:
-        ValueError: for anything else, and for a denominator of 0.
-    """
-    top, _, bottom = value.partition("/") if isinstance(value, str) else (value, "", "")
-    below = whole(bottom) if bottom else 1
-    if below <= 0:
-        raise ValueError("no positive denominator")
-    return Fraction(whole(top), below)
 
 
 def typed_rational(text: str) -> Fraction:

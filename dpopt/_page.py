@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from dpopt._types import told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Stands for the colour of the page's text, which the figure cannot know: light or dark.
 _INK = "#010203"
@@ -65,18 +63,10 @@ def _figure(plot: Callable[[Axes], object], name: str) -> str:
 
 
 def drawn(plot: Callable[[Axes], object]) -> str:
-    """Return what ``plot`` draws on new axes, with a legend if it names anything, as SVG."""
-    with drawing(_WIDTH, _HEIGHT) as figure:
-        axes = figure.subplots()
-        plot(axes)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend()
-        return svg_of(figure)
+    """Return what ``plot`` draws on new axes, with a legend if it names anything, as SVG.
 
-
-@contextmanager
-def drawing(width: float, height: float) -> Iterator[Figure]:
-    """Yield an empty figure of this size in inches, in the plain style, made for `svg_of`."""
+    It is as wide as the page allows, up to its own size; its ink is the colour of the page's text.
+    """
     with context("plain"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -87,21 +77,17 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
             "legend.framealpha": 0.0,
         }
         with mpl.rc_context(style):
-            yield Figure(figsize=(width, height), layout="constrained")
-
-
-def svg_of(figure: Figure) -> str:
-    """Return a figure of `drawing` as an SVG element; call it while that is open."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    whole = buffer.getvalue()
-    svg = whole[whole.index("<svg") :]
-    for ink in (_INK, LIMIT):
-        svg = svg.replace(ink, "currentColor")
+            figure, buffer = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained"), io.StringIO()
+            axes = figure.subplots()
+            plot(axes)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend()
+            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor").replace(LIMIT, "currentColor")
     # What is left of the head names two web addresses that nothing has to read.
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # As wide as the page allows, up to its own size; the view box gives the proportions.
     opening, rest = svg.split(">", 1)
+    # The view box gives the proportions.
     opening = re.sub(r' (?:width|height)="[^"]*"', "", opening)
-    widest = f'style="max-width: {96 * figure.get_figwidth():.0f}px"'
-    return f"{opening} {widest}>{rest}"
+    return f'{opening} style="max-width: {96 * _WIDTH:.0f}px">{rest}'

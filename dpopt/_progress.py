@@ -61,11 +61,21 @@ ProgressCallback: TypeAlias = Callable[[ProgressEvent], None]
 _listener: ContextVar[ProgressCallback | None] = ContextVar("dpopt_progress", default=None)
 
 
-def advance(task: str, done: int, total: int | None = None, message: str = "") -> None:
-    """Tell the callback in force, if any, that ``done`` of ``total`` steps are finished."""
+def listening() -> bool:
+    """Whether there is a callback in force."""
+    return _listener.get() is not None
+
+
+def report(event: ProgressEvent) -> None:
+    """Tell the callback in force, if any, of an event."""
     callback = _listener.get()
     if callback is not None:
-        callback(ProgressEvent(task, done, total, message))
+        callback(event)
+
+
+def advance(task: str, done: int, total: int | None = None, message: str = "") -> None:
+    """Tell the callback in force, if any, that ``done`` of ``total`` steps are finished."""
+    report(ProgressEvent(task, done, total, message))
 
 
 def expect(task: str, steps: float, per_second: float) -> None:

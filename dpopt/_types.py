@@ -30,7 +30,7 @@ MatrixLike = npt.ArrayLike | sp.sparray | sp.spmatrix
 Numbers = npt.ArrayLike
 """A setting's row of numbers; on the command line a list 0.2,0.8 or a file of numbers."""
 
-Table = npt.ArrayLike
+RowsOfNumbers = npt.ArrayLike
 """A setting's rows of numbers; on the command line a file, or rows a:b:c,a:b:c."""
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ import re
 import secrets
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
@@ -19,9 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 from dpopt._errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dpopt._types import Json
 
 _NUMBERED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
@@ -54,24 +51,20 @@ def check_target(path: Path) -> None:
         ParameterError: if ``path`` is a directory, a device or a pipe, or its folder is missing.
     """
     if "\0" in str(path):
-        raise ParameterError(f"path is {str(path)!r}; a path holds no NUL character.")
+        raise _refusal(path, "a path holds no NUL character")
     try:
         if path.is_dir():
-            raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
+            raise _refusal(path, "a directory; it must be a file")
         if path.exists() and not path.is_file():
-            raise ParameterError(f"path is {str(path)!r}, a device or a pipe; it must be a file.")
+            raise _refusal(path, "a device or a pipe; it must be a file")
         if not path.parent.is_dir():
-            raise ParameterError(
-                f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing."
-            )
+            raise _refusal(path, f"its folder {str(path.parent)!r} is missing")
         path.resolve()
     except (RuntimeError, UnicodeEncodeError):
         # Before Python 3.13 a loop of symbolic links is a RuntimeError.
-        raise ParameterError(
-            f"path is {str(path)!r}; it is a loop of links, or no file can have that name."
-        ) from None
+        raise _refusal(path, "it is a loop of links, or no file can have that name") from None
     except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+        raise _refusal(path, _reason(error)) from error
 
 
 def check_json_target(path: Path) -> None:
@@ -81,10 +74,8 @@ def check_json_target(path: Path) -> None:
         ParameterError: also if its ending promises another format.
     """
     if path.suffix.lower() in _OTHER_FORMATS:
-        raise ParameterError(
-            f"path is {str(path)!r}; the file is JSON, so its ending must be .json, not "
-            f"{path.suffix}."
-        )
+        why = f"the file is JSON, so its ending must be .json, not {path.suffix}"
+        raise _refusal(path, why)
     check_target(path)
 
 
@@ -102,13 +93,14 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         # First the contents, then the name: a crash in between leaves the old file.
-        _to_disk(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file)
         temporary.replace(path)
         with suppress(OSError):
             # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
             folder_to_disk(path.parent)
     except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+        raise _refusal(path, _reason(error)) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -126,13 +118,8 @@ def _created_beside(path: Path) -> Path:
         if known is not None:
             temporary.chmod(known)
     except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+        raise _refusal(path, _reason(error)) from error
     return temporary
-
-
-def _to_disk(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file)
 
 
 def folder_to_disk(folder: Path) -> None:
@@ -169,28 +156,12 @@ def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -
     write_text(path, text)
 
 
-def require_room(path: Path, numbers: NDArray[np.float64]) -> None:
-    """Refuse numbers that no file has room for, before anything is computed for it.
-
-    Args:
-        path: of the file.
-        numbers: each is written on a line of its own inside an object of an object.
-
-    Raises:
-        ParameterError: if they alone are more than a file holds.
-    """
-    length = 0
-    if len(numbers) * (_INDENT + _LONGEST_FLOAT) <= LARGEST_FILE:
-        return
-    for start in range(0, len(numbers), _WRITTEN):
-        part = numbers[start : start + _WRITTEN].tolist()
-        length += len(json.dumps(part)) - 2 + (_INDENT - 2) * len(part)
-        if length > LARGEST_FILE:
-            raise _too_large(path)
-
-
 def _too_large(path: Path) -> ParameterError:
-    return ParameterError(f"path is {str(path)!r}; the file would be too large: {_TOO_LARGE}.")
+    return _refusal(path, f"the file would be too large: {_TOO_LARGE}")
+
+
+def _refusal(path: Path, why: str) -> ParameterError:
+    return ParameterError(f"path is {str(path)!r}; {why}.")
 
 
 def json_text(value: object, line: str | None = None, numbers: dict[int, str] | None = None) -> str:
@@ -240,7 +211,7 @@ def read_text(path: Path) -> str:
     try:
         return contents(path)
     except (OSError, ValueError) as error:
-        raise ParameterError(f"path is {str(path)!r}; {why_unread(error)}.") from error
+        raise _refusal(path, why_unread(error)) from error
 
 
 def contents(path: Path) -> str:
@@ -277,11 +248,13 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
         ValueError: saying what is wrong with it.
     """
     try:
-        found = json.loads(
-            text, object_pairs_hook=_named_once, parse_constant=_finite, parse_int=_short
+        return json.loads(
+            text,
+            object_pairs_hook=_named_once,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_short,
         )
-        _require_finite([found])
-        return found
     except (json.JSONDecodeError, RecursionError):
         raise ValueError("it is not JSON, or it was cut off") from None
 
@@ -290,23 +263,14 @@ def _named_once(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name stands twice in one of its objects")
-    _require_finite(list(found.values()))
     return found
 
 
 def _finite(text: str) -> float:
-    """Refuse what JSON does not have: Infinity, -Infinity, NaN."""
-    del text
-    raise ValueError("it holds a number that is not finite")
-
-
-def _require_finite(values: list[object]) -> None:
-    """Refuse numbers beyond all floats, in lists and in lists of lists; objects were looked at."""
-    if math.inf in values or -math.inf in values:
+    """Refuse what JSON does not have, Infinity and NaN, and numbers beyond all floats."""
+    if not math.isfinite(number := float(text)):
         raise ValueError("it holds a number that is not finite")
-    for part in values:
-        if type(part) is list:
-            _require_finite(cast("list[object]", part))
+    return number
 
 
 def _short(text: str) -> int:
@@ -327,7 +291,7 @@ def read_rows(path: Path) -> list[list[int | float]]:
     except ValueError:
         rows = []
     if not rows:
-        raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.")
+        raise _refusal(path, "it must hold numbers only")
     return rows
 
 
@@ -348,9 +312,7 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
     if ending in (".csv", ".tsv"):
         return _text_table(path, "\t" if ending == ".tsv" else ",")
     if ending not in TABLES:
-        raise ParameterError(
-            f"path is {str(path)!r}; a table is a file that ends in {', '.join(TABLES)}."
-        )
+        raise _refusal(path, f"a table is a file that ends in {', '.join(TABLES)}")
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ValueError("it is no file")
@@ -361,42 +323,32 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
         raise
     except (OSError, ValueError, EOFError) as error:
         why = _reason(error) if isinstance(error, OSError) else str(error) or "it was cut off"
-        raise ParameterError(f"path is {str(path)!r}; {' '.join(why.split())}.") from None
+        raise _refusal(path, " ".join(why.split())) from None
 
 
 def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
     """Return the columns of a text; their names are 0, 1, ... unless its first line has others."""
     try:
-        lines = [
-            [word.strip() for word in line]
-            for line in csv.reader(
-                read_text(path).removeprefix("\ufeff").splitlines(),
-                delimiter=separator,
-                strict=True,
-            )
-            if any(map(str.strip, line))
-        ]
+        text = read_text(path).removeprefix("\ufeff").splitlines()
+        read = csv.reader(text, delimiter=separator, strict=True)
+        lines = [[word.strip() for word in line] for line in read if any(map(str.strip, line))]
     except csv.Error:
-        raise ParameterError(f"path is {str(path)!r}; it is not a table of text.") from None
+        raise _refusal(path, "it is not a table of text") from None
     if not lines:
-        raise ParameterError(f"path is {str(path)!r}; it is empty.")
+        raise _refusal(path, "it is empty")
     count = len(lines[0])
     numbered = [str(place) for place in range(count)]
     if lines[0] == ["0", "1"]:
-        raise ParameterError(
-            f"path is {str(path)!r}; its first line 0{separator}1 may be names of columns or "
-            "numbers: name the columns otherwise, or write 0.0 and 1.0."
-        )
+        why = f"its first line 0{separator}1 may be names of columns or numbers"
+        raise _refusal(path, f"{why}: name the columns otherwise, or write 0.0 and 1.0")
     named = lines[0] == numbered or not all(map(_is_number, lines[0]))
     names = lines.pop(0) if named else numbered
     for place, line in enumerate(lines, 1 + named):
         if len(line) != count:
-            raise ParameterError(
-                f"path is {str(path)!r}; line {place} has {len(line)} values, and the first has "
-                f"{count}."
-            )
+            why = f"line {place} has {len(line)} values, and the first has {count}"
+            raise _refusal(path, why)
     if len(set(names)) < count:
-        raise ParameterError(f"path is {str(path)!r}; two of its columns have the same name.")
+        raise _refusal(path, "two of its columns have the same name")
     return _columns(path, {name: [line[at] for line in lines] for at, name in enumerate(names)})
 
 
@@ -415,9 +367,7 @@ def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
             numbered = all(isinstance(v, str) and _NUMBERED.fullmatch(v) for v in values)
             columns[name] = [number(v) for v in values] if numbered else values
         elif not all(isinstance(v, int | float) or _is_number(v) for v in values):
-            raise ParameterError(
-                f"path is {str(path)!r}; column {name!r} holds something other than numbers."
-            )
+            raise _refusal(path, f"column {name!r} holds something other than numbers")
         else:
             columns[name] = list(map(float, values))
     return columns
@@ -433,42 +383,30 @@ def _is_number(word: object) -> bool:
 
 def _arrays(path: Path) -> Any:  # noqa: ANN401
     """Return the array of a .npy file, or the one that is meant of a .npz file."""
-    if path.suffix.lower() == ".npy":
-        with path.open("rb") as file:
-            return _array(file)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
+    import numpy as np
+
+    # Mapped, a header that promises more numbers than there are takes no memory.
+    found: Any = _array(lambda: np.load(path, mmap_mode="r", allow_pickle=False))
+    if isinstance(found, np.lib.npyio.NpzFile):
+        with found as archive:
+            names = archive.files
             chosen = "kernel" if "kernel" in names else names[0] if len(names) == 1 else None
             if chosen is None:
                 raise ValueError(
                     f"it holds {len(names)} arrays; it must hold one, or one called 'kernel'"
                 )
-            with archive.open(archive.infolist()[names.index(chosen)]) as file:
-                return _array(file)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
-        raise ValueError("it is no .npz file, or it was cut off") from None
-
-
-def _array(file: Any) -> Any:  # noqa: ANN401
-    """Return the array of an open .npy file: its size is read before its values are."""
-    import numpy as np
-
-    form = np.lib.format
-    version = form.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError("it is a .npy file of a newer version")
-    read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
-    shape, fortran, dtype = read(file)
-    if dtype.hasobject or dtype.kind not in "biuf":
+            found = _array(lambda: archive[chosen])
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf":
         raise ValueError("it holds something other than numbers")
-    size = dtype.itemsize * math.prod(shape)
-    if size > LARGEST_FILE:
-        raise ValueError(_TOO_LARGE)
-    data = file.read(size)
-    if len(data) < size:
-        raise ValueError("it was cut off")
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return np.array(found)
+
+
+def _array(read: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Return what numpy reads, or raise what the file is not."""
+    try:
+        return read()
+    except (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile):
+        raise ValueError("it holds no array of numbers, or it was cut off") from None
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""Whatever is released is written down: of which data, what it spends, and what all of it spends.
+"""Releases are written down before they are drawn: of which data, and what all of them spend.
 
     ledger = dpopt.Ledger("study.ledger", budget=dpopt.Guarantee(2.0, 1e-6))
     ledger.release(design, counts, "survey of May")
@@ -18,58 +18,46 @@ the same voters spend no more than these voters once, and others compose.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context
-from fractions import Fraction
-from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
 from dpopt import _checks
-from dpopt._errors import BudgetError, NotPrivateError, ParameterError
-from dpopt._numbers import exact_text, float_down, shown, whole
+from dpopt._errors import BudgetError, ParameterError
+from dpopt._numbers import shown
 from dpopt._types import brief
 from dpopt.files import check_target, folder_to_disk, why_unread
-from dpopt.interop.pairs import dominating_pair
-from dpopt.privacy.composed import allowed, concentrated, optimal, room, simple
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.composed import allowed, room, simple
 from dpopt.privacy.guarantee import Guarantee
 
 __all__ = ["Entry", "Ledger", "Mechanism"]
-
-Priced = list[tuple[Guarantee, int, DominatingPair | None]]
-"""What mechanisms spend, how many of them do, and the dominating pair of each if it is known."""
 
 _MARK, _SCHEMA = 0x64706F70, 1
 _TABLES = f"""BEGIN;
 PRAGMA application_id = {_MARK};
 PRAGMA user_version = {_SCHEMA};
-CREATE TABLE head (identity TEXT, epsilon REAL, delta REAL, adaptive INTEGER);
+CREATE TABLE head (identity TEXT, epsilon REAL, delta REAL);
 CREATE TABLE entries (id INTEGER PRIMARY KEY, time TEXT, dataset TEXT, what TEXT, epsilon REAL,
-    delta REAL, count INTEGER, spent_epsilon REAL, spent_delta REAL, folds INTEGER, pair TEXT);
+    delta REAL, count INTEGER, spent_epsilon REAL, spent_delta REAL, folds INTEGER);
 CREATE INDEX of_dataset ON entries (dataset);
 CREATE TRIGGER kept BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'entries stay'); END;
 CREATE TRIGGER same BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'entries stay'); END;
 """
 _LAST = "SELECT coalesce(max(id), 0) FROM entries"
-_OF = "WHERE dataset = ? ORDER BY id"
-_SPENT = "SELECT spent_epsilon, spent_delta, sum(folds), pair FROM entries {} GROUP BY 1, 2, pair"
+_OF = "WHERE dataset = ?"
+_SPENT = "SELECT spent_epsilon, spent_delta, sum(folds) FROM entries {} GROUP BY 1, 2"
 # Seconds that an entry waits for those of other processes.
 _PATIENCE = 60.0
 _LONGEST_NAME, _LONGEST_TEXT, _MOST_COUNT = 200, 1000, 1 << 53
-# Of a larger proof the pair is not asked for; one of more outcomes is not written down.
-_MOST_CONSTRAINTS, _MOST_ATOMS = 20_000, 64
-# A composition is told instead of the simple one where it saves more than a hundredth.
-_WORTH = 0.99
 
 # No connection is open while a process forks: closed in the child, it rolls back the parent's.
 _ALONE = threading.RLock()
@@ -110,7 +98,6 @@ class Entry:
         count: number of releases.
         spent: together they spend this, ``folds`` times.
         folds: the count, but for labels of private voters.
-        pair: the dominating pair of one release; None if it is not written down.
     """
 
     time: str
@@ -120,7 +107,6 @@ class Entry:
     count: int
     spent: Guarantee
     folds: int
-    pair: DominatingPair | None = None
 
     def __repr__(self) -> str:
         return brief(self, dataset=self.dataset, what=self.what, spent=self.spent, folds=self.folds)
@@ -133,13 +119,8 @@ class Ledger:
 
     Attributes:
         path: of the file, absolute.
-        budget: what the releases of each data set may spend together; None if there is no limit.
-        adaptive: True, the default, if it may depend on earlier outputs whether there is another
-            release, what it asks, and how much it spends. Then the budget is kept as a filter.
-            False is your word that the number of releases and what each spends were fixed before
-            the first output; what is asked may still depend on outputs. Then every composition
-            counts: optimal or concentrated, and that of dominating pairs where dp-accounting is
-            installed.
+        budget: what the releases of each data set may spend together, even if it depends on earlier
+            outputs whether there is another release and what it asks; None if there is no limit.
 
     Example:
         >>> import dpopt, tempfile
@@ -154,16 +135,13 @@ class Ledger:
         dpopt._errors.BudgetError: guarantee is (0.5, 0)-DP, for 1 release; data set 'visits' ...
     """
 
-    def __init__(
-        self, path: str | Path, budget: Guarantee | None = None, *, adaptive: bool | None = None
-    ) -> None:
+    def __init__(self, path: str | Path, budget: Guarantee | None = None) -> None:
         """Open a ledger, or begin one where there is no file.
 
         Args:
             path: of the file, on a disk of this machine.
             budget: of a new ledger, for each data set; None for no limit. Of one that is there, the
                 budget that it has; None for whichever it has.
-            adaptive: see `Ledger`; of a new ledger True if None.
 
         Raises:
             ParameterError: if the file is no ledger, or cannot be read or made; or if it has
@@ -171,25 +149,19 @@ class Ledger:
         """
         if budget is not None:
             _checks.instance("budget", budget, Guarantee)
-        given = None if adaptive is None else _checks.flag("adaptive", adaptive)
         if not isinstance(path, str | os.PathLike):
             raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
         self.path = Path(path).absolute()
         self._identity, self._entries = "", 0
         if not os.path.lexists(self.path):
-            self._begin(budget, given is not False)
+            self._begin(budget)
         with self._opened() as db:
-            *limit, kept = db.execute("SELECT epsilon, delta, adaptive FROM head").fetchone()
+            limit = db.execute("SELECT epsilon, delta FROM head").fetchone()
         self.budget = None if limit[0] is None else Guarantee(*limit)
-        self.adaptive = bool(kept)
-        for name, asked, has in (
-            ("budget", budget, self.budget),
-            ("adaptive", given, self.adaptive),
-        ):
-            if asked not in (None, has):
-                raise ParameterError(
-                    f"{name} is {asked}; ledger {str(self.path)!r} has {has}, which stays."
-                )
+        if budget not in (None, self.budget):
+            raise ParameterError(
+                f"budget is {budget}; ledger {str(self.path)!r} has {self.budget}, which stays."
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: another process opens the same file."""
@@ -206,7 +178,6 @@ class Ledger:
         dataset: str = "unnamed",
         *,
         fresh: bool | None = None,
-        **given: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Return what a mechanism releases from data, written down before it is drawn.
 
@@ -215,7 +186,6 @@ class Ledger:
             data: its input, or inputs; each of them spends its guarantee.
             dataset: see `charge`.
             fresh: see there.
-            given: what else its ``release`` takes, such as an alphabet.
 
         Raises:
             BudgetError: if the releases would leave the budget of their data set.
@@ -229,10 +199,10 @@ class Ledger:
             )
         if isinstance(data, Iterator):
             raise ParameterError("data is an iterator, which is read once; make a list of it.")
-        count = mechanism.asked(data, **given)
+        count = mechanism.asked(data)
         if count:
             self.charge(mechanism, dataset, count=count, fresh=fresh)
-        return mechanism.release(data, **given)
+        return mechanism.release(data)
 
     def charge(
         self,
@@ -261,91 +231,53 @@ class Ledger:
             ParameterError: if they cannot be written down. Nothing may be drawn in either case.
             NotPrivateError: if the mechanism has no certificate.
         """
-        entry = self._entry(of, dataset, count, what, fresh)
+        entry = _entry(of, dataset, count, what, fresh)
         with self._opened("BEGIN IMMEDIATE") as db:
-            priced, first = _priced(db, entry.dataset), _first(db, entry.dataset)
-            if not self._fits(priced, first, entry):
+            if not self._fits(db, entry):
                 raise BudgetError(
                     f"guarantee is {told(entry.guarantee)}, for {number(count, 'release')}; data "
                     f"set {shown(entry.dataset)} has an epsilon of "
-                    f"{_cut(self._left(priced, first))} left of the budget {self.budget} of ledger "
-                    f"{str(self.path)!r}."
+                    f"{_cut(self._left(db, entry.dataset) or 0.0)} left of the budget "
+                    f"{self.budget} of ledger {str(self.path)!r}."
                 )
-            row = _row(entry)
+            each, spent = entry.guarantee, entry.spent
+            row = (entry.time, entry.dataset, entry.what, each.epsilon, each.delta, entry.count)
+            row = (*row, spent.epsilon, spent.delta, entry.folds)
             db.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(row)})", row)
         return entry
-
-    def refused(
-        self,
-        of: Guarantee | Mechanism,
-        dataset: str = "unnamed",
-        *,
-        count: int = 1,
-        fresh: bool | None = None,
-    ) -> bool:
-        """Return whether `charge` would refuse now, for the budget; nothing is written.
-
-        Args:
-            of: see `charge`, as for the rest.
-            dataset: see there.
-            count: see there.
-            fresh: see there.
-        """
-        entry = self._entry(of, dataset, count, "a question", fresh)
-        with self._opened() as db:
-            priced, first = _priced(db, entry.dataset), _first(db, entry.dataset)
-        return not self._fits(priced, first, entry)
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the entries of a data set in their order; those of all together if None."""
         with self._opened() as db:
-            return _entries(db, "ORDER BY id" if dataset is None else _OF, dataset)
+            return _entries(db, dataset)
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """Names of the data sets of which something was released, in the order of the file."""
         return tuple(dict.fromkeys(entry.dataset for entry in self.entries()))
 
-    def total(
-        self, dataset: str | None = None, delta: float | None = None
-    ) -> tuple[str, Guarantee]:
+    def total(self, dataset: str | None = None) -> tuple[str, Guarantee]:
         """Return what all releases from a data set spend together, and by which composition.
 
-        "simple", or "budget" where the budget of an adaptive ledger is less. If ``adaptive`` is
-        False, the least epsilon of these and of "concentrated" and "optimal" composition, and of
-        "exact", from dominating pairs through dp-accounting; but simple composition unless another
-        one saves more than a hundredth of its epsilon. All are rounded up, but of the delta of
-        "exact" 1e-14 for each release is reserved for the rounding of its FFT, which is measured,
-        not proved.
+        "simple", or "budget" where the budget is less.
 
         Args:
             dataset: its name; if None all data sets together, as if their records were the same.
-            delta: of all together, in [0, 1); if None that of the budget, and without a budget that
-                of simple composition.
 
         Raises:
-            ParameterError: if the releases promise nothing at this delta, or the file cannot be
-                read.
+            ParameterError: if the releases promise nothing together, or the file cannot be read.
         """
-        if delta is not None:
-            delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
         with self._opened() as db:
-            priced = _priced(db, dataset)
-        limit = self.budget
-        known = dict(self._compositions(priced, limit.delta if limit and delta is None else delta))
-        kept = limit is not None and self.adaptive and dataset is not None and bool(priced)
-        if limit and kept and (delta is None or limit.delta <= delta):
-            known["budget"] = limit
+            parts = _parts(db, dataset)
+        kept = self.budget if dataset is not None and parts else None
+        by = [("simple", simple(parts)), ("budget", kept)]
+        known = [(name, spent) for name, spent in by if spent is not None]
         if not known:
             raise ParameterError(
-                f"dataset is {shown(dataset)}, and its releases promise nothing at this delta; "
-                "give a larger delta."
+                f"dataset is {shown(dataset)}, and its releases promise nothing together: their "
+                "deltas reach 1."
             )
-        name = min(known, key=lambda name: (known[name].epsilon, known[name].delta))
-        sums = known.get("simple")
-        if sums and name != "budget" and known[name].epsilon >= _WORTH * sums.epsilon:
-            name = "simple"
-        return name, known[name]
+        return min(known, key=lambda item: (item[1].epsilon, item[1].delta))
 
     def left(self, dataset: str = "unnamed") -> float | None:
         """Return the epsilon that a data set has left of the budget, rounded down.
@@ -360,8 +292,7 @@ class Ledger:
             ParameterError: if the file cannot be read.
         """
         with self._opened() as db:
-            priced, first = _priced(db, dataset), _first(db, dataset)
-        return None if self.budget is None else self._left(priced, first)
+            return self._left(db, dataset)
 
     def statement(self, dataset: str = "unnamed") -> str:
         """Return what the releases from a data set spend together, in one line."""
@@ -369,117 +300,35 @@ class Ledger:
         name, spent = self.total(dataset)
         said = f"{number(count, 'release')} of data set {shown(name_of(dataset))} so far "
         said += f"spend{'s' if count == 1 else ''} {told(spent)}"
-        if name != "simple":
-            said += ", by the budget" if name == "budget" else f", by {name} composition"
+        said += ", by the budget" if name == "budget" else ""
         left = self.left(dataset)
         return said if left is None else f"{said}; an epsilon of {_cut(left)} is left"
 
-    # What is asked, and whether the budget allows it.
-
-    def _entry(
-        self,
-        of: Guarantee | Mechanism,
-        dataset: str,
-        count: int,
-        what: str | None,
-        fresh: bool | None,
-    ) -> Entry:
-        count = _checks.integer("count", count, 1, _MOST_COUNT)
-        each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
-        _checks.instance("guarantee", each, Guarantee)
-        if hasattr(of, "require_private"):
-            of.require_private()  # pyright: ignore
-        what = _described(of) if what is None and not isinstance(of, Guarantee) else what
-        for name, text, most in (
-            ("what", what, _LONGEST_TEXT),
-            ("dataset", dataset, _LONGEST_NAME),
-        ):
-            if not isinstance(text, str) or not text.strip() or len(text) > most:
-                raise ParameterError(
-                    f"{name} is {shown(text)}; it must be a text of at least one and at most "
-                    f"{most} characters."
-                )
-            if not text.isprintable():
-                raise ParameterError(
-                    f"{name} is {shown(text)}; it must hold printable characters only."
-                )
-        behind = getattr(getattr(of, "setting", of), "behind", None)
-        if behind is None and fresh is not None:
-            raise ParameterError(
-                "fresh is given; it belongs to labels of private voters, and only there."
-            )
-        if behind is None or (fresh is not None and _checks.flag("fresh", fresh)):
-            spent, folds = each, count
-        elif fresh is not None:
-            spent, folds = behind
-        else:
-            spent, folds = _larger(simple([(each, count)]), simple([behind])), 1
-        if spent is None or simple([(spent, folds)]) is None:
-            raise ParameterError(
-                f"guarantee is {told(each)}, for {number(count, 'release')}; so many promise "
-                "nothing together."
-            )
-        pair = None if self.adaptive or spent is not each else _few_atoms(of)
-        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return Entry(time, name_of(dataset), str(what), each, count, spent, folds, pair)
-
-    def _fits(self, priced: Priced, first: Guarantee | None, entry: Entry) -> bool:
-        """Whether the budget allows an entry after others; what is quickly known is asked first."""
-        limit = self.budget
-        if limit is None:
+    def _fits(self, db: sqlite3.Connection, entry: Entry) -> bool:
+        """Whether the budget allows an entry after those that are there."""
+        if self.budget is None:
             return True
-        more = [*priced, (entry.spent, entry.folds, entry.pair)]
-        if self.adaptive:
-            alone = first or simple([(entry.spent, entry.folds)])
-            return allowed(_parts(more), limit, alone)
-        known = self._compositions(more, limit.delta)
-        return any(g.epsilon <= limit.epsilon and g.delta <= limit.delta for _, g in known)
+        more = (entry.spent, entry.folds)
+        first = _first(db, entry.dataset) or simple([more])
+        return allowed([*_parts(db, entry.dataset), more], self.budget, first)
 
-    def _left(self, priced: Priced, first: Guarantee | None) -> float:
-        limit, parts = self.budget, _parts(priced)
-        if limit is None:
-            return inf
-        if self.adaptive:
-            return room(parts, limit, first)
-        whole_sum = sum((n * Fraction(g.epsilon) for g, n in parts), Fraction(0))
-        spent = [
-            whole_sum if name == "simple" else Fraction(g.epsilon)
-            for name, g in self._compositions(priced, limit.delta)
-        ]
-        # To any composition, one more epsilon adds at most itself.
-        over = Fraction(limit.epsilon) - min(spent, default=Fraction(limit.epsilon))
-        return float_down(max(Fraction(0), over))
-
-    def _compositions(self, priced: Priced, delta: float | None) -> Iterator[tuple[str, Guarantee]]:
-        """Yield guarantees of all together by name, those first that take no time."""
-        parts = _parts(priced)
-        sums = simple(parts)
-        aim = sums.delta if delta is None and sums else delta
-        if sums and aim is not None and sums.delta <= aim:
-            yield "simple", sums
-        if aim is None or self.adaptive or not parts:
-            return
-        for name, rule in (("concentrated", concentrated), ("optimal", optimal)):
-            found = rule(parts, aim)
-            if found:
-                yield name, found
-        exact = _by_accountant(priced, aim)
-        if exact:
-            yield "exact", exact
+    def _left(self, db: sqlite3.Connection, dataset: str) -> float | None:
+        limit = self.budget
+        return None if limit is None else room(_parts(db, dataset), limit, _first(db, dataset))
 
     # The file.
 
-    def _begin(self, budget: Guarantee | None, adaptive: bool) -> None:
+    def _begin(self, budget: Guarantee | None) -> None:
         """Make the file: whole, or not at all, by one process alone."""
         check_target(self.path)
         temporary = self.path.with_name(f".dpopt-{secrets.token_hex(8)}.ledger")
         limit = (None, None) if budget is None else (budget.epsilon, budget.delta)
-        head = secrets.token_hex(16), *limit, int(adaptive)
         with self._refusing():
             try:
                 with closing(_connected(temporary, "rwc")) as db:
                     db.executescript(_TABLES)
-                    db.execute("INSERT INTO head VALUES (?, ?, ?, ?)", head)
+                    head = secrets.token_hex(16), *limit
+                    db.execute("INSERT INTO head VALUES (?, ?, ?)", head)
                     db.execute("COMMIT")
                 # Where another process was first, its file stays.
                 with suppress(FileExistsError):
@@ -556,49 +405,58 @@ def _cut(value: float) -> str:
     return f"{float(cut):.6g}"
 
 
-def _larger(one: Guarantee | None, other: Guarantee | None) -> Guarantee | None:
-    """Return what covers both, where it is not known which holds; None if one promises nothing."""
-    if one is None or other is None:
-        return None
-    return Guarantee(max(one.epsilon, other.epsilon), max(one.delta, other.delta))
+def _entry(
+    of: Guarantee | Mechanism, dataset: str, count: int, what: str | None, fresh: bool | None
+) -> Entry:
+    """Return what is to be written down, checked; see `Ledger.charge`."""
+    count = _checks.integer("count", count, 1, _MOST_COUNT)
+    each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
+    _checks.instance("guarantee", each, Guarantee)
+    if hasattr(of, "require_private"):
+        of.require_private()  # pyright: ignore
+    what = _described(of) if what is None and not isinstance(of, Guarantee) else what
+    for name, text, most in (("what", what, _LONGEST_TEXT), ("dataset", dataset, _LONGEST_NAME)):
+        if (
+            not isinstance(text, str)
+            or not 0 < len(text.strip()) <= len(text) <= most
+            or not text.isprintable()
+        ):
+            raise ParameterError(
+                f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
+                "characters, all of them printable."
+            )
+    behind = getattr(getattr(of, "setting", of), "behind", None)
+    if behind is None and fresh is not None:
+        raise ParameterError(
+            "fresh is given; it belongs to labels of private voters, and only there."
+        )
+    if behind is None or (fresh is not None and _checks.flag("fresh", fresh)):
+        spent, folds = each, count
+    elif fresh is not None:
+        spent, folds = behind
+    else:
+        labels, voters, folds = simple([(each, count)]), simple([behind]), 1
+        spent = (
+            labels
+            and voters
+            and Guarantee(max(labels.epsilon, voters.epsilon), max(labels.delta, voters.delta))
+        )
+    if spent is None or simple([(spent, folds)]) is None:
+        raise ParameterError(
+            f"guarantee is {told(each)}, for {number(count, 'release')}; so many promise nothing "
+            "together."
+        )
+    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Entry(time, name_of(dataset), str(what), each, count, spent, folds)
 
 
 def _described(mechanism: object) -> str:
     """Return in a few words what a mechanism is: its kind, its proof, and what neighbours are."""
     of, proof = (getattr(mechanism, name, None) for name in ("setting", "certificate"))
     of = mechanism if of is None else of
-    kind = getattr(of, "kind", type(mechanism).__name__)
+    kind, neighbours = getattr(of, "kind", type(mechanism).__name__), getattr(of, "neighbours", "")
     proved = "" if proof is None else f", certificate {proof.digest[:16]}"
-    neighbours = getattr(of, "neighbours", "")
-    return f"{kind}{proved}; {neighbours}" if neighbours else f"{kind}{proved}"
-
-
-def _few_atoms(of: Any) -> DominatingPair | None:  # noqa: ANN401
-    """Return the dominating pair, where it takes no time and has few outcomes."""
-    proof = getattr(of, "certificate", None)
-    if proof is None or proof.constraints > _MOST_CONSTRAINTS:
-        return None
-    try:
-        pair = dominating_pair(of)
-    except (ParameterError, NotPrivateError):
-        return None
-    return pair if len(pair.upper) <= _MOST_ATOMS else None
-
-
-def _by_accountant(priced: Priced, delta: float) -> Guarantee | None:
-    """Return the epsilon from dominating pairs; None without any, or without dp-accounting."""
-    if all(pair is None for *_, pair in priced):
-        return None
-    try:
-        from dpopt.interop.accounting import mixed_epsilon
-    except ImportError:
-        return None
-    try:
-        found = mixed_epsilon([(pair or guarantee, n) for guarantee, n, pair in priced], delta)
-    except ParameterError:
-        # A delta below what is reserved, or too many releases.
-        return None
-    return Guarantee(found, delta) if isfinite(found) else None
+    return f"{kind}{proved}{'; ' if neighbours else ''}{neighbours}"
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
@@ -611,42 +469,24 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     return db
 
 
-def _entries(db: sqlite3.Connection, which: str, dataset: str | None) -> list[Entry]:
-    given = () if dataset is None else (name_of(dataset),)
-    rows = db.execute(f"SELECT * FROM entries {which}", given)
+def _entries(db: sqlite3.Connection, dataset: str | None, most: int = -1) -> list[Entry]:
+    """Return entries in their order; a limit of -1 is none."""
+    which, of = ("", ()) if dataset is None else (_OF, (name_of(dataset),))
+    rows = db.execute(f"SELECT * FROM entries {which} ORDER BY id LIMIT ?", (*of, most))
     return [
-        Entry(time, name, what, Guarantee(e, d), count, Guarantee(*spent), folds, _read(pair))
-        for _, time, name, what, e, d, count, *spent, folds, pair in rows
+        Entry(time, name, what, Guarantee(e, d), count, Guarantee(spent_e, spent_d), folds)
+        for _, time, name, what, e, d, count, spent_e, spent_d, folds in rows
     ]
 
 
 def _first(db: sqlite3.Connection, dataset: str) -> Guarantee | None:
     """Return what the first entry of a data set spends; None before it."""
-    found = _entries(db, f"{_OF} LIMIT 1", dataset)
-    return simple([(entry.spent, entry.folds) for entry in found]) if found else None
+    first = _entries(db, dataset, 1)
+    return simple([(entry.spent, entry.folds) for entry in first]) if first else None
 
 
-def _priced(db: sqlite3.Connection, dataset: str | None) -> Priced:
+def _parts(db: sqlite3.Connection, dataset: str | None) -> list[tuple[Guarantee, int]]:
     """Return what was spent of a data set, or of all together if None, equal parts in one."""
-    given = () if dataset is None else (name_of(dataset),)
-    rows = db.execute(_SPENT.format("" if dataset is None else "WHERE dataset = ?"), given)
-    return [(Guarantee(epsilon, delta), n, _read(pair)) for epsilon, delta, n, pair in rows]
-
-
-def _parts(priced: Priced) -> list[tuple[Guarantee, int]]:
-    return [(guarantee, n) for guarantee, n, _ in priced]
-
-
-def _row(entry: Entry) -> Sequence[object]:
-    """Return an entry as the columns of the table, but for its number."""
-    pair, each, spent = entry.pair, entry.guarantee, entry.spent
-    laws = pair and json.dumps([[exact_text(p) for p in law] for law in (pair.upper, pair.lower)])
-    first = entry.time, entry.dataset, entry.what, each.epsilon, each.delta, entry.count
-    return *first, spent.epsilon, spent.delta, entry.folds, laws
-
-
-def _read(laws: str | None) -> DominatingPair | None:
-    if laws is None:
-        return None
-    upper, lower = (tuple(map(whole, law)) for law in json.loads(laws))
-    return DominatingPair(upper, lower, sum(upper))
+    which, of = ("", ()) if dataset is None else (_OF, (name_of(dataset),))
+    rows = db.execute(_SPENT.format(which), of)
+    return [(Guarantee(epsilon, delta), folds) for epsilon, delta, folds in rows]

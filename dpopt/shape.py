@@ -1,4 +1,4 @@
-"""The shape of every mechanism: setting -> problem -> point -> units -> proof -> design.
+"""The shape of every mechanism: setting -> problem -> table -> repair -> judge -> design.
 
 A `Setting` is a frozen dataclass of parameters; its `Design` is the optimum of a linear program: a
 mechanism, which is proved private and releases. Where the optimum is known in closed form, the
@@ -8,9 +8,8 @@ closed form is another solver of the same program:
     dpopt.design(setting, backend="highs")   # the program as the paper displays it
     dpopt.design(setting, backend="cvxpy")   # the same through any solver of cvxpy
 
-On the way, a *solution* is what the solver returned for all variables of the program; the *point*
-is what the paper calls the variable; the *units* are that point, repaired and as integers. These
-are proved, saved and released from, and nothing else is.
+What a solver returned is made a *table* of integers, repaired until the judge (`dpopt.verify`)
+accepts it; the table is saved and released from, and nothing else is.
 
 A class that says ``kind`` is a kind: it is what `dpopt.kinds` lists, it has the command ``dpopt
 KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.md.
@@ -18,19 +17,20 @@ KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.
 
 from __future__ import annotations
 
+import copy
+import math
 import re
-import secrets
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -45,20 +45,33 @@ from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.plain import plain, plain_units, read_units, rows_of
-from dpopt.privacy.release import seeded_below
+from dpopt.privacy.plain import plain
+from dpopt.privacy.release import Source, below, seeded, system
 from dpopt.privacy.saved import (
     AUDIT,
-    READERS,
     STATED,
     Sealed,
     read_sealed,
     refuse_audit,
     seal_judged,
 )
-from dpopt.privacy.vouched import Vouched
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
+from dpopt.table import (
+    Inputs,
+    Losses,
+    Table,
+    add_table,
+    certify_table,
+    interior,
+    polished,
+    probabilities_of,
+    repair,
+    rounded,
+)
+from dpopt.table.least import dominating_pair, least_of_table
+from dpopt.table.rounding import alike
+from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,6 +82,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design",
+    "Displayed",
     "Setting",
     "design",
     "kinds",
@@ -76,42 +90,64 @@ __all__ = [
     "made",
 ]
 
-D = TypeVar("D", bound="Design")
-
-_KINDS: dict[str, type[Setting[Any]]] = {}
+_KINDS: dict[str, type[Setting]] = {}
 # Rows that a drawing names one by one.
 _MOST_NAMED = 12
 # What a guarantee is called that is not proved.
 _UNPROVED = "target"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-# What a file's units raise where a kind's own arithmetic expected others.
+# What a file's table raises where a kind's own arithmetic expected others.
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-class Setting(ABC, Generic[D]):
+@dataclass(frozen=True)
+class Displayed:
+    """The program of a design as `dpopt.verify` displays it, and where its multipliers are found.
+
+    Attributes:
+        kind: of `dpopt.verify`.
+        setting: the parameters that it displays the program by, plain values.
+        size: about how many entries of rows a proof looks at: where few, it is made unasked.
+        rows: returns the names of rows whose multipliers may prove the bound; None looks at all
+            that are tight. A kind with many rows says here which are, called for a proof only.
+        numbers: returns what a proof file carries where the setting cannot state it exactly,
+            likewise.
+    """
+
+    kind: str
+    setting: Json
+    size: int
+    rows: Callable[[], Sequence[Name] | None] = lambda: None
+    numbers: Callable[[], Json] = dict
+
+
+class Setting(ABC):
     """Parameters of a private mechanism that a linear program decides: the paper in miniature.
 
     A subclass is a frozen dataclass. Its docstring displays the program, and names the fields under
-    "Attributes:"; from these come the options of its command and their help. What it is generic in
-    is the class of its designs, `Design` or a subclass. What it must say: an `example`, its
-    `problem`, the `point` out of a solution, the integers (`units`), their `value`, the
-    `guarantee`, how they are proved (`prove`), and the `law` of the output for one input.
+    "Attributes:"; from these come the options of its command and their help.
+
+    What it must say: an `example` and its `guarantee`; and a `dpopt.table.Table` over `inputs` that
+    has `losses` needs no more: program, value, table, repair, proof, draws, files, frames and the
+    proof of its bound follow. One with another objective says `problem` and `value`; one whose
+    integers are something else says `table`, `judge`, `distribution`, `plain` and `read`.
 
     Attributes:
         kind: of its files and its command; lower case with hyphens.
-        answer: the class of its designs.
         neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
             a user could take it for something else; such as "one ballot replaced".
+        summary: names of numbers of `report` that every short form of a design shows.
+        inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
+            usually a cached property. Not there if the integers are no table.
+        losses: what the table loses, `dpopt.table.Losses`, from which `problem` and `value` follow;
+            likewise. None if the setting says these.
     """
 
     kind: ClassVar[str]
-    answer: ClassVar[type[Design]]
     neighbours: ClassVar[str] = ""
-
-    @property
-    def maximises(self) -> bool:
-        """Whether a larger value is better."""
-        return False
+    summary: ClassVar[tuple[str, ...]] = ()
+    inputs: Any
+    losses: Any = None
 
     def __init_subclass__(cls) -> None:
         """Register the kind, if the class states one; its repr is one line.
@@ -129,32 +165,10 @@ class Setting(ABC, Generic[D]):
     def __repr__(self) -> str:
         return brief(self)
 
-    @classmethod
-    @abstractmethod
-    def example(cls) -> Self:
-        """Return a small one, which every solver answers at once."""
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return data that a release from the example takes."""
-        return None
-
-    @classmethod
-    def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
-        """Return pairs of neighbouring inputs of the example, whose laws the tests compare.
-
-        Where the data are votes of private voters (`behind`), every vote that differs is that of a
-        voter who says either, as differently as its privacy allows.
-        """
-        return ()
-
-    @abstractmethod
-    def problem(self) -> Problem:
-        """Return the program as the paper displays it, its rows named.
-
-        Raises:
-            ParameterError: if it would be too large to write out; it says up to which size.
-        """
+    @property
+    def bits(self) -> int:
+        """Bits of the total of a table's weights."""
+        return BITS
 
     def keep(self, **checked: object) -> None:
         """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
@@ -171,9 +185,66 @@ class Setting(ABC, Generic[D]):
                 )
             object.__setattr__(self, name, value)
 
+    # --- what a mechanism says ---
+
+    @classmethod
+    @abstractmethod
+    def example(cls) -> Self:
+        """Return a small one, which every solver answers at once."""
+
+    @classmethod
+    def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
+        """Return pairs of neighbouring inputs of the example, whose distributions tests compare.
+
+        Where the data are votes of private voters (`behind`), every vote that differs is that of a
+        voter who says either, as differently as its privacy allows.
+        """
+        return ()
+
+    @classmethod
+    def example_data(cls) -> Any:  # noqa: ANN401
+        """Return data that a release from the example takes: the first of its neighbours."""
+        return next(iter(cls.example_neighbours()), (None,))[0]
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the mechanism promises."""
+
+    def problem(self) -> Problem:
+        """Return the program as the paper displays it, its rows named.
+
+        By default over private tables: rows "sums", "privacy" (and "delta"), of a worst case also
+        "losses".
+
+        Raises:
+            ParameterError: if it would be too large to write out; it says up to which size.
+        """
+        problem = Problem(self.kind)
+        add_table(problem, self.inputs, self.guarantee)
+        self._required_losses().add(problem, self.inputs, self.guarantee)
+        return problem
+
+    def value(self, table: Any) -> float:  # noqa: ANN401
+        """Return the objective of a table, computed from its integers alone."""
+        return float(self._required_losses().value(table))
+
+    def _required_losses(self) -> Losses:
+        losses = self.losses
+        if losses is None:
+            raise ParameterError(f"kind {self.kind!r} says neither its losses nor its problem.")
+        return losses
+
     def closed_form(self) -> Any:  # noqa: ANN401
-        """Return the optimum without a program, as `units`; None if no closed form is known."""
+        """Return the optimum without a program, as a table; None if no closed form is known."""
         return None
+
+    def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
+        """Return further numbers of a design by name, each computed when it is first asked for."""
+        del table
+        return {}
+
+    # --- what follows for tables over inputs ---
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -181,123 +252,187 @@ class Setting(ABC, Generic[D]):
         """Solve `problem`; overridden where the program is solved in stages or in another form."""
         return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
-    @abstractmethod
     def point(self, solution: Solution) -> Any:  # noqa: ANN401
-        """Return what the paper calls the variable, such as gamma, q or K, out of a solution."""
+        """Return what the paper calls the variable, such as gamma, q or K, out of a solution.
 
-    def units(self, point: Any) -> Any:  # noqa: ANN401
-        """Return a point as what is proved and released from: repaired, and as integers."""
-        return point
+        By default the probability of one output of each variable of `inputs`.
+        """
+        return probabilities_of(self.inputs, self.guarantee, solution)
 
-    @abstractmethod
-    def value(self, units: Any) -> float:  # noqa: ANN401
-        """Return the objective at the units, computed from them alone."""
+    def table(self, point: Any) -> Any:  # noqa: ANN401
+        """Return a point as a private table: polished, rounded, and mixed until it is accepted.
 
-    @property
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What the mechanism promises."""
+        Raises:
+            NotPrivateError: if no table near it is private.
+        """
+        inputs, guarantee = self.inputs, self.guarantee
+        values = polished(inputs, point, guarantee)
+        first = rounded(inputs, values, self.bits, equal=alike(guarantee))
+        return repair(first, self.interior(values), self.judge, self.bits)[0]
 
-    @abstractmethod
-    def prove(self, units: Any) -> Certificate:  # noqa: ANN401
-        """Return the exact proof of integers, from them and the setting alone.
+    def interior(self, values: Vector) -> Table:
+        """Return a table whose inequalities all hold with slack: here, half the mean, half uniform.
+
+        Args:
+            values: polished probabilities of one output of each variable.
+        """
+        return interior(self.inputs, values, self.bits)
+
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the exact proof of a table, from its integers and the setting alone.
 
         It has never seen a problem or a solution: `dpopt.load` calls it for integers out of a file
         that anybody could have written.
 
         Raises:
             NotPrivateError: if they are not private.
-            ParameterError: if they are no units of this setting.
+            ParameterError: if they are no table of this setting.
         """
+        if not isinstance(table, Table) or table.inputs != self.inputs:
+            raise ParameterError(f"table is {shown(table)}; it must be one over these inputs.")
+        return certify_table(table, self.guarantee)
 
-    def proved(self, units: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof of `prove` as one about these units in this setting, and no others.
-
-        Raises:
-            NotPrivateError: if they are not private.
-            ParameterError: if they are no units of this setting.
-        """
-        proof = self.prove(units)
-        if not isinstance(proof, Certificate):
-            raise ParameterError(
-                f"prove of kind {self.kind!r} returned {shown(proof)}; it must be a Certificate."
-            )
-        return proof.about(*self.subject(units))
-
-    @abstractmethod
-    def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the law of the output for one input: integers in proportion to probabilities.
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the distribution of the output for one input: integers in proportion.
 
         Raises:
             ParameterError: if the data are not an input of this setting.
         """
+        return _of_table(self, table, "row", "distribution")(data)
 
-    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
-        """Return a bound on the value of any other point, in the units of `value`.
+    def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
+        """Return the output for data, or an array of outputs for several inputs, drawn exactly.
+
+        Raises:
+            ParameterError: for data that are no input; the refusal is for the curator alone.
+        """
+        if isinstance(table, Table):
+            outputs, single = table.drawn(data, source)
+            return self.output(int(outputs[0])) if single else outputs
+        return self.output(_one_of(self.kind, self.distribution(table, data), source))
+
+    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+        """Return how many outputs are drawn for data, which are checked; each spends all."""
+        if isinstance(table, Table):
+            return len(table.inputs.located(data)[0])
+        self.distribution(table, data)
+        return 1
+
+    def output(self, place: int) -> Any:  # noqa: ANN401
+        """Return what the place of an output stands for; the place itself by default."""
+        return place
+
+    def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+        """Return the design as one tidy table, columns by name: for frames and the command line."""
+        return _of_table(self, table, "columns", "columns")()
+
+    def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
+        """Draw the design on axes that its ``plot`` opened.
+
+        By default a line for each of the first inputs up to symmetry; of a kind with `columns` of
+        its own, the last column of numbers against the first column.
+        """
+        if type(self).columns is not Setting.columns or not isinstance(table, Table):
+            _draw_columns(axes, self.columns(table), label)
+            return
+        starts = table.inputs.starts.tolist()
+        for row, (start, end) in enumerate(pairwise(starts)):
+            named = f"input {row}" if len(starts) <= _MOST_NAMED else label
+            values = table.probabilities[start:end]
+            axes.plot(range(len(values)), values, marker="o", markersize=3, label=named)
+        axes.set_xlabel("output")
+        axes.set_ylabel("probability")
+
+    def plain(self, table: Any) -> Any:  # noqa: ANN401
+        """Return a table as plain values for a file; whole numbers as text, of any length."""
+        return _of_table(self, table, "plain", "plain")()
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the table of a file, checked in form only; `judge` decides it.
+
+        Raises:
+            ParameterError: if it is malformed.
+        """
+        return Table.read(self.inputs, plain)
+
+    # --- what few mechanisms say ---
+
+    @property
+    def maximises(self) -> bool:
+        """Whether a larger value is better."""
+        return False
+
+    @property
+    def behind(self) -> tuple[Guarantee, int] | None:
+        """Guarantee and number of the private mechanisms whose outputs are the data.
+
+        None where the data are people's records, as in most kinds. Where they are votes of private
+        voters, releases compose only if every vote was drawn afresh; see `dpopt.votes.Spending`.
+        """
+        return None
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether this is a published rule, which gets a design even where it is not private."""
+        return False
+
+    def bound(self, table: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
+        """Return a bound on the value of any other table, in the units of `value`.
 
         That of the dual vector; for a closed form, which is the optimum, the value itself. None if
         nothing is known.
         """
-        return self.value(units) if solution is None else solution.bound
+        return self.value(table) if solution is None else solution.bound
 
-    def proof_rows(self, units: Any) -> Sequence[Name] | None:  # noqa: ANN401
-        """Return rows of the program in `dpopt.verify` whose multipliers may prove the bound.
+    def verified(self, table: Any) -> Displayed | None:  # noqa: ANN401
+        """Return the program that `dpopt.verify` displays of a table: what its bound is proved by.
 
-        None looks at all of them; a kind with many says here which are tight at the units.
+        By default that of this kind. Of a kind that it does not know, that of a table over inputs
+        that are written out, with its losses; None if it displays no such program.
         """
-        del units
+        size = counted(table)
+        if isinstance(table, Table):
+            size = _entries(table.inputs, self.guarantee)
+        if self.kind in verify.KINDS:
+            return Displayed(self.kind, self.to_dict(), size)
+        if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
+            return None
+        promised = self.guarantee
+        written = table.inputs.plain(sets=promised.delta > 0)
+        numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
+        return Displayed(
+            "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
+        )
 
-    def proof_size(self, units: Any) -> int:  # noqa: ANN401
-        """Return about how many entries of rows a proof looks at: where few, it is made unasked."""
-        return counted(units)
-
-    def proof_data(self, units: Any) -> Json:  # noqa: ANN401
-        """Return numbers that a proof file carries where the setting cannot state them exactly."""
-        del units
-        return {}
-
-    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the design on axes that its ``plot`` opened.
-
-        By default a line for each row of the units; of a kind with `columns` of its own, the last
-        column of numbers against the first column.
-        """
-        if type(self).columns is not Setting.columns:
-            _draw_columns(axes, self.columns(units), label)
-            return
-        rows, laws = rows_of(units)
-        for place, row in enumerate(rows):
-            told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
-            axes.plot(range(len(row)), row, marker="o", markersize=3, label=told)
-        axes.set_xlabel("output" if laws else "place")
-        axes.set_ylabel("probability" if laws else "value")
-
-    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
-        """Return the design as one tidy table, columns by name: for frames and the command line.
-
-        By default, rows of integers are laws, and there is a line for each input and output; of a
-        single row there is one for each place.
-        """
-        rows, laws = rows_of(units)
-        if not laws:
-            return {"place": list(range(len(rows[0]))), "value": rows[0]}
-        return {
-            "input": [place for place, row in enumerate(rows) for _ in row],
-            "output": [place for row in rows for place in range(len(row))],
-            "probability": [mass for row in rows for mass in row],
-        }
-
-    def plain(self, units: Any) -> Any:  # noqa: ANN401
-        """Return units as plain values for a file; whole numbers as text, of any length."""
-        return plain_units(units)
-
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the units of a file, checked in form only; `prove` judges them.
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
 
         Raises:
-            ParameterError: if they are malformed.
+            ParameterError: if they are no point of this setting.
         """
-        return read_units(plain)
+        return values
+
+    def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
+        """Return the tight dominating pair over all neighbours, for accountants.
+
+        Raises:
+            ParameterError: if none is known for this kind, or it has too many events.
+        """
+        if isinstance(table, Table):
+            return dominating_pair(table)
+        raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
+
+    def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
+        """Return the least epsilon of a table for a delta, enclosed, over all neighbours.
+
+        Where an epsilon is given, the least delta for it. The table may be private or not.
+
+        Raises:
+            ParameterError: if it is not known for this kind, or not for these numbers.
+        """
+        if isinstance(table, Table):
+            return least_of_table(table, epsilon, delta)
+        raise ParameterError(f"kind is {self.kind!r}; no least epsilon of it is known.")
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values, from which `from_dict` makes them again."""
@@ -324,18 +459,6 @@ class Setting(ABC, Generic[D]):
                 raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
         return cls(**values)
 
-    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
-        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
-
-        Raises:
-            ParameterError: if they are no point of this setting.
-        """
-        return values
-
-    def output(self, place: int) -> Any:  # noqa: ANN401
-        """Return what the place of an output in `law` stands for; the place itself by default."""
-        return place
-
     def queries(self, numbers: Sequence[int]) -> list[Any]:
         """Return the inputs that a line of integers stands for, as typed on the command line.
 
@@ -344,55 +467,63 @@ class Setting(ABC, Generic[D]):
         single = isinstance(self.example_data(), int)
         return list(numbers) if single else [list(numbers)]
 
-    @property
-    def behind(self) -> tuple[Guarantee, int] | None:
-        """Guarantee and number of the private mechanisms whose outputs are the data.
 
-        None where the data are people's records, as in most kinds. Where they are votes of private
-        voters, releases compose only if every vote was drawn afresh; see `dpopt.votes.Spending`.
-        """
-        return None
+def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
+    """Return a method of a table, which other integers need not have.
 
-    @property
-    def may_fail(self) -> bool:
-        """Whether this is a published rule, which gets a design even where it is not private."""
-        return False
+    Raises:
+        ParameterError: if they have none; it says which member of the setting is missing.
+    """
+    found = getattr(table, method, None)
+    if found is None:
+        raise ParameterError(
+            f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
+        )
+    return found
 
-    def dominating(self, units: Any) -> DominatingPair:  # noqa: ANN401
-        """Return the tight dominating pair over all neighbours, for accountants.
 
-        Raises:
-            ParameterError: if none is known for this kind, or it has too many events.
-        """
-        del units
-        raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
+def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
+    """Return about how many entries the rows of a table have."""
+    if guarantee.delta > 0:
+        return inputs.size + 6 * len(inputs.edges.first)
+    groups = inputs.neighbours
+    return inputs.size + 2 * groups.size * (groups.shape[1] - 1)
 
-    def spent(self, units: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
-        """Return the least epsilon that units spend for a delta, enclosed: for `dpopt.certify`.
 
-        Where an epsilon is given, the least delta for it. The units may be private or not.
+def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:
+    """Return a place drawn in proportion to weights; every sum is compared: no draw stops early.
 
-        Raises:
-            ParameterError: if it is not known for this kind, or not for these numbers.
-        """
-        del units, epsilon, delta
-        raise ParameterError(f"kind is {self.kind!r}; no least epsilon of it is known.")
-
-    def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
-        """Return what a certificate is about: numbers, texts, tuples, arrays, dataclasses.
-
-        It must hold the units, and every parameter that their proof depends on.
-        """
-        return self.kind, self, units
+    Raises:
+        ParameterError: for weights that are no distribution.
+    """
+    try:
+        sums = list(accumulate(weights))
+        # One float among them, or one of numpy's integers, makes the sum one.
+        fits = type(sums[-1]) is int and sums[-1] > 0 and min(weights) >= 0
+    except (IndexError, TypeError, ValueError):
+        sums, fits = [], False
+    if not fits:
+        raise ParameterError(
+            f"distribution of kind {kind!r} must be a list of integers of at least 0, not all of "
+            "them 0; Python's own, which do not overflow."
+        )
+    return sum(map(below(sums[-1], source).__ge__, sums))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Design(Vouched):
+class Design:
     """A mechanism: integers, the proof that they are private, and draws from exactly these.
+
+    What else a setting reports of its designs (`Setting.report`) is an attribute, computed when it
+    is first asked for: `design.gamma` of a majority, `design.kernel` of a kernel.
+
+    A result's certificate is about its own integers and no others: a constructor call,
+    `dataclasses.replace` and a copy compare its digest with them, and a pickle is judged anew. Who
+    writes into ``__dict__`` is not stopped.
 
     Attributes:
         setting: what was asked.
-        units: the integers that were proved, and that `release` draws from.
+        table: the integers that were proved, and that `release` draws from.
         certificate: the exact proof; None if they are not private, which only a published rule or a
             given point can be.
         float_bound: no point is better than this, as the solver's duals say in floats, in the
@@ -400,15 +531,17 @@ class Design(Vouched):
         solution: the solve behind it; None for a closed form, a given point, or a file.
         provenance: versions that made it.
         stated: names, as in `to_dict`, of what a file stated and nothing here could check.
+        details: numbers that one way to make the design knows, beside those of `Setting.report`.
     """
 
     setting: Any
-    units: Any
+    table: Any
     float_bound: float | None = None
     solution: Solution | None = None
     provenance: dict[str, str] = field(default_factory=versions)
     stated: tuple[str, ...] = ()
     certificate: Certificate | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a setting that is none, and a certificate of something else or of less.
@@ -417,20 +550,53 @@ class Design(Vouched):
             ParameterError: if it is such.
         """
         _checks.instance("setting", self.setting, Setting)
-        super().__post_init__()
-        if self.certificate is not None:
-            proved, promised = self.certificate.guarantee, self.setting.guarantee
-            if proved.epsilon > promised.epsilon or proved.delta > promised.delta:
-                raise ParameterError(
-                    f"certificate is of {proved}, and kind {self.setting.kind!r} promises "
-                    f"{promised}; what is released must be proved."
-                )
+        proof, promised = self.certificate, self.setting.guarantee
+        if proof is None:
+            return
+        if not proof.is_about(*_subject(self.setting, self.table)):
+            raise ParameterError(
+                "certificate is not about the other numbers of this design: what is released was "
+                "not proved; make the result anew instead of changing one of its fields."
+            )
+        proved = proof.guarantee
+        if proved.epsilon > promised.epsilon or proved.delta > promised.delta:
+            raise ParameterError(
+                f"certificate is of {proved}, and kind {self.setting.kind!r} promises "
+                f"{promised}; what is released must be proved."
+            )
 
-    def _subject(self) -> tuple[object, ...]:
-        return self.setting.subject(self.units)
+    def __copy__(self) -> Self:
+        """Return another object of the same fields."""
+        return type(self)(**_fields_of(self))
 
-    def _prove(self) -> Certificate:
-        return self.setting.proved(self.units)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return another object of copied fields."""
+        return type(self)(**{n: copy.deepcopy(v, memo) for n, v in _fields_of(self).items()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the fields; what is read back is proved again."""
+        return _restored, (_fields_of(self),)
+
+    @cached_property
+    def _reported(self) -> Mapping[str, Callable[[], Any]]:
+        return self.setting.report(self.table)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """Return a number that the setting reports, or one of `details`."""
+        # Of an object that is being made, nothing is known yet.
+        if name.startswith("_") or "details" not in vars(self):
+            raise AttributeError(f"a design has no {name!r}")
+        if name in self.details:
+            return self.details[name]
+        if name in self._reported:
+            # Kept beside the cached properties.
+            value = vars(self)[name] = self._reported[name]()
+            return value
+        raise AttributeError(f"a design of kind {self.setting.kind!r} has no {name!r}")
+
+    def __dir__(self) -> list[str]:
+        """Return all names, those that the setting reports among them."""
+        return sorted({*super().__dir__(), *self._reported, *self.details})
 
     @property
     def guarantee(self) -> Guarantee:
@@ -449,8 +615,8 @@ class Design(Vouched):
 
     @cached_property
     def value(self) -> float:
-        """The objective, computed from the units."""
-        return self.setting.value(self.units)
+        """The objective, computed from the table."""
+        return self.setting.value(self.table)
 
     @cached_property
     def optimality(self) -> Optimality | None:
@@ -464,11 +630,12 @@ class Design(Vouched):
             ParameterError: if that module does not display such a setting, or it is too large.
             SolverError: if no multipliers were found.
         """
-        asked, units = self.setting, self.units
-        if self.float_bound is None or asked.kind not in verify.KINDS:
+        setting, table = self.setting, self.table
+        displayed = None if self.float_bound is None else setting.verified(table)
+        if displayed is None:
             return None
-        rows, data = asked.proof_rows(units), asked.proof_data(units)
-        return optimality(asked.kind, asked.to_dict(), asked.plain(units), rows, data)
+        rows, numbers = displayed.rows(), displayed.numbers()
+        return optimality(displayed.kind, displayed.setting, setting.plain(table), rows, numbers)
 
     @property
     def bound(self) -> Bound | None:
@@ -498,8 +665,9 @@ class Design(Vouched):
         if self.status is Status.GAP:
             return False
         try:
-            small_one = small(self.setting.kind, self.setting.proof_size(self.units))
-            return small_one and self.optimality is not None
+            displayed = self.setting.verified(self.table)
+            few = displayed is not None and small(displayed.size)
+            return few and self.optimality is not None
         except (ParameterError, SolverError):
             return False
 
@@ -539,7 +707,7 @@ class Design(Vouched):
             NotPrivateError: with the inputs and the output that show it.
         """
         if not self.private:
-            self.setting.prove(self.units)
+            self.setting.judge(self.table)
             raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
 
     def asked(self, data: object = None) -> int:
@@ -549,8 +717,7 @@ class Design(Vouched):
             data: see `release`, as for what is raised.
         """
         self.require_private()
-        self._sums(data)
-        return 1
+        return self.setting.releases(self.table, data)
 
     def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private output for ``data``, with the operating system's randomness.
@@ -561,76 +728,44 @@ class Design(Vouched):
         outside the guarantee.
 
         Args:
-            data: one input of the mechanism.
+            data: one input of the mechanism; of many kinds also an array of them, each of which
+                gets an output and spends the whole guarantee.
 
         Raises:
             ParameterError: for data that are no input; the refusal is for the curator alone.
             NotPrivateError: if the mechanism has no certificate.
         """
         self.require_private()
-        return self._drawn(self._sums(data), secrets.randbelow)
+        return self.setting.drawn(self.table, data, system)
 
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        _checks.instance("rng", rng, np.random.Generator)
-        return self._drawn(self._sums(data), lambda limit: seeded_below(rng, limit))
-
-    def _sums(self, data: object) -> list[int]:
-        """Return the cumulative weights of the outputs for one input, checked."""
-        weights = self.setting.law(self.units, data)
-        try:
-            sums = list(accumulate(weights))
-            # One float among them, or one of numpy's integers, makes the sum one.
-            fits = type(sums[-1]) is int and sums[-1] > 0 and min(weights) >= 0
-        except (IndexError, TypeError, ValueError):
-            sums, fits = [], False
-        if not fits:
-            raise ParameterError(
-                f"law of kind {self.setting.kind!r} must return a list of integers of at least 0, "
-                "not all of them 0; Python's own, which do not overflow."
-            )
-        return sums
-
-    def _drawn(self, sums: list[int], below: Callable[[int], int]) -> Any:  # noqa: ANN401
-        # Every sum is compared: no draw stops early.
-        drawn = below(sums[-1])
-        return self.setting.output(sum(map(drawn.__ge__, sums)))
+        return self.setting.drawn(self.table, data, seeded(rng))
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the design on ``ax``, or on a new figure; return the axes."""
         axes = new_axes(ax)
-        self.setting.draw(axes, self.units, label)
+        self.setting.draw(axes, self.table, label)
         return axes
 
-    def facts(self) -> Json:
-        """Return what `to_dict` tells beyond the fields that all designs share."""
-        return {}
+    def summarised(self) -> Json:
+        """Return the numbers of the summary, by name."""
+        return {name: getattr(self, name) for name in self.setting.summary}
 
     def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        told = {
+        """Return what the one-line repr says: of what is not proved, the guarantee is a target."""
+        words = {
             name: value
             for name, value in self.setting.to_dict().items()
             if isinstance(value, int | float | str) and not isinstance(value, bool)
         }
-        last = {"guarantee": self.guarantee, "verdict": self.verdict}
-        return {**told, "value": self.value, **last}
-
-    def named(self) -> Json:
-        """Return the headline by the names that are printed: what is not proved, is none."""
-        headline = self.headline()
-        # Some are proved when they are first asked, which a headline without it does not do.
-        if "guarantee" not in headline or self.private:
-            return headline
-        return {_UNPROVED if k == "guarantee" else k: told for k, told in headline.items()}
-
-    def details(self) -> Json:
-        """Return what pages and the command line tell beyond the headline, by name."""
-        return {}
+        promised = "guarantee" if self.private else _UNPROVED
+        last = {promised: self.guarantee, "verdict": self.verdict}
+        return {**words, "value": self.value, **self.summarised(), **last}
 
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
-        return brief(self, **{**self.named(), **self._stopped(), **stated})
+        return brief(self, **{**self.headline(), **self._stopped(), **stated})
 
     def _stopped(self) -> Json:
         """Return what is told of an answer that was stopped before the optimum, else nothing."""
@@ -644,14 +779,13 @@ class Design(Vouched):
         except NotPrivateError as error:
             return f"Not private; it releases nothing. {error}"
         proof = cast(Certificate, self.certificate)
-        decided = f"{proof.constraints:,} inequalities decided: {proof.arithmetic}"
+        decided = f"{proof.constraints:,} inequalities decided in exact integers"
         return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
 
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         promised = "guarantee" if self.private else _UNPROVED
-        facts = {**self.named(), promised: _promised(self.guarantee)}
-        facts |= {"verdict": self.verdict, **self._stopped(), **self.details()}
+        facts = {**self.headline(), promised: _promised(self.guarantee), **self._stopped()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def to_dict(self) -> Json:
@@ -660,12 +794,13 @@ class Design(Vouched):
         return {
             "kind": self.setting.kind,
             "setting": self.setting.to_dict(),
-            "units": self.setting.plain(self.units),
-            "value": self.value,
+            "units": self.setting.plain(self.table),
+            **self._displayed(),
+            "value": _known(self.value),
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
-            "gap": self.gap,
-            **self.facts(),
+            "gap": _known(self.gap),
+            **{name: _known(value) for name, value in self.summarised().items()},
             "status": None if solved is None else str(solved.status),
             "backend": None if solved is None else solved.backend,
             "provenance": self.provenance,
@@ -675,6 +810,13 @@ class Design(Vouched):
             "verdict": self.verdict,
             "certificate": None if proof is None else proof.to_dict(),
         }
+
+    def _displayed(self) -> Json:
+        """Return what `dpopt.verify` needs beside the setting of a kind that it does not know."""
+        displayed = self.setting.verified(self.table)
+        if displayed is None or displayed.kind == self.setting.kind:
+            return {}
+        return {"displayed": displayed.setting}
 
     def save(
         self,
@@ -709,35 +851,65 @@ class Design(Vouched):
         self, path: str | Path, proof: bool, verifier: bool
     ) -> AbstractContextManager[None]:
         """Return what lays proof and verifier beside the file that is written inside it."""
-        found = None
+        proof_of_bound, displayed = None, self.setting.verified(self.table)
         check_json_target(Path(path))
+        kind = self.setting.kind
         if _checks.flag("proof", proof):
-            found, kind = self.optimality, self.setting.kind
-            if found is None and kind not in verify.KINDS:
+            if displayed is None:
                 raise ParameterError(f"proof is True; there is no proof that a {kind!r} is best.")
-            if found is None:
+            proof_of_bound = self.optimality
+            if proof_of_bound is None:
                 warnings.warn(
                     f"there is no proof of optimality: nothing says that a {kind!r} like this is "
                     "best. It is saved without one.",
                     stacklevel=3,
                 )
         data: Json | None = None
-        if found is not None:
-            data = {"setting": self.setting.to_dict(), **self.setting.proof_data(self.units)}
+        if proof_of_bound is not None and displayed is not None:
+            kind, data = displayed.kind, {"setting": displayed.setting, **displayed.numbers()}
         verifier = _checks.flag("verifier", verifier)
-        return laid_beside(Path(path), self.setting.kind, found, verifier, data)
+        return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
 
 
-Setting.answer = Design
+def _fields_of(design: Design) -> dict[str, Any]:
+    return {entry.name: getattr(design, entry.name) for entry in fields(design)}
+
+
+def _restored(values: dict[str, Any]) -> Design:
+    """Return the design of a pickle, its digest compared and its proof made again."""
+    read = Design(**values)
+    if read.certificate is None:
+        return read
+    return replace(read, certificate=_proved(read.setting, read.table))
+
+
+def _subject(setting: Setting, table: Any) -> tuple[object, ...]:  # noqa: ANN401
+    """Return what a certificate is about: the kind, all parameters, and the integers."""
+    return setting.kind, setting, getattr(table, "key", table)
+
+
+def _proved(setting: Setting, table: Any) -> Certificate:  # noqa: ANN401
+    """Return the proof of a table as one about this table in this setting, and no others.
+
+    Raises:
+        NotPrivateError: if it is not private.
+        ParameterError: if it is no table of this setting.
+    """
+    proof = setting.judge(table)
+    if not isinstance(proof, Certificate):
+        raise ParameterError(
+            f"judge of kind {setting.kind!r} returned {shown(proof)}; it must be a Certificate."
+        )
+    return proof.about(*_subject(setting, table))
 
 
 def design(
-    setting: Setting[D],
+    setting: Setting,
     *,
     backend: str | Backend | None = None,
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
-) -> D:
+) -> Design:
     """Return the mechanism of a setting, proved private.
 
     Args:
@@ -749,9 +921,6 @@ def design(
             that was stopped is repaired, proved private and bounded like any other; its `status`
             is then ``"gap"``, and its `gap` says how far value and bound are apart. A closed form
             is the optimum at once: there is nothing to stop.
-
-    Returns:
-        A `Design`; some kinds have subclasses of their own.
 
     Raises:
         ParameterError: for another object, or a program that is too large to write out.
@@ -770,49 +939,48 @@ def design(
     if time_limit is not None:
         _checks.real("time_limit", time_limit, 0.0)
     stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
-    units = setting.closed_form() if backend is None else None
-    if units is not None:
-        return made(setting, units)
+    table = setting.closed_form() if backend is None else None
+    if table is not None:
+        return made(setting, table)
     solution = setting.solved("highs" if backend is None else backend, time_limit, stop_at_gap)
-    return made(setting, setting.units(setting.point(solution)), solution)
+    return made(setting, setting.table(setting.point(solution)), solution)
 
 
 def made(
-    setting: Setting[D],
-    units: Any,  # noqa: ANN401
+    setting: Setting,
+    table: Any,  # noqa: ANN401
     solution: Solution | None = None,
     *,
     strict: bool | None = None,
     **others: Any,  # noqa: ANN401
-) -> D:
-    """Return the design of a setting at given units.
+) -> Design:
+    """Return the design of a setting at a given table.
 
     Args:
         setting: what was asked.
-        units: see `Setting.units`.
+        table: see `Setting.table`.
         solution: the solve behind them.
-        strict: raise for units that are not private, instead of leaving out the certificate; unless
-            the setting `may_fail`, if None.
+        strict: raise for a table that is not private, instead of leaving out the certificate;
+            unless the setting `may_fail`, if None.
         others: further fields of the design; ``float_bound`` is `Setting.bound` unless given.
 
     Raises:
-        ParameterError: if the units are none of this setting.
-        NotPrivateError: if the units are not private, and strict.
+        ParameterError: if the table is none of this setting.
+        NotPrivateError: if the table is not private, and strict.
     """
     _check_setting(setting)
     if "certificate" not in others:
         try:
-            others["certificate"] = setting.proved(units)
+            others["certificate"] = _proved(setting, table)
         except NotPrivateError:
             if strict or (strict is None and not setting.may_fail):
                 raise
     if "float_bound" not in others:
-        others["float_bound"] = setting.bound(units, solution)
-    found = setting.answer(setting=setting, units=units, solution=solution, **others)
-    return cast(D, found)
+        others["float_bound"] = setting.bound(table, solution)
+    return Design(setting=setting, table=table, solution=solution, **others)
 
 
-def kinds() -> tuple[type[Setting[Any]], ...]:
+def kinds() -> tuple[type[Setting], ...]:
     """Return all kinds of settings, the package's and your own, by name.
 
     Example:
@@ -825,7 +993,7 @@ def kinds() -> tuple[type[Setting[Any]], ...]:
     return tuple(_KINDS[name] for name in sorted(_KINDS))
 
 
-def kind_of(name: str) -> type[Setting[Any]] | None:
+def kind_of(name: str) -> type[Setting] | None:
     """Return the kind of a name; None if there is none."""
     if name not in _KINDS and name in _kinds.KINDS:
         import_module(_kinds.module_of(name))
@@ -846,8 +1014,6 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     sealed = read_sealed(Path(path))
     if sealed.kind == AUDIT:
         raise refuse_audit(sealed)
-    if sealed.kind in READERS:
-        return READERS[sealed.kind](sealed)
     kind = kind_of(sealed.kind)
     if kind is None:
         known = ", ".join(found.kind for found in kinds())
@@ -858,15 +1024,15 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     return _loaded(kind, sealed)
 
 
-def _loaded(kind: type[Setting[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
+def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
     with _refusing(sealed):
         setting = kind.from_dict(sealed.body["setting"])
-        units = setting.read(sealed.body["units"])
+        table = setting.read(sealed.body["units"])
         stated = sealed.body["bound"]
         bound = None if stated is None else _checks.real("bound", stated)
         # Strict also for a published rule: a file without a proof is not a mechanism's.
         others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
-        found = made(setting, units, strict=True, **others)
+        found = made(setting, table, strict=True, **others)
     sealed.require_hash()
     return found
 
@@ -883,7 +1049,7 @@ def _refusing(sealed: Sealed) -> Iterator[None]:
         raise sealed.refuse("its setting, units or bound are missing or malformed") from error
 
 
-def _register(cls: type[Setting[Any]]) -> None:
+def _register(cls: type[Setting]) -> None:
     name = cls.__dict__["kind"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ParameterError(
@@ -931,6 +1097,11 @@ def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | N
     axes.plot(places, list(table[last]), marker="o", markersize=3, label=label)
     axes.set_xlabel("place" if first == last else first)
     axes.set_ylabel(last)
+
+
+def _known(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as JSON has it: None for a number that is not known here, nan."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _promised(guarantee: Guarantee) -> str:

@@ -36,9 +36,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, cached_property, partial, reduce
+from heapq import heappop, heappush
 from itertools import accumulate, combinations, islice, pairwise, product
-from math import comb, factorial, floor, fsum, lcm, log, log1p, log2, perm, pi, prod
+from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
 from math import exp as e_to
 from operator import getitem, mul
 from pathlib import Path
@@ -59,6 +60,9 @@ MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
 SMALL = Fraction(1, 10**6)  # by how much a prior may be missed where a file does not say
 RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
+SOLVED, TABLED = 5_000, 20_000  # sorted counts of a plurality's program, and of a rule's table
+CORNERS, LEVELS = 8_000_000, 300  # of private voters; and how many of them over two classes
+CORNER = 128  # fractional bits of probabilities at corners
 
 
 # What parts of a file raise where others were expected.
@@ -71,7 +75,16 @@ class Malformed(Exception):
 
 
 class Refused(Exception):
-    """What the files claim is wrong, or is not shown by them."""
+    """What the files claim is wrong, or is not shown by them.
+
+    Attributes:
+        at: the row that is broken, as its kind names it; None if it is no row.
+        missed: by how much.
+    """
+
+    def __init__(self, why: str, at: Any = None, missed: Number = 0) -> None:
+        super().__init__(why)
+        self.at, self.missed = at, missed
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -105,8 +118,18 @@ def integer(value: object, low: int, high: int) -> int:
     """Return an integer of a file within limits."""
     found = number(value)
     if found.denominator != 1 or not low <= found <= high:
-        raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {high}")
+        most = high if high < 1 << 64 else f"2^{high.bit_length() - 1}"
+        raise Malformed(f"{str(value)[:40]!r} is no integer from {low} to {most}")
     return int(found)
+
+
+def integers(values: object, low: int, high: int) -> list[int]:
+    """Return a list of integers of a file within limits."""
+    if not isinstance(values, list) or not values:
+        raise Malformed("a list of integers is missing")
+    # Those of a program need no reading.
+    plain = set(map(type, values)) == {int} and low <= min(values) and max(values) <= high
+    return values if plain else [integer(value, low, high) for value in values]
 
 
 def vector(values: object, size: int) -> list[Fraction]:
@@ -178,6 +201,150 @@ def exp(x: Number, bits: int = BITS) -> Between:
     return Fraction(low, 1 << work), Fraction(high, 1 << work)
 
 
+# --- the judge ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided of a design, all of it true.
+
+    Attributes:
+        rows: how many inequalities were decided.
+        slack: no right side exceeds its left side by less; at least 0.
+        at: the row with that slack, as its kind names it.
+        missed: by how much rows that were asked for beside privacy are missed at most.
+    """
+
+    rows: int
+    slack: Number = 0
+    at: Any = None
+    missed: Number = 0
+
+
+Growth = Callable[[int], tuple[int, int, int]]
+"""Integers (low, high, unit) with low <= unit e^epsilon <= high, close to so many bits."""
+Neighbours = list[list[int]]
+"""Columns of variables: those at one place of all columns are each other's neighbours."""
+Edge = tuple[list[int], list[int], list[int]]
+"""Of two neighbouring inputs: variables of the one, of the other, and for how many outputs."""
+FINEST = 1 << 16  # bits of e^epsilon beyond which nothing is decided
+
+
+def growth(epsilon: Number, ratio: Between | None = None) -> Growth:
+    """Return e^epsilon to any number of bits; exactly where it is given as a rational."""
+
+    def enclosed(bits: int) -> tuple[int, int, int]:
+        if ratio is not None and ratio[0] == ratio[1]:
+            exact = Fraction(ratio[0])
+            return exact.numerator, exact.numerator, exact.denominator
+        low, high = exp(epsilon, bits)
+        return floor(low * (1 << bits)), -floor(-high * (1 << bits)), 1 << bits
+
+    return enclosed
+
+
+def decide_ratios(
+    weights: list[int], total: int, neighbours: Neighbours, grown: Growth, rows: int = 0
+) -> Verdict:
+    """Decide w_v <= e^epsilon w_u for every two neighbouring variables u, v.
+
+    Args:
+        weights: of one output of each variable, over ``total``.
+        total: what the weights of an input's outputs sum to.
+        neighbours: columns, all of the same length.
+        grown: e^epsilon.
+        rows: what is counted; of a table whose columns stand for more, how many more.
+
+    Raises:
+        Refused: with the two variables, if an inequality is broken.
+    """
+    if len(neighbours) < 2 or not neighbours[0]:
+        return Verdict(0, Fraction(1), None)
+    values = [[weights[v] for v in column] for column in neighbours]
+    small, large = (list(map(end, *values)) for end in (min, max))
+    count, bits = rows or len(values) * (len(values) - 1) * len(small), 64 + total.bit_length()
+    # Where all weights are 0 there is nothing to decide, and no slack that says anything.
+    places = [place for place, weight in enumerate(large) if weight]
+    small, large = ([values_[place] for place in places] for values_ in (small, large))
+    if not places:
+        return Verdict(count, Fraction(1), None)
+    while True:
+        low, high, unit = grown(bits)
+        slacks = [low * a - unit * b for a, b in zip(small, large, strict=True)]
+        slack = min(slacks)
+        group = [column[places[slacks.index(slack)]] for column in neighbours]
+        most = max(group, key=weights.__getitem__)
+        others = [v for v in group if v != most] or [most]
+        at = most, min(others, key=weights.__getitem__)
+        if slack >= 0:
+            return Verdict(count, Fraction(slack, unit * total), at)
+        if min(high * a - unit * b for a, b in zip(small, large, strict=True)) < 0:
+            missed = Fraction(-slack, unit * total)
+            why = f"not private: the ratio of variables {at} is above e^epsilon"
+            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
+        bits *= 2
+        if bits > FINEST:
+            raise Refused("a ratio is too close to e^epsilon to be told from it", at)
+
+
+def decide_sets(
+    weights: list[int], total: int, edges: list[Edge], grown: Growth, delta: Number
+) -> Verdict:
+    """Decide sum_y max(0, w_xy - e^epsilon w_zy) <= delta for every two neighbours x, z.
+
+    The slack is that of the worst set of outputs that is not empty, which an empty one would hide,
+    and so would an output that both inputs never have.
+
+    Args:
+        weights: of one output of each variable, over ``total``.
+        total: what the weights of an input's outputs sum to.
+        edges: neighbours, each once.
+        grown: e^epsilon.
+        delta: exact.
+
+    Raises:
+        Refused: with the place of the edge and its direction, if an inequality is broken.
+    """
+    if not edges:
+        return Verdict(0, Fraction(1), None)
+    bits, over = 64 + total.bit_length(), Fraction(delta)
+    ways = [(a, b, n) for one, two, n in edges for a, b in ((one, two), (two, one))]
+
+    def slacks_at(end: int, unit: int) -> list[int]:
+        raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
+        budget, slacks = over.numerator * total * unit // over.denominator, list[int]()
+        for here, there, many in ways:
+            excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
+            lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
+            slacks.append(budget - (lost or max(filter(None, excess), default=0)))
+        return slacks
+
+    while True:
+        low, high, unit = grown(bits)
+        slacks = slacks_at(low, unit)
+        slack = min(slacks)
+        at = divmod(slacks.index(slack), 2)
+        if slack >= 0:
+            return Verdict(len(ways), Fraction(slack, unit * total), at)
+        if min(slacks_at(high, unit)) < 0:
+            missed = Fraction(-slack, unit * total)
+            why = f"not private: a set of outputs of edge {at[0]} is above its limit"
+            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
+        bits *= 2
+        if bits > FINEST:
+            raise Refused("a set of outputs is too close to its limit to be decided", at)
+
+
+def decide_laws(weights: list[int], counts: list[int], starts: list[int], total: int) -> None:
+    """Refuse weights below 0, and inputs whose outputs' weights do not sum to the total."""
+    masses = list(map(mul, weights, counts))
+    if total <= 0 or (weights and min(weights) < 0):
+        raise Refused("a weight is below 0, or there is no total")
+    for start, end in pairwise(starts):
+        if sum(masses[start:end]) != total:
+            raise Refused(f"the weights from {start} to {end - 1} are no law")
+
+
 # --- settings: what a file may ask for -----------------------------------------------------------
 
 Allowed = tuple[str, Callable[[Any], bool]]  # what a value must be, in words, and whether it is
@@ -229,12 +396,13 @@ def tabled(part: Allowed, rows: int = 1, columns: int = 1) -> Allowed:
 
 
 TEXT: Allowed = ("a text", lambda v: isinstance(v, str))
+FLAG: Allowed = ("true or false", lambda v: isinstance(v, bool))
 NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1)")
-SIZE, EPSILON = whole_number(1, MOST), real("(0, 600]")
+EPSILON = real("(0, 600]")
 INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
 NAMES: Allowed = (
-    "different names",
-    lambda v: isinstance(v, list) and not any(isinstance(name, list | dict) for name in v),
+    "names: texts or integers",
+    lambda v: isinstance(v, list) and all(type(name) in (str, int) for name in v),
 )
 
 
@@ -273,6 +441,7 @@ def majority_fits(s: Setting) -> Wrong:
     """Yield what voters, target and objective of a majority must be."""
     count, m = s["mechanisms"], s["allowance"]
     yield count % 2 == 1, "mechanisms is even; it must be odd, so that no vote is tied"
+    yield count <= 501 or not s["mechanism_delta"], "mechanisms is above 501, with mechanism_delta"
     yield m <= count, "allowance is above mechanisms"
     yield max(m, 1.0) * s["epsilon"] <= 600, "allowance times epsilon is above 600"
     for prior in [s["prior"], *(s["priors"] or [])]:
@@ -281,37 +450,35 @@ def majority_fits(s: Setting) -> Wrong:
     yield own is None or len(own) == (count + 1) // 2, "coefficients are not (mechanisms + 1) / 2"
 
 
+def votes_fit(prior: str, classes: int) -> bool:
+    """Whether a prior names a law of the votes' p: uniform, dirichlet:A or point:P,...,P."""
+    name, _, text = prior.partition(":")
+    p = doubles(text)
+    several = name == "point" and len(p) == classes and max(p) <= 1 and is_law(p)
+    alone = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
+    return prior == "uniform" or several or alone
+
+
 def multiclass_fits(s: Setting) -> Wrong:
     """Yield what voters, target and prior of a plurality of private voters must be."""
-    m, spent, (name, _, text) = (
-        s["allowance"],
-        s["allowance"] * s["epsilon"],
-        s["prior"].partition(":"),
-    )
+    m, spent = s["allowance"], s["allowance"] * s["epsilon"]
     yield m <= s["mechanisms"], "allowance is above mechanisms"
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
-    yield s["rule"] != "optimal" or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
-    p = doubles(text or "1")
-    several = name == "point" and len(p) == s["classes"] and max(p) <= 1 and is_law(p)
-    yield several or (name == "dirichlet" and len(p) == 1 and 0 < p[0] <= 1e6), "prior is no law"
+    stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
+    yield stable or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def plurality_fits(s: Setting) -> Wrong:
-    """Yield what prior and size of a plurality of plain ballots must be."""
-    name, _, text = s["prior"].partition(":")
-    fits = s["prior"] == "uniform" or (name == "dirichlet" and re.fullmatch(r"[0-9.e/-]+", text))
-    yield bool(fits), "prior is no law"
-    yield Fraction(1, 10**4) <= Fraction(text or 1) <= 10**4, "prior is no law"
+    """Yield what prior a plurality of plain ballots must have."""
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def sampler_fits(s: Setting) -> Wrong:
     """Yield what the law of an optimal sampler's records must be."""
-    law, asked_ = s["distribution"], s["objective"] in ("mean", "fixed")
-    yield (
-        (law is not None) == asked_,
-        "distribution is of the objectives mean and fixed, and of both",
-    )
-    yield law is None or (len(law) == s["letters"] and is_law(law)), "distribution is no law"
+    law, asked_ = s["pmf"], s["objective"] in ("mean", "fixed")
+    yield (law is not None) == asked_, "pmf is of the objectives mean and fixed, and of both"
+    yield law is None or (len(law) == s["letters"] and is_law(law)), "pmf is no law"
 
 
 def floor_fits(s: Setting) -> Wrong:
@@ -349,7 +516,7 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Wrong:
     by_shape = graph in ("grid", "hamming") if isinstance(graph, str) else False
     yield not by_shape or shape is not None, "graph needs a shape"
     yield shape is None or by_shape or named, "shape is of graphs and losses over words alone"
-    yield shape is None or prod(shape) == inputs, "shape makes another number of words than inputs"
+    yield shape is None or prod(shape) == inputs, "shape makes another number of words than size"
     for x, z in graph if isinstance(graph, list) else ():
         yield x != z and max(x, z) < inputs, "graph holds an edge of no two inputs"
 
@@ -371,10 +538,10 @@ def rows_fit(s: Setting, taken: set[str]) -> Wrong:
 
 def kernel_fits(s: Setting) -> Wrong:
     """Yield how the parameters of a kernel must fit each other."""
-    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
+    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "size", "outputs"))
     named, prior = isinstance(loss, str), s["prior"]
     size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
-    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
+    yield [inputs, outputs] == size, "size and outputs are not those of loss and shape"
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "bayes", "prior is of the objective bayes"
@@ -389,8 +556,6 @@ def kernel_fits(s: Setting) -> Wrong:
     taken |= {"delta"} if s["delta"] else set()
     taken |= {"losses"} if s["objective"] == "minimax" else set()
     yield from rows_fit(s, taken)
-    alone = s["symmetry"] == "none" or s["formulation"] == "auto"
-    yield alone, "formulation is not auto with a symmetry"
     alike = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield alike or inputs == outputs, "symmetry is of as many outputs as inputs"
     yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
@@ -458,8 +623,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "invariant": none_or(
                 listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
             ),
-            "formulation": word("auto", "edges", "columns", "shifted"),
-            "inputs": whole_number(2, 2**22),
+            "size": whole_number(2, 2**22),
             "outputs": whole_number(1, 2**22),
             "symmetry": either(
                 word("none", "reflection", "cyclic", "dihedral", "hamming", "letters"),
@@ -479,6 +643,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "prior": TEXT,
             "priors": none_or(listed(TEXT, 2)),
             "coefficients": none_or(listed(NUMBER)),
+            "contrary": FLAG,
         },
         majority_fits,
     ),
@@ -507,7 +672,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
         | {
             "letters": whole_number(2, 100),
             "objective": word("worst-case", "bayes", "mean", "fixed"),
-            "distribution": none_or(listed(WEIGHT)),
+            "pmf": none_or(listed(WEIGHT)),
             "prior": real("[1e-3, 1e3]"),
         },
         sampler_fits,
@@ -541,6 +706,15 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
         lambda _: iter(()),
     ),
     "smooth-floor": (RECORDS | {"rate": none_or(real("(0, 700]"))}, floor_fits),
+    "table": (
+        {
+            "epsilon": real("[0, 600]"),
+            "delta": SHARE,
+            "inputs": ("inputs that are written out", lambda v: isinstance(v, dict)),
+            "losses": ("losses that are written out", lambda v: isinstance(v, dict)),
+        },
+        lambda _: iter(()),
+    ),
     "workload": (
         {
             "workload": either(
@@ -586,6 +760,8 @@ def allowed(kind: str, setting: Any) -> None:
 class Row:
     """a . v <= b, or a . v = b; a coefficient is a number, or the two ends of an enclosure.
 
+    Enclosed is a coefficient of a variable that is at least 0 alone.
+
     Attributes:
         terms: a, by variable.
         limit: b.
@@ -611,8 +787,8 @@ class Program:
         row: of a name.
         maximise: whether a larger value is better.
         point: of the design, by variable; empty if there is none.
-        private: decides all rows where they are too many to be looked at one by one, and returns
-            their number.
+        private: decides the privacy rows, where they are too many to be looked at one by one.
+        others: names of the rows that `private` does not decide.
         note: what is said beside the value.
         neighbours: between whom the rows were decided.
         among: of which other points the bound speaks, if not of all that the setting allows.
@@ -625,7 +801,8 @@ class Program:
     row: Callable[[Name], Row]
     maximise: bool = False
     point: dict[Variable, Number] = field(default_factory=dict)
-    private: Callable[[], int] | None = None
+    private: Callable[[], Verdict] | None = None
+    others: Callable[[], Iterable[Name]] = list
     note: str = ""
     neighbours: str = ""
     among: str = ""
@@ -645,6 +822,7 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     """Return what no point of the program can pass, by weak duality."""
     sign = -1 if program.maximise else 1
     reduced: dict[Variable, Number] = defaultdict(int)
+    widths: dict[Variable, Number] = defaultdict(int)
     for variable, cost in program.cost.items():
         reduced[variable] = sign * cost
     total: Number = 0
@@ -655,21 +833,25 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
         lower = 0 if y >= 0 else 1
         for variable, coefficient in row.terms.items():
             reduced[variable] += y * ends(coefficient)[lower]
+            if isinstance(coefficient, tuple):
+                widths[variable] += abs(y) * (coefficient[1] - coefficient[0])
         total -= y * ends(row.limit)[1 - lower]
     for variables, mass in program.laws:
         total += mass * min(reduced[variable] for variable in variables)
     for variable, box in program.boxes.items():
-        total += min(reduced[variable] * end for end in box)
+        # Of a variable below 0, the upper end of what multiplies it counts.
+        sums = reduced[variable], reduced[variable] + widths[variable]
+        total += min(a * end for a, end in product(sums, box))
     return sign * total
 
 
-def decide(program: Program) -> tuple[int, Number]:
+def decide(program: Program) -> Verdict:
     """Refuse a point that breaks a law, a box or a row that was promised.
 
     Returns:
-        How many rows were decided, and by how much the others are missed at most.
+        How many rows were decided, the least slack, and by how much the others are missed at most.
     """
-    point, count, missed = program.point, 0, Fraction(0)
+    point, missed = program.point, Fraction(0)
     for variables, mass in program.laws:
         masses = [point.get(variable, 0) for variable in variables]
         if min(masses) < 0 or sum(masses) != mass:
@@ -677,17 +859,20 @@ def decide(program: Program) -> tuple[int, Number]:
     for variable, (low, high) in program.boxes.items():
         if not low <= point.get(variable, 0) <= high:
             raise Refused(f"{variable} is outside its limits")
-    if program.private is not None:
-        return program.private(), missed
-    for name in program.names():
+    verdict = program.private() if program.private else Verdict(0, Fraction(1))
+    count, slack, at = verdict.rows, verdict.slack, verdict.at
+    for name in program.others() if program.private else program.names():
         row, count = program.row(name), count + 1
-        sums = [sum(ends(a)[end] * point.get(v, 0) for v, a in row.terms.items()) for end in (0, 1)]
+        terms = [[a * point.get(v, 0) for a in ends(both)] for v, both in row.terms.items()]
+        sums = sum(map(min, terms)), sum(map(max, terms))
         over = sums[1] - ends(row.limit)[0]
         miss = max(over, ends(row.limit)[1] - sums[0]) if row.equality else over
         if row.promised and miss > 0:
-            raise Refused(f"not private: row {name} is broken by {float(miss):.3g}")
+            raise Refused(f"not private: row {name} is broken by {float(miss):.3g}", name, miss)
+        if row.promised and -miss < slack and not program.private:
+            slack, at = -miss, name
         missed = max(missed, miss)
-    return count, missed
+    return Verdict(count, slack, at, missed)
 
 
 # --- kernels: K_xy = Pr[output y | input x] ----------------------------------------------------
@@ -790,25 +975,58 @@ def add_privacy(
     program.names, program.row = lambda: [*names, *other_names()], row
 
 
+def no_table() -> Table:
+    """Refuse to decide a table that is not there."""
+    raise Malformed("there are no weights")
+
+
 def no_row(name: Name) -> Row:
     """Refuse a row that a program does not have."""
     raise Malformed(f"there is no row {str(name)[:80]}")
 
 
-def table(units: Any, inputs: int, outputs: int) -> dict[Variable, Number]:
-    """Return the kernel of a file: integers over 2^bits."""
-    total = 1 << integer(units["bits"], 1, 4096)
-    lines = enumerate(matrix(units["weights"], inputs, outputs))
-    return {("K", x, y): w / total for x, line in lines for y, w in enumerate(line)}
+@dataclass
+class Table:
+    """Integer weights: of one output of each variable, for the inputs up to symmetry.
+
+    Attributes:
+        weights: variable after variable, input after input.
+        counts: how many outputs of an input each variable stands for.
+        starts: where the variables of each input start, and their number.
+        total: what the weights of all outputs of an input sum to.
+    """
+
+    weights: list[int]
+    counts: list[int]
+    starts: list[int]
+    total: int
+
+
+def table_of(units: Any, sizes: list[int], counts: list[int]) -> Table:
+    """Return the table of a file: "total", and for each input a list of "weights".
+
+    Args:
+        units: of the file.
+        sizes: how many variables each input has.
+        counts: how many outputs each variable stands for.
+    """
+    total, rows = integer(units["total"], 1, 1 << 4 * LONGEST), units["weights"]
+    if not isinstance(rows, list) or len(rows) != len(sizes):
+        raise Malformed(f"a table of {len(sizes)} rows is missing")
+    weights = list[int]()
+    for row, size in zip(rows, sizes, strict=True):
+        if not isinstance(row, list) or len(row) != size:
+            raise Malformed(f"a row of {size} weights is missing")
+        weights += [integer(weight, 0, total) for weight in row]
+    starts = list(accumulate(sizes, initial=0))
+    decide_laws(weights, counts, starts, total)
+    return Table(weights, counts, starts, total)
 
 
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
-    inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
+    inputs, outputs = integer(setting["size"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs, 4)
-    # The units first, before anything is made of a size.
-    whole = bool(units) and "bits" in units
-    point = table(units, inputs, outputs) if whole else {}
     named = setting["loss"]
     if isinstance(named, str):
         if named not in LOSSES:
@@ -820,11 +1038,11 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     places = list(product(range(inputs), range(outputs)))
     laws: list[Law] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
     program = Program(laws, {}, {}, list, no_row, setting["sense"] == "maximise")
-    program.point = point
-    if units and not whole:
-        orbit, total = orbits(setting, inputs, outputs), integer(units["total"], 1, 1 << 4096)
-        weights = vector(units["weights"], max(orbit.values()) + 1)
-        program.point = {("K", x, y): weights[place] / total for (x, y), place in orbit.items()}
+    variable = variables_of(setting, inputs, outputs)
+    made = table_of(units, *sizes_of(variable, outputs)) if units else None
+    if made:
+        known = [Fraction(weight, made.total) for weight in made.weights]
+        program.point = {("K", x, y): known[variable[x][y]] for x, y in places}
     rows = asked(setting, inputs, outputs)
     if setting["sense"] not in ("minimise", "maximise"):
         raise Malformed("sense is neither minimise nor maximise")
@@ -850,16 +1068,69 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
     promised = [number(setting[name]) for name in ("epsilon", "delta")]
     pairs = neighbours(setting, inputs)
-    if units and ratio is None and "guarantee" in units:
-        if [number(units["guarantee"][name]) for name in ("epsilon", "delta")] != promised:
-            raise Refused("the units state another guarantee than the setting")
-        if "pairs" in units and (units["pairs"] and sorted(map(tuple, units["pairs"]))) != pairs:
-            raise Refused("the units state other neighbours than the setting")
-    ratio, delta = ratio or exp(promised[0]), promised[1]
-    add_privacy(program, pairs, (inputs, outputs), ratio, delta)
+    add_privacy(program, pairs, (inputs, outputs), ratio or exp(promised[0]), promised[1])
+    if made:
+        grown = growth(promised[0], ratio)
+        near = partial(decide_table, made, variable, pairs, grown, promised[1])
+        program.others, program.private = lambda: rows, near
     if setting["symmetry"] != "none":
         symmetric(setting, loss, pairs)
     return program
+
+
+def variables_of(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
+    """Return the variable of each input and output: pairs that a symmetry joins are one."""
+    if setting["symmetry"] == "none":
+        return [[*range(x * outputs, (x + 1) * outputs)] for x in range(inputs)]
+    orbit = orbits(setting, inputs, outputs)
+    return [[orbit[x, y] for y in range(outputs)] for x in range(inputs)]
+
+
+def sizes_of(variable: list[list[int]], outputs: int) -> tuple[list[int], list[int]]:
+    """Return how many variables each input has, of inputs that are alike the first, and counts."""
+    sizes, counts = list[int](), list[int]()
+    for row in variable:
+        # Inputs that are alike have the same variables, numbered from where those before end.
+        if min(row) >= len(counts):
+            known = sorted(set(row))
+            sizes.append(len(known))
+            counts += [row.count(v) for v in known] if len(known) < outputs else [1] * outputs
+    return sizes, counts
+
+
+def decide_table(
+    made: Table,
+    variable: list[list[int]],
+    pairs: list[tuple[int, int]] | None,
+    grown: Growth,
+    delta: Number,
+) -> Verdict:
+    """Decide that a table is private along directed edges.
+
+    Args:
+        made: the table.
+        variable: of each input and output.
+        pairs: the edges; None for all.
+        grown: e^epsilon.
+        delta: exact.
+    """
+    inputs = range(len(variable))
+    if delta:
+        every = [(x, z) for x in inputs for z in inputs if x != z] if pairs is None else pairs
+        edges = {
+            tuple(sorted(zip(variable[x], variable[z], strict=True))) for x, z in every if x < z
+        }
+        listed = [([a for a, _ in e], [b for _, b in e], [1] * len(e)) for e in sorted(edges)]
+        return decide_sets(made.weights, made.total, listed, grown, delta)
+    if pairs is None:
+        columns, count = variable, len(variable) * (len(variable) - 1) * len(variable[0])
+        return decide_ratios(made.weights, made.total, columns, grown, count)
+    both = [
+        (a, b) for x, z in pairs if x < z for a, b in zip(variable[x], variable[z], strict=True)
+    ]
+    near = sorted({(min(pair), max(pair)) for pair in both if pair[0] != pair[1]})
+    columns = [[a for a, _ in near], [b for _, b in near]]
+    return decide_ratios(made.weights, made.total, columns, grown, 2 * len(both))
 
 
 def among(pairs: list[tuple[int, int]] | None, inputs: int) -> str:
@@ -931,7 +1202,7 @@ def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
 
 def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the rows."""
-    inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
+    inputs, outputs, prior = setting["size"], setting["outputs"], setting["prior"]
     own, values = asked(setting, inputs, outputs), dict[int, Number]()
     known = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in own.items()}
     if any(
@@ -988,6 +1259,9 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
 Powers = dict[Fraction, Fraction]  # coefficients a of e^x by x: the number sum a e^x
 AXES = (("bc", "cb"), ("D0", "0D"), ("1m", "m1"))  # pairs of opposite corners (p, p') of a voter
 Placed = tuple[tuple[str, int], ...]  # how many voters are at which corner
+Sides = tuple[list[Any], list[Any]] | tuple[()]  # of two neighbours, by the number of voters at 1
+Step = Callable[[list[Any], str], list[Any]]
+Close = tuple[float, Placed, list[int]]  # a lower end of the least slack, and voters at 1
 FIXED = 256  # fractional bits of the law of the ones
 
 
@@ -1026,6 +1300,7 @@ class Voters:
         self.precision, self.bits = bits, bits + BITS + self.count
         self.growth = self.at({self.target: Fraction(1)})
         self.mixtures: dict[tuple[Any, int], list[Between]] = {}
+        self.says: dict[str, tuple[Between, Between]] = {}
 
     def at(self, powers: Powers) -> Between:
         """Return sum a e^x, enclosed; exactly if e^epsilon is rational."""
@@ -1061,11 +1336,14 @@ class Voters:
         """Return the law of the number of ones among voters at corners, enclosed."""
         if (placed, side) in self.mixtures:
             return self.mixtures[placed, side]
-        one = self.enclosed(Fraction(1), Fraction(1))
+        one = self.enclosed(1, 1)
         law = [one]
         for kind, count in placed:
-            low, high = self.chance(kind[side])
-            says = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
+            if kind[side] not in self.says:
+                low, high = self.chance(kind[side])
+                both = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
+                self.says[kind[side]] = both
+            says = self.says[kind[side]]
             powers = [list(accumulate([p] * count, self.times, initial=one)) for p in says]
             wider: list[Between] = [(0, 0)] * (len(law) + count)
             ways = 1
@@ -1135,89 +1413,145 @@ class Voters:
         for kind, n in product(self.axes[at], range(1, room + 1)):
             yield from self.names(at + 1, (*placed, (kind, n)))
 
-    def private(self, weights: list[int], bits: int) -> int:
-        """Decide P <= R P' + 2 delta, P = E (1 + h(L)), at all these corners; return how many.
+    def walk(
+        self, start: list[Any], step: Step, at: int = 0, placed: Placed = (), sides: Sides = ()
+    ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
+        """Yield all these corners, and means over the voters placed by those at 1, on both sides.
+
+        Opposite corners have the same two means in the other order, and are walked to once.
+
+        Args:
+            start: of a number for every number of ones, without any voter placed.
+            step: returns the means with one voter more, who says 1 with a chance that has a name.
+            at: the axis that is next.
+            placed: voters so far.
+            sides: the means so far; both are ``start`` if there are none.
+        """
+        up, down = sides or (start, start)
+        if at == len(self.axes):
+            yield placed, up, down
+            if placed:
+                yield tuple((kind[::-1], n) for kind, n in placed), down, up
+            return
+        yield from self.walk(start, step, at + 1, placed, (up, down))
+        for kind in self.axes[at][: 2 if placed else 1]:
+            here, there = up, down
+            for n in range(1, len(up)):
+                here, there = step(here, kind[0]), step(there, kind[1])
+                yield from self.walk(start, step, at + 1, (*placed, (kind, n)), (here, there))
+
+    def private(self, chances: list[int], total: int) -> Verdict:
+        """Decide P <= R P' + delta, P the chance of the output 1, at all these corners.
+
+        Args:
+            chances: of the output 1, by the number of ones, over ``total``.
+            total: see there.
+
+        Raises:
+            Refused: with the row that is broken most, up to rounding.
+        """
+        return self.settled(chances, total, *self.screened(chances, total))
+
+    def screened(self, chances: list[int], total: int) -> tuple[Verdict, list[Close]]:
+        """Return the verdict of all corners but those that floats leave open, and these.
 
         One more voter at p makes p P(o + 1) + (1 - p) P(o) of P(o), o the voters that say 1. In
         floats, of numbers >= 0, a step is wrong by three roundings, each 2^-53 of the result at
-        most, or by less than 2^-1000 where it underflows. What is closer than that is settled.
+        most, or by less than 2^-1000 where it underflows.
+
+        Args:
+            chances: see `private`.
+            total: likewise.
         """
-        finer = copy(self)
-        finer.fine(4 * BITS)
-        unit, both = 1 << bits, ((-1, weights[::-1]), (1, weights))
-        chances = [unit + sign * w for sign, part in both for w in part]
-        growth, room = float(min(self.growth[0], 1 << 900)), float(2 * self.delta * unit)
-        says = {
-            corner: (float(low), float(1 - high))
-            for pair in self.axes
-            for corner in pair[0]
-            for low, high in (self.chance(corner),)
-        }
-        count, steps, work, close = 0, 0, 0, list[tuple[Placed, list[int]]]()
+        says = {kind[0]: self.chance(kind[0]) for pair in self.axes for kind in pair}
+        both = {name: (float(low), float(1 - high)) for name, (low, high) in says.items()}
 
-        def walk(at: int, placed: Placed, up: list[float], down: list[float]) -> None:
-            nonlocal count, steps, work
-            if at == len(self.axes):
-                count, used = count + len(up), self.count + 1 - len(up)
-                less = 1 - (8 * used + 16) / (1 << 53)
-                over = [p - (growth * q + room) * less for p, q in zip(up, down, strict=True)]
-                if max(over) > -1e-290:
-                    near = [ones for ones, excess in enumerate(over) if excess > -1e-290]
-                    close.append((placed, near))
-                    work += len(near) * (used + 16)
-                    if max(over) > unit >> 30:
-                        # So much is no rounding.
-                        finer.settle(chances, unit, near, placed)
-                    require_size(work // 4)
-                return
-            walk(at + 1, placed, up, down)
-            most = len(up) - 1
-            for kind in self.axes[at]:
-                (p, q), (s, t), high_p, low_p = *(says[corner] for corner in kind), up, down
-                for n in range(1, most + 1):
-                    high_p = [p * b + q * a for a, b in pairwise(high_p)]
-                    low_p = [s * b + t * a for a, b in pairwise(low_p)]
-                    steps += len(high_p)
-                    require_size(steps // 8)
-                    walk(at + 1, (*placed, (kind, n)), high_p, low_p)
+        def step(values: list[float], name: str) -> list[float]:
+            p, q = both[name]
+            return [p * b + q * a for a, b in pairwise(values)]
 
-        start = [float(a) for a in chances]
-        walk(0, (), start, start)
-        for placed, near in close:
-            finer.settle(chances, unit, near, placed)
-        return count
+        growth, room = float(min(self.growth[0], 1 << 900)), float(self.delta)
+        count, least, at = 0, growth + 1.0, (0, ())
+        close = list[Close]()
+        # Where the output 1 is impossible, P is 0, and the row holds.
+        possible = list(accumulate(map(bool, chances), initial=0))
+        for placed, up, down in self.walk([a / total for a in chances], step):
+            used, count = self.count + 1 - len(up), count + len(up)
+            require_size(count // 8)
+            less = 1 - (8 * used + 16) / (1 << 53)
+            slacks = [(growth * q + room) * less - p for p, q in zip(up, down, strict=True)]
+            if min(slacks) < 1e-290:
+                near = [o for o, slack in enumerate(slacks) if slack < 1e-290]
+                near = [o for o in near if possible[o + used + 1] > possible[o]]
+                near.sort(key=slacks.__getitem__)
+                close += [(slacks[o], placed, near) for o in near[:1]]
+                for ones in near:
+                    slacks[ones] = least
+            if min(slacks) < least:
+                least = min(slacks)
+                at = slacks.index(least), placed
+        # The last subtraction was rounded, too.
+        sure = Fraction(least) * (1 - Fraction(1, 1 << 50))
+        return Verdict(count, sure, ("corner", *at)), sorted(close)
 
-    def settle(self, chances: list[int], unit: int, near: list[int], placed: Placed) -> None:
-        """Refuse R P' + 2 delta - P < 0, where it is too close for floats.
+    def settled(
+        self, chances: list[int], total: int, others: Verdict, close: list[Close]
+    ) -> Verdict:
+        """Decide the corners that floats leave open; return the verdict of them and the others.
 
         In integers, rounded against the claim; where these cannot tell, by the formula: it is a sum
         of a e^x with different rational x, 0 only if every a is (Lindemann).
 
         Args:
-            chances: of the output 1, by votes, times ``unit``.
-            unit: see there.
-            near: numbers of voters at 1.
-            placed: the others.
+            chances: see `private`.
+            total: likewise.
+            others: of all other corners.
+            close: those that are left, the worst first.
+
+        Raises:
+            Refused: with the first row that is broken.
         """
-        rounded = [self.mixed(placed, side) for side in (0, 1)]
-        above, below = [high for _, high in rounded[0]], [low for low, _ in rounded[1]]
-        over, under = self.growth[0].numerator, self.growth[0].denominator
-        room = int(2 * self.delta * unit * under * (1 << self.bits))
-        for ones in near:
-            part = chances[ones : ones + len(above)]
-            p, q = (cast(int, sum(map(mul, law, part))) for law in (above, below))
-            if p * under <= q * over + room:
-                continue
-            total: Powers = defaultdict(Fraction)
-            both = [self.law(ones, placed, side) for side in (0, 1)]
-            for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
-                for votes, powers in law.items():
-                    for x, a in powers.items():
-                        total[x + shift] += factor * a * chances[votes]
-                        total[x] += 2 * self.delta * a * unit * (factor < 0)
-            left = {x: a for x, a in total.items() if a}
-            if left and self.at(left)[0] < 0:
-                raise Refused(f"not private: {ones} voters at 1 and {placed}, the others at 0")
+        finer, verdict = copy(self), others
+        finer.fine(4 * BITS)
+        work = sum(len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close)
+        for _, placed, near in close:
+            for ones in near:
+                low, high = finer.slack(chances, total, ones, placed)
+                at = "corner", ones, placed
+                if low < 0 and (high < 0 or finer.broken(chances, total, ones, placed)):
+                    told = f"{ones} voters at 1 and {placed}, the others at 0, by {float(-low):.3g}"
+                    raise Refused(f"not private: {told}", at, -low)
+                if max(low, 0) < verdict.slack:
+                    verdict = replace(verdict, slack=max(low, Fraction(0)), at=at)
+            finer.mixtures.clear()
+            # Only now: of many rows that are broken, the first tells.
+            require_size(work // 4)
+        return verdict
+
+    def slack(self, chances: list[int], total: int, ones: int, placed: Placed) -> Between:
+        """Return R P' + delta - P at a corner, enclosed."""
+        sides = list[list[int]]()
+        for side in (0, 1):
+            both = zip(*self.mixed(placed, side), strict=True)
+            sides.append([sum(map(mul, cast(Any, law), chances[ones:])) for law in both])
+        (p_low, p), (q, q_high) = sides
+        unit = total << self.bits
+        low, high = self.growth
+        return low * Fraction(q, unit) + self.delta - Fraction(p, unit), (
+            high * Fraction(q_high, unit) + self.delta - Fraction(p_low, unit)
+        )
+
+    def broken(self, chances: list[int], total: int, ones: int, placed: Placed) -> bool:
+        """Whether R P' + delta - P is below 0 at a corner, or too close to it to be told."""
+        terms: Powers = defaultdict(Fraction)
+        both = [self.law(ones, placed, side) for side in (0, 1)]
+        for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
+            for votes, powers in law.items():
+                for x, a in powers.items():
+                    terms[x + shift] += factor * a * chances[votes]
+                    terms[x] += self.delta * a * total * (factor < 0)
+        left = {x: a for x, a in terms.items() if a}
+        return bool(left) and self.at(left)[0] < 0
 
 
 NEAR = Fraction(1, 10**9)  # by how much coefficients of a proof may miss those of a prior together
@@ -1446,23 +1780,26 @@ class LargestError:
             limits = [limits[0] + terms["gamma", n][0], limits[1] + terms["gamma", n][1]]
         return Row(terms | {("t",): -1}, (limits[0], limits[1]))
 
-    def largest(self, weights: list[int], bits: int) -> Fraction:
+    def largest(self, minority: list[int], total: int) -> Fraction:
         """Return what no |error| is above: of a common p less than 2^-49 too large.
 
         The coefficients of its polynomial, which bound it, are f(0), .., f(K).
+
+        Args:
+            minority: chances of the minority's output over ``total``, from the closest vote on.
+            total: see there.
         """
-        unit = 1 << bits
-        f, best = [w - unit for w in weights[::-1]] + [unit - w for w in weights], 0
+        f, best = [-b for b in minority[::-1]] + minority, 0
         if not self.common:
             require_size(self.count, self.count, 1 if self.points else self.count // 10)
             for at in range(1 if self.points else self.count + 1):
                 law, short = self.law(at)
                 best = max(best, abs(sum(map(mul, law, f))) + short * sum(map(abs, f)))
-            return Fraction(best, unit << FIXED + 1)
+            return Fraction(best, total << FIXED)
         start, parts = [a << FIXED for a in f], []
         for low, high in self.pieces:
             parts.append(split(split(start, high)[0], low / high)[1])
-        room, steps, top = (unit << FIXED + 1) >> 50, 2 * len(parts), 0
+        room, steps, top = (total << FIXED) >> 50, 2 * len(parts), 0
         while parts:
             best = max(best, *(abs(part[end]) for part in parts for end in (0, -1)))
             tops = [max(map(abs, part)) for part in parts]
@@ -1472,16 +1809,16 @@ class LargestError:
             require_size(steps, self.count, 1 + self.count // 100)
             parts = [half for part in parts for half in split(part, Fraction(1, 2))]
         # Each number is an average of others, and floored once for every voter in each step.
-        return Fraction(top + steps * self.count * any(f), unit << FIXED + 1)
+        return Fraction(top + steps * self.count * any(f), total << FIXED)
 
 
-def add_largest(program: Program, setting: Setting, weights: list[int] | None) -> None:
+def add_largest(program: Program, setting: Setting, made: Table | None) -> None:
     """Add a worst case: minimise t, as large as every |error|; its value is -t."""
     errors, others = LargestError(setting), program.row
     row = cache(errors.row)
-    if weights is None:
+    if made is None:
         raise Malformed("a worst case is checked with its units alone")
-    program.point["t",] = errors.largest(weights, 62)
+    program.point["t",] = errors.largest(made.weights[1::2], made.total)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
     program.row = lambda name: (row if name[0] == "error" else others)(name)
     program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
@@ -1527,22 +1864,28 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
 
 
 def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) -> Program:
-    """Display the noise function gamma(l) = gamma(K - l) of a majority of private voters."""
-    voters, places = (
-        Voters(setting, ratio),
-        range((setting["mechanisms"] + 1) // 2, setting["mechanisms"] + 1),
-    )
-    variables: list[Variable] = [("gamma", at) for at in places]
-    boxes: dict[Variable, Between] = dict.fromkeys(variables, (0, 1))
-    program = Program([], boxes, {}, voters.names, voters.row, maximise=True)
-    gamma = None
+    """Display the noise function gamma(l) = gamma(K - l) of a majority of private voters.
+
+    The table holds, for l = (K + 1) / 2..K votes for the majority, the chances of its answer,
+    (1 + gamma(l)) / 2, and of the other one, which "contrary" allows to be the likelier one.
+    """
+    voters = Voters(setting, ratio)
+    variables: list[Variable] = [
+        ("gamma", at) for at in range((voters.count + 1) // 2, voters.count + 1)
+    ]
+    boxes = dict.fromkeys(variables, (-1 if setting["contrary"] else 0, 1))
+    program = Program([], {**boxes}, {}, voters.names, voters.row, maximise=True)
+    made = None
     if units is not None:
-        gamma = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
-        program.point = {v: Fraction(w, 1 << 62) for v, w in zip(variables, gamma, strict=True)}
-        program.private = lambda: voters.private(gamma, 62)
+        made = table_of(units, [2] * len(variables), [1] * (2 * len(variables)))
+        ones, zeros = made.weights[::2], made.weights[1::2]
+        program.point = {
+            v: Fraction(a - b, made.total) for v, a, b in zip(variables, ones, zeros, strict=True)
+        }
+        program.private = partial(voters.private, zeros[::-1] + ones, made.total)
     asked = setting["objective"] if setting.get("coefficients") is None else ""
     if asked == "worst-case":
-        add_largest(program, setting, gamma)
+        add_largest(program, setting, made)
     elif asked == "least-regret" and proof:
         add_regrets(program, setting, proof)
     elif asked == "least-regret":
@@ -1579,7 +1922,7 @@ class Ballots:
 
     def __init__(self, voters: object, classes: object, units: Any) -> None:
         self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
-        if units and not isinstance(units[0], list):
+        if isinstance(units, list):
             raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.
         self.shown = shown = min(self.classes, self.voters + 2)
@@ -1596,11 +1939,16 @@ class Ballots:
         self.place = {state: at for at, state in enumerate(self.states)}
         hidden = self.classes - shown
         self.many = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
-        self.weights = list[dict[int, int]]()
-        for many, row in zip(self.many, units or [], strict=bool(units)):
-            whole = [integer(w, 0, 1 << 99_999) for w in vector(row, len(many))]
-            self.weights.append(dict(zip(many, whole, strict=True)))
-        self.whole = sum(w * self.many[0][c] for row in self.weights[:1] for c, w in row.items())
+        self.weights, self.table = list[dict[int, int]](), None
+        if units:
+            counts_ = [n for many in self.many for n in many.values()]
+            self.table = table_of(units, list(map(len, self.many)), counts_)
+            rows = pairwise(self.table.starts)
+            listed = [self.table.weights[start:end] for start, end in rows]
+            self.weights = [
+                dict(zip(m, row, strict=True)) for m, row in zip(self.many, listed, strict=True)
+            ]
+        self.whole = self.table.total if self.table else 0
 
     def at(self, votes: Iterable[int]) -> int:
         """Return the place of counts, sorted."""
@@ -1661,15 +2009,15 @@ class Ballots:
                 to, found = self.at(moved), set(zip(state, moved, strict=True))
                 yield from ((c, to, d) for c, d in found if (at, c) != (to, d))
 
-    def steepest(self) -> tuple[int, int, int]:
-        """Return two weights of neighbours of the largest ratio, and how many were looked at."""
-        over, under, count = 0, 1, 0
+    def steepest(self) -> tuple[int, int, int, Name]:
+        """Return two weights of neighbours of the largest ratio, the number of all, and whose."""
+        over, under, count, where = 0, 1, 0, ()
         for at, weights in enumerate(self.weights):
             for c, to, d in self.near(at):
                 a, b, count = weights[c], self.weights[to][d], count + 1
                 if a * under > over * b:
-                    over, under = a, b
-        return over, under, count
+                    over, under, where = a, b, (at, c, to, d)
+        return over, under, count, where
 
 
 def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -1697,15 +2045,22 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
         n, m = ballots.many[at][c], ballots.many[to][d]
         return Row({("q", at, c): Fraction(1, n), ("q", to, d): (-high / m, -low / m)})
 
-    def private() -> int:
-        over, under, count = ballots.steepest()
-        if over > low * under:
-            raise Refused("not private: a ballot replaced changes a probability by more")
-        return count
+    def private() -> Verdict:
+        made, start = ballots.table or no_table(), {}
+        for at, many in enumerate(ballots.many):
+            start |= {(at, c): len(start) + i for i, c in enumerate(many)}
+        pairs = [
+            (start[at, c], start[to, d])
+            for at in range(len(ballots.states))
+            for c, to, d in near(at)
+        ]
+        columns = [[v for v, _ in pairs], [w for _, w in pairs]]
+        grown = growth(number(setting["epsilon"]), ratio)
+        return decide_ratios(made.weights, made.total, columns, grown, len(pairs))
 
     program.names, program.row, program.private = every, row, private
     program.neighbours = f"one of {ballots.voters} ballots replaced"
-    most = {"optimal": 5_000, "ladder": 20_000}.get(setting["rule"], 100_000)
+    most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most or ballots.voters > 10_000:
         raise Malformed(f"these are more than {most} sorted counts, or 10000 ballots")
     return program
@@ -1730,10 +2085,13 @@ class Labels:
         known = self.ratio and Fraction(self.ratio[0]) ** integer(power, 0, 9999)
         return (known, known) if known else exp(power * self.epsilon)
 
-    def edges(self) -> Iterator[tuple[int, ...]]:
+    def edges(self, turned: bool = True) -> Iterator[tuple[int, ...]]:
         """Yield how many voters are on y -> z, or if negative on z -> y, for each pair y < z.
 
         No three are on a circle. Each choice but the first follows one with its last edge less.
+
+        Args:
+            turned: also those with all edges of another choice turned around.
         """
         place = {pair: at for at, pair in enumerate(self.pairs)}
         threes = list(combinations(range(self.classes), 3))
@@ -1743,7 +2101,7 @@ class Labels:
             signed, last = waiting.pop()
             yield signed
             room = range(last, len(signed) if sum(map(abs, signed)) < self.voters else 0)
-            for at, way in product(room, (1, -1)):
+            for at, way in product(room, (1, -1) if turned or any(signed) else (1,)):
                 grown = (*signed[:at], signed[at] + way, *signed[at + 1 :])
                 round_ = (grown[i] * grown[j] > 0 > grown[i] * grown[k] for i, j, k in circles)
                 if signed[at] * way >= 0 and not any(round_):
@@ -1796,54 +2154,101 @@ class Labels:
             terms[v] = ends_[0] / (share * most), ends_[1] / (share * most)
         return Row(terms, (self.delta * least / most, self.delta))
 
-    def private(self) -> int:
-        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+    def sides(
+        self, sizes: Iterable[int]
+    ) -> Iterator[tuple[int, tuple[int, ...], list[tuple[int, ...]], list[int], list[int]]]:
+        """Yield at all corners E A and E' A times total 2^CORNER, rounded up.
 
         A vote less at a loop and one more on y -> z makes b T(n + e_y) + c T(n + e_z) of T(n), n
-        the votes at loops: in integers, rounded up by less than one for each edge.
+        the votes at loops: in integers, rounded up by less than one for each edge. b itself is
+        rounded up: of such voters there are more.
+
+        Yields:
+            The size k of the set of outputs; voters on edges, of which those turned around come
+            with them, the two sides exchanged; voters at loops; and both sides, one for each.
         """
-        weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
-        low, high, pairs = self.growth[0], self.grown(1)[1], len(self.pairs)
-        used = range(min(self.voters, pairs) + 1)
-        kinds = (
-            comb(pairs, j) * comb(self.voters + self.classes - 1, self.voters - j) << j
-            for j in used
-        )
-        if self.shift or len(self.sizes) * sum(kinds) > 2 * MOST:
-            over, under, count = ballots.steepest()
-            # A vote multiplies by v at most; a voter by g(r, v), or by 1 + Delta (v - 1).
-            v, r, power = Fraction(over, under or 1), (high + self.shift) / (1 - self.shift), unit
-            each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
-            for _ in range(self.voters):
-                power = -(-power * each >> FIXED)
-                if not under or power > low * unit:
-                    raise Refused("not shown to be private for so many voters or classes")
-            return count
-        b, growth = -(-high * unit // (1 + high)), low * unit // 1
-        c, count, room = unit - b, 0, int(self.delta * ballots.whole * unit * unit)
-        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges, and turned around
-        for size, signed in product(self.sizes, self.edges()):
+        weights, ballots, high = self.ballots.weights, self.ballots, self.grown(1)[1]
+        b = -(-high * (1 << CORNER) // (1 + high))
+        c = (1 << CORNER) - b
+        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges
+        for size, signed in product(sizes, self.edges(turned=False)):
             edges = sum(map(abs, signed))
             here = counts(self.voters - edges, self.classes)
             if edges == 0:
-                first = [sum(weights[ballots.at(n)][c] for c in n[:size]) << FIXED for n in here]
+                first = [sum(weights[ballots.at(n)][m] for m in n[:size]) << CORNER for n in here]
                 last[0] = first, first
             else:
                 at, m = max((at, m) for at, m in enumerate(signed) if m)
-                more, (y, z) = (
-                    raised(self.voters - edges, self.classes),
-                    self.pairs[at][:: 1 if m > 0 else -1],
-                )
+                more = raised(self.voters - edges, self.classes)
+                y, z = self.pairs[at][:: 1 if m > 0 else -1]
                 both = list(zip(more[y], more[z], strict=True))
                 ahead, back = last[edges - 1]
-                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> FIXED) for i, j in both]
-                back = [-(-(c * back[i] + b * back[j]) >> FIXED) for i, j in both]
+                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> CORNER) for i, j in both]
+                back = [-(-(c * back[i] + b * back[j]) >> CORNER) for i, j in both]
                 last[edges] = ahead, back
-            count += len(here)
-            sides = zip(*last[edges], strict=True)
-            if any(a * unit - growth * max(d - edges, 0) > room for a, d in sides):
-                raise Refused(f"not private: {size} outputs, voters on edges {signed}")
-        return count
+            yield size, signed, here, *last[edges]
+
+    def private(self) -> Verdict:
+        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+
+        Raises:
+            Refused: with the row ("corner", k, edges, loops) that is broken most; of a plurality
+                that is not stable, with ("vote", l, c, t, d), see `Ballots.near`.
+        """
+        if self.shift or not walked(self.voters, self.classes):
+            return self.stable()
+        growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
+        room, least, at = int(self.delta * self.ballots.whole * unit * unit), None, ()
+        for size, signed, here, *both in self.sides(self.sizes):
+            edges = sum(map(abs, signed))
+            ways = (1, -1) if edges else (1,)
+            count += len(here) * len(ways)
+            for way, (over, under) in zip(ways, (both, both[::-1]), strict=False):
+                slacks = [
+                    growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
+                ]
+                slack = min(slacks)
+                if least is None or slack < least:
+                    loops = here[slacks.index(slack)]
+                    least, at = slack, ("corner", size, tuple(way * n for n in signed), loops)
+        slack = Fraction((least or 0) + room, self.ballots.whole * unit * unit)
+        if slack < 0:
+            raise Refused(f"not private: row {at} is broken by {float(-slack):.3g}", at, -slack)
+        return Verdict(count, slack, at)
+
+    def stable(self) -> Verdict:
+        """Decide that a vote multiplies a probability by so little that K voters keep the target.
+
+        By v at most; then a voter does by g(r, v) = (r v + 1) / (r + v), or 1 + Delta (v - 1).
+        """
+        over, under, count, at = self.ballots.steepest()
+        r, unit = (self.grown(1)[1] + self.shift) / (1 - self.shift), 1 << FIXED
+        v, power, low = Fraction(over, under or 1), unit, self.growth[0] * unit
+        each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
+        for _ in range(self.voters):
+            power = -(-power * each >> FIXED)
+            if not under or power > low:
+                missed = Fraction(power - low, unit) if under else Fraction(1)
+                why = "not shown to be private for so many voters or classes"
+                raise Refused(why, ("vote", *at), missed)
+        return Verdict(count, Fraction(low - power, unit), ("vote", *at))
+
+
+def corner_count(voters: int, classes: int) -> int:
+    """Return a number that no number of corners passes, for one set of outputs.
+
+    Voters on j directed pairs of classes, at least one on each, the others at loops.
+    """
+    pairs = comb(classes, 2)
+    return sum(
+        comb(pairs, j) * comb(voters + classes - 1, voters - j) << j
+        for j in range(min(voters, pairs) + 1)
+    )
+
+
+def walked(voters: int, classes: int) -> bool:
+    """Whether private voters are so few that all their corners are decided one by one."""
+    return (classes > 2 or voters <= LEVELS) and corner_count(voters, classes) <= CORNERS
 
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -1851,7 +2256,8 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     ballots = Ballots(setting["mechanisms"], setting["classes"], units)
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
-    program.names, program.row, program.private = labels.names, cache(labels.row), labels.private
+    program.names, program.row = labels.names, cache(labels.row)
+    program.private = labels.private
     return program
 
 
@@ -1892,21 +2298,68 @@ def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
     return [("move", *move) for move in found]
 
 
+def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple[Name, int, int]]:
+    """Yield the moves that imply all, with a letter's chance before and after, over k n 2^62.
+
+    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
+    is enough; and with one q for all m, those of the least counts.
+
+    Args:
+        n: number of records.
+        k: number of letters.
+        q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
+        same: whether there is one q.
+    """
+    last = min(n // k, 1 if same else len(q) + 1)
+    padded = q * (last + 1) if same else [*q, 0, 0]
+    # A letter of count c has q_m n + (1 - q_m) k c.
+    fixed, each = [w * n for w in padded], [((1 << 62) - w) * k for w in padded]
+    for m in range(last + 1):
+        for name in moves(n, k, m, "exact"):
+            _, i, c, j, d = name
+            yield name, fixed[i] + each[i] * c, fixed[j] + each[j] * d
+
+
+def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
+    """Decide that no move of `chances_of_moves` makes a letter more than e^epsilon times as likely.
+
+    Args:
+        n: number of records.
+        k: number of letters.
+        q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
+        same: whether there is one q.
+        growth: e^epsilon, or what it is at least.
+
+    Raises:
+        Refused: with the move, if one does.
+    """
+    over, under = growth.numerator, growth.denominator
+    rows, least, at = 0, over * n * k << 62, None
+    for name, before, after in chances_of_moves(n, k, q, same):
+        slack = over * before - under * after
+        rows += 1
+        if slack < least:
+            least, at = slack, name
+    if least < 0:
+        missed = Fraction(-least, under * n * k << 62)
+        raise Refused(f"not private: row {at} is broken by {float(missed):.3g}", at, missed)
+    return Verdict(rows, Fraction(least, under * n * k << 62), at)
+
+
 def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the rule of least sum of q_m, the chance of a uniform letter at the least count m.
 
-    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
-    is enough, and the sum over the first q_m is below that over all. For "roo" all q_m are one.
+    The sum over the first q_m is below that over all. For "roo" all q_m are one.
     """
     n, k, (low, high) = sizes(setting, ratio, 10**15)
     most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
     if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
         raise Malformed(f"rule is {str(rule)[:40]!r}")
-    q = [] if units is None else [integer(w, 0, 1 << 62) for w in vector(units, len(units))]
-    if len(q) > (1 if same else most + 1) or (units is not None and not q):
+    q = [] if units is None else integers(units, 0, 1 << 62)
+    if len(q) > (1 if same else most + 1):
         raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
     last = min(most, 1 if same else len(q) + 1 if q else most)
-    require_size(last + 1, 15)
+    require_size(last + 1, 3)
     costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
     if same:
         costs = {("q", 0): most + 1}
@@ -1920,72 +2373,162 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
         terms: dict[Variable, Any] = {after: n - k * d}
         return Row(terms | {before: tuple(ends_)}, (low * k * c - k * d, high * k * c - k * d))
 
-    def names(rule: str = rule) -> Iterator[Name]:
+    def names() -> Iterator[Name]:
         return (name for m in range(last + 1) for name in moves(n, k, m, rule))
 
     def known(name: Name) -> Row:
         m = max(name[1], name[3])
         return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
 
-    def private() -> int:
-        count, padded, unit = 0, q * (last + 1) if same else [*q, 0, 0], 1 << 62
-        for _, m, c, j, d in names("exact"):
-            # Chances over k n 2^62.
-            before = padded[m] * n + (unit - padded[m]) * c * k
-            after = padded[j] * n + (unit - padded[j]) * d * k
-            if after * low.denominator > before * low.numerator:
-                raise Refused(f"not private: a letter with {c}, then {d}, of least counts {m}, {j}")
-            count += 1
-        return count
-
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
-    program.private = private if q else None
+    program.private = partial(decide_rule, n, k, q, same, low) if q else None
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
 
 
-def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on.
+class Floor:
+    """Weights W of a smooth floor, W(c) = c unit from its end c* on; a letter has W(c) / Z.
 
-    A letter has W(c) / Z, Z the sum. Where one gains, at c, and one loses, at d, Z changes by
-    D(c) - D(d - 1), D(c) = W(c + 1) - W(c) >= 0, and the first one's ratio is the largest. It falls
-    in Z if D(d - 1) >= D(c), and else rises. For convex W, Z is least where the others are even,
-    of all d at d = v, and largest where one has all. Below v and c* + 1 a larger d is worse; above
-    c*, where steps are equal, the worst is v or the first.
+    Z is the sum over all letters, D(c) = W(c + 1) - W(c), L(l, t) the least and H(l, t) the largest
+    sum over l letters with t records. For W(0) > 0 and 0 <= D(0) <= D(1) <= ... <= unit, the floor
+    is epsilon-DP if and only if
+
+        (2)  W(c + 1) Z <= e^epsilon W(c) (Z + D(c) - D(d - 1))
+
+    for one letter that gains at c and one that loses at d, c + d <= n (= n for k = 2), where Z is
+    W(c) + W(d) plus L(k - 2, n - c - d) if D(d - 1) >= D(c), else plus H(k - 2, n - c - d). With
+    v = floor((n - c) / (k - 1)), only the d from min(v, c* + 1) to c* + 1 need a look, d = c* + 1
+    standing for the larger of v and c* + 1. From c* on, (2) is at most c + 1 <= e^epsilon c.
+
+    Blocks c1 <= c <= c2, d1 <= d <= d2 of the others have no larger ratio than
+
+        (3)  (W(c1) + D(c2)) Z / (W(c1) (Z + min(0, D(c1) - D(d2 - 1))))
+
+    for Z = W(c1) + L(k - 1, n - c2), or the larger W(c1) + W(d1) + L(k - 2, n - c2 - d2). Proofs
+    are in docs/theorems/floor.md.
     """
+
+    def __init__(self, n: int, k: int, weights: list[int], unit: int) -> None:
+        self.records, self.letters, self.unit, self.last = n, k, unit, len(weights)
+        self.values = [*weights, self.last * unit]
+        self.steps = [after - before for before, after in pairwise(self.values)] + [unit]
+        falls = any(before > after for before, after in pairwise(self.steps))
+        if self.values[0] <= 0 or self.steps[0] < 0 or falls:
+            raise Refused("not shown to be private: the weights are not convex")
+
+    def weight(self, count: int) -> int:
+        """Return W."""
+        return self.values[count] if count <= self.last else count * self.unit
+
+    def step(self, count: int) -> int:
+        """Return D."""
+        return self.steps[min(count, self.last)]
+
+    def least(self, letters: int, records: int) -> int:
+        """Return L: convex weights are least where counts are even."""
+        if letters == 0:
+            return 0
+        each, more = divmod(records, letters)
+        if each >= self.last:
+            return records * self.unit
+        return (letters - more) * self.values[each] + more * self.values[each + 1]
+
+    def most(self, letters: int, records: int) -> int:
+        """Return H: convex weights are largest where one letter has all records."""
+        return self.weight(records) + (letters - 1) * self.weight(0) if letters else 0
+
+    def even(self, c: int) -> int:
+        """Return v."""
+        return (self.records - c) // (self.letters - 1)
+
+    def occurs(self, c1: int, c2: int, d1: int, d2: int) -> bool:
+        """Whether a block has a c and d that two letters can have, and d not below the worst."""
+        return d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records
+
+    def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
+        """Return the two parts of (3), the second not above 0 if they bound nothing."""
+        total = self.weight(c1) + self.least(self.letters - 1, self.records - c2)
+        if d2 <= self.last or self.even(c1) <= self.last + 1:
+            rest = max(0, self.records - c2 - d2)
+            other = self.weight(c1) + self.weight(d1) + self.least(self.letters - 2, rest)
+            total = max(total, other)
+        change = min(0, self.step(c1) - self.step(d2 - 1))
+        return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
+
+    def ratio(self, c: int, d: int) -> tuple[int, int, int]:
+        """Return d, and the two parts of the ratio that (2) limits."""
+        if d > self.last:
+            d = max(d, self.even(c))
+        rest, change = self.records - c - d, self.step(c) - self.step(d - 1)
+        others = (self.least if change <= 0 else self.most)(self.letters - 2, rest)
+        total = self.weight(c) + self.weight(d) + others
+        return d, self.weight(c + 1) * total, self.weight(c) * (total + change)
+
+    def worst(self) -> tuple[Fraction, tuple[int, int], int]:
+        """Return the largest ratio of a letter's chances, its c and d, and how many rows it took.
+
+        The block with the largest bound is halved across its longer side, until no bound is above
+        the largest ratio that was met.
+        """
+        high, low, at, rows = 0, 1, (0, 1), self.last + 2
+        top = min(self.last, self.records - 1), min(self.records, self.last + 1)
+        heap = [(-inf, (0, top[0], 1, top[1]))]
+        while heap:
+            require_size(rows)
+            block, rows = heappop(heap)[1], rows + 1
+            over, under = self.bound(*block)
+            if under > 0 and over * low <= high * under:
+                continue
+            c1, c2, d1, d2 = block
+            if c1 == c2 and d1 == d2:
+                d, over, under = self.ratio(c1, d1)
+                if over * low > high * under:
+                    high, low, at = over, under, (c1, d)
+                continue
+            c, d = (c1 + c2) // 2, (d1 + d2) // 2
+            halves = [(c1, c2, d1, d), (c1, c2, d + 1, d2)]
+            if c2 - c1 >= d2 - d1:
+                halves = [(c1, c, d1, d2), (c + 1, c2, d1, d2)]
+            for half in halves:
+                if self.occurs(*half):
+                    over, under = self.bound(*half)
+                    first = log(under) - log(over) if under > 0 else -inf
+                    heappush(heap, (first, half))
+        for c in range(self.last + 1, self.records):
+            if (c + 1) * low <= high * c:
+                break
+            rows += 1
+            d, over, under = self.ratio(c, min(self.records - c, self.last + 1))
+            if over * low > high * under:
+                high, low, at = over, under, (c, d)
+        return Fraction(high, low), at, rows
+
+    def decide(self, growth: Number) -> Verdict:
+        """Decide that no letter becomes more than e^epsilon times as likely.
+
+        Raises:
+            Refused: with the counts of the two letters, if one does.
+        """
+        worst, at, rows = self.worst()
+        # The least chance there is: no row's slack is smaller.
+        least = Fraction(
+            self.weight(0), self.weight(self.records) + (self.letters - 1) * self.weight(0)
+        )
+        slack = (growth - worst) * least
+        if slack < 0:
+            told = f"not private: a letter gains at {at[0]} and one loses at {at[1]}"
+            raise Refused(told, at, -slack)
+        return Verdict(rows, slack, at)
+
+
+def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on."""
     n, k, (low, _) = sizes(setting, ratio, 10**15)
     unit = 1 << integer(units[0], 1, 4096)
-    table = [integer(w, 1, 1 << 9999) for w in vector(units[1], len(units[1]))]
-    last = len(table)
-    table += [last * unit, (last + 1) * unit]
-    steps = [after - before for before, after in pairwise(table)]
-    if steps[0] < 0 or any(before > after for before, after in pairwise(steps)):
-        raise Refused("not shown to be private: the weights are not convex")
-
-    def weight(count: int) -> int:
-        return table[count] if count <= last else count * unit
-
-    def private() -> int:
-        count = 0
-        for c in range(n):
-            if c > last and (c + 1) * low.denominator <= c * low.numerator:
-                break
-            v, gain = (n - c) // (k - 1), steps[min(c, last)]
-            for d in range(max(1, min(v, last + 1)), min(n - c, last + 1) + 1):
-                change, d = gain - steps[d - 1], max(d, v) if d > last else d
-                each, more = divmod(n - c - d, max(k - 2, 1))
-                others = [(each, k - 2 - more), (each + 1, more)]
-                if change > 0 and k > 2:
-                    others = [(n - c - d, 1), (0, k - 3)]
-                total = sum(weight(at) * letters for at, letters in [(c, 1), (d, 1), *others])
-                after, before = weight(c + 1) * total, weight(c) * (total + change)
-                if after * low.denominator > before * low.numerator:
-                    raise Refused(f"not private: a letter gains at {c} and one loses at {d}")
-                count += 1
-            require_size(count)
-        return count
-
+    weights = integers(units[1], 1, 1 << 9999)
+    made, last = Floor(n, k, weights, unit), len(weights)
+    table = [*made.values, (last + 1) * unit]
     own = max(Fraction(after, before) for before, after in pairwise(table))
     stated = setting["rate"] and [end - 1 for end in exp(number(setting["rate"]))]
     # The package takes e^rate - 1 as a double.
@@ -2000,11 +2543,12 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
         return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
 
     point: dict[Variable, Number] = {
-        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])
+        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(weights)
     }
     program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
-    program.names, program.private = lambda: (("growth", c) for c in range(last)), private
-    program.point, program.note = point, f" for growth {float(growth - 1)!r}"
+    program.names = lambda: (("growth", c) for c in range(last))
+    program.private, program.point = partial(made.decide, low), point
+    program.note = f" for growth {float(growth - 1)!r}"
     program.among = "" if stated else " of this growth"
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
@@ -2034,7 +2578,7 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
     """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
     weight: dict[Any, int] = defaultdict(int)
     bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
-    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
+    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["pmf"], k)
     scale = lcm(*(p.denominator for p in law))
     require_size(n, n, k, scale.bit_length())
     # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
@@ -2075,11 +2619,16 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     program.neighbours = f"one of {n} records over {k} letters changed"
     point, boxes, costs = program.point, program.boxes, {}
     if units is not None:
-        weights = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
-        point |= {("K", *at): at[0].count(at[1]) * w for at, w in zip(places, weights, strict=True)}
-        for variables, _ in laws:
-            total = Fraction(sum(point[v] for v in variables))
-            point |= {v: point[v] / total for v in variables}
+        counts_ = [x.count(c) for x, c in places]
+        made = table_of(units, [len(set(x)) for x in found], counts_)
+        masses = [Fraction(n * w, made.total) for n, w in zip(counts_, made.weights, strict=True)]
+        point |= {("K", *at): mass for at, mass in zip(places, masses, strict=True)}
+        start = {at: v for v, at in enumerate(places)}
+        pairs = [(start[x, c], start[z, d]) for _, x, c, z, d in rows]
+        columns = [[v for v, _ in pairs], [w for _, w in pairs]]
+        grown = growth(number(setting["epsilon"]), ratio)
+        decided = partial(decide_ratios, made.weights, made.total, columns, grown, len(pairs))
+        program.private, program.others = decided, lambda: [n for n in rows if n[0] != "privacy"]
 
     def passage(_: str, x: Any, c: int, z: Any, d: int) -> Row:
         """K_zd / letters <= e^epsilon K_xc / letters."""
@@ -2104,7 +2653,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
             least(("t",), ("distance", x), 0, distance[x])
         costs = {("t",): 1}
     elif objective == "fixed":
-        asked = weights_of(setting["distribution"], k)
+        asked = weights_of(setting["pmf"], k)
         for y, p in enumerate(asked):
             at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
             least(("B", y), ("output", y), p / sum(asked), at)
@@ -2120,8 +2669,8 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
 
 def extend(program: Program, rows: dict[Name, Row]) -> Program:
     """Return a program with further rows."""
-    names, row = program.names, program.row
-    program.names = lambda: [*rows, *names()]
+    names, others, row = program.names, program.others, program.row
+    program.names, program.others = lambda: [*rows, *names()], lambda: [*rows, *others()]
     program.row = lambda name: rows.get(name) or row(name)
     return program
 
@@ -2131,7 +2680,7 @@ def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = No
     n = len(setting["prior"])
     require_size(n, n)
     loss = [[int(x != y) for y in range(n)] for x in range(n)]
-    asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    asks = {"size": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
     asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
     asks |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
     return kernel(asks, units, ratio, None)
@@ -2149,81 +2698,142 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
     return low, high
 
 
-def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[int], list[int]]:
-    """Return w, e, k of a closed form, integers over T = 2^bits; Q ascending with the sum S.
+@dataclass(frozen=True)
+class Layers:
+    """The integers of a closed form over T = 2^bits, letters by ascending mass.
 
-    Row i gives w_j to each j < i (of leximin to all j), e_i to i on top, and what is left of T to
-    the j > i (to all j) in proportion to k_j. With r a little below e^epsilon, Algorithm 1 has
-    w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
+    Row i gives w_j to each j < i (flat: to all j), e_i to i on top, and its rest, what is left of
+    T, to the j > i (flat: all j) in proportion to k_j: with S the sum of these k and C of those
+    before a letter, its share begins at the floor of rest C / S, so that all of T is given away.
+
+    Attributes:
+        bits: of T.
+        flat: whether all rows have the same w and k.
+        q: the masses of the letters, in proportion.
+        w: see above, as for e and k.
+        e: on the letter itself.
+        k: by which the rest is split.
+    """
+
+    bits: int
+    flat: bool
+    q: list[int]
+    w: list[int]
+    e: list[int]
+    k: list[int]
+
+    @cached_property
+    def rests(self) -> list[tuple[int, int]]:
+        """The rest of each row, and the sum S that it is split over, or 1."""
+        left, of, found = (1 << self.bits) - (sum(self.w) if self.flat else 0), sum(self.k), []
+        for own, extra, share in zip(self.w, self.e, self.k, strict=True):
+            of -= 0 if self.flat else share
+            if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
+                raise Refused("a row of the kernel is no law")
+            found.append((left - extra, of or 1))
+            left -= 0 if self.flat else own
+        return found
+
+    @cached_property
+    def rates(self) -> list[int]:
+        """The floor of rest / S of each row, over 2^(bits + 64)."""
+        fine = self.bits + 64
+        return [(rest << fine) // of for rest, of in self.rests]
+
+    def columns(self) -> Iterator[tuple[int, int, int]]:
+        """Yield K_jj and bounds of the least and the largest K_ij of each letter j, off by 2."""
+        fine, last = self.bits + 64, len(self.w) - 1
+        if self.flat:
+            low, high = min(self.rates), max(self.rates) + 1
+            for own, extra, share, rate in zip(self.w, self.e, self.k, self.rates, strict=True):
+                kept = own + extra + (rate * share >> fine)
+                least, most = own + (low * share >> fine), own - (-high * share >> fine)
+                yield kept, min(kept, least), max(kept + 2, most)
+            return
+        low, high = 1 << fine + self.bits, 0
+        parts = zip(self.w, self.e, self.k, self.rates, strict=True)
+        for j, (own, kept, share, rate) in enumerate(parts):
+            least, most = low * share >> fine, -(-high * share >> fine)
+            if 0 < j < last:
+                yield kept, min(kept, own, least), max(kept, own, most)
+            else:
+                # No row is before the first letter, and none after the last one.
+                ends_ = [kept, *([least, most] if j else []), *([own] if j < last else [])]
+                yield kept, min(ends_), max(ends_)
+            low, high = min(low, rate), max(high, rate + 1)
+
+    def drift(self) -> Fraction:
+        """Return a bound of the total variation between q K and q: half the sum over letters."""
+        total, moved, flat, bits = sum(self.q), 0, self.flat, self.bits
+        below, came = total, 0
+        if flat:
+            came = sum([a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)])
+        parts = zip(self.q, self.w, self.e, self.k, self.rates, strict=True)
+        for mass, own, extra, share, rate in parts:
+            below -= 0 if flat else mass
+            moved += abs(own * below + extra * mass + (came * share >> 64) - (mass << bits))
+            came += 0 if flat else mass * rate >> bits
+        # What rounding of the shares and of what came changes is less than 2 S for each letter.
+        return Fraction(moved + 2 * len(self.q) * total, 2 * total << bits)
+
+
+def layers(setting: Setting, bits: int) -> Layers:
+    """Return the integers of Algorithm 1, or of leximin, which are flat, over T = 2^bits.
+
+    With r a little below e^epsilon and Q the masses in ascending order, S their sum, Algorithm 1
+    has w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
     leximin w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all), e_i = (r - 1) w_i.
     """
+    masses, unit = whole(setting["prior"], len(setting["prior"]))
+    q = sorted([(mass << bits) // unit for mass in masses])
     epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
     fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
     r = Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine)
-    down = 1 << 104 + max(0, -floor(log2(epsilon)))
-    up = (r - (r - 1) / (1 << 40)) * down // 1
+    shift = 104 + max(0, -floor(log2(epsilon)))
+    up = (r - (r - 1) / (1 << 40)) * (1 << shift) // 1
     w, left, after = list[int](), size, total
     if setting["objective"] == "minimax":
         for mass in q[:-1]:
             after -= mass
-            w.append(left * mass * down // (up * mass + down * after))
+            w.append((left * mass << shift) // (up * mass + (after << shift)))
             left -= w[-1]
-        return [*w, 0], [*(up * a // down for a in w), left], q
+        return Layers(bits, False, q, [*w, 0], [*(up * a >> shift for a in w), left], q)
+    more = up - (1 << shift)
     for place, mass in enumerate(q[:-1]):
-        most = size * mass * down // ((up - down) * mass + down * total)
-        if ((n - place) * most - left) * down + (up - down) * most >= 0:
+        most = (size * mass << shift) // (more * mass + (total << shift))
+        if ((n - place) * most - left << shift) + more * most >= 0:
             break
         left -= most
         w.append(most)
-    high, first = left * down // (up - down + (n - len(w)) * down), len(w)
-    k = [max(0, a * size * down - high * (down * total + (up - down) * a)) for a in q[first:]]
-    shift = max(0, sum(k).bit_length() - bits)
-    k = [a >> shift for a in k]
+    high, first = (left << shift) // (more + (n - len(w) << shift)), len(w)
+    gain, level = (size << shift) - high * more, high * total << shift
+    k = [max(0, a * gain - level) for a in q[first:]]
+    drop = max(0, sum(k).bit_length() - bits)
+    k = [a >> drop for a in k]
     w += [high] * (n - first)
-    return w, [(up - down) * a // down for a in w], [0] * first + (k if any(k) else q[first:])
+    e = [more * a >> shift for a in w]
+    return Layers(bits, True, q, w, e, [0] * first + (k if any(k) else q[first:]))
 
 
-def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fraction]:
-    """Decide the columns of a closed form; return its least K_ii, and how far a letter drifts.
+def decide_layers(made: Layers, grown: Growth) -> tuple[Verdict, Fraction]:
+    """Decide that no entry of a column is above e^epsilon times another; return the least K_ii.
 
-    What is split is rounded down or up: its least and its largest share of k_j bound a column.
+    Returns:
+        The verdict: at is the letter by ascending mass, missed how far the prior drifts.
     """
-    masses, unit = whole(setting["prior"], len(setting["prior"]))
-    q, flat = sorted([(mass << bits) // unit for mass in masses]), setting["objective"] != "minimax"
-    (w, e, k), total, size = layers(setting, q, bits), sum(q), 1 << bits
-    left, of, rests = size - (sum(w) if flat else 0), sum(k), list[tuple[int, int]]()
-    for own, extra, share in zip(w, e, k, strict=True):
-        of -= 0 if flat else share
-        rests.append((left - extra, of or 1))
-        if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
-            raise Refused("a row of the kernel is no law")
-        left -= 0 if flat else own
-    # Of the rows that split: the least and the largest share, and the mass that is split.
-    low, high, came = (1, 0), (0, 1), 0
-    if flat:
-        low, high = min(rests), max(rests)
-        came = sum([(a * rest << 64) // of for a, (rest, of) in zip(q, rests, strict=True)])
-    kept, drift, below = size, 0, total
-    top, bottom, last = ratio.numerator, ratio.denominator, len(q) - 1
-    for j, (mass, own, extra, share, (rest, of)) in enumerate(zip(q, w, e, k, rests, strict=True)):
-        everywhere = own if flat else 0
-        diagonal = everywhere + extra + (rest * share // of if flat else 0)
-        least, most = diagonal, diagonal + flat
-        if not flat and j < last:
-            least, most = min(least, own), max(most, own)
-        if flat or j:
-            least = min(least, everywhere + low[0] * share // low[1])
-            most = max(most, everywhere - (-high[0] * share // high[1]))
-        if top * least < bottom * most:
-            raise Refused(f"not private: letter {j} by ascending mass")
-        below -= 0 if flat else mass
-        mean = own * below + extra * mass + (came * share >> 64)
-        kept, drift = min(kept, diagonal), max(drift, abs(mean - (mass << bits)))
-        if not flat:
-            low = (rest, of) if rest * low[1] < low[0] * of else low
-            high = (rest, of) if rest * high[1] > high[0] * of else high
-            came += (mass * rest << 64) // of
-    return Fraction(kept, size), Fraction(drift + 2 * total, total << bits)
+    (low, _, unit), count = grown(64 + made.bits), len(made.q)
+    kept, slack, at = 1 << made.bits, unit << made.bits, 0
+    for j, (diagonal, least, most) in enumerate(made.columns()):
+        kept, room = min(kept, diagonal), low * least - unit * most
+        if room < slack:
+            slack, at = room, j
+    found = Fraction(slack, unit << made.bits)
+    if slack < 0:
+        raise Refused(f"not private: letter {at} by ascending mass", at, -found)
+    drift = made.drift()
+    if drift > SMALL:
+        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
+    return Verdict(count * count * (count - 1), found, at, drift), Fraction(kept, 1 << made.bits)
 
 
 def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -2233,19 +2843,17 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
     """
     if units is None or "weights" in units:
         return truthful(setting, units, ratio)
-    count, low = len(setting["prior"]), (ratio or exp(number(setting["epsilon"])))[0]
-    require_size(count)
-    require_size(len(setting["prior"]), 1 + integer(units["bits"], 1, 4096) // 64)
-    kept, drift = least_kept(setting, integer(units["bits"], 1, 4096), low)
+    count, bits = len(setting["prior"]), integer(units["bits"], 1, 4096)
+    require_size(count, 1 + bits // 64)
+    made, grown = layers(setting, bits), growth(number(setting["epsilon"]), ratio)
+    verdict, kept = decide_layers(made, grown)
     rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
     rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
-    program.private = lambda: count * count * (count - 1)
+    program.private = lambda: verdict
     program.neighbours = among(None, count)
-    if drift > SMALL:
-        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
-    program.note = f" (each letter of the prior kept up to {float(drift):.3g})"
+    program.note = f" (the prior kept up to {float(verdict.missed):.3g} in total variation)"
     return extend(program, rows)
 
 
@@ -2289,7 +2897,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     require_size(inputs, outputs)
     given = matrix(setting["kernel"], inputs, outputs)
     zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
-    zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
+    zero |= {"size": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
     zero |= {"symmetry": "none"}
     program, rows = kernel({**setting, **zero}, units, ratio, None), dict[Name, Row]()
     moved: list[Number] = []
@@ -2309,6 +2917,24 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     return extend(program, rows)
 
 
+def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
+    """Decide q_j / h <= r_j <= q_j h for each letter, h = e^(epsilon/2), r and q over their sums.
+
+    Any two laws r that keep this are within e^epsilon of each other.
+    """
+    total, mass = sum(law), sum(q)
+    low, high, unit = grown(64 + total.bit_length() + mass.bit_length())
+    sides = [(r * mass, a * total) for r, a in zip(law, q, strict=True)]
+    room = [low * min(side) - unit * max(side) for side in sides]
+    slack = min(room)
+    at = room.index(slack)
+    found = Fraction(slack, unit * total * mass)
+    if slack < 0:
+        why = "is outside" if high * min(sides[at]) < unit * max(sides[at]) else "is at the end of"
+        raise Refused(f"not private: letter {at} {why} the box", at, -found)
+    return Verdict(2 * len(q), found, at)
+
+
 def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
 
@@ -2316,22 +2942,29 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     """
     n = len(setting["prior"])
     require_size(3, n)
-    q, p, law = [vector(a, n) for a in (setting["prior"], setting["own"], units or [1] * n)]
-    q, p, law = [[a / total for a in masses] for masses in (q, p, law) for total in [sum(masses)]]
+    masses, p = vector(setting["prior"], n), vector(setting["own"], n)
+    law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
+    q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
-    low, high = exp(number(setting["epsilon"]) / 2)
-    rows = dict[Name, Row]()
+    half = number(setting["epsilon"]) / 2
+    low, high = exp(half)
+    rows, private = dict[Name, Row](), dict[Name, Row]()
     for j, a in enumerate(q):
         rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
-        rows["above", j] = Row({("r", j): 1}, (a * low, a * high))
-        rows["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+        private["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
     cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
     boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
     program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
+    program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
     if units:
-        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
-        program.point |= {("r", j): a for j, a in enumerate(law)}
+        if len(law) != n or not sum(law):
+            raise Malformed("units are no weights of the letters")
+        known = [Fraction(weight, sum(law)) for weight in law]
+        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(known)}
+        program.point |= {("r", j): a for j, a in enumerate(known)}
+        program.private = partial(decide_box, law, whole(setting["prior"], n)[0], growth(half))
     program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 
@@ -2495,9 +3128,9 @@ class Formulas:
 def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     """Show that a published statement is false where a witness satisfies what it asks for.
 
-    A design, if there is one, is private; its integers are ``units`` in the formulas, its objective
-    ``value``. What is ``given`` holds, and the ``claim`` does not. Whether these formulas are the
-    paper's is for the reader.
+    A design, if there is one, is private; in the formulas its integers are ``weights``, a list for
+    each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the
+    ``claim`` does not. Whether these formulas are the paper's is for the reader.
     """
     known: dict[str, Value] = {}
     if file.get("design"):
@@ -2506,10 +3139,11 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
             raise Malformed(f"its kind is {str(own['kind'])[:40]!r}, which is not checked here")
         allowed(own["kind"], own["setting"])
         program = KINDS[own["kind"]](own["setting"], own["units"], None, {})
-        count = decide(program)[0]
+        count = decide(program).rows
         yield f"private: {own['kind']}, {count} inequalities decided exactly, {program.neighbours}"
         yield about(own["setting"])
-        known = {"units": [*map(number, own["units"])], "value": program.value}
+        rows = [[*map(number, row)] for row in own["units"]["weights"]]
+        known = {"weights": rows, "total": number(own["units"]["total"]), "value": program.value}
     formulas = Formulas(file["formulas"], known)
     for text in file["given"]:
         if not formulas.sides(formulas.parsed(text), {})[0]:
@@ -2581,6 +3215,7 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
         raise Malformed("it is a convex program, not a linear one")
     outputs = len(units["weights"][0])
     require_size(n, n, outputs)
+    made = table_of(units, [outputs] * n, [1] * (n * outputs))
     if setting["objective"] not in ("mean", "worst"):
         raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
     gram, worst = asked_of(setting, n), setting["objective"] == "worst"
@@ -2588,7 +3223,10 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     weights = weights_of([1] * n if given is None else given, n)
     p = [weight / sum(weights) for weight in weights]
     known = [gram[u][u] for u in range(n)]
-    point = table(units, n, outputs)
+    places = product(range(n), range(outputs))
+    point: dict[Variable, Number] = {
+        ("K", u, o): Fraction(w, made.total) for (u, o), w in zip(places, made.weights, strict=True)
+    }
     lines = [[Fraction(point["K", u, o]) for u in range(n)] for o in range(outputs)]
     # 1 / (Q_o . p), rounded down: that of a decoder that is as unbiased, and hardly worse.
     shares = [
@@ -2612,7 +3250,12 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     program = Program(laws, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
     program.point = {**point, ("t",): value}
     high = (ratio or exp(number(setting["epsilon"])))[1]
-    add_privacy(program, None, (n, outputs), ratio or exp(number(setting["epsilon"])), Fraction(0))
+    epsilon, variable = (
+        number(setting["epsilon"]),
+        [[*range(u * outputs, (u + 1) * outputs)] for u in range(n)],
+    )
+    add_privacy(program, None, (n, outputs), ratio or exp(epsilon), Fraction(0))
+    program.private = partial(decide_table, made, variable, None, growth(epsilon, ratio), 0)
     if not proof or "multipliers_of_letters" not in proof:
         return program
     x, lam = matrix(proof["inverse"], n, n), vector(proof["multipliers_of_letters"], n)
@@ -2653,6 +3296,155 @@ def at_most_at_all_patterns(
             raise Refused("the multipliers of letters do not pay for a pattern")
 
 
+# --- any table over inputs that the file writes out ----------------------------------------------
+
+
+def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the table of least loss over inputs that the file writes out, of a kind not known.
+
+    ("K", v) is the probability of all outputs of variable v together; those of an input sum to 1.
+    "privacy", g, i, j: K_v / n_v <= e^epsilon K_u / n_u for variables v, u at places i, j of group
+    g of neighbours. For delta > 0 "privacy", e, d, i: K_v / n_v - e^epsilon K_u / n_u <= s of entry
+    i of edge e, in direction d, and "delta", e, d: the sum of counts times s is at most delta.
+    "losses", x: the loss of input x is at most t. Whether neighbours and losses are those that were
+    meant is for the reader.
+    """
+    inputs, losses = setting["inputs"], setting["losses"]
+    sizes = [integer(n, 1, MOST) for n in inputs["sizes"]]
+    counts_ = [integer(n, 1, 1 << 99_999) for n in inputs["counts"]]
+    size, starts = sum(sizes), list(accumulate(sizes, initial=0))
+    require_size(size)
+    if len(counts_) != size:
+        raise Malformed("counts are not one for each variable")
+    epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
+    groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
+    laws: list[Law] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
+    program, costs = Program(laws, {}, {}, list, no_row), vector(losses["costs"], size)
+    ends_ = ratio or exp(epsilon)
+    names, row, worst = *rows_of_table(counts_, groups, edges, ends_, delta), dict[Name, Row]()
+    program.names = lambda: [*names(), *worst]
+    program.row = lambda name: worst.get(name) or row(name)
+    program.boxes |= {
+        ("s", e, d, i): (0, 1)
+        for e, edge in enumerate(edges)
+        for d, i in product((0, 1), range(len(edge[2])))
+    }
+    if losses["weights"] is None:
+        worst = {
+            ("losses", x): Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
+            for x, (a, b) in enumerate(pairwise(starts))
+        }
+        program.cost, program.boxes["t",] = {("t",): 1}, (min(costs), max(costs))
+    else:
+        weights = weights_of(losses["weights"], len(sizes))
+        shares = [w / sum(weights) for w, n in zip(weights, sizes, strict=True) for _ in range(n)]
+        program.cost = {("K", v): w * c for v, (w, c) in enumerate(zip(shares, costs, strict=True))}
+    program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
+    if not units:
+        return program
+    made, grown = table_of(units, sizes, counts_), growth(epsilon, ratio)
+    point, one_output = program.point, [Fraction(w, made.total) for w in made.weights]
+    point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
+    if losses["weights"] is None:
+        point["t",] = max(
+            sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
+        )
+    for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
+        v, u = edges[e][d][i], edges[e][1 - d][i]
+        point["s", e, d, i] = max(0, one_output[v] - ends_[0] * one_output[u])
+    if delta > 0:
+        program.private = partial(decide_sets, made.weights, made.total, edges, grown, delta)
+    else:
+        columns = [list(column) for column in zip(*groups, strict=True)]
+        program.private = partial(decide_ratios, made.weights, made.total, columns, grown)
+    return program
+
+
+def listed_neighbours(
+    inputs: Any, starts: list[int], counts_: list[int], sets: bool
+) -> tuple[list[list[int]], list[Edge]]:
+    """Return the groups of neighbouring variables of a file, or with delta > 0 its edges.
+
+    An edge has all outputs of two inputs: one that left some out would prove less.
+    """
+    size = len(counts_)
+    if not sets:
+        groups = [[integer(v, 0, size - 1) for v in group] for group in inputs["neighbours"]]
+        if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
+            raise Malformed("groups of neighbours are of different lengths")
+        return groups, []
+    edges = [
+        (
+            [integer(v, 0, size - 1) for v in one],
+            [integer(v, 0, size - 1) for v in two],
+            [integer(n, 1, 1 << 99_999) for n in many],
+        )
+        for one, two, many in inputs["edges"]
+    ]
+    if any(not len(one) == len(two) == len(many) for one, two, many in edges):
+        raise Malformed("parts of an edge are of different lengths")
+    whole_rows = [dict(enumerate(counts_[a:b], a)) for a, b in pairwise(starts)]
+    row_of = [row for row in whole_rows for _ in row]
+    for one, two, many in edges:
+        for side in (one, two):
+            outputs = defaultdict[int, int](int)
+            for v, n in zip(side, many, strict=True):
+                outputs[v] += n
+            if not side or outputs != row_of[side[0]]:
+                raise Malformed("an edge leaves out outputs of an input")
+    return [], edges
+
+
+def rows_of_table(
+    counts_: list[int], groups: list[list[int]], edges: list[Edge], grown: Between, delta: Number
+) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
+    """Return the names of a table's privacy rows, and what makes the row of one.
+
+    Args:
+        counts_: how many pairs of an input and an output share each variable.
+        groups: variables that are neighbours of one another, for delta = 0 without edges.
+        edges: pairs of neighbouring inputs: variables of one, of the other, and how many outputs
+            share each two, for delta > 0.
+        grown: e^epsilon, enclosed.
+        delta: delta.
+    """
+    low, high = map(Fraction, grown)
+
+    def ratios(v: int, u: int) -> dict[Variable, Any]:
+        n, m = counts_[v], counts_[u]
+        return {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)} if v != u else {}
+
+    def names() -> Iterator[Name]:
+        for g, group in enumerate(groups):
+            yield from (
+                ("privacy", g, i, j)
+                for i, j in product(range(len(group)), repeat=2)
+                if group[i] != group[j]
+            )
+        for (e, (one, two, _)), d in product(enumerate(edges), (0, 1)):
+            apart = [i for i, (v, u) in enumerate(zip(one, two, strict=True)) if v != u]
+            yield from (("privacy", e, d, i) for i in apart)
+            yield "delta", e, d
+
+    def row(name: Name) -> Row:
+        what, first, *others = name
+        if what == "delta" and edges:
+            (d,), e = others, integer(first, 0, len(edges) - 1)
+            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
+            return Row(dict(excess), delta)
+        if what != "privacy":
+            return no_row(name)
+        if not edges:
+            group = groups[integer(first, 0, len(groups) - 1)]
+            i, j = (group[integer(place, 0, len(group) - 1)] for place in others)
+            return Row(ratios(i, j))
+        e, d = integer(first, 0, len(edges) - 1), integer(others[0], 0, 1)
+        i = integer(others[1], 0, len(edges[e][2]) - 1)
+        return Row({**ratios(edges[e][d][i], edges[e][1 - d][i]), ("s", e, d, i): -1})
+
+    return names, row
+
+
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
 # and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
@@ -2667,6 +3459,7 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "prior": prior,
     "roo": roo,
     "smooth-floor": smooth_floor,
+    "table": any_table,
     "workload": workload,
 }
 
@@ -2748,7 +3541,9 @@ def about(setting: Seen) -> str:
         (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.looked
     )
     parts = [
-        f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT]
+        f"{name} of {', '.join(dict.keys(value))}"[:SHORT]
+        if isinstance(value, dict)
+        else (f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT])
         for name, value in told
         if value is not None and value != []
     ]
@@ -2759,6 +3554,9 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide the privacy of a design, find its value, and its bound if there is a proof."""
     body = whole["body"]
     kind, setting = body["kind"], body["setting"]
+    if kind not in KINDS and "displayed" in body:
+        # Of a kind that is not known here, inputs and losses are written out.
+        kind, setting = "table", body["displayed"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     if proof is not None and (proof.get("format"), proof.get("kind")) != ("dpopt proof", kind):
@@ -2770,7 +3568,8 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
     delta, stated = number(setting.get("delta", 0)), body["guarantee"]
     program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
-    count, missed = decide(program)
+    verdict = decide(program)
+    count, missed = verdict.rows, verdict.missed
     # What the setting promises is what was decided; the file may state no less.
     least = epsilon * (1 - Fraction(1, 10**12))
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
@@ -2827,8 +3626,9 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     if not known >= set(program.point):
         raise Malformed("its point has a variable that the program has not")
     names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
-    (count, missed), value, claimed = decide(program), program.value, number(body["value"])
-    if missed > 0 or not value == claimed == bound(program, names):
+    verdict, value, claimed = decide(program), program.value, number(body["value"])
+    count = verdict.rows
+    if verdict.missed > 0 or not value == claimed == bound(program, names):
         raise Refused("its value, its point and its multipliers do not agree")
     told = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
     yield f"optimal: {told}, {program.neighbours}"

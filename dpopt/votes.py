@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,14 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, brief
-from dpopt.ballots.votes import count_queries
-from dpopt.majority import MajorityDesign, MajoritySetting
-from dpopt.multiclass import MulticlassDesign, MulticlassSetting
-from dpopt.plurality import PluralityDesign, PluralitySetting
+from dpopt.majority import MajoritySetting
+from dpopt.multiclass import MulticlassSetting
+from dpopt.plurality import Counts, PluralitySetting
 from dpopt.privacy import Guarantee, general_composition, simple_composition
-from dpopt.privacy.composed import optimal
-from dpopt.shape import Setting, design
+from dpopt.privacy.composed import optimal_composition
+from dpopt.shape import Design, design
 
 VoteSetting = MajoritySetting | MulticlassSetting | PluralitySetting
-VoteDesign = MajorityDesign | MulticlassDesign | PluralityDesign
 
 SLACK = 1e-6
 MOST_QUERIES = 1 << 53
@@ -39,51 +37,34 @@ class Spending:
     """What the labels of several queries spend together.
 
     **Private voters** (`dpopt.majority`, `dpopt.multiclass`). Given the data, the K votes on one
-    query are independent, each (epsilon, Delta)-DP; certified noise makes their majority, or their
-    plurality of C classes, (m epsilon, delta)-DP. The votes themselves are never released. The
-    guarantee is about the data behind the voters; the queries are public. What many queries spend
-    depends on where the votes come from, which the votes do not show; the caller states it as
-    ``trained_once``.
+    query are independent, each (epsilon, Delta)-DP; the certified noise makes the label (m epsilon,
+    delta)-DP. The guarantee is about the data behind the voters; queries are public. What many
+    queries spend depends on where the votes come from, which the caller states:
 
-    - False: every vote is drawn afresh. Given the data, votes on different queries are independent
-      (randomised response on each prediction, say), and (epsilon, Delta) holds for each vote. The
-      queries, even if chosen after seeing earlier labels, then compose: k folds of (m epsilon,
-      delta), by theorem 2.2 ("simple") or 2.3 ("general"). All labels are also computed from k K
-      votes, so that k K folds of (epsilon, Delta) bound them ("voters-simple", "voters-general"):
-      for many queries and m above about sqrt(K), theorem 2.3 makes this the smaller epsilon.
-    - True: (epsilon, Delta) holds for each trained voter as a whole (DP-SGD, say), with training
-      runs independent of each other, and its votes on all queries are computed from it. Whatever
-      the number of queries, all labels are computed from K voters: K folds of (epsilon, Delta).
-      Composition over queries is NOT valid here, except for a single query: votes on different
-      queries share the randomness of training, and given earlier labels the voters are no longer
-      independent, which is what the noise was certified for. With the DaRRM paper's own noise
-      function at K = 41, epsilon = 0.5, m = 1, one query repeated 12 times spends at least 6.048,
-      not 12 m epsilon = 6; a test computes it. The totals that the paper prints (K = 11, 20 to 100
-      queries) do bound such voters, since K folds of its (0.0892, 1e-4) are (0.981, 0.0011), below
-      every one of them.
+    - ``trained_once=False``: every vote is drawn afresh (randomised response on each prediction,
+      say), and (epsilon, Delta) holds for each vote. Queries, even if chosen after seeing earlier
+      labels, compose: k folds of (m epsilon, delta), by theorem 2.2 ("simple") or 2.3 ("general").
+      All labels are also computed from k K votes, so that k K folds of (epsilon, Delta) bound them
+      ("voters-simple", "voters-general").
+    - ``trained_once=True``: (epsilon, Delta) holds for each trained voter as a whole (DP-SGD, say),
+      with training runs independent of each other. All labels of any number of queries are computed
+      from K voters: K folds of (epsilon, Delta). Composition over queries is NOT valid here, except
+      for a single query: given earlier labels the voters are no longer independent, which is what
+      the noise was certified for. At K = 41, epsilon = 0.5, m = 1, with the DaRRM paper's noise,
+      one query repeated 12 times spends at least 6.048, not 12 m epsilon = 6; a test computes it.
 
-    ``voters_per_record`` says how many voters a change of the data from x to its neighbour x' can
-    reach. All K, unless the voters were trained on separate data: only the folds of voters whose
-    law changes count. On disjoint parts it is 1, and voters trained once spend (epsilon, Delta)
-    together, even if all their votes were published: parallel composition, and no noise is needed.
+    ``voters_per_record`` says how many voters a change of the data can reach: all K, unless they
+    were trained on separate data. On disjoint parts it is 1, and voters trained once spend
+    (epsilon, Delta) together, even if all votes were published: no noise is needed.
 
-    **Plain voters** (`dpopt.plurality`). The data are records, and neighbours replace one record by
-    another. In the simplest case a voter *is* a record: a person's own answer. Else a voter is a
-    teacher that was trained on a part of the data, and the parts are disjoint, chosen without
-    looking at the records (a replaced record stays in its part). Then a record reaches one voter,
-    and with it one ballot of each query. How its training uses the record, and how all ballots of
-    that voter follow from it, is not restricted; randomness of training is independent between
-    voters. The label is epsilon-DP when one ballot is replaced, whatever the other ballots are. Its
-    noise is drawn afresh for each query, so that queries compose, also if chosen after seeing
-    earlier labels: for fixed randomness of training the ballots on any query are a function of the
-    data, and a mixture over that randomness, which does not depend on the data, keeps the
-    guarantee. k queries are k folds of epsilon, by theorem 2.2 ("simple"), 2.3 ("general"), or
-    exactly that of the worst mechanisms ("optimal"). All three hold where queries are chosen after
-    seeing earlier labels, since k and epsilon are fixed: Kairouz, Oh and Viswanath's experiment
-    lets the adversary choose every mechanism and data set by what it saw, but not what each may
-    spend. Who stops after fewer queries sees a part of what k give. If a record can reach t voters
-    (parts that overlap in t, or a person with t records), ``voters_per_record`` is t and each query
-    spends t epsilon: t steps of one replaced ballot each.
+    **Plain voters** (`dpopt.plurality`). Neighbours replace one record, and a voter is a record (a
+    person's own answer), or a teacher that was trained on a part of the data; parts are disjoint
+    and chosen without looking at the records. Then a record reaches one ballot of each query,
+    however it is used in training, and the label is epsilon-DP when one ballot is replaced. Noise
+    is drawn afresh for each query: k queries, also if chosen after seeing earlier labels, are k
+    folds of epsilon, by theorem 2.2 ("simple"), 2.3 ("general"), or exactly that of the worst
+    mechanisms ("optimal"). If a record can reach t voters (parts that overlap, or a person with t
+    records), ``voters_per_record`` is t and each query spends t epsilon.
 
     Not covered: timing; whether private voters have the privacy that was stated of them; parts
     that were chosen by what the records say; and records that are added or removed, where this
@@ -91,11 +72,9 @@ class Spending:
 
     Attributes:
         setting: the voters, and what one query may spend.
-        trained_once: of private voters, without a default: whether (epsilon, Delta) holds for each
-            voter's votes on all queries together, or for each vote, drawn afresh. None of others.
+        trained_once: of private voters, without a default; None of others.
         slack: the delta' of theorem 2.3, in (0, 1).
-        voters_per_record: how many voters a change of the data can reach, in 1..K; None is all K
-            that are private, and one plain one.
+        voters_per_record: in 1..K; None is all K that are private, and one plain one.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -149,31 +128,29 @@ class Spending:
         """Return every guarantee that is proved for the labels of ``queries`` queries, by name.
 
         "simple" and "general" compose the queries; of private voters "voters-simple" and
-        "voters-general" the voters; of plain ones "optimal" the queries, if there are at most
-        `composed.MOST_OUTCOMES`, where it saves a hundredth of the epsilon; its delta is the slack.
+        "voters-general" the voters; of plain ones "optimal" the queries, if they are fewer than
+        `composed.MOST_FOLDS`, where it saves a hundredth of the epsilon; its delta is the slack.
         One whose delta reaches 1 promises nothing and is left out.
         """
         count = _checks.integer("queries", queries, 1)
-        found: dict[str, Guarantee] = {}
+        behind, found = self.setting.behind, dict[str, Guarantee]()
         if count == 1 or not self.trained_once:
-            found |= self._composed(self.per_query, count)
-        behind = self.setting.behind
-        if behind is None:
-            exact = optimal([(self.per_query, count)], self.slack)
-            # For a few queries a delta buys next to nothing.
-            if exact is not None and exact.epsilon < _WORTH * found["simple"].epsilon:
-                found["optimal"] = exact
-            return found
-        folds = self.reach * (1 if self.trained_once else count)
-        voters = self._composed(behind[0], folds)
-        return found | {f"voters-{name}": spent for name, spent in voters.items()}
+            found |= self._composed("", self.per_query, count)
+        if behind is not None:
+            folds = self.reach * (1 if self.trained_once else count)
+            return found | self._composed("voters-", behind[0], folds)
+        exact = optimal_composition(self.per_query, count, self.slack)
+        # For a few queries a delta buys next to nothing.
+        if exact is not None and exact.epsilon < _WORTH * found["simple"].epsilon:
+            found["optimal"] = exact
+        return found
 
-    def _composed(self, guarantee: Guarantee, folds: int) -> dict[str, Guarantee]:
+    def _composed(self, of: str, guarantee: Guarantee, folds: int) -> dict[str, Guarantee]:
         found = {}
         with suppress(ParameterError):
-            found["simple"] = simple_composition(guarantee, folds)
+            found[f"{of}simple"] = simple_composition(guarantee, folds)
         with suppress(ParameterError):
-            found["general"] = general_composition(guarantee, folds, self.slack)
+            found[f"{of}general"] = general_composition(guarantee, folds, self.slack)
         return found
 
     def total(self, queries: int, budget: Guarantee | None = None) -> tuple[str, Guarantee]:
@@ -188,20 +165,19 @@ class Spending:
         """
         spends = self.compositions(queries).items()
         kept = [item for item in spends if budget is None or _within(item[1], budget)]
-        if not kept and budget is not None:
-            least = min((spent.epsilon for _, spent in spends), default=math.inf)
+        if kept:
+            return min(kept, key=lambda item: (item[1].epsilon, item[1].delta))
+        said = f"queries is {queries}, those answered before included; "
+        if budget is None:
             raise ParameterError(
-                f"queries is {queries}, those answered before included; the budget of epsilon "
-                f"{digits(budget.epsilon)} and delta {digits(budget.delta)} affords "
-                f"{self.affordable(budget)}, and {queries} spend an epsilon of at least "
-                f"{digits(least)}."
+                f"{said}every composition of so many reaches a delta of 1, which promises nothing."
             )
-        if not kept:
-            raise ParameterError(
-                f"queries is {queries}, those answered before included; every composition of so "
-                "many reaches a delta of 1, which promises nothing."
-            )
-        return min(kept, key=lambda item: (item[1].epsilon, item[1].delta))
+        least = min((spent.epsilon for _, spent in spends), default=math.inf)
+        raise ParameterError(
+            f"{said}the budget of epsilon {digits(budget.epsilon)} and delta "
+            f"{digits(budget.delta)} affords {self.affordable(budget)}, and {queries} spend an "
+            f"epsilon of at least {digits(least)}."
+        )
 
     def affordable(self, budget: Guarantee) -> int:
         """Return the largest number of queries with a composition within ``budget``.
@@ -240,7 +216,7 @@ class VoteBatch:
     """
 
     labels: IntVector
-    design: VoteDesign
+    design: Design
     spending: Spending
     answered: int = 0
     budget: Guarantee | None = None
@@ -263,17 +239,14 @@ class VoteBatch:
         """What all queries so far spend together."""
         return self.spending.total(self.answered + self.queries, self.budget)[1]
 
-    def columns(self) -> dict[str, Sequence[int]]:
-        """Return query and label as one tidy table; queries are counted from the first ever."""
-        first = self.answered
-        return {
-            "query": list(range(first, first + self.queries)),
-            "label": self.labels.tolist(),
-        }
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the number of each query and its label as one tidy table."""
+        last = self.answered + self.queries
+        return {"query": list(range(self.answered, last)), "label": self.labels.tolist()}
 
 
 def vote(
-    mechanism: VoteSetting | VoteDesign,
+    mechanism: VoteSetting | Design,
     votes: npt.ArrayLike | None = None,
     *,
     counts: npt.ArrayLike | None = None,
@@ -315,10 +288,9 @@ def vote(
         >>> batch.queries, batch.total, batch.composition
         (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
-    made = mechanism if isinstance(mechanism, VoteDesign) else None
-    if made is not None:
-        made.require_private()
-    setting = mechanism if isinstance(mechanism, VoteSetting) else getattr(made, "setting", None)
+    asked_of: Any = mechanism
+    made = asked_of if isinstance(mechanism, Design) else None
+    setting = asked_of if made is None else made.setting
     if not isinstance(setting, VoteSetting):
         raise ParameterError(
             f"mechanism is {_checks.shown(mechanism)}; it must be a majority or a plurality, a "
@@ -328,20 +300,17 @@ def vote(
     if budget is not None:
         _checks.instance("budget", budget, Guarantee)
     spending = Spending(setting, trained_once, slack, voters_per_record)
-    if isinstance(setting, PluralitySetting):
-        asked = len(setting.counted(votes, counts)[0])
-    elif counts is not None or votes is None:
+    if counts is not None and not isinstance(setting, PluralitySetting):
         raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
-    else:
-        classes = setting.classes if isinstance(setting, MulticlassSetting) else 2
-        asked = len(count_queries(votes, setting.mechanisms, classes)[0])
+    if (votes is None) == (counts is None):
+        raise ParameterError("votes and counts: give exactly one of them.")
+    if made is None:
+        made = design(asked_of)
+    data: Any = votes if counts is None else Counts(counts)
+    asked = made.asked(data)
     if not asked:
         raise ParameterError("votes has no rows; it must hold at least one query.")
     spending.total(before + asked, budget)
-    if made is None:
-        made = cast(VoteDesign, design(cast("Setting[Any]", setting)))
-    given = votes if counts is None else None
-    drawn = made.release(given, counts=counts) if isinstance(made, PluralityDesign) else None
-    labels = np.array(made.release(given) if drawn is None else drawn, dtype=np.int64).reshape(-1)
+    labels = np.array(made.release(data), dtype=np.int64).reshape(-1)
     labels.setflags(write=False)
     return VoteBatch(labels, made, spending, before, budget)

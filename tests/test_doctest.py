@@ -9,7 +9,7 @@ import pkgutil
 import pytest
 
 import dpopt
-from dpopt import kernel, lp, majority, privacy, public_prior, roo
+from dpopt import lp, majority, privacy, public_prior, roo
 
 FLAGS = doctest.ELLIPSIS | doctest.REPORT_NDIFF
 MODULES = sorted(module.name for module in pkgutil.walk_packages(dpopt.__path__, "dpopt."))
@@ -17,8 +17,7 @@ SHOWN = [
     *(majority.design, majority.assess, majority.subsampling),
     *(roo.min_count, roo.optimal_sampler, roo.smooth_floor, roo.tally),
     *(public_prior.minimax_kernel, public_prior.leximin_kernel, public_prior.mollify),
-    *(kernel.optimal_kernel, lp.solve, lp.Problem),
-    *(privacy.quantise_kernel, privacy.certify_kernel, privacy.general_composition),
+    *(lp.solve, lp.Problem, dpopt.certify, privacy.general_composition),
 ]
 
 

@@ -10,18 +10,16 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpopt import ParameterError, files
+from dpopt import ParameterError
 from dpopt.files import (
     json_text,
     parse_json,
     read_rows,
     replacing,
-    require_room,
     write_json,
     write_text,
 )
@@ -186,23 +184,6 @@ def test_json_is_indented_as_by_the_library(value: object) -> None:
         # Names of an object that are texts and integers have no order.
         return
     assert json_text(written) == json_text(written, None, numbers) == expected
-
-
-@pytest.mark.parametrize("room", [250, 449, 451, 10_000])
-def test_numbers_that_no_file_has_room_for_are_refused_alone(
-    room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A line of each is eight blanks, the number, a comma and its end: of the last, no comma.
-    path, values = tmp_path / "file.json", np.array([0.25, 0.125, 1e-300] * 10)
-    lines = sum(len(f"        {value!r},\n") for value in values.tolist()) - 2
-    assert lines == 10 * (4 + 5 + 6 + 30) - 2
-    monkeypatch.setattr(files, "LARGEST_FILE", room)
-    monkeypatch.setattr(files, "_WRITTEN", 7)
-    if room < lines:
-        with pytest.raises(ParameterError, match=r"the file would be too large"):
-            require_room(path, values)
-    else:
-        require_room(path, values)
 
 
 @pytest.mark.parametrize(

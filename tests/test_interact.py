@@ -10,7 +10,7 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, interact
-from dpopt._page import drawing, svg_of
+from dpopt._page import drawn
 from dpopt.kernel import KernelSetting
 from dpopt.majority import MajoritySetting
 from dpopt.roo import MinCount
@@ -47,12 +47,9 @@ def test_a_class_begins_at_its_example_whose_picture_fetches_nothing(kind: Any) 
 
 
 def test_a_picture_scales_up_to_its_own_size() -> None:
-    with drawing(2.5, 1.0) as figure:
-        figure.subplots()
-        svg = svg_of(figure)
-    opening = svg.split(">", 1)[0]
-    assert 'viewBox="0 0 180 72"' in opening
-    assert 'style="max-width: 240px"' in opening
+    opening = drawn(lambda axes: axes.set_title("none")).split(">", 1)[0]
+    assert 'viewBox="0 0 360 216"' in opening
+    assert 'style="max-width: 480px"' in opening
     assert ' width="' not in opening
 
 
@@ -67,6 +64,7 @@ def test_what_is_moved_is_designed_anew() -> None:
         "mechanism_delta": "FloatText",
         "delta": "FloatText",
         "objective": "Dropdown",
+        "contrary": "Checkbox",
     }
     moved["mechanisms"].value = 5
     assert answer(box) == shown(MajoritySetting(5, 0.1, 3))
@@ -82,13 +80,13 @@ def test_what_is_moved_is_designed_anew() -> None:
 
 def test_what_a_setting_fills_in_by_itself_follows_its_controls() -> None:
     """The outputs of a kernel are its inputs, unless they are stated."""
-    box = interact(KernelSetting("absolute", 1.0, graph="path", inputs=4))
+    box = interact(KernelSetting("absolute", 1.0, graph="path", size=4))
     assert "outputs" not in controls(box)
-    controls(box)["inputs"].value = 6
-    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", inputs=6))
-    box = interact(KernelSetting("absolute", 1.0, graph="path", inputs=4), outputs=[4, 6])
+    controls(box)["size"].value = 6
+    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", size=6))
+    box = interact(KernelSetting("absolute", 1.0, graph="path", size=4), outputs=[4, 6])
     controls(box)["outputs"].value = 6
-    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", inputs=4, outputs=6))
+    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", size=4, outputs=6))
 
 
 def test_a_range_holds_where_the_controls_begin() -> None:

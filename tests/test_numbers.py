@@ -18,7 +18,6 @@ from dpopt._numbers import (
     decimal_rational,
     digits,
     digits_up,
-    exact_rational,
     exact_text,
     float_up,
     shown,
@@ -106,7 +105,9 @@ def test_a_refusal_of_it_is_one_sentence(check: object, value: object) -> None:
 @given(st.integers(-(2**400), 2**400), st.integers(1, 2**400), st.integers(0, 20_000))
 def test_exact_text_is_read_back_exactly(top: int, bottom: int, shift: int) -> None:
     value = Fraction(top << shift, bottom)
-    assert exact_rational(exact_text(value)) == value
+    assert [int(part, 0) for part in exact_text(value).split("/")] == [
+        *([value.numerator] if value.denominator == 1 else value.as_integer_ratio())
+    ]
     assert whole(exact_text(top << shift)) == top << shift
 
 
@@ -115,38 +116,6 @@ def test_short_numbers_are_written_in_decimal() -> None:
     assert exact_text(-(2**255)) == str(-(2**255))
     assert exact_text(2**256) == hex(2**256)
     assert exact_text(Fraction(1, 2**256)) == f"0x1/{hex(2**256)}"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "x",
-        "1.5",
-        "1e3",
-        "1e300000000",
-        "1/0",
-        "1/-2",
-        "/",
-        "1/2/3",
-        " 1",
-        "1_0",
-        "0x",
-        "0xg",
-        "0b1",
-        "--1",
-        "9" * 4_001,
-        "0x" + "f" * 60_001,
-        "1/" + "9" * 10**7,
-        True,
-        None,
-        1.0,
-        [1],
-    ],
-)
-def test_what_a_file_may_not_hold_as_a_rational(text: object) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        exact_rational(text)
 
 
 @pytest.mark.parametrize(
@@ -261,8 +230,8 @@ def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
 def test_gamma_may_leave_its_interval_by_a_rounding() -> None:
     setting = majority.MajoritySetting(3, 0.1, 3)
     above = majority.assess(setting, [math.nextafter(1.0, 2.0), 1.0])
-    assert above.weights == (2**62, 2**62)
-    assert majority.assess(setting, [-1e-17, 0.5]).weights[0] == 0
+    assert above.gamma.tolist() == [1.0] * 4
+    assert majority.assess(setting, [-1e-17, 0.5]).gamma[2] == 0
     for wrong in (1 + 1e-12, -1e-12, math.nan):
         with pytest.raises(ParameterError, match="outside"):
             majority.assess(setting, [wrong, 1.0])

@@ -61,6 +61,7 @@ def public_members(cls: type) -> dict[str, Any]:
         name: value
         for name, value in vars(cls).items()
         if not name.startswith("_")
+        and name not in getattr(cls, "__dataclass_fields__", ())
         and (
             isinstance(value, property | cached_property | classmethod | staticmethod)
             or inspect.isfunction(value)
@@ -171,7 +172,7 @@ def test_a_constant_is_explained(name: str) -> None:
     module = load(name)
     for public in public_names(module):
         value = getattr(module, public)
-        named = inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value)
+        named = callable(value) or inspect.ismodule(value)
         if not named and not public.startswith("__"):
             assert constant_docstring(module, public), public
 

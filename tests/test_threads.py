@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import dpopt
 from dpopt import local, majority
 from dpopt._threads import one_blas_thread
 
@@ -38,7 +39,7 @@ def solve_votes() -> None:
 
 
 def solve_workload() -> None:
-    local.workload_mechanism("prefix", 8, epsilon=1.0)
+    dpopt.design(local.WorkloadSetting("prefix", 8, 1.0))
 
 
 def decode_a_mechanism() -> None:

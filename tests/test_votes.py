@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
 
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority, multiclass, plurality, vote
-from dpopt.majority import MajorityDesign, MajoritySetting
+from dpopt.majority import MajoritySetting
 from dpopt.multiclass import MulticlassSetting
-from dpopt.plurality import PluralitySetting
+from dpopt.plurality import Counts, PluralitySetting
 from dpopt.privacy import exp_lower, exp_upper, general_composition, simple_composition
+from dpopt.shape import Design
 from dpopt.votes import MOST_QUERIES, Spending
 from experiments.ensembles.ladder import ladder
 
@@ -42,12 +43,11 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- Labels
 
 
-def chance_of_one(made: MajorityDesign, ones: int) -> Fraction:
-    """(2^62 + h) / 2^63 from the certified integers."""
-    middle = made.setting.middle
-    if ones >= middle:
-        return Fraction((1 << 62) + made.weights[ones - middle], 1 << 63)
-    return Fraction((1 << 62) - made.weights[middle - 1 - ones], 1 << 63)
+def chance_of_one(made: Design, ones: int) -> Fraction:
+    """From the certified integers."""
+    votes = [1] * ones + [0] * (made.setting.mechanisms - ones)
+    weights = made.setting.distribution(made.table, votes)
+    return Fraction(weights[1], sum(weights))
 
 
 def test_labels_of_two_classes_follow_the_certified_law() -> None:
@@ -85,7 +85,7 @@ def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
 def test_private_labels_follow_the_kernel_and_are_independent() -> None:
     made = multiclass.design(5, 3, 0.5, 2)
     labels = vote(made, np.tile([2, 2, 1, 0, 2], (20_000, 1)), trained_once=False).labels
-    law = made.kernel[list(made.setting.partitions.classes_of((1, 1, 3)))]
+    law = made.kernel[made.setting.inputs.variables_of(np.array([[1, 1, 3]]))[0]]
     pairs = np.bincount(3 * labels[::2] + labels[1::2], minlength=9)
     assert chisquare(pairs, np.outer(law, law).ravel() * 10_000).pvalue > ALARM
 
@@ -125,7 +125,7 @@ def test_frames(library: str) -> None:
 # --- What labels spend
 
 
-def brute_spending(made: MajorityDesign, voters: int, events: npt.NDArray[np.float64]) -> float:
+def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -> float:
     """Largest log ratio of E f over ``voters`` at (b, c), the others always voting 0."""
     r = math.exp(made.setting.epsilon)
     laws = []
@@ -226,7 +226,8 @@ def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> N
     """All histograms of 5 ballots over 3 classes, and all ways to replace ``reach`` ballots."""
     made = plurality.design(5, 3, 0.7)
     histograms = [(a, b, 5 - a - b) for a in range(6) for b in range(6 - a)]
-    laws = {counts: made.setting.law(made.units, counts=counts) for counts in histograms}
+    told = made.setting.distribution
+    laws = {counts: told(made.table, Counts(counts)) for counts in histograms}
     largest = max(
         Fraction(p, q)
         for one in histograms

@@ -1,26 +1,19 @@
-"""Ballots over C classes: sorted histograms, equivariant mechanisms, selection rules."""
+"""Ballots over C classes: votes and their counts, selection rules, and tables that were audited."""
 
-from dpopt.ballots.audit import Audited, Spent, audit_rule, auditable, table_bits, worst
+from dpopt.ballots.audit import Audited, audit_rule, auditable, table_bits
 from dpopt.ballots.coins import Coins
-from dpopt.ballots.partitions import Partitions, partition_count
+from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.rules import exponential, permute_and_flip
-from dpopt.ballots.table import checked, flat, law, quantised, scale
+from dpopt.ballots.votes import Counts
 
 __all__ = [
     "Audited",
     "Coins",
-    "Partitions",
-    "Spent",
+    "Counts",
+    "VotePrior",
     "audit_rule",
     "auditable",
-    "checked",
     "exponential",
-    "flat",
-    "law",
-    "partition_count",
     "permute_and_flip",
-    "quantised",
-    "scale",
     "table_bits",
-    "worst",
 ]

@@ -1,69 +1,50 @@
-"""What a table of an equivariant mechanism spends, exactly; selection rules that were audited.
+"""Selection rules as tables that were audited: the strongest of each that is private at its sizes.
 
-An equivariant mechanism is e^epsilon-private if k[v] <= r k[w] and k[w] <= r k[v] for each pair of
-variables that one replaced ballot can exchange (`Partitions.neighbours`), with r = e^epsilon. What
-it spends is the largest such ratio, a rational number. Logarithms in floats find the pairs that may
-need it, up to a bound on their rounding; among these it is decided in integers.
+A rule has one parameter. Its largest value is searched in floats; what is found is rounded to
+integers, and `dpopt.verify` decides these.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import chain
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
-from dpopt._types import Vector
-from dpopt.ballots.partitions import MOST_PARTITIONS, Histogram, Partitions, partition_count
-from dpopt.ballots.table import Units, Values, shared
 from dpopt.ballots.tabulate import (
     FLOATS,
     Numbers,
     Rungs,
+    Values,
     exponential_table,
     permute_and_flip_table,
 )
 from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.table import SortedHistograms, Table, certify_table, rounded
+from dpopt.table.histograms import partition_count, sorted_histograms
 
 Rule = Literal["ladder", "permute-and-flip", "exponential"]
 RULES: tuple[str, ...] = get_args(Rule)
 
 MOST_EPSILON = 100.0
-_MOST_BITS = 1 << 33
-"""Of the weights of a table together: a gigabyte."""
-_MOST_STEPS = 2 * 10**9
-"""Products of permute-and-flip's table, about min(C, K)^2 / 2 for each weight."""
+# Ballots and classes of which histograms are ever listed.
+_LONGEST_LIST = 10_000, 1_000
+# Bits of a table's weights; those of a common multiple of 1..1,000 come on top.
+_MOST_BITS = 16_000
+# Bits that are computed beyond those of the weights.
 _GUARD = 64
-"""Bits that are computed beyond those of the weights."""
 _BISECTIONS = 44
+# Parts of a step's logarithm found in floats that are left, in turn, until integers agree.
 _SHORTFALLS = (2.0**-34, 2.0**-24, 2.0**-14, 2.0**-8)
-"""Parts of a step's logarithm found in floats that are left, in turn, until integers agree."""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """The largest ratio of a table, and where it is needed.
-
-    Attributes:
-        ratio: P(class | first) / P(class | second), at least 1: e to the epsilon that is spent.
-        first: a histogram.
-        second: its neighbour, one ballot replaced; the classes in the same order.
-        place: of the class in both.
-    """
-
-    ratio: Fraction
-    first: Histogram
-    second: Histogram
-    place: int
 
 
 @dataclass(frozen=True)
@@ -71,88 +52,12 @@ class Audited:
     """A rule's table that was found private by enumeration.
 
     Attributes:
-        rule: ladder, permute-and-flip or exponential.
         step: the rule's own parameter: r of the ladder, otherwise s.
-        spent: the largest ratio of the table, at most e^epsilon.
-        bits: the weights are integers over `dpopt.ballots.scale(classes, bits)`.
-        units: the table.
+        table: the integers.
     """
 
-    rule: str
     step: Fraction
-    spent: Spent
-    bits: int
-    units: Units
-
-
-def worst(partitions: Partitions, units: Units) -> Spent:
-    """Return the largest ratio, with two neighbours and a class that need it.
-
-    The logarithm of a weight to base 2 is computed with an error of at most 2^-50 of its size, or
-    of 1, and the difference of two with one of at most 2^-48 of the largest. A pair that falls
-    short of the largest difference by more than twice that has a smaller ratio.
-
-    Raises:
-        NotPrivateError: if a weight is 0 beside one that is not: no epsilon is enough.
-    """
-    weights = list(chain.from_iterable(units))
-    _refuse_zeros(partitions, np.array([weight > 0 for weight in weights]))
-    logs = np.array([math.log2(weight) if weight else 0.0 for weight in weights])
-    error = 2.0**-48 * max(1.0, float(logs.max()))
-    least = _spread(partitions, logs) - 2 * error
-    # Of the pairs that need a ratio only that large, the first.
-    high, low, found = 0, 1, None
-    swaps = partitions.swaps
-    kept = swaps[np.abs(logs[swaps] - logs[swaps + 1]) >= least]
-    for v in kept.tolist():
-        more, less = sorted((weights[v], weights[v + 1]), reverse=True)
-        if more * low > high * less:
-            high, low, found = more, less, _swap(partitions, v, weights[v] >= weights[v + 1])
-    for move in partitions.moves:
-        before, after = partitions.variables[move.states], partitions.variables[move.to]
-        row, place = np.nonzero(np.abs(logs[before] - logs[after]) >= least)
-        pairs = zip(before[row, place].tolist(), after[row, place].tolist(), strict=True)
-        for at, (v, w) in enumerate(pairs):
-            more, less = weights[v], weights[w]
-            if more < less:
-                more, less = less, more
-            if more * low > high * less:
-                high, low = more, less
-                ends = int(move.states[row[at]]), int(move.to[row[at]])
-                first, second = (partitions.states[end] for end in ends)
-                if weights[v] < weights[w]:
-                    first, second = second, first
-                found = first, second, int(place[at])
-    if found is None:
-        raise ParameterError("units hold zeros alone.")
-    return Spent(Fraction(high, low), *found)
-
-
-def _spread(partitions: Partitions, logs: Vector) -> float:
-    """Return the largest difference of logarithms over all pairs of neighbours."""
-    swaps = partitions.swaps
-    found = float(np.abs(logs[swaps] - logs[swaps + 1]).max(initial=0.0))
-    for move in partitions.moves:
-        before, after = partitions.variables[move.states], partitions.variables[move.to]
-        found = max(found, float(np.abs(logs[before] - logs[after]).max()))
-    return found
-
-
-def _swap(partitions: Partitions, v: int, forward: bool) -> tuple[Histogram, Histogram, int]:
-    """Return two histograms that swap the classes of the variables v and v + 1, and the class."""
-    row = partitions.states[int(partitions.state_of[v])]
-    place = row.index(int(partitions.counts[v + 1]))
-    other = (*row[: place - 1], row[place], row[place - 1], *row[place + 1 :])
-    return (row, other, place - 1) if forward else (other, row, place - 1)
-
-
-def _refuse_zeros(partitions: Partitions, positive: npt.NDArray[np.bool_]) -> None:
-    """Refuse a table in which one of two neighbours has a weight of 0, the other not."""
-    if not positive.all() and _spread(partitions, positive.astype(float)) > 0:
-        raise NotPrivateError(
-            "the table is private for no epsilon: a class that one histogram can choose, its "
-            "neighbour cannot."
-        )
+    table: Table
 
 
 def table_bits(voters: int, classes: int, epsilon: float) -> int:
@@ -167,20 +72,50 @@ def table_bits(voters: int, classes: int, epsilon: float) -> int:
     return 64 + 3 * classes.bit_length() + depth + small
 
 
-def auditable(rule: str, voters: int, classes: int, epsilon: float) -> bool:
-    """Return whether `audit_rule` can list all sorted histograms and the bits of their weights.
+def auditable(voters: int, classes: int, epsilon: float) -> bool:
+    """Return whether all sorted histograms, and the bits of their weights, are few enough.
 
     Args:
-        rule: ladder, permute-and-flip or exponential.
-        voters: K, in 1..10,000.
-        classes: C, in 2..1,000.
+        voters: K, at least 1.
+        classes: C, at least 2.
         epsilon: above 0.
     """
-    count, bits = partition_count(voters, classes), table_bits(voters, classes, epsilon)
-    # Distinct counts 0, 1, ..., L - 1 take L (L - 1) / 2 ballots at least.
-    size = count * min(classes, math.isqrt(2 * voters) + 2)
-    steps = size * min(classes, voters) ** 2 if rule == "permute-and-flip" else size
-    return count <= MOST_PARTITIONS and size * bits <= _MOST_BITS and steps <= _MOST_STEPS
+    few = few_histograms(verify.TABLED, voters, classes)
+    return few and table_bits(voters, classes, epsilon) <= _MOST_BITS
+
+
+def few_histograms(most: int, voters: int, classes: int) -> bool:
+    """Return whether there are so many sorted histograms at most, of ballots that can be listed."""
+    if voters > _LONGEST_LIST[0] or classes > _LONGEST_LIST[1]:
+        return False
+    # Each is the sorted form of C! histograms at most; small ones are counted.
+    logs = math.lgamma(voters + classes) - math.lgamma(voters + 1)
+    logs -= math.lgamma(classes) + math.lgamma(classes + 1)
+    # 100 ballots in 100 parts have 190,569,292: beyond that they need not be counted.
+    if logs > math.log(most) + 1e-6 or min(voters, classes) >= 100:
+        return False
+    return partition_count(voters, classes) <= most
+
+
+def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers], Values]:
+    """Return the table of a rule as a function of its parameter and of the arithmetic."""
+    if rule == "ladder":
+        return Rungs(inputs).ladder
+    table = permute_and_flip_table if rule == "permute-and-flip" else exponential_table
+    return partial(table, inputs)
+
+
+def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> Table:
+    """Return a rule's integers at a step, private or not.
+
+    Raises:
+        NotPrivateError: if they are no distribution: the ladder leaves its top less than nothing
+            where classes are many and r is small.
+    """
+    values = rule_at(rule, inputs)(step, Numbers(bits + _GUARD))
+    if min(values) <= 0:
+        raise NotPrivateError(f"rule {rule!r} is no distribution at a step of {float(step):g}.")
+    return rounded(inputs, values.tolist(), bits)
 
 
 def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited:
@@ -198,81 +133,54 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
         epsilon: above 0.
 
     Raises:
-        ParameterError: for other parameters; for more than `MOST_PARTITIONS` sorted histograms or
-            a gigabyte of weights.
+        ParameterError: for other parameters; for more than `dpopt.verify.TABLED` sorted histograms
+            or weights of more than 16,000 bits.
+        NotPrivateError: if no step passed.
     """
     epsilon = _checks.real("epsilon", epsilon, 0.0, MOST_EPSILON, open_lower=True)
-    table = _Tables.of(rule, voters, classes, epsilon)
-    limit = exp_lower(epsilon)
-    for share in table.shares():
-        found = table.audited(_power(epsilon, share))
-        if found is not None and found.spent.ratio <= limit:
-            return found
+    _checks.choice("rule", rule, RULES)
+    voters = _checks.integer("voters", voters, 1, 10_000)
+    classes = _checks.integer("classes", classes, 2, 1_000)
+    if not auditable(voters, classes, epsilon):
+        raise ParameterError(
+            f"rule {rule!r} is audited over all sorted histograms of {voters} ballots over "
+            f"{classes} classes, which are more than {verify.TABLED:,}, or need too many bits; "
+            "permute-and-flip at e^(epsilon / 2) needs no audit."
+        )
+    inputs, bits = sorted_histograms(voters, classes), table_bits(voters, classes, epsilon)
+    for share in _shares(rule, inputs, epsilon):
+        step = _power(epsilon, share)
+        with suppress(NotPrivateError):
+            table = table_at(rule, inputs, step, bits)
+            certify_table(table, Guarantee(epsilon))
+            return Audited(step, table)
     raise NotPrivateError(
         f"rule {rule!r} for {voters} ballots over {classes} classes was not found private for "
         f"epsilon = {digits(epsilon)} at any step."
     )
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """The tables of a rule at any step."""
+def _shares(rule: str, inputs: SortedHistograms, epsilon: float) -> Iterator[float]:
+    """Yield parts of epsilon whose power may be a private step, the most promising first."""
+    at, pairs = rule_at(rule, inputs), inputs.neighbours
 
-    rule: str
-    partitions: Partitions
-    epsilon: float
-    bits: int
-    at: Callable[[Fraction, Numbers], Values]
-
-    @classmethod
-    def of(cls, rule: str, voters: int, classes: int, epsilon: float) -> _Tables:
-        """Return the tables for sizes whose number of histograms and of bits can be listed."""
-        _checks.choice("rule", rule, RULES)
-        voters = _checks.integer("voters", voters, 1, 10_000)
-        classes = _checks.integer("classes", classes, 2, 1_000)
-        if not auditable(rule, voters, classes, epsilon):
-            raise ParameterError(
-                f"rule {rule!r} is audited over all {partition_count(voters, classes):,} sorted "
-                f"histograms of {voters} ballots over {classes} classes, which are too many, or "
-                "need too many bits; permute-and-flip at e^(epsilon / 2) needs no audit."
-            )
-        bits = table_bits(voters, classes, epsilon)
-        partitions = Partitions(voters, classes)
-        if rule == "ladder":
-            return cls(rule, partitions, epsilon, bits, Rungs(partitions).ladder)
-        made = permute_and_flip_table if rule == "permute-and-flip" else exponential_table
-        return cls(rule, partitions, epsilon, bits, partial(made, partitions))
-
-    def shares(self) -> Iterator[float]:
-        """Yield parts of epsilon whose power may be a private step, the most promising first."""
-        rung = self.rule == "ladder"
-        least, most = (0.0, 1.0) if rung else (0.5, 1.0)
-        if rung:
-            yield most - 2.0**-50
-        for _ in range(_BISECTIONS):
-            middle = (least + most) / 2
-            least, most = (middle, most) if self._fits(middle) else (least, middle)
-        sure = 0.0 if rung else 0.5 - 2.0**-51
-        for shortfall in _SHORTFALLS:
-            yield max(least - shortfall * least, sure)
-
-    def _fits(self, share: float) -> bool:
-        values = self.at(_power(self.epsilon, share), FLOATS)
+    def fits(share: float) -> bool:
+        values = at(_power(epsilon, share), FLOATS)
         if values.min() <= 0:
             return False
-        logs = np.log2(values)
-        return _spread(self.partitions, logs) <= self.epsilon / math.log(2.0)
+        logs = np.log(values)[pairs]
+        return float(np.abs(logs[:, 0] - logs[:, 1]).max(initial=0.0)) <= epsilon
 
-    def audited(self, step: Fraction) -> Audited | None:
-        """Return the table in integers at a step, with what it spends; None if it is no law.
-
-        The ladder leaves its top less than nothing where classes are many and r is small.
-        """
-        values = self.at(step, Numbers(self.bits + _GUARD))
-        if min(values) <= 0:
-            return None
-        units = shared(self.partitions, values, self.bits)
-        return Audited(self.rule, step, worst(self.partitions, units), self.bits, units)
+    rung = rule == "ladder"
+    least, most = (0.0, 1.0) if rung else (0.5, 1.0)
+    if rung:
+        yield most - 2.0**-50
+    for _ in range(_BISECTIONS):
+        middle = (least + most) / 2
+        least, most = (middle, most) if fits(middle) else (least, middle)
+    sure = 0.0 if rung else 0.5 - 2.0**-51
+    for shortfall in _SHORTFALLS:
+        yield max(least - shortfall * least, sure)
 
 
 def _power(epsilon: float, share: float) -> Fraction:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._types import IntVector
-from dpopt.privacy.release import Source, random_words
+from dpopt.privacy.release import Source, below_each, random_words
 
 _WORD = 64
 _MOST_WORD = (1 << _WORD) - 1
@@ -60,19 +60,10 @@ class Coins:
             up[undecided] = self._decided(int(gaps[undecided]), int(drawn[undecided]))
         return up | (gaps == 0)
 
-    def below(self, limit: int, count: int) -> IntVector:
-        """Return integers, each uniform below a limit of at most 2^62."""
-        # Words of the last, incomplete run of `limit` values are drawn again.
-        last = np.uint64((1 << _WORD) // limit * limit - 1)
-        drawn = random_words(count, self._source).copy()
-        while (again := np.flatnonzero(drawn > last)).size:
-            drawn[again] = random_words(again.size, self._source)
-        return (drawn % np.uint64(limit)).astype(np.int64)
-
     def permute_and_flip(self, counts: IntVector) -> int:
         """Return the index of a class, drawn by permute-and-flip; counts of shape (C,)."""
         up = np.flatnonzero(self.toss(counts.max() - counts))
-        return int(up[self.below(up.size, 1)[0]])
+        return int(up[below_each(np.array([up.size]), self._source)[0]])
 
     def exponential(self, counts: IntVector) -> int:
         """Return the index of a class, drawn by the exponential mechanism; counts of shape (C,).
@@ -82,7 +73,7 @@ class Coins:
         gaps = counts.max() - counts
         tries = min(len(gaps), _ROUND)
         while True:
-            places = self.below(len(gaps), tries)
+            places = below_each(np.full(tries, len(gaps)), self._source)
             up = np.flatnonzero(self.toss(gaps[places]))
             if up.size:
                 return int(places[up[0]])

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._types import IntVector
-from dpopt.ballots.partitions import IntMatrix, Partitions
+from dpopt.table.histograms import IntMatrix, SortedHistograms
 
 Values = npt.NDArray[Any]
 """Floats, or Python integers over 2^bits."""
@@ -91,10 +91,10 @@ class Rungs:
     """The order in which the ladder's recursion reaches the sorted histograms.
 
     Attributes:
-        partitions: the histograms.
+        inputs: the histograms.
     """
 
-    partitions: Partitions
+    inputs: SortedHistograms
 
     @cached_property
     def above(self) -> IntVector:
@@ -102,19 +102,28 @@ class Rungs:
 
         Itself for classes of the largest count, and those of one less: these swap with the top.
         """
-        partitions = self.partitions
-        table, place = partitions.table, partitions.variables
-        found = np.arange(partitions.size)
-        for move in partitions.moves:
-            top = table[move.states, move.giver] == table[move.states, 0]
-            states, to = move.states[top], move.to[top]
-            found[place[states, move.taker]] = place[to, move.taker]
-        return found
+        histograms, variables = self.inputs.histograms, self.inputs.variables
+        above = np.arange(self.inputs.size)
+        for move in self.inputs.moves:
+            top = histograms[move.before, move.giver] == histograms[move.before, 0]
+            before, after = move.before[top], move.after[top]
+            above[variables[before, move.taker]] = variables[after, move.taker]
+        return above
+
+    @cached_property
+    def pairs(self) -> tuple[IntVector, IntVector]:
+        """The ladder's rows: variables v, and u = v / r of classes that are below the top.
+
+        Of a class of one ballot less than the top, v is the top's own.
+        """
+        below = np.flatnonzero(self.above != np.arange(self.above.size))
+        tops = np.intersect1d(self.inputs.swaps, self.inputs.starts[:-1])
+        return np.append(self.above[below], tops), np.append(below, tops + 1)
 
     @cached_property
     def layers(self) -> tuple[IntVector, ...]:
         """The histograms in the order of the recursion: each layer needs the ones before only."""
-        state_of, size = self.partitions.state_of, len(self.partitions.table)
+        state_of, size = self.inputs.rows, len(self.inputs.histograms)
         variable = np.flatnonzero(self.above != np.arange(self.above.size))
         needs, needed = state_of[variable], state_of[self.above[variable]]
         waits = np.bincount(needs, minlength=size)
@@ -134,18 +143,18 @@ class Rungs:
 
     def ladder(self, ratio: Fraction, numbers: Numbers = FLOATS) -> Values:
         """Return the ladder's k[lambda, c] by variable at r = ``ratio``."""
-        partitions = self.partitions
-        step, found = numbers.of(1 / ratio), numbers.ones(partitions.size)
-        many, counts, starts = partitions.multiplicities, partitions.counts, partitions.starts
+        inputs = self.inputs
+        step, found = numbers.of(1 / ratio), numbers.ones(inputs.size)
+        many, counts, starts = inputs.counts, inputs.values, inputs.starts
         for states, lower in zip(self.layers, self._lower, strict=True):
             found[lower] = numbers.times(found[self.above[lower]], step)
             tops = starts[states]
-            second = np.minimum(tops + 1, partitions.size - 1)
+            second = np.minimum(tops + 1, inputs.size - 1)
             next_to = (second < starts[states + 1]) & (counts[tops] - counts[second] == 1)
             rest = numbers.ones(len(states))
             if lower.size:
                 taken = found[lower] * many[lower]
-                owner = np.searchsorted(states, partitions.state_of[lower])
+                owner = np.searchsorted(states, inputs.rows[lower])
                 begins = np.flatnonzero(np.diff(owner, prepend=-1))
                 rest[owner[begins]] -= np.add.reduceat(taken, begins)
             top = numbers.multiples(many[tops], numbers.one)
@@ -157,41 +166,41 @@ class Rungs:
     @cached_property
     def _lower(self) -> tuple[IntVector, ...]:
         """For each layer the variables that are 1/r of another's, in the order of their states."""
-        partitions, found = self.partitions, []
+        all_starts, found = self.inputs.starts, []
         for states in self.layers:
-            starts = partitions.starts[states]
-            own = _ranges(starts, partitions.starts[states + 1] - starts)
+            starts = all_starts[states]
+            own = _ranges(starts, all_starts[states + 1] - starts)
             found.append(own[self.above[own] != own])
         return tuple(found)
 
 
 def permute_and_flip_table(
-    partitions: Partitions, step: Fraction, numbers: Numbers = FLOATS
+    inputs: SortedHistograms, step: Fraction, numbers: Numbers = FLOATS
 ) -> Values:
     """Return permute-and-flip's k[lambda, c] by variable at s = ``step``.
 
     See `dpopt.ballots.rules.permute_and_flip`. Classes from the K-th on have no ballot in any
     sorted histogram, so that their refusals are one power.
     """
-    chances = numbers.powers(1 / step, partitions.voters)[_gaps(partitions)]
+    chances = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
     refused = numbers.one - chances
-    size, state = partitions.classes, partitions.state_of
-    shown = min(size, partitions.voters)
-    own = np.empty(partitions.size, dtype=np.int64)
-    own[partitions.variables.ravel()] = np.tile(np.arange(size), len(partitions.table))
+    size, state = inputs.categories, inputs.rows
+    shown = min(size, inputs.records)
+    own = np.empty(inputs.size, dtype=np.int64)
+    own[inputs.variables.ravel()] = np.tile(np.arange(size), len(inputs.histograms))
     # sums[i]: the elementary symmetric polynomial E_i of the refusals of the first K other classes.
-    sums = [numbers.ones(partitions.size)]
+    sums = [numbers.ones(inputs.size)]
     for other in range(shown):
         value = np.where(own == other, 0, refused[state, other])
         raised = [numbers.times(term, value) for term in sums]
         sums = [sums[0], *(a + b for a, b in zip(sums[1:], raised, strict=False)), raised[-1]]
     # How often classes without a ballot refuse depends on the largest count alone.
-    base = (numbers.one - numbers.powers(1 / step, partitions.voters))[None]
+    base = (numbers.one - numbers.powers(1 / step, inputs.records))[None]
     powers = [numbers.ones(base.size)[None]]
     for _ in range(size - shown):
         powers.append(numbers.times(powers[-1], base))
     weights = numbers.product(_orders(size, shown, numbers), np.concatenate(powers))
-    top, itself = partitions.table[state, 0], (own >= shown).astype(np.int64)
+    top, itself = inputs.histograms[state, 0], (own >= shown).astype(np.int64)
     parts = [numbers.times(term, weights[itself, i, top]) for i, term in enumerate(sums)]
     return numbers.times(chances[state, own], sum(parts))
 
@@ -212,18 +221,20 @@ def _orders(size: int, shown: int, numbers: Numbers) -> Values:
     return found
 
 
-def exponential_table(partitions: Partitions, step: Fraction, numbers: Numbers = FLOATS) -> Values:
+def exponential_table(
+    inputs: SortedHistograms, step: Fraction, numbers: Numbers = FLOATS
+) -> Values:
     """Return the exponential mechanism's k[lambda, c] by variable at s = ``step``."""
-    shares = numbers.powers(1 / step, partitions.voters)[_gaps(partitions)]
-    found = numbers.ones(partitions.size)
-    found[partitions.variables.ravel()] = numbers.over(
+    shares = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
+    found = numbers.ones(inputs.size)
+    found[inputs.variables.ravel()] = numbers.over(
         shares, shares.sum(axis=1, keepdims=True)
     ).ravel()
     return found
 
 
-def _gaps(partitions: Partitions) -> IntMatrix:
-    return partitions.table[:, :1] - partitions.table
+def _gaps(inputs: SortedHistograms) -> IntMatrix:
+    return inputs.histograms[:, :1] - inputs.histograms
 
 
 def _ranges(starts: IntVector, lengths: IntVector) -> IntVector:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt.data.tally import Tally
 
 IntTable = npt.NDArray[np.int64]
 
@@ -16,6 +19,45 @@ IntTable = npt.NDArray[np.int64]
 _READ = 1 << 16
 # Classes of which each is counted apart.
 _FEW_CLASSES = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many votes each class has: data of a plurality in place of the votes themselves.
+
+    Attributes:
+        counts: integers, sum K for each query, shape (C,) or (queries, C).
+    """
+
+    counts: npt.ArrayLike
+
+
+def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # noqa: ANN401
+    """Return how many votes each class has on each query, and whether there is but one.
+
+    Args:
+        data: votes, shape (K,) or (queries, K); or `Counts`; or a `Tally`, the counts of one query.
+        voters: K.
+        classes: C.
+
+    Raises:
+        ParameterError: for another shape, other values or another sum; none is shown.
+    """
+    if not isinstance(data, Counts | Tally):
+        return count_queries(data, voters, classes)
+    array = _checks.array("counts", data.counts)
+    if array.ndim not in (1, 2) or array.shape[-1] != classes:
+        raise ParameterError(
+            f"counts has shape {array.shape}; it must be ({classes},) or (queries, {classes})."
+        )
+    table = whole(np.atleast_2d(array), voters) if array.dtype.kind in "iu" else None
+    if table is None:
+        raise ParameterError(
+            f"counts holds a value that is none; counts are integers in 0..{voters}."
+        )
+    if np.any(np.einsum("qc->q", table) != voters):
+        raise ParameterError(f"counts of a query must add up to {voters} records.")
+    return table, array.ndim == 1
 
 
 def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:

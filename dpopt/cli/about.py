@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
@@ -12,33 +11,52 @@ import click
 from click.shell_completion import get_completion_class
 
 from dpopt._errors import DpoptError, ParameterError, SolverError
+from dpopt.cli.options import Flag, command
 from dpopt.cli.output import show, to_json
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
 
 
-@click.command()
+@command()
 def cite() -> None:
     """Print BibTeX: the papers behind the commands, this package, and the solvers.
 
-    Example: dpopt cite
+    Example:
+        dpopt cite
     """
     show((files("dpopt") / "references.bib").read_text(encoding="utf-8").strip())
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(as_json: bool) -> None:
+@command()
+def doctor(json: Flag = False) -> None:
     """Print versions, solvers and threads, and solve a known program with each backend.
 
     Exit code 3 if a backend does not return the known optimum.
 
-    Example: dpopt doctor
+    Args:
+        json: print the findings as JSON.
+
+    Example:
+        dpopt doctor
     """
-    record = _examined()
-    show(to_json(record) if as_json else _text(record))
-    wrong = [entry["backend"] for entry in record["backends"] if not entry["correct"]]
+    from dpopt.provenance import versions
+
+    found = versions(*_EXTRAS)
+    threads = {name: os.environ.get(name, "not set") for name in _THREADS}
+    backends = [_tried(name) for name in _backends()]
+    if json:
+        about = {"versions": found, "processors": os.cpu_count(), "threads": threads}
+        show(to_json({**about, "backends": backends}))
+    else:
+        lines = [f"{name:14s} {version}" for name, version in found.items()]
+        lines.append(f"{'processors':14s} {os.cpu_count()}")
+        lines += [f"{name} {value}" for name, value in threads.items()]
+        for entry in backends:
+            end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
+            lines.append(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")
+        show("\n".join(lines))
+    wrong = [entry["backend"] for entry in backends if not entry["correct"]]
     if wrong:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
 
@@ -58,25 +76,6 @@ def completion(shell: str) -> None:
     show(script.source_template % script.source_vars())
 
 
-def _examined() -> dict[str, Any]:
-    from dpopt.provenance import versions
-
-    return {
-        "versions": versions(),
-        "extras": {name: _version(name) for name in _EXTRAS},
-        "processors": os.cpu_count(),
-        "threads": {name: os.environ.get(name, "not set") for name in _THREADS},
-        "backends": [_tried(name) for name in _backends()],
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def _backends() -> list[str]:
     import cvxpy
 
@@ -93,25 +92,13 @@ def _tried(backend: str) -> dict[str, Any]:
     problem.maximise({"x": [3.0, 2.0]})
     start = time.perf_counter()
     try:
-        solution = solve(problem, backend=backend)
-        found, why = solution.objective, None
+        objective, failure = solve(problem, backend=backend).objective, None
     except DpoptError as error:
-        found, why = None, str(error)
+        objective, failure = None, str(error)
     return {
         "backend": backend,
-        "objective": found,
-        "correct": found is not None and abs(found - 11.0) < 1e-4,
-        "failure": why,
+        "objective": objective,
+        "correct": objective is not None and abs(objective - 11.0) < 1e-4,
+        "failure": failure,
         "seconds": time.perf_counter() - start,
     }
-
-
-def _text(record: dict[str, Any]) -> str:
-    found = {**record["versions"], **record["extras"]}
-    lines = [f"{name:14s} {version or 'not installed'}" for name, version in found.items()]
-    lines.append(f"{'processors':14s} {record['processors']}")
-    lines += [f"{name} {value}" for name, value in record["threads"].items()]
-    for entry in record["backends"]:
-        end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
-        lines.append(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")
-    return "\n".join(lines)

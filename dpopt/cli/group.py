@@ -1,20 +1,42 @@
-"""The group ``dpopt``: what it lists stands in `dpopt._kinds`, and is imported when it is used."""
+"""The group ``dpopt``, and one run of it: an exit code and at most one sentence.
+
+What is done with mechanisms is listed here, the mechanisms themselves in `dpopt._kinds`; these are
+imported when they are used.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
-from importlib import import_module
-from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from dpopt import __version__
-from dpopt._errors import ParameterError
-from dpopt._kinds import KINDS, VERBS
-from dpopt.cli.kind import command
-from dpopt.cli.words import as_options
+from dpopt._errors import (
+    BudgetError,
+    InfeasibleError,
+    NotPrivateError,
+    ParameterError,
+    SolverError,
+)
+from dpopt._kinds import KINDS, VERBS, hyphened
+from dpopt.cli.about import cite, completion, doctor
+from dpopt.cli.certify import certify
+from dpopt.cli.kind import Kind
+from dpopt.cli.ledger import ledger
+from dpopt.cli.letters import mode, sample
+from dpopt.cli.output import CLOSED, OutputError, abandon, refused
+from dpopt.cli.release import release
+from dpopt.cli.smoothed import profile, smoothed
+from dpopt.cli.verify import verify
 
+_LONGEST = 600
+# An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.
+_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:(['\"])([^'\"]*)\2|(?=[\s,.;]))")
 _CODES = """\b
 Exit codes:
   0    it is done
@@ -28,81 +50,114 @@ Exit codes:
 """
 
 
-class _Lazy(click.Group):
-    """A group of a command for each kind, made from its class, and of verbs."""
+class _Group(click.Group):
+    """Mechanisms, each with the command that designs it, then what is done with files of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return [*KINDS, *VERBS]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in self.commands:
-            if cmd_name in VERBS:
-                module = import_module(f"dpopt.cli.{VERBS[cmd_name]}")
-                self.add_command(getattr(module, cmd_name), cmd_name)
-            elif cmd_name in KINDS:
-                self.add_command(command(cmd_name))
-        return self.commands.get(cmd_name)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin as what was typed does, of kinds without an import."""
-        kinds = [
-            CompletionItem(kind, help=about)
-            for kind, (_, about) in KINDS.items()
-            if kind.startswith(incomplete)
-        ]
-        verbs = {name: self.get_command(ctx, name) for name in VERBS if name.startswith(incomplete)}
-        others = [
-            CompletionItem(name, help=verb.get_short_help_str())
-            for name, verb in verbs.items()
-            if verb
-        ]
-        return [*kinds, *others, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of a name; of a name that is none, say which one is near."""
         name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = get_close_matches(name, self.list_commands(ctx), 1)
+        if name not in self.commands and not name.startswith("-"):
+            near = get_close_matches(name, self.commands, 1)
             mean = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {name!r}.{mean}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run a command; what the library advises is said in the command's own options."""
-        try:
-            return super().invoke(ctx)
-        except ParameterError as error:
-            found = self.get_command(ctx, ctx.invoked_subcommand or "")
-            known = [] if found is None else [str(option.name) for option in found.params]
-            raise ParameterError(as_options(str(error), known)) from None
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List what linear programs decide, then what is done with it."""
-        width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
-        verbs = {name: self.get_command(ctx, name) for name in VERBS}
-        rows = [(name, verb.get_short_help_str(width)) for name, verb in verbs.items() if verb]
-        with formatter.section("Mechanisms"):
-            formatter.write_dl([(kind, about) for kind, (_, about) in KINDS.items()])
-        with formatter.section("Files and tools"):
-            formatter.write_dl(rows)
+        del ctx
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for title, names in (("Mechanisms", KINDS), ("Files and tools", VERBS)):
+            listed = [(name, self.commands[name].get_short_help_str(width)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(listed)
 
 
-@click.group(cls=_Lazy, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Group, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpopt")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Differentially private mechanisms, designed by linear programming."""
-    from dpopt.cli.progress import told
+    context.with_resource(_progress())
 
-    context.with_resource(told())
+
+for _command in (
+    *map(Kind, KINDS),
+    *(verify, certify, release, mode, smoothed, profile, sample, ledger, cite, doctor, completion),
+):
+    cli.add_command(_command)
 
 
 def loaded() -> click.Group:
-    """Return the group with all its commands in ``commands``, for those who read them there."""
-    for name in cli.list_commands(click.Context(cli)):
-        cli.get_command(click.Context(cli), name)
+    """Return the group with the options of all its commands, for those who read them there."""
+    for command in cli.commands.values():
+        command.get_params(click.Context(command))
     return cli
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Tell on standard error, inside the block, the first task of more than a minute, and bars."""
+    from dpopt._progress import ProgressEvent, reporting, terminal_bars
+
+    with terminal_bars() as bars:
+        long: list[str] = []
+
+        def tell(event: ProgressEvent) -> None:
+            if event.seconds is None:
+                bars(event)
+            elif not long:
+                long.append(event.message)
+                click.echo(event.message, err=True)
+
+        with reporting(tell):
+            yield
+
+
+def run(arguments: Sequence[str] | None) -> tuple[int, str]:
+    """Return the exit code of ``dpopt`` with these arguments, and the sentence for its user."""
+    try:
+        code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
+    except click.ClickException as error:
+        return 2, _sentence(error.format_message())
+    except (BudgetError, ParameterError) as error:
+        return 2, _sentence(str(error))
+    except (InfeasibleError, SolverError) as error:
+        return 3, _sentence(str(error))
+    except NotPrivateError as error:
+        return 4, _sentence(str(error))
+    except MemoryError:
+        return 3, "out of memory; ask for a smaller instance."
+    except OutputError as error:
+        return 5, _sentence(str(error))
+    except (UnicodeEncodeError, OSError) as error:
+        # Every file is read and written by functions that refuse by name: this is click's help.
+        return 5, _sentence(str(refused(error)))
+    except (click.Abort, KeyboardInterrupt):
+        return 130, "interrupted."
+    except SystemExit as end:
+        if "_DPOPT_COMPLETE" in os.environ:
+            raise
+        # So click ends where the reader of its help has gone.
+        abandon()
+        return (5, "standard output took no answer: nobody reads it.") if end.code else (0, "")
+    if sys.stdout is None:
+        # What the verbs write says so itself; click writes its help to nowhere.
+        return 5, f"{CLOSED}."
+    return (code if isinstance(code, int) else 0), ""
+
+
+def _sentence(message: str) -> str:
+    """Return one sentence, whatever the library that refused had to say; arguments as options."""
+    sentence = " ".join(message.split())
+    if len(sentence) > _LONGEST:
+        sentence = f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
+    sentence = _ARGUMENT.sub(
+        lambda found: f"{hyphened(found[1])} {found[3] or ''}".strip(), sentence
+    )
+    return sentence if sentence.endswith((".", "?")) else f"{sentence}."

@@ -7,26 +7,28 @@ import sys
 import time
 from pathlib import Path
 
-import click
-
 from dpopt import verify as verifier
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt.cli.options import File, Flag, command
 from dpopt.cli.output import show, to_json
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("proof", type=click.Path(path_type=Path), required=False)
-@click.option("--copy", is_flag=True, help="Lay verify.py beside FILE, for others to run.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was shown as JSON.")
-def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
+@command()
+def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag = False) -> None:
     """Check a saved design and the proof that nothing is better, without this package.
 
     FILE is what --save wrote, X.json; PROOF is what --proof wrote, X.proof.json, found by itself if
     it lies beside. verify.py, one file of the standard library, reads both in a Python of its own
     and decides every inequality exactly. Exit code 4 for what is not private, or not shown.
 
-    Example: dpopt verify gamma.json
+    Args:
+        file: the design.
+        proof: that nothing is better.
+        copy: lay verify.py beside FILE, for others to run.
+        json: print what was shown as JSON.
+
+    Example:
+        dpopt verify gamma.json
     """
     from dpopt.proofs.saved import proof_path, write_verifier
 
@@ -45,17 +47,17 @@ def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
         encoding="utf-8",
         errors="replace",
     )
-    shown, verified = done.stdout.splitlines(), done.returncode == 0
-    if copy and done.returncode in (0, 4):
+    decided = done.returncode in (0, 4)
+    if copy and decided:
         # Beside what is no such file, or with another one's proof, nothing is laid.
         write_verifier(file)
-    if as_json and done.returncode in (0, 4):
-        seconds = time.perf_counter() - start
-        told = {"verified": verified, "proof": None if proof is None else str(proof)}
-        show(to_json({**told, "shown": shown, "seconds": seconds}))
-    elif shown and not as_json:
+    shown = done.stdout.splitlines()
+    if json and decided:
+        record = {"verified": done.returncode == 0, "proof": None if proof is None else str(proof)}
+        show(to_json({**record, "shown": shown, "seconds": time.perf_counter() - start}))
+    elif shown and not json:
         show("\n".join(shown))
-    if not verified:
+    if done.returncode:
         why = f"file {str(file)!r}: {done.stderr.strip() or 'verify.py was ended'}"
         raise (NotPrivateError if done.returncode == 4 else ParameterError)(why)
 

@@ -7,18 +7,14 @@ Needs dp-accounting: ``pip install 'dpopt[interop]'``. What stands behind it is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
-from typing import Any
-
-import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
-from dpopt.interop.pairs import Mechanism, dominating_pair
-from dpopt.privacy import Guarantee, exp_lower, exp_upper
+from dpopt.privacy import exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near
 from dpopt.shape import Design
@@ -39,25 +35,49 @@ __all__ = [
     "Mechanism",
     "composed_epsilon",
     "dominating_pair",
-    "mixed_epsilon",
     "privacy_loss",
-    "worst_pair",
 ]
+
+Mechanism = Design
+"""A certified mechanism whose output probabilities, or bounds on them, are integers."""
 
 LEAST_DELTA = 5e-14
 """Smallest delta above 0 that `composed_epsilon` takes, for each release."""
 
+# Of delta, for each release; a hundred times what the rounding of dp-accounting's FFT was seen at.
 _RESERVE = 1e-14
+# Steps of the grid of losses: about this wide, at least so many up to the largest loss, at most.
 _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
 _MOST_PLACES = 10_000_000
-_MOST_RELEASES, _MOST_TOGETHER = 100_000, 500_000
+
+
+def dominating_pair(mechanism: Mechanism) -> DominatingPair:
+    """Return the tight dominating pair of a certified mechanism, over all of its neighbours.
+
+    - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
+      prior: every two letters, which covers every two users, since a divergence is jointly convex.
+    - A majority: every choice of corners for the voters (lemma 5.1 of the DaRRM paper) up to the
+      reduction theorem, whose proof holds at every alpha. One query.
+    - A min-count rule: all neighbouring data sets, from O(1) events for each smallest count.
+
+    Args:
+        mechanism: certified. Of kinds without a pair, `dp_accounting`'s
+            ``from_privacy_parameters`` on their guarantee is what there is.
+
+    Raises:
+        ParameterError: for another object, or a mechanism with too many events.
+        NotPrivateError: if the mechanism has no certificate.
+    """
+    if isinstance(mechanism, Design):
+        mechanism.require_private()
+        return mechanism.setting.dominating(mechanism.table)
+    raise ParameterError(
+        f"mechanism is of type {type(mechanism).__name__}; it must be a certified design."
+    )
 
 
 def privacy_loss(
-    mechanism: Mechanism | DominatingPair,
-    *,
-    interval: float | None = None,
-    rows: tuple[int, int] | None = None,
+    mechanism: Mechanism | DominatingPair, *, interval: float | None = None
 ) -> PrivacyLossDistribution:
     """Return the privacy loss distribution of one release, for dp-accounting to compose.
 
@@ -74,13 +94,12 @@ def privacy_loss(
     Args:
         mechanism: see `dominating_pair`; or the pair itself.
         interval: the grid of the losses, above 0, at least 1e-7 of the largest finite one;
-            distributions compose only if theirs are equal.
-            If None, one of which the largest loss is a multiple: about 1e-4, or 1/2,000 of the
-            largest loss if that is less, or 1/20,000 if that is more.
-        rows: see there.
+            distributions compose only if theirs are equal. If None, one of which the largest loss
+            is a multiple: about 1e-4, or 1/2,000 of the largest loss if that is less, or 1/20,000
+            if that is more.
     """
-    pair = _pair(mechanism, rows)
-    step = _interval(pair) if interval is None else _own_interval(pair, interval)
+    pair = mechanism if isinstance(mechanism, DominatingPair) else dominating_pair(mechanism)
+    step = _interval(pair, interval)
     losses: dict[int, float] = {}
     power = cache(lambda place: _exp(place * step))
     for p, q in zip(pair.upper, pair.lower, strict=True):
@@ -94,14 +113,7 @@ def privacy_loss(
     )
 
 
-def composed_epsilon(
-    mechanism: Mechanism | DominatingPair,
-    releases: int,
-    delta: float,
-    *,
-    trained_once: bool | None = None,
-    interval: float | None = None,
-) -> float:
+def composed_epsilon(mechanism: Mechanism | DominatingPair, releases: int, delta: float) -> float:
     """Return an epsilon for which ``releases`` releases together are (epsilon, delta)-DP.
 
     Of delta, 1e-14 for each release is reserved for the rounding of dp-accounting's FFT, a hundred
@@ -109,19 +121,15 @@ def composed_epsilon(
 
     Args:
         mechanism: see `dominating_pair`; each release draws afresh.
-        releases: at least 1.
+        releases: at least 1; 1 for labels of private voters, which may have been trained once: what
+            several labels spend says `dpopt.votes.Spending`.
         delta: of all releases; 0, or in [5e-14 releases, 1).
-        trained_once: for a vote of private voters, a majority or a plurality of classes, and there
-            without a default: False if each vote of each query is (epsilon, Delta)-DP by randomness
-            of its own. If True, as for voters trained once, queries do not compose: see
-            `dpopt.votes.Spending`.
-        interval: see `privacy_loss`.
 
     Returns:
         In nats; infinite if delta is too small for any.
 
     Raises:
-        ParameterError: for a parameter out of range, or queries that do not compose.
+        ParameterError: for a parameter out of range, or releases that may not compose.
     """
     count = _checks.integer("releases", releases, 1)
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
@@ -130,138 +138,37 @@ def composed_epsilon(
             f"delta is {digits(delta)}; for {count} releases it must be 0, or at least "
             f"{digits(LEAST_DELTA * count)}."
         )
-    _require_fresh(mechanism, count, trained_once)
-    pair = _pair(mechanism, None)
+    if count > 1 and isinstance(mechanism, Design) and mechanism.setting.behind is not None:
+        raise ParameterError(
+            f"releases is {count}; labels of private voters are composed by dpopt.votes.Spending."
+        )
+    pair = mechanism if isinstance(mechanism, DominatingPair) else dominating_pair(mechanism)
     pure = pair.largest_loss
     simple = math.inf if math.isinf(pure) else float_up(count * Fraction(pure))
     if delta == 0.0:
         return simple
-    composed = privacy_loss(pair, interval=interval).self_compose(count)
-    return min(simple, _epsilon_of(composed, delta - _RESERVE * count))
-
-
-def mixed_epsilon(
-    releases: Sequence[tuple[Mechanism | DominatingPair | Guarantee, int]], delta: float
-) -> float:
-    """Return an epsilon for which releases of different mechanisms together are private.
-
-    All are put on one grid, and reserved is what `composed_epsilon` reserves. Of a mechanism of
-    which no more than its guarantee is known, the pair is that of the worst one that has it: it
-    tells the truth with probability delta, and else does randomised response.
-
-    Args:
-        releases: mechanisms, their dominating pairs, or guarantees, each with its number; every
-            release draws afresh.
-        delta: of all releases, in [5e-14 for each, 1).
-
-    Returns:
-        In nats; infinite if delta is too small for any.
-
-    Raises:
-        ParameterError: for a parameter out of range, or more than 100,000 releases.
-    """
-    if not releases:
-        raise ParameterError("releases is empty; it must hold at least one mechanism.")
-    numbers = [_checks.integer("releases", count, 1) for _, count in releases]
-    total = sum(numbers)
-    if total > _MOST_RELEASES:
-        raise ParameterError(f"releases are {total:,}; at most {_MOST_RELEASES:,} are composed.")
-    delta = _checks.real("delta", delta, LEAST_DELTA * total, 1.0, open_upper=True)
-    pairs = [worst_pair(of) if isinstance(of, Guarantee) else _pair(of, None) for of, _ in releases]
-    # Of many releases a coarser grid: what it adds goes with the square of its steps.
-    reach = sum(count * _largest_loss(pair) for pair, count in zip(pairs, numbers, strict=True))
-    step = max(*map(_interval, pairs), reach / _MOST_TOGETHER)
-    composed: Any = None
-    for pair, count in zip(pairs, numbers, strict=True):
-        part = privacy_loss(pair, interval=step).self_compose(count)
-        composed = part if composed is None else composed.compose(part)
-    return _epsilon_of(composed, delta - _RESERVE * total)
-
-
-def worst_pair(guarantee: Guarantee) -> DominatingPair:
-    """Return a pair that dominates every mechanism of a guarantee.
-
-    Args:
-        guarantee: e^epsilon is rounded up, to 128 bits.
-    """
-    _checks.instance("guarantee", guarantee, Guarantee)
-    ratio, delta = exp_upper(guarantee.epsilon), Fraction(guarantee.delta)
-    # Over the common scale: the truth, then randomised response.
-    scale = (ratio.numerator + ratio.denominator) * delta.denominator
-    told = delta.numerator * (ratio.numerator + ratio.denominator)
-    right, wrong = (
-        (delta.denominator - delta.numerator) * part
-        for part in (ratio.numerator, ratio.denominator)
-    )
-    upper, lower = (told, right, wrong, 0), (0, wrong, right, told)
-    kept = slice(1, 3) if told == 0 else slice(0, 4)
-    return DominatingPair(upper[kept], lower[kept], scale)
-
-
-def _epsilon_of(composed: PrivacyLossDistribution, delta: float) -> float:
-    """Return an epsilon whose delta was evaluated and is not above ``delta``.
-
-    dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
-    whose delta is too large by 4e-11.
-    """
-    found, step = float(composed.get_epsilon_for_delta(delta)), 1e-13
-    while math.isfinite(found) and composed.get_delta_for_epsilon(found) > delta:
-        found += step * max(1.0, found)
+    composed, left = privacy_loss(pair).self_compose(count), delta - _RESERVE * count
+    # dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
+    # whose delta is too large by 4e-11. What is returned was evaluated.
+    epsilon, step = float(composed.get_epsilon_for_delta(left)), 1e-13
+    while math.isfinite(epsilon) and composed.get_delta_for_epsilon(epsilon) > left:
+        epsilon += step * max(1.0, epsilon)
         step *= 2.0
-    return found
+    return min(simple, epsilon)
 
 
-def _require_fresh(mechanism: object, count: int, trained_once: bool | None) -> None:
-    if not isinstance(mechanism, Design) or mechanism.setting.behind is None:
-        if trained_once is not None:
-            raise ParameterError(
-                "trained_once is given; it belongs to a vote of private voters, and only there."
-            )
-    elif not isinstance(trained_once, bool | np.bool_):
-        raise ParameterError(
-            f"trained_once is {_checks.shown(trained_once)}; it must be True or False."
-        )
-    elif trained_once and count > 1:
-        raise ParameterError(
-            f"releases is {count} and trained_once is True; queries to voters trained once do not "
-            "compose. See dpopt.votes.Spending for what they spend."
-        )
-
-
-def _pair(mechanism: Mechanism | DominatingPair, rows: tuple[int, int] | None) -> DominatingPair:
-    if isinstance(mechanism, DominatingPair):
-        return mechanism
-    return dominating_pair(mechanism, rows=rows)
-
-
-def _largest_loss(pair: DominatingPair) -> float:
-    finite = [
-        abs(log_near(Fraction(p, q))) for p, q in zip(pair.upper, pair.lower, strict=True) if p * q
-    ]
-    return max(finite, default=0.0)
-
-
-def _own_interval(pair: DominatingPair, interval: float) -> float:
-    step, largest = _checks.real("interval", interval, 0.0, open_lower=True), _largest_loss(pair)
-    if largest > _MOST_PLACES * step:
-        raise ParameterError(
-            f"interval is {digits(step)}; for losses up to {digits(largest)} it must be at least "
-            f"{digits(largest / _MOST_PLACES)}."
-        )
-    return step
-
-
-def _interval(pair: DominatingPair) -> float:
-    largest = _largest_loss(pair)
+def _interval(pair: DominatingPair, given: float | None) -> float:
+    """Return the width of the grid of losses, as given or one that suits the pair."""
+    atoms = zip(pair.upper, pair.lower, strict=True)
+    largest = max((abs(log_near(Fraction(p, q))) for p, q in atoms if p * q), default=0.0)
+    if given is not None:
+        return _checks.real("interval", given, max(largest / _MOST_PLACES, 1e-300))
     steps = min(max(math.ceil(largest / _INTERVAL), _FEWEST), _MOST_STEPS)
     return largest / steps if largest > 1e-9 else _INTERVAL
 
 
 def _split(
-    p: Fraction,
-    q: Fraction,
-    step: float,
-    power: Any,  # noqa: ANN401
+    p: Fraction, q: Fraction, step: float, power: Callable[[int], Fraction]
 ) -> Iterator[tuple[int, float]]:
     """Yield two places of the grid and the P there, rounded up: P and Q in sum as given."""
     ratio = p / q

@@ -24,19 +24,20 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from numbers import Number
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
-from dpopt.data.tally import letters_of
-from dpopt.kernel import KernelDesign, directed_pairs
-from dpopt.majority import MajorityDesign
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
-from dpopt.privacy.exponential import log_upper
-from dpopt.public_prior import SamplingKernel
-from dpopt.roo import LetterSampler
+from dpopt.data.tally import letters_of, tally
+from dpopt.kernel import KernelSetting, NearestKernel, directed_pairs
+from dpopt.majority import MajoritySetting
+from dpopt.privacy import Certificate, Guarantee, exp_lower, exp_upper
+from dpopt.privacy.graph import all_pairs
+from dpopt.public_prior.setting import KeptPriorSetting
+from dpopt.roo import LetterSetting
+from dpopt.shape import Design
 
 try:
     from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]
@@ -66,162 +67,130 @@ _NAMED = 20
 _CERTAIN = 800.0
 
 
-def make_kernel(
-    kernel: ExactKernel | KernelDesign | SamplingKernel,
-) -> Measurement:
+def make_kernel(kernel: Design) -> Measurement:
     """Return a certified kernel as a measurement: one input to one output.
 
     - Every two inputs are neighbours: an integer, or a letter of the public prior, under
       `discrete_distance`; any distance above 0 spends the guarantee once.
     - A path: an integer under `absolute_distance`.
-    - A `KernelDesign` for a Hamming graph: a word, a list of integers, under `hamming_distance`.
+    - A Hamming graph: a word, a list of integers, under `hamming_distance`.
 
     An integer outside is taken for the nearest input, anything else for the first one; so is each
     letter of a word.
 
     Args:
-        kernel: certified.
+        kernel: a design of a `KernelSetting` or a `NearestKernel` without names, or a kernel of a
+            public prior.
 
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
-        NotPrivateError: for a kernel that was proved in one direction only.
+        NotPrivateError: for a kernel without a certificate.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if isinstance(kernel, SamplingKernel):
-        return _local(kernel)
-    if not isinstance(kernel, ExactKernel | KernelDesign):
-        raise ParameterError(
-            f"kernel is of type {type(kernel).__name__}; it must be an ExactKernel, a KernelDesign "
-            "or a kernel of a public prior."
+    setting: Any = kernel.setting if isinstance(kernel, Design) else None
+    if isinstance(setting, KeptPriorSetting):
+        own = _letters(setting.public.letters)
+        spent = _certified(kernel.guarantee, kernel.certificate)
+        return _measurement(
+            own.domain,
+            discrete_distance(),
+            spent,
+            1,
+            lambda letter: kernel.release(own.into(letter)),
+            own.output,
         )
-    exact = kernel.exact if isinstance(kernel, KernelDesign) else kernel
-    # Words along a grid are neighbours only if a letter moves by one: no Hamming distance.
-    if (
-        isinstance(kernel, KernelDesign)
-        and kernel.setting.shape is not None
-        and kernel.setting.graph_name in ("hamming", "complete")
-    ):
-        return _over_words(exact, tuple(kernel.setting.shape))
-    exact.require_both_ways()
-    last = exact.inputs - 1
-    if exact.pairs is None:
+    if not isinstance(setting, KernelSetting | NearestKernel):
+        raise ParameterError(
+            f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
+            "kernel of a public prior."
+        )
+    if isinstance(setting, NearestKernel) and any(setting.names):
+        raise ParameterError(
+            "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
+        )
+    kernel.require_private()
+    spent = _certified(kernel.guarantee, kernel.certificate)
+    if isinstance(setting.graph, str) and setting.graph == "hamming":
+        return _over_words(kernel, tuple(setting.shape or ()), spent)
+    last = setting.inputs.inputs - 1
+    if setting.pairs is None:
         metric, steps = discrete_distance(), 1
-    elif exact.inputs > 1 and _is_path(exact):
+    elif np.array_equal(setting.pairs, all_pairs(directed_pairs("path", last + 1), last + 1)):
         metric, steps = absolute_distance(T=int), last
     else:
         raise ParameterError(
             "pairs of the kernel are neither all pairs of inputs nor a path; OpenDP has no metric "
-            "for them. For words, give the KernelDesign of a Hamming graph."
+            "for them. Words have the graph 'hamming'."
         )
     domain = atom_domain(bounds=(0, last))
-    spent = _certified(exact.guarantee, exact.certificate)
     return _measurement(
-        domain, metric, spent, steps, lambda given: exact.release(_nearest(given, last)), int
+        domain, metric, spent, steps, lambda given: kernel.release(_nearest(given, last)), int
     )
 
 
-def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement:
+def make_sampler(sampler: Design, alphabet: object = None) -> Measurement:
     """Return a Reveal-or-Obscure sampler as a measurement: n records to one letter.
 
     The domain is all lists of n letters, the metric `change_one_distance`: records changed, in any
     order. A record outside the alphabet counts as its first letter.
 
     Args:
-        sampler: with a certificate.
-        alphabet: the k letters, public, as in `LetterSampler.release`; 0..k-1 if None.
+        sampler: certified, a design of `dpopt.roo`.
+        alphabet: the k letters, public; 0..k-1 if None.
 
     Raises:
         ParameterError: for another object, or letters that do not fit.
         NotPrivateError: if the sampler has no certificate.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if not isinstance(sampler, LetterSampler):
+    if not isinstance(sampler, Design) or not isinstance(sampler.setting, LetterSetting):
         raise ParameterError(
             f"sampler is of type {type(sampler).__name__}; it must be a certified sampler of "
             "dpopt.roo."
         )
     sampler.require_private()
-    design: Any = sampler
     k, n = sampler.setting.letters, sampler.setting.records
     letters = letters_of(k if alphabet is None else alphabet)
     if len(letters) != k:
         raise ParameterError(f"alphabet has {len(letters)} letters; the sampler is for {k}.")
-    letter = _into(letters)
+    own = _letters(letters)
     return _measurement(
-        vector_domain(_letter_domain(letters), size=n),
+        vector_domain(own.domain, size=n),
         change_one_distance(),
-        _certified(design.guarantee, design.certificate),
+        _certified(sampler.guarantee, sampler.certificate),
         n,
-        lambda records: sampler.release([letter(own) for own in records], alphabet=letters),
-        _output_type(letters),
+        lambda records: sampler.release(tally(list(map(own.into, records)), letters)),
+        own.output,
     )
 
 
-def make_majority(
-    design: MajorityDesign,
-    voters: Sequence[Measurement] | Callable[[Any], Any],
-    *,
-    input_domain: Any = None,  # noqa: ANN401
-    input_metric: Any = None,  # noqa: ANN401
-) -> Measurement:
+def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     """Return the private majority of private voters as a measurement: data to a label, 0 or 1.
 
     The guarantee is about the data behind the votes. The design is not private as a function of
     the votes: it may publish a unanimous vote as it is, and one changed record changes all of them.
+    Wherever every voter's map is within its (epsilon, Delta) of the design, the majority spends
+    (m epsilon, delta), and elsewhere (or where it is less) what the voters spend together, by
+    ``make_composition``. A vote is 1 if it equals 1, and 0 else: so is the answer of a voter that
+    raises an error, or none.
 
     Args:
         design: certified, for K voters.
-        voters: either K measurements whose outputs are 0 and 1 or booleans, over one domain and
-            metric. Then all is checked: wherever every voter's map is within its (epsilon, Delta)
-            of the design, the majority spends (m epsilon, delta), and elsewhere (or where it is
-            less) what the voters spend together, by `make_composition`. With groups, voters come
-            in the order of the groups. Or a function from the data to K votes, for which the
-            caller answers: the votes are independent given the data, drawn afresh at each call,
-            each (epsilon, Delta)-DP between data at distance 1, and data at distance d are d such
-            steps apart. That is about votes as they are counted: 1 and True as a 1, all else as a
-            0, and so the answer of a voter that raises an error, or none. A function that raises
-            an error has cast K votes of 0.
-        input_domain: of the data, where voters is a function.
-        input_metric: likewise.
+        voters: K measurements whose outputs are 0 and 1 or booleans, over one domain and metric.
+            A function of the data becomes one by OpenDP's ``make_user_measurement``.
 
     Raises:
         ParameterError: for voters that do not fit.
         NotPrivateError: if the design has no certificate.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if not isinstance(design, MajorityDesign):
-        raise ParameterError(f"design is {shown(design)}; it must be a MajorityDesign.")
+    if not isinstance(design, Design) or not isinstance(design.setting, MajoritySetting):
+        raise ParameterError(f"design is {shown(design)}; it must be a design of a majority.")
     design.require_private()
-    spent = _certified(design.guarantee, design.certificate)
-    function = None if isinstance(voters, Sequence | Measurement) else voters
-    if function is None and (input_domain is not None or input_metric is not None):
-        raise ParameterError(
-            "input_domain and input_metric are given; they belong to a function, measurements "
-            "have their own."
-        )
-    if function is None:
-        return _checked_majority(design, voters, spent)
-    if not callable(function) or input_domain is None or input_metric is None:
-        raise ParameterError(
-            "voters must be a function, with its input_domain and input_metric, or measurements."
-        )
-    steps = 1 if input_metric == discrete_distance() else None
-    k = design.setting.mechanisms
-    return _measurement(
-        input_domain,
-        input_metric,
-        spent,
-        steps,
-        lambda data: design.release(_ballot(lambda: function(data), k)),
-        int,
-    )
-
-
-def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> Measurement:
     k = design.setting.mechanisms
     listed = isinstance(voters, Sequence) and all(isinstance(v, Measurement) for v in voters)
-    if not isinstance(voters, Sequence) or not listed or len(voters) != k:
-        raise ParameterError(f"voters must be {k} OpenDP measurements, or a function.")
+    if not listed or len(voters) != k:
+        raise ParameterError(f"voters must be {k} OpenDP measurements.")
     together = make_composition(list(voters))
     pure = together.output_measure == max_divergence()
     if not pure and together.output_measure != approximate(max_divergence()):
@@ -229,41 +198,29 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
             f"voters have the measure {together.output_measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
         )
+    spent = _certified(design.guarantee, design.certificate)
     limit = design.setting.epsilon, design.setting.mechanism_delta
+    pure = pure and spent[1] == 0.0
 
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
         total = _as_pair(together.map(distance))
         each = [_as_pair(voter.map(distance)) for voter in voters]
         within = all(_within(own, limit) for own in each)
         least = spent if within and not _within(total, spent) else total
-        return least[0] if pure and spent[1] == 0.0 else least
+        return least[0] if pure else least
 
     return make_user_measurement(
         together.input_domain,
         together.input_metric,
-        max_divergence() if pure and spent[1] == 0.0 else approximate(max_divergence()),
+        max_divergence() if pure else approximate(max_divergence()),
         # One by one: an error is the vote of the voter that raised it, and not of the others.
-        lambda data: design.release([_ballot(lambda v=v: [v(data)], 1)[0] for v in voters]),
+        lambda data: design.release([_vote(voter, data) for voter in voters]),
         privacy_map,
         TO=int,
     )
 
 
-def _local(kernel: SamplingKernel) -> Measurement:
-    spent = _certified(kernel.guarantee, kernel.certificate)
-    letters = kernel.prior.letters
-    letter = _into(letters)
-    return _measurement(
-        _letter_domain(letters),
-        discrete_distance(),
-        spent,
-        1,
-        lambda own: kernel.release(letter(own)),
-        _output_type(letters),
-    )
-
-
-def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
+def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> Measurement:
     places = len(shape)
 
     def release(word: Any) -> Any:  # noqa: ANN401
@@ -272,28 +229,23 @@ def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
                 f"word does not fit the shape {shape}: it has {len(word)} letters."
             )
         inside = [_nearest(letter, size - 1) for letter, size in zip(word, shape, strict=True)]
-        return exact.release(int(np.ravel_multi_index(inside, shape)))
+        return kernel.release(int(np.ravel_multi_index(inside, shape)))
 
     if len(set(shape)) != 1:
         raise ParameterError(
             f"shape is {shape}; an OpenDP vector has the same letters at every place."
         )
     domain = vector_domain(atom_domain(bounds=(0, shape[0] - 1)), size=places)
-    spent = _certified(exact.guarantee, exact.certificate)
     return _measurement(domain, hamming_distance(), spent, places, release, int)
 
 
-def _ballot(votes: Callable[[], Any], voters: int) -> list[int]:
-    """Return as many zeros and ones as there are voters, whatever ``votes`` returns or raises."""
+def _vote(voter: Measurement, data: Any) -> int:  # noqa: ANN401
+    """Return 1 if a voter answers 1 or True, 0 whatever else it answers or raises."""
     try:
-        found = [_is_one(vote) for vote in votes()]
+        answer = voter(data)
+        return int(isinstance(answer, Number | np.bool_) and answer == 1)
     except Exception:  # noqa: BLE001 - an error is an answer, not to be told from the others
-        found = []
-    return (found + [0] * voters)[:voters]
-
-
-def _is_one(vote: object) -> int:
-    return int(isinstance(vote, Number | np.bool_) and vote == 1)
+        return 0
 
 
 def _nearest(value: object, last: int) -> int:
@@ -303,42 +255,42 @@ def _nearest(value: object, last: int) -> int:
     return min(max(int(cast(int, value)), 0), last)
 
 
-def _into(letters: Sequence[Hashable]) -> Callable[[object], Hashable]:
-    """Return the function that leaves a letter as it is and makes the first one of all else."""
-    known = None if isinstance(letters, range) else frozenset((type(x), x) for x in letters)
+class _Letters(NamedTuple):
+    """An alphabet for OpenDP.
 
-    def letter(own: object) -> Hashable:
-        if known is None:
-            return own if type(own) is int and own in letters else letters[0]
-        try:
-            return own if (type(own), own) in known else letters[0]  # type: ignore[return-value]
-        except TypeError:  # not hashable
-            return letters[0]
+    Attributes:
+        domain: of one letter; its name tells alphabets apart.
+        into: leaves a letter as it is and makes the first one of all else.
+        output: type of what is released.
+    """
 
-    return letter
-
-
-def _is_path(exact: ExactKernel) -> bool:
-    path = directed_pairs("path", exact.inputs)
-    return path is not None and set(map(tuple, path.tolist())) == set(exact.pairs or ())
+    domain: Any
+    into: Callable[[object], Hashable]
+    output: Any
 
 
-def _letter_domain(letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
-    """Return the domain of one letter; its name tells alphabets apart."""
-    if isinstance(letters, range) and letters == range(len(letters)):
-        return atom_domain(bounds=(0, len(letters) - 1))
-    if not all(isinstance(letter, str | int | float | bool) for letter in letters):
+def _letters(letters: Sequence[Hashable]) -> _Letters:
+    numbered = letters == range(len(letters))
+    if not numbered and not all(isinstance(x, str | int | float | bool) for x in letters):
         raise ParameterError("letters must be strings, numbers or booleans to be named in OpenDP.")
-    names, known = repr(tuple(letters)), frozenset((type(letter), letter) for letter in letters)
+    known = range(len(letters)) if numbered else frozenset((type(x), x) for x in letters)
+
+    def member(own: Any) -> bool:  # noqa: ANN401
+        try:
+            return type(own) is int and own in known if numbered else (type(own), own) in known
+        except TypeError:  # not hashable
+            return False
+
+    def into(own: Any) -> Hashable:  # noqa: ANN401
+        return own if member(own) else letters[0]
+
+    if numbered:
+        return _Letters(atom_domain(bounds=(0, len(letters) - 1)), into, int)
+    names = repr(tuple(letters))
     if len(letters) > _NAMED:
         names = f"{len(letters)} letters, SHA-256 {hashlib.sha256(names.encode()).hexdigest()}"
-    return user_domain(f"dpopt letter of {names}", lambda own: (type(own), own) in known)
-
-
-def _output_type(letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
-    if isinstance(letters, range):
-        return int
-    return str if all(isinstance(letter, str) for letter in letters) else "ExtrinsicObject"
+    output = str if all(isinstance(x, str) for x in letters) else "ExtrinsicObject"
+    return _Letters(user_domain(f"dpopt letter of {names}", member), into, output)
 
 
 def _measurement(
@@ -386,12 +338,10 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
 
 
 def _certified(guarantee: Guarantee, certificate: Certificate | None) -> Spent:
-    """Return the guarantee, epsilon raised until e^epsilon is at least the ratio proved."""
+    """Return the guarantee, which a certificate stands behind."""
     if certificate is None:
         raise ParameterError("certificate is None; a measurement needs a proof.")
-    if exp_lower(guarantee.epsilon) >= certificate.ratio:
-        return guarantee.epsilon, guarantee.delta
-    return max(guarantee.epsilon, log_upper(certificate.ratio)), guarantee.delta
+    return guarantee.epsilon, guarantee.delta
 
 
 def _as_pair(spent: Any) -> Spent:  # noqa: ANN401

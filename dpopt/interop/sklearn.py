@@ -11,7 +11,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,11 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.majority import MajoritySetting
 from dpopt.multiclass import MulticlassSetting
-from dpopt.multiclass.corners import priceable
 from dpopt.plurality import mode_design
 from dpopt.privacy import Guarantee
 from dpopt.shape import design
-from dpopt.votes import Spending, VoteDesign, vote
+from dpopt.verify import walked
+from dpopt.votes import Design, Spending, vote
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
@@ -37,10 +37,6 @@ except ImportError as error:
     raise ImportError(
         "dpopt.interop.sklearn needs scikit-learn; install it with pip install 'dpopt[interop]'."
     ) from error
-
-
-# Parameters of private teachers, and their values for others.
-_OF_PRIVATE = {"allowance": None, "trained_once": None, "mechanism_delta": 0.0}
 
 
 class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
@@ -56,11 +52,11 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
       is no integer. An estimator that shares other state with its clones, such as a cache, is
       outside of it.
 
-    How predictions compose, and the data model, says `dpopt.votes.Spending`. The guarantee is about
-    the data that the estimators were trained on; what is predicted for, X, and ``classes_`` are
-    public. `predict` spends, and so does what calls it, as `score` does; ``queries_`` counts
-    predictions of this object over all its fits, not of a clone or a pickled copy. There is no
-    `predict_proba`: Pr[label = y] would reveal the shares of votes.
+    How predictions compose says `dpopt.votes.Spending`. The guarantee is about the data that the
+    estimators were trained on; what is predicted for, X, and ``classes_`` are public. `predict`
+    spends, and so does what calls it, as `score` does; ``queries_`` counts predictions of this
+    object over all its fits, not of a clone or a pickled copy. There is no `predict_proba`:
+    Pr[label = y] would reveal the shares of votes.
 
     Args:
         estimators: K fitted classifiers, no object twice, with randomness of their own. A clone
@@ -187,34 +183,38 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             )
         if not np.all(np.isin(labels, self.classes_)):
             raise ParameterError("y holds a label that is not one of classes.")
-        sequence = np.random.SeedSequence(_entropy(self.random_state))
+        chance = np.random.RandomState(secrets.randbits(32))
+        if self.random_state is not None:
+            chance = check_random_state(self.random_state)
         # All before any is trained: what a clone copies may depend on no data.
-        seeds = sequence.generate_state(count).tolist()
-        clones = [_seeded(clone(base), seed) for seed in seeds]
-        self.estimators_ = tuple(clones)
+        seeds = chance.randint(0, 1 << 32, size=count, dtype=np.uint64).tolist()
+        self.estimators_ = tuple(_seeded(clone(base), seed) for seed in seeds)
         self._certify()
-        order = np.random.default_rng(sequence).permutation(labels.size)
+        parts = np.array_split(chance.permutation(labels.size), count)
         rows, voters = X if hasattr(X, "columns") else rows, []
-        for part, seed, each in zip(np.array_split(order, count), seeds, clones, strict=True):
+        for part, seed, each in zip(parts, seeds, self.estimators_, strict=True):
             own = np.sort(part)
             # Many classifiers refuse a single class.
             if np.unique(labels[own]).size == 1:
                 each = DummyClassifier(strategy="most_frequent")
             with _own_stream(seed):
-                voters.append(each.fit(_copied(_safe_indexing(rows, own)), labels[own].copy()))
+                rows_of = copy.deepcopy(_safe_indexing(rows, own))
+                voters.append(each.fit(rows_of, labels[own].copy()))
         self.estimators_ = tuple(voters)
 
     def _certify(self) -> None:
         """Find the mechanism, how its labels compose, the budget, and what counts the queries."""
         budget = self.budget_epsilon
         self._budget = None if budget is None else Guarantee(budget, self.budget_delta)
-        self.design_ = self._designed(len(self.estimators_), self.classes_.size)
-        self.spending_ = Spending(
+        voters, classes = len(self.estimators_), self.classes_.size
+        designed = self._plain if self.teachers == "plain" else self._private
+        self.design_ = designed(voters, classes)
+        of = Spending(
             self.design_.setting, self.trained_once, voters_per_record=self.voters_per_record
         )
+        self.spending_ = of
         # Estimators trained once share what they spend with no others.
         same = tuple(map(id, self.estimators_)) if self.trained_once else ()
-        of = self.spending_
         way = (of.per_query, self.design_.setting.behind, of.trained_once, of.reach, same)
         asked = getattr(self, "_asked", None)
         if asked is not None and asked.queries and asked.way != way:
@@ -225,24 +225,28 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             )
         self._asked = asked if asked is not None and asked.way == way else _Asked(way)
 
-    def _designed(self, voters: int, classes: int) -> VoteDesign:
-        delta = self.mechanism_delta
-        if self.teachers == "plain":
-            for name, absent in _OF_PRIVATE.items():
-                if getattr(self, name) != absent:
-                    raise ParameterError(
-                        f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
-                        "teachers, and teachers is 'plain'."
-                    )
-            rule: Any = self.rule
-            return mode_design(voters, classes, self.epsilon, rule=rule)
+    def _plain(self, voters: int, classes: int) -> Design:
+        """Return the vote of plain teachers.
+
+        Raises:
+            ParameterError: if a parameter of private ones is given.
+        """
+        for name, absent in (("allowance", None), ("trained_once", None), ("mechanism_delta", 0)):
+            if getattr(self, name) != absent:
+                raise ParameterError(
+                    f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
+                    "teachers, and teachers is 'plain'."
+                )
+        return mode_design(voters, classes, self.epsilon, rule=cast(Any, self.rule))
+
+    def _private(self, voters: int, classes: int) -> Design:
+        delta, rule = self.mechanism_delta, cast(Any, self.rule)
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
         given = self.epsilon, m, delta, max(m, 1.0) * delta
-        if self.rule == "best" and classes == 2 and voters % 2:
+        if rule == "best" and classes == 2 and voters % 2:
             return design(MajoritySetting(voters, *given))
-        rule = self.rule
         if rule == "best":
-            rule = "optimal" if priceable(voters, classes) and not delta else "ladder"
+            rule = "optimal" if walked(voters, classes) and not delta else "ladder"
         return design(MulticlassSetting(voters, classes, *given, rule=rule))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803
@@ -263,7 +267,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         places = {label: place for place, label in enumerate(self.classes_.tolist())}
         # A step that changes its input would hand one estimator's data on to the others.
         votes = np.column_stack(
-            [_votes(each, places, _copied(X), shape[0]) for each in self.estimators_]
+            [_votes(each, places, copy.deepcopy(X), shape[0]) for each in self.estimators_]
         )
         with self._asked.lock:
             batch = vote(
@@ -342,33 +346,16 @@ def _listed(classes: Any) -> npt.NDArray[Any]:  # noqa: ANN401
     return found
 
 
-def _copied(X: Any) -> Any:  # noqa: ANN401, N803
-    """Return a copy that shares nothing with X."""
-    try:
-        return copy.deepcopy(X)
-    except Exception:  # noqa: BLE001 - whatever it is, it cannot be had twice
-        raise ParameterError(
-            f"X is a {type(X).__name__} that cannot be copied; each estimator must have its own."
-        ) from None
-
-
-def _entropy(state: Any) -> list[int]:  # noqa: ANN401
-    """Return what all seeds follow from: the system's generator where there is no state."""
-    if state is None:
-        return [secrets.randbits(128)]
-    return check_random_state(state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
-
-
 def _seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
     """Return an estimator whose random states follow from a seed; integers stay as they are.
 
     A random state that clones share, such as numpy's global one, is where a clone that draws
     another number of times would change all later ones.
     """
-    states = np.random.SeedSequence(seed)
+    chance = np.random.RandomState(seed)
     for name, value in sorted(estimator.get_params(deep=True).items()):
         if name.split("__")[-1] == "random_state" and not isinstance(value, numbers.Integral):
-            estimator.set_params(**{name: int(states.spawn(1)[0].generate_state(1)[0] >> 1)})
+            estimator.set_params(**{name: int(chance.randint(1 << 31))})
     return estimator
 
 
@@ -397,9 +384,8 @@ def _votes(
     votes = np.zeros(rows, dtype=np.int64)
     try:
         answers = estimator.predict(X)
-        listed = answers.tolist() if hasattr(answers, "tolist") else list(answers)
-        found = [places.get(answer, 0) for answer in listed[:rows]]
-        votes[: len(found)] = found
+        listed = (answers.tolist() if hasattr(answers, "tolist") else list(answers))[:rows]
+        votes[: len(listed)] = [places.get(answer, 0) for answer in listed]
     except KeyboardInterrupt:
         # Of the person at the keyboard, not of the estimator.
         raise

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, cast, overload
 
@@ -20,31 +19,22 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import Matrix
 from dpopt.files import LONG_ENTRIES, read_table
-from dpopt.kernel.names import (
-    Name,
-    Names,
-    checked_names,
-    edges_by_name,
-    listed,
-    place,
-    plain_name,
-)
+from dpopt.kernel.names import Name, Names, checked_names, listed, place, plain_name
 from dpopt.kernel.nearest import (
     TOLERANCE,
-    NearestDesign,
     NearestKernel,
+    integers_of,
     law_table,
-    named_least,
+    moved,
     nearest,
 )
 from dpopt.kernel.own import read_own_rows
-from dpopt.kernel.repair import integer_rows
-from dpopt.kernel.setting import Graph, KernelSetting
-from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
+from dpopt.kernel.setting import GraphLike, KernelSetting
+from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS, SHAPED
-from dpopt.privacy.least import least_of_kernel
-from dpopt.privacy.orbit import OrbitKernel
-from dpopt.shape import D, Design, Setting, made
+from dpopt.shape import Design, Setting, made
+from dpopt.table import Generated, Graph, Table, Words
+from dpopt.table.least import least_of_table
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _FIT = (
@@ -59,12 +49,12 @@ def certify(
     epsilon: float,
     delta: float = ...,
     *,
-    graph: Graph = ...,
+    graph: GraphLike = ...,
     shape: Sequence[int] | None = ...,
     inputs: Names | None = ...,
     rows: object = ...,
     tolerance: float = ...,
-) -> NearestDesign: ...
+) -> Design: ...
 
 
 @overload
@@ -73,7 +63,7 @@ def certify(
     epsilon: None = ...,
     delta: float = ...,
     *,
-    graph: Graph = ...,
+    graph: GraphLike = ...,
     shape: Sequence[int] | None = ...,
     inputs: Names | None = ...,
     tolerance: float = ...,
@@ -86,7 +76,7 @@ def certify(
     epsilon: float,
     delta: None,
     *,
-    graph: Graph = ...,
+    graph: GraphLike = ...,
     shape: Sequence[int] | None = ...,
     inputs: Names | None = ...,
     tolerance: float = ...,
@@ -94,7 +84,7 @@ def certify(
 
 
 @overload
-def certify(kernel: object, *, setting: Setting[D]) -> D: ...
+def certify(kernel: object, *, setting: Setting) -> Design: ...
 
 
 def certify(
@@ -102,12 +92,12 @@ def certify(
     epsilon: float | None = None,
     delta: float | None = 0.0,
     *,
-    graph: Graph = "complete",
+    graph: GraphLike = "complete",
     shape: Sequence[int] | None = None,
     inputs: Names | None = None,
     rows: object = None,
     tolerance: float = TOLERANCE,
-    setting: Setting[Any] | None = None,
+    setting: Setting | None = None,
 ) -> Any:
     """Return a proved mechanism made from a table of probabilities; or the least epsilon of it.
 
@@ -118,7 +108,8 @@ def certify(
     variation; of a kernel's design, ``loss`` is its objective afterwards. See
     `dpopt.kernel.NearestKernel`.
 
-    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, a `dpopt.kernel.NearestDesign`.
+    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a
+      `dpopt.kernel.NearestKernel`.
     - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
       table is private, a `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least
       delta.
@@ -127,8 +118,8 @@ def certify(
     - ``certify(design)`` returns the least epsilon that the integers of a design spend, which may
       be below what it promises; or above it, for a published rule that is not private. Known for
       every kind with delta = 0. A least delta, and a least epsilon for a delta above 0, are known
-      for kernels that are written out or have a symmetry, and for majorities; other kinds refuse.
-      Of a majority, up to 4,000,000 choices of its voters' corners are gone through.
+      for tables over inputs, and for majorities; other kinds refuse. Of a majority, up to 4,000,000
+      choices of its voters' corners are gone through.
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
@@ -151,8 +142,8 @@ def certify(
             lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a CSV
             file of them, see `dpopt.kernel.read_own_rows`; or, where ``kernel`` is a variable of
             cvxpy, constraints of cvxpy that are affine in it alone. Inequalities that leave room
-            hold exactly, and equalities of whole coefficients as a rule; others up to ``residuals``
-            of the design, about 1e-15: see `NearestKernel`.
+            hold exactly; others, and equalities, up to ``residuals`` of the design, about 1e-15:
+            see `NearestKernel`.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: parameters of the kind of mechanism that ``kernel`` was found for, such as a
             `dpopt.majority.MajoritySetting`; epsilon and the others are then its own.
@@ -186,7 +177,7 @@ def certify(
         asked = (epsilon, delta, graph, shape, inputs, rows, tolerance)
         return _of_kind(kernel, setting, asked)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    if inputs is not None and isinstance(kernel, Design | ExactKernel | OrbitKernel):
+    if inputs is not None and isinstance(kernel, Design | Table):
         raise ParameterError(
             "inputs is given with a design, whose inputs have their order and names; leave it out."
         )
@@ -197,13 +188,9 @@ def certify(
                 "table as it is."
             )
         return _least(kernel, epsilon, delta, graph, shape, inputs, tolerance)
-    before = kernel.setting if isinstance(kernel, Design) else None
-    exact = _integers_of(kernel) if isinstance(kernel, Design) else kernel
-    given = given_table(kernel, inputs)
-    judged = isinstance(exact, ExactKernel | OrbitKernel)
-    if judged and exact.pairs is not None and _is_default(graph):
-        names = given.inputs or range(exact.inputs)
-        graph = [[names[x], names[other]] for x, other in exact.pairs if x < other]
+    given, table = given_table(kernel, inputs), _integers_of(kernel)
+    if table is not None and _is_default(graph):
+        graph = _own_edges(table, given.inputs)
     given.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = given.axes
@@ -211,17 +198,20 @@ def certify(
     if isinstance(own, Sequence) and any(map(_is_constraint, own)):
         own = _of_constraints(kernel, own)
     asked = graph, shape, own, tolerance, given.inputs, given.outputs
-    found = nearest(NearestKernel(given.table, epsilon, delta, *asked))
-    if isinstance(before, KernelSetting) and isinstance(exact, ExactKernel):
-        return replace(found, loss=before.value(found.units))
-    return found
+    made_private = nearest(NearestKernel(given.table, epsilon, delta, *asked))
+    if isinstance(kernel, Design) and isinstance(kernel.setting, KernelSetting):
+        weights = made_private.table.weights
+        if isinstance(kernel.setting.inputs, Graph):
+            again = Table(kernel.setting.inputs, weights, made_private.table.total)
+            return replace(made_private, details={"loss": kernel.setting.value(again)})
+    return made_private
 
 
 def _least(
     kernel: object,
     epsilon: float | None,
     delta: float | None,
-    graph: Graph,
+    graph: GraphLike,
     shape: Sequence[int] | None,
     inputs: Names | None,
     tolerance: float,
@@ -232,36 +222,33 @@ def _least(
         # Its own neighbours, along which its integers are judged as its kind judges them.
         if isinstance(kernel, Design):
             return _least_of_design(kernel, epsilon, delta)
-        if isinstance(kernel, ExactKernel | OrbitKernel):
-            return least_of_kernel(kernel, epsilon, delta)
-    exact = _integers_of(kernel) if isinstance(kernel, Design) else kernel
-    given, moved = given_table(kernel, inputs), 0.0
+        if isinstance(kernel, Table):
+            return least_of_table(kernel, epsilon, delta)
+    table, given = _integers_of(kernel), given_table(kernel, inputs)
     given.require_order(graph)
-    if isinstance(exact, ExactKernel | OrbitKernel):
-        weights = (
-            exact.weights
-            if isinstance(exact, ExactKernel)
-            else [[exact.weights[o] for o in row] for row in exact.orbits.table().tolist()]
-        )
-    else:
-        table = law_table(given.table, tolerance)
-        weights = integer_rows(table)
-        moved = float_up(max(map(_off, table.tolist(), weights)))
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = given.axes
+    values = given.table if table is not None else law_table(given.table, tolerance)
     # Of a kernel of this size: the neighbours, checked as those of any other.
-    size, edges = np.zeros((len(weights), len(weights[0]))), edges_by_name(graph, given.inputs)
-    asked: Any = {"pairs": KernelSetting(size, 0.0, 0.0, edges, shape).pairs, "moved": moved}
-    if epsilon is None:
-        least = least_epsilon(weights, cast(float, delta), **asked)
-    else:
-        least = least_delta(weights, epsilon, **asked)
-    return named_least(least, given.inputs, given.outputs)
+    names = given.inputs, given.outputs
+    asked = NearestKernel(_uniform(values.shape), 0.0, 0.0, graph, shape, None, 1.0, *names)
+    along = asked.inputs
+    if table is not None:
+        rows = table.inputs.table().ravel().tolist()
+        written = Table(along, tuple(table.weights[v] for v in rows), table.total)
+        return least_of_table(written, epsilon, delta)
+    written = integers_of(values, along)
+    least = least_of_table(written, epsilon, delta)
+    return replace(least, moved=float_up(moved(values, written)))
+
+
+def _uniform(shape: tuple[int, ...]) -> Matrix:
+    return np.full(shape, 1.0 / shape[1])
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
     """Return what a design's integers spend: at most what was proved of them."""
-    least = design.setting.spent(design.units, epsilon, delta)
+    least = design.setting.spent(design.table, epsilon, delta)
     if design.certificate is None:
         return least
     proved = design.certificate.guarantee
@@ -272,34 +259,35 @@ def _least_of_design(design: Design, epsilon: float | None, delta: float | None)
     return least
 
 
-def _integers_of(design: Design) -> ExactKernel | OrbitKernel:
-    """Return the kernel of a design.
+def _integers_of(kernel: object) -> Table | None:
+    """Return the integers of a design or a table; None of what is neither.
 
     Raises:
-        ParameterError: if its integers are no table.
+        ParameterError: if a design's integers are no table over numbered inputs.
     """
-    if not isinstance(design.units, ExactKernel | OrbitKernel):
+    table = kernel.table if isinstance(kernel, Design) else kernel
+    if isinstance(table, Table) and isinstance(table.inputs, Graph | Generated | Words):
+        return table
+    if isinstance(kernel, Design):
         raise ParameterError(
-            f"kernel is a design of kind {design.setting.kind!r}, which is no table; its least "
+            f"kernel is a design of kind {kernel.setting.kind!r}, which is no table; its least "
             "epsilon is found among its own neighbours: give no graph, and not both epsilon and "
             "delta."
         )
-    return design.units
+    return None
+
+
+def _own_edges(table: Table, names: tuple[Name, ...] | None) -> GraphLike:
+    """Return the neighbours of a table as edges between names; "complete" if all are."""
+    pairs = getattr(table.inputs, "pairs", None)
+    if pairs is None:
+        return "complete"
+    known = names or range(table.inputs.inputs)
+    return [[known[x], known[other]] for x, other in pairs.tolist() if x < other]
 
 
 def _is_default(graph: object) -> bool:
     return isinstance(graph, str) and graph == "complete"
-
-
-def _off(row: Sequence[float], weights: Sequence[int]) -> Fraction:
-    """Return the larger of all that a row gains and loses by being divided by its sum."""
-    total = sum(weights)
-    away = [
-        Fraction(weight, total) - Fraction(value)
-        for weight, value in zip(weights, row, strict=True)
-    ]
-    gained = sum((part for part in away if part > 0), Fraction(0))
-    return max(gained, gained - sum(away, Fraction(0)))
 
 
 def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Design:
@@ -322,25 +310,25 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
             )
     values = _valued(point)
     if isinstance(values, Mapping):
-        found = _of_columns(values)
-        found = found.in_order(setting.names[0] if isinstance(setting, NearestKernel) else None)
-        if not found.ordered:
+        given = _of_columns(values)
+        given = given.in_order(setting.names[0] if isinstance(setting, NearestKernel) else None)
+        if not given.ordered:
             raise ParameterError(
-                f"point has the inputs {listed(found.inputs or ())}, whose order is not known: "
+                f"point has the inputs {listed(given.inputs or ())}, whose order is not known: "
                 "give an array, its rows in the order of the setting."
             )
-        values = found.table
+        values = given.table
     values = _checks.floats("point", values)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
-    if isinstance(setting, KernelSetting | NearestKernel):
+    if isinstance(setting, KernelSetting | NearestKernel) and values.ndim > 1:
         values = law_table(values, TOLERANCE)
     try:
         # What is no point of the kind may be divided by 0; the judge sees what comes of it.
         with np.errstate(all="ignore"):
-            units = setting.units(setting.as_point(values))
+            table = setting.table(setting.as_point(values))
         # Nothing says how good a point is that was not optimised here.
-        return made(setting, units, float_bound=None)
+        return made(setting, table, float_bound=None)
     except ParameterError:
         raise
     except _MALFORMED:
@@ -366,7 +354,7 @@ class Given(NamedTuple):
     outputs: tuple[Name, ...] | None
     ordered: bool = True
 
-    def require_order(self, graph: Graph) -> None:
+    def require_order(self, graph: GraphLike) -> None:
         """Refuse a graph that goes by the order of inputs, where nobody said it.
 
         Raises:
@@ -410,21 +398,21 @@ def given_table(kernel: object, order: Names | None = None) -> Given:
     setting = kernel.setting if isinstance(kernel, Design) else None
     values = _valued(kernel)
     if isinstance(values, Mapping):
-        found = _of_columns(values)
+        given = _of_columns(values)
     else:
         array = _checks.floats("kernel", values)
         if array.ndim < 2 or array.size == 0:
             raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
-        found = Given(array.reshape(-1, array.shape[-1]), array.shape[:-1], None, None)
+        given = Given(array.reshape(-1, array.shape[-1]), array.shape[:-1], None, None)
         if isinstance(setting, NearestKernel):
             # Along edges, or between all, nobody had to say the order.
             by_order = isinstance(setting.graph, str) and not _is_default(setting.graph)
             names = setting.names
             known = by_order or names[0] is None or _are_numbers(names[0])
-            found = found._replace(inputs=names[0], outputs=names[1], ordered=known)
-    if found.table.size == 0:
-        raise ParameterError(f"kernel has shape {found.table.shape}; {_FIT}.")
-    return found.in_order(order)
+            given = given._replace(inputs=names[0], outputs=names[1], ordered=known)
+    if given.table.size == 0:
+        raise ParameterError(f"kernel has shape {given.table.shape}; {_FIT}.")
+    return given.in_order(order)
 
 
 def _valued(given: object) -> object:
@@ -438,8 +426,8 @@ def _valued(given: object) -> object:
     if isinstance(given, str | Path):
         return read_table(Path(given))
     if isinstance(given, Design):
-        given = value = given.units
-    if isinstance(given, ExactKernel | OrbitKernel):
+        given = value = given.table
+    if isinstance(given, Table):
         return given.matrix()
     if library == "cvxpy":
         value = getattr(given, "value", None)

@@ -35,7 +35,6 @@ from the loss and the prior alone, by weak duality, and does not rest on the the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -97,15 +96,12 @@ class Optimum:
         kernel: shape (inputs, outputs), private and stochastic up to rounding, read-only.
         prior: that of the setting, or the one that makes the least loss largest, shape (inputs,).
         bound: no private kernel has a lower loss (a higher utility): by weak duality from ``prior``
-            and ``multipliers``, rounded outward.
-        multipliers: of e^-epsilon K[x, y] <= K[x', y] for each directed pair of neighbours, shape
-            (pairs, outputs), at least 0.
+            and multipliers of the rows of privacy, rounded outward.
     """
 
     kernel: Matrix
     prior: Vector
     bound: float
-    multipliers: Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,17 +112,11 @@ class _Letter:
         kernel: shape (inputs, outputs).
         prior: shape (inputs,).
         bound: of the loss, to be minimised.
-        onward: surplus that an input hands on to the next one of the path, shape of the kernel.
-        back: likewise to the one before it.
-        place: of each input on the path, shape (inputs,).
     """
 
     kernel: Matrix
     prior: Vector
     bound: float
-    onward: Matrix
-    back: Matrix
-    place: IntVector
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,77 +156,32 @@ def optimum(setting: KernelSetting) -> Optimum | None:
         kernel=frozen(reduce(np.kron, (letter.kernel for letter in solved))),
         prior=frozen(reduce(np.kron, (letter.prior for letter in solved))),
         bound=-bound if setting.maximises else bound,
-        multipliers=frozen(_multipliers(_pairs(setting), solved)),
     )
 
 
 def _solved(line: Line, prior: Vector | None) -> _Letter | None:
     """Return the optimum along one path, for a prior by input or for the largest loss."""
     if prior is None:
-        found = _least_largest(line)
-        if found is None or found[2] > _MOST_GAP:
+        largest = _least_largest(line)
+        if largest is None or largest[2] > _MOST_GAP:
             return None
-        answers, along, _ = found
+        answers, along, _ = largest
     else:
         along = prior[line.inputs]
         answers = np.zeros(line.losses.shape)
         answers[np.arange(len(along)), np.argmin(_posterior(line, along), axis=1)] = 1.0
-    bound, *surpluses = _proved(line, along)
-    place = np.argsort(line.inputs)
+    place, output = np.argsort(line.inputs), np.argsort(line.outputs)
     kernel = geometric(len(along), line.epsilon) @ answers
-    output = np.argsort(line.outputs)
-    kernel, onward, back = (array[place][:, output] for array in (kernel, *surpluses))
-    return _Letter(kernel, along[place], bound, onward, back, place)
-
-
-def _multipliers(pairs: IntVector, letters: Sequence[_Letter]) -> Matrix:
-    """Return the multipliers of all pairs of words, shape (pairs, outputs).
-
-    Of neighbours x, x' that differ in the j-th letter and the output y, it is that of x_j, x'_j and
-    y_j, times the prior of the other letters of x.
-    """
-    inputs, outputs = zip(*(letter.kernel.shape for letter in letters), strict=True)
-    first, second = (np.array(np.unravel_index(ends, inputs)) for ends in pairs.T)
-    told = np.array(np.unravel_index(np.arange(math.prod(outputs)), outputs))
-    likely = np.stack([letter.prior[x] for letter, x in zip(letters, first, strict=True)])
-    multipliers = np.empty((len(pairs), told.shape[1]))
-    for j, letter in enumerate(letters):
-        rows = np.flatnonzero(first[j] != second[j])
-        # The smaller entry's row has its surplus from the other end of the pair.
-        x, other = first[j, rows], second[j, rows]
-        earlier = (letter.place[other] < letter.place[x])[:, None]
-        handed = np.where(earlier, letter.onward[other], letter.back[other])
-        others = np.prod(np.delete(likely[:, rows], j, axis=0), axis=0)
-        multipliers[rows] = handed[:, told[j]] * others[:, None]
-    return multipliers
-
-
-def duals(setting: KernelSetting, found: Optimum) -> Mapping[str, Vector]:
-    """Return the multipliers by block of the setting's program, as a solver would.
-
-    Args:
-        setting: one that `optimum` answers.
-        found: its answer.
-    """
-    problem = setting.problem()
-    model, sign = problem.assemble(), -1.0 if setting.maximises else 1.0
-    y = np.zeros(model.rows.count)
-    y[model.blocks["privacy"]] = -found.multipliers.ravel()
-    if "losses" in model.blocks:
-        y[model.blocks["losses"]] = -sign * float(np.abs(model.cost).max()) * found.prior
-    reduced = (model.cost - model.rows.matrix.T @ y)[model.variables["kernel"]]
-    y[model.blocks["sums"]] = reduced.reshape(setting.inputs, -1).min(axis=1)
-    return {name: frozen(sign * y[block]) for name, block in model.blocks.items()}
+    return _Letter(kernel[place][:, output], along[place], _proved(line, along))
 
 
 def _words(setting: KernelSetting) -> _Letters | None:
     """Return the setting as one of the theorem; None if it is none."""
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
-    constrained = setting.blocks or setting.invariances is not None
-    if constrained or setting.orbits is not None or setting.formulation not in ("auto", "edges"):
+    if setting.blocks or setting.invariances is not None or setting.symmetry != "none":
         return None
-    losses = -setting.losses if setting.maximises else setting.losses
+    losses = -setting.loss_table if setting.maximises else setting.loss_table
     if setting.graph_name == "grid" and setting.shape is not None and len(setting.shape) > 1:
         return _grid(losses, setting.weights, tuple(setting.shape), setting.epsilon)
     inputs = _along(setting)
@@ -292,18 +237,16 @@ def _grid(
     return None if missed > _NOISE * size else _Letters(tuple(lines), priors, 2.0 * missed)
 
 
-def _pairs(setting: KernelSetting) -> IntVector:
-    return np.empty((0, 2), dtype=np.int64) if setting.pairs is None else setting.pairs
-
-
 def _along(setting: KernelSetting) -> IntVector | None:
     """Return the inputs from one end of the path to the other; None if the graph is no path."""
-    pairs, count = _pairs(setting), setting.inputs
+    pairs, count = setting.pairs, setting.size
+    if pairs is None or len(pairs) != 2 * (count - 1):
+        return None
     degrees = np.bincount(pairs[:, 0], minlength=count)
-    if len(pairs) != 2 * (count - 1) or degrees.max() > 2:
+    if degrees.max() > 2:
         return None
     end = int(np.argmin(degrees))
-    order = breadth_first_order(links(setting.pairs, count), end, return_predecessors=False)
+    order = breadth_first_order(links(pairs, count), end, return_predecessors=False)
     return order.astype(np.int64) if len(order) == count else None
 
 
@@ -355,16 +298,13 @@ def _average(line: Line) -> float:
     return least - float(line.losses.min())
 
 
-def _proved(line: Line, prior: Vector) -> tuple[float, Matrix, Matrix]:
-    """Return a lower bound of the least loss, and the surpluses that prove it.
+def _proved(line: Line, prior: Vector) -> float:
+    """Return a lower bound of the least loss, which the surpluses prove.
 
     With multipliers F, B >= 0 of a K[x + 1, y] <= K[x, y] and of a K[x - 1, y] <= K[x, y], every
     private kernel has the loss sum_xy prior_x loss[x, y] K[x, y] >= sum_xy r[x, y] K[x, y] with
     r[x, .] = prior_x loss[x, .] - F[x, .] - B[x, .] + a (F[x - 1, .] + B[x + 1, .]), hence at least
     sum_x min_y r[x, y]. Here a is a float below e^-epsilon, which asks for less than privacy does.
-
-    Returns:
-        The bound, then F and B, shapes (inputs, outputs); zero in the last (first) row.
     """
     cost, count = prior[:, None] * line.losses, len(prior)
     shrink = math.nextafter(math.nextafter(math.exp(-line.epsilon), 0.0), 0.0)
@@ -398,7 +338,7 @@ def _proved(line: Line, prior: Vector) -> tuple[float, Matrix, Matrix]:
     rounding = _EIGHT * (np.abs(cost) + onward + back + gained)
     rest = (cost - onward - back + gained - rounding).min(axis=1)
     bound = math.fsum(rest) / math.fsum(prior)
-    return bound - _EIGHT * abs(bound), onward, back
+    return bound - _EIGHT * abs(bound)
 
 
 def _least_largest(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector, float] | None:

@@ -21,7 +21,7 @@ _MOST_INPUTS = 2**22
 
 def checked_loss(
     loss: npt.ArrayLike | str,
-    inputs: int | None,
+    size: int | None,
     outputs: int | None,
     shape: tuple[int, ...] | None,
     prior: npt.ArrayLike | None,
@@ -33,11 +33,11 @@ def checked_loss(
     """
     if not isinstance(loss, str):
         table = _table(loss)
-        for name, given, size in (
-            ("inputs", inputs, table.shape[0]),
+        for name, given, known in (
+            ("size", size, table.shape[0]),
             ("outputs", outputs, table.shape[1]),
         ):
-            if given is not None and _checks.integer(name, given, 1) != size:
+            if given is not None and _checks.integer(name, given, 1) != known:
                 raise ParameterError(
                     f"{name} is {given} and loss a table of shape {table.shape}; leave {name} out, "
                     "or None, beside a table."
@@ -48,7 +48,7 @@ def checked_loss(
             f"loss is {_checks.shown(loss)}; it must be one of {', '.join(LOSSES)}, or a table of "
             "shape (inputs, outputs)."
         )
-    count = _count(loss, inputs, shape, prior)
+    count = _count(loss, size, shape, prior)
     if outputs is None:
         return loss, count, count
     outputs = _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
@@ -61,7 +61,7 @@ def checked_loss(
 
 
 def _count(
-    loss: str, inputs: int | None, shape: tuple[int, ...] | None, prior: npt.ArrayLike | None
+    loss: str, size: int | None, shape: tuple[int, ...] | None, prior: npt.ArrayLike | None
 ) -> int:
     """Return the number of inputs that a loss by name is for: as said, or by shape or prior."""
     if shape is None and loss == "hamming":
@@ -75,18 +75,18 @@ def _count(
             f"shape is {_checks.shown(shape)}, which makes {_checks.shown(words)} words; there "
             f"must be at least 2 and at most {_MOST_INPUTS}."
         )
-    if inputs is None:
-        inputs = words
-    if inputs is None and prior is not None:
-        inputs = np.size(_checks.floats("prior", prior))
-    if inputs is None:
+    if size is None:
+        size = words
+    if size is None and prior is not None:
+        size = np.size(_checks.floats("prior", prior))
+    if size is None:
         raise ParameterError(
-            f"inputs is None and loss is {loss!r}; a loss by name needs the number of inputs."
+            f"size is None and loss is {loss!r}; a loss by name needs the number of inputs."
         )
-    inputs = _checks.integer("inputs", inputs, 2, _MOST_INPUTS)
-    if words not in (None, inputs):
-        raise ParameterError(f"shape is {shape}, which makes {words} words of {inputs} inputs.")
-    return inputs
+    size = _checks.integer("size", size, 2, _MOST_INPUTS)
+    if words not in (None, size):
+        raise ParameterError(f"shape is {shape}, which makes {words} words of {size} inputs.")
+    return size
 
 
 def _table(loss: npt.ArrayLike) -> Matrix:

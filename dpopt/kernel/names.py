@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._types import IntVector
+from dpopt.table import Graph
+from dpopt.table.inputs import Name
 
-Name = int | str
 Names = Sequence[Hashable]
 """Names of inputs or outputs in order; as a text, a,b,c."""
 
@@ -111,3 +114,59 @@ def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLi
     if not found:
         raise ParameterError("graph holds no edge; it must be a name, or at least one edge.")
     return cast(Any, found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedGraph(Graph):
+    """Inputs and outputs that go by names.
+
+    Attributes:
+        input_names: of the inputs in their order; 0, 1, ... if None.
+        output_names: of the outputs, likewise.
+    """
+
+    input_names: tuple[Name, ...] | None = None
+    output_names: tuple[Name, ...] | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the variables follow from, and the names."""
+        return *super().key, self.input_names, self.output_names
+
+    def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
+        """Return the places of inputs, given by name, and whether it was a single one."""
+        names = self.input_names
+        if names is None:
+            return super().located(data)
+        many = isinstance(data, Iterable) and not isinstance(data, str)
+        if not many or getattr(data, "ndim", 1) == 0:
+            return np.array([place("the input", names, data)]), True
+        return np.array([place("the input", names, one) for one in data], dtype=np.int64), False
+
+    def claim(self) -> str:
+        """Say between which inputs a table is proved private, and their edges by name."""
+        names, claim = self.input_names, super().claim()
+        if names is None or self.pairs is None:
+            return claim
+        edges = (f"{names[x]}:{names[other]}" for x, other in self.undirected.tolist())
+        return f"{claim}; the edges are {listed(edges)}"
+
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
+        """Return two neighbouring inputs and an output, by their names."""
+        x, other, y = super().words(first, second)
+        return *self._named((x, other)), self._outputs((y,))[0]
+
+    def event(
+        self, edge: int, entries: Collection[int]
+    ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
+        """Return the two inputs of an edge, and the outputs of some of its entries, by names."""
+        ends, outputs = super().event(edge, entries)
+        return self._named(ends), self._outputs(outputs)
+
+    def _named(self, ends: tuple[Any, Any]) -> tuple[Name, Name]:
+        names = self.input_names
+        return ends if names is None else (names[ends[0]], names[ends[1]])
+
+    def _outputs(self, outputs: tuple[Any, ...]) -> tuple[Name, ...]:
+        names = self.output_names
+        return outputs if names is None else tuple(names[y] for y in outputs)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -18,30 +16,21 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import digits, float_up
-from dpopt._types import IntVector, Json, Matrix, Table, brief, frozen
-from dpopt.kernel.design import TableDesign
-from dpopt.kernel.names import Name, Names, checked_names, edges_by_name, listed, place
-from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
-from dpopt.kernel.repair import integer_rows, laws, moved, repaired
-from dpopt.kernel.setting import Graph, KernelSetting, Sizes
+from dpopt._types import IntVector, Json, Matrix, RowsOfNumbers, Vector, frozen
+from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
+from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
+from dpopt.kernel.room import kept
+from dpopt.kernel.setting import GraphLike, KernelSetting, Sizes, draw_heat_map
 from dpopt.lp import Solution
-from dpopt.privacy import (
-    Certificate,
-    ExactKernel,
-    Guarantee,
-    Least,
-    Problem,
-    least_epsilon,
-    stochastic_rows,
-)
-from dpopt.privacy.least import least_of_kernel
+from dpopt.privacy import Guarantee, Least, Problem
 from dpopt.privacy.plain import plain
-from dpopt.shape import Setting, design, made
+from dpopt.privacy.release import Source
+from dpopt.shape import Design, Displayed, Setting, design, made
+from dpopt.table import Inputs, Table, add_table, over_masses, rounded
+from dpopt.table.least import least_of_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from dpopt.privacy.dominating import DominatingPair
 
 TOLERANCE = 1e-3
 """Total variation by which a row may be moved, unless the user says otherwise."""
@@ -52,12 +41,10 @@ _NEGLIGIBLE, _FEW = 1e-6, 2_500
 _SECONDS = 20.0
 # By how much own rows without room may be missed, per unit of their largest coefficient.
 _MISSED = 1e-6
-# What `certify_kernel` calls the neighbours and the output where the slack is smallest.
-_TIGHTEST = re.compile(r"inputs (\d+) and (\d+)(?:, output (\d+))?")
 
 
 @dataclass(frozen=True, eq=False)
-class NearestKernel(Setting["NearestDesign"]):
+class NearestKernel(Setting):
     """The private kernel nearest to a given table.
 
         minimise   t
@@ -80,11 +67,9 @@ class NearestKernel(Setting["NearestDesign"]):
     asked whether it can do with less.
 
     Where own rows leave room, so that some private kernel satisfies each of them with 1e-8 to
-    spare, those of inequality hold exactly in the integers, and so do equalities whose coefficients
-    are whole numbers, where moves of whole units can meet them: see `dpopt.kernel.equalities`.
-    Other equalities are missed by the rounding of floats, 1e-16 to 1e-15 per unit of their
-    coefficients, and what leaves no room by more, at most 1e-6: by the ``residuals`` of the design,
-    which are computed exactly.
+    spare, those of inequality hold exactly in the integers. Equalities are missed by the rounding
+    of floats, 1e-16 to 1e-15 per unit of their coefficients, and what leaves no room by more, at
+    most 1e-6: by the ``residuals`` of the design, which are computed exactly.
 
     Attributes:
         kernel: the given table, shape (inputs, outputs), at least 2 inputs; off by ``tolerance`` at
@@ -108,19 +93,17 @@ class NearestKernel(Setting["NearestDesign"]):
     """
 
     kind: ClassVar[str] = "nearest"
+    summary: ClassVar[tuple[str, ...]] = ("moved", "residuals")
 
-    kernel: Table
+    kernel: RowsOfNumbers
     epsilon: float
     delta: float = 0.0
-    graph: Graph = "complete"
+    graph: GraphLike = "complete"
     shape: Sizes | None = None
     rows: ExtraRows | None = None
     tolerance: float = TOLERANCE
     input_names: Names | None = None
     output_names: Names | None = None
-
-    def __repr__(self) -> str:
-        return brief(self)
 
     def __post_init__(self) -> None:
         tolerance = _checks.real("tolerance", self.tolerance, 0.0, 1.0, open_lower=True)
@@ -180,23 +163,8 @@ class NearestKernel(Setting["NearestDesign"]):
         """Return both inputs."""
         return [(0, 1)]
 
-    @cached_property
-    def general(self) -> KernelSetting:
-        """A setting of all kernels of this size that are as private and keep the own rows."""
-        complete = isinstance(self.graph, str) and self.graph == "complete"
-        form: Any = "columns" if complete and self.delta == 0 else "edges"
-        return KernelSetting(
-            np.zeros(self.given.shape),
-            self.epsilon,
-            self.delta,
-            self._edges,
-            self.shape,
-            formulation=form,
-            rows=self.rows,
-        )
-
     @property
-    def _edges(self) -> Graph:
+    def _edges(self) -> GraphLike:
         """The graph, its edges between places."""
         return edges_by_name(self.graph, self.names[0])
 
@@ -213,44 +181,25 @@ class NearestKernel(Setting["NearestDesign"]):
     @cached_property
     def pairs(self) -> IntVector | None:
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
-        return self.general.pairs
+        return KernelSetting(
+            np.zeros(self.given.shape), self.epsilon, self.delta, self._edges, self.shape
+        ).pairs
 
-    @property
-    def inputs(self) -> int:
-        """Number of inputs."""
-        return self.given.shape[0]
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.given.shape[1]
+    @cached_property
+    def inputs(self) -> Inputs:
+        """All inputs, by their names."""
+        (inputs, outputs), (own, heads) = self.given.shape, self.names
+        return NamedGraph(inputs, outputs, self.pairs, own, heads)
 
     @property
     def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:
         """Names of the inputs, and of the outputs; None where they are 0, 1, ..."""
         return cast(Any, (self.input_names, self.output_names))
 
-    def place(self, data: Any) -> Any:  # noqa: ANN401
-        """Return the place of an input, or of each of several, given by name where it has one.
-
-        Raises:
-            ParameterError: for what is no name.
-        """
-        names = self.names[0]
-        if names is None:
-            return data
-        if isinstance(data, str) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
-            return place("the input", names, data)
-        return [place("the input", names, one) for one in data]
-
     def output(self, place: int) -> Name:
         """Return the name of an output, or its place if it has none."""
         names = self.names[1]
         return place if names is None else names[place]
-
-    def _named(self, least: Least) -> Least:
-        """Return a least epsilon or delta with the names of the inputs and outputs that need it."""
-        return named_least(least, *self.names)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -258,43 +207,48 @@ class NearestKernel(Setting["NearestDesign"]):
         return Guarantee(self.epsilon, self.delta)
 
     def problem(self) -> Problem:
-        """Return the program, its rows of privacy in the form "columns" or "edges".
+        """Return the program that is displayed above.
 
-        See `KernelSetting` for these forms, and up to which size they are written out.
+        Raises:
+            ParameterError: if it would have more than 2,000,000 privacy rows.
         """
-        inputs, outputs = self.given.shape
-        problem = self.general.problem()
-        problem.name = "nearest kernel"
+        problem, inputs, guarantee = Problem("nearest kernel"), self.inputs, self.guarantee
+        add_table(problem, inputs, guarantee)
+        add_own_rows(problem, inputs, guarantee, self.own)
         problem.add_variables("moved", self.given.size, lower=0.0, upper=2.0)
         every = sp.eye_array(self.given.size, format="csr")
-        problem.add_rows(
-            "above", {"kernel": every, "moved": -every}, upper=np.asarray(self.given).ravel()
-        )
+        sides = {**over_masses(problem, inputs, guarantee, every), "moved": -every}
+        problem.add_rows("above", sides, upper=self.given.ravel())
         problem.add_variables("worst", 1, lower=0.0, upper=2.0)
         over = np.maximum(0.0, self.given.sum(axis=1) - 1.0)
-        of_input = stochastic_rows(inputs, outputs).matrix
-        sides = {"moved": of_input, "worst": -np.ones((inputs, 1))}
+        sides = {"moved": inputs.sums, "worst": -np.ones((len(over), 1))}
         problem.add_rows("distance", sides, upper=-over)
         problem.minimise({"worst": [1.0]})
         return problem
 
-    def point(self, solution: Solution) -> Matrix:
-        """Return K as the solver left it, shape (inputs, outputs)."""
-        return solution["kernel"].reshape(self.given.shape)
+    def as_point(self, values: Vector) -> Vector:
+        """Return a kernel of shape (inputs, outputs) as the probability of each variable.
 
-    def units(self, point: Matrix) -> ExactKernel:
-        """Return K repaired and rounded to integers, certified on the way, with its cost.
+        Raises:
+            ParameterError: for another shape.
+        """
+        if values.shape not in (self.given.shape, (self.given.size,)):
+            raise ParameterError(f"point has shape {values.shape}; it must be {self.given.shape}.")
+        return values.ravel()
 
-        It is mixed with an input-independent row, as `dpopt.privacy.quantise_kernel` does; with own
-        rows, with a kernel that satisfies them, and privacy, with the most room.
+    def table(self, point: Vector) -> Table:
+        """Return K repaired and rounded to integers, with its own rows kept where they leave room.
 
         Raises:
             NotPrivateError: if a row of the given table is moved by more than the tolerance, or an
                 own row would be missed by more than 1e-6 of its largest coefficient.
         """
-        exact = repaired(self.general, self.given, laws(point))
+        if self.own:
+            table = kept(self.inputs, self.guarantee, self.own, point, self.bits)
+        else:
+            table = super().table(point)
         for rows in self.own:
-            missed, size = rows.misses(exact), float(np.abs(rows.coefficients).max(initial=1.0))
+            missed, size = rows.misses(table), float(np.abs(rows.coefficients).max(initial=1.0))
             if missed > Fraction(_MISSED * size):
                 raise NotPrivateError(
                     f"making the kernel ({digits(self.epsilon)}, {digits(self.delta)})-DP misses "
@@ -302,10 +256,10 @@ class NearestKernel(Setting["NearestDesign"]):
                     "kernel was found that keeps all of them with room; relax them.",
                     excess=float_up(missed),
                 )
-        cost = self.cost(exact)
+        cost = moved(self.given, table)
         if cost > Fraction(self.tolerance):
             raise self._too_far(cost)
-        return replace(exact, cost=min(1.0, float_up(cost)))
+        return table
 
     def _too_far(self, cost: Fraction) -> NotPrivateError:
         least = self.least
@@ -327,163 +281,72 @@ class NearestKernel(Setting["NearestDesign"]):
     @cached_property
     def least(self) -> Least:
         """The least epsilon of the given table, its rows divided by their sums."""
-        return self._named(least_epsilon(integer_rows(self.given), self.delta, pairs=self.pairs))
+        return least_of_table(integers_of(self.given, self.inputs), None, self.delta)
 
-    def cost(self, units: ExactKernel) -> Fraction:
-        """Return the largest change of the probability of an event, over all inputs, exactly."""
-        return moved(self.given, units)
-
-    def prove(self, units: ExactKernel) -> Certificate:
-        """Return the proof that the integers were made with, if it is of this guarantee and graph.
-
-        A kernel of integers cannot be made without one; see `dpopt.privacy.certify_kernel`. It is
-        about privacy; the own rows are in ``residuals`` of the design.
+    def read(self, plain: Any) -> Table:  # noqa: ANN401
+        """Return the table of a file.
 
         Raises:
-            ParameterError: if it is a kernel of another shape, guarantee or graph, or farther from
-                the given table than the tolerance.
+            ParameterError: if it is malformed, or farther from the given one than the tolerance.
         """
-        _checks.instance("units", units, ExactKernel)
-        proof = units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
-        cost = self.cost(units)
+        table = super().read(plain)
+        cost = moved(self.given, table)
         if cost > Fraction(self.tolerance):
             raise ParameterError(
-                f"units are moved by {digits(float_up(cost))} from the given table; at most "
+                f"the table is moved by {digits(float_up(cost))} from the given one; at most "
                 f"tolerance {digits(self.tolerance)} is allowed."
             )
-        return self._with_names(proof)
+        return table
 
-    def _with_names(self, proof: Certificate) -> Certificate:
-        """Return a proof that says inputs and outputs, and the edges, by their names."""
-        inputs, outputs = self.names
-        if inputs is None and outputs is None:
-            return proof
-        claim, found = proof.claim, _TIGHTEST.fullmatch(proof.tightest)
-        if inputs is not None and self.pairs is not None:
-            edges = (f"{inputs[x]}:{inputs[z]}" for x, z in self.pairs.tolist() if x < z)
-            claim = f"{claim}; the edges are {listed(edges)}"
-        tightest = proof.tightest
-        if found is not None:
-            one, other, y = (None if part is None else int(part) for part in found.groups())
-            ends = [x if inputs is None else inputs[cast(int, x)] for x in (one, other)]
-            tightest = "inputs {} and {}".format(*map(_checks.shown, ends))
-            tightest += "" if y is None else f", output {_checks.shown(self.output(y))}"
-        return replace(proof, claim=claim, tightest=tightest)
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
 
-    def proof_size(self, units: ExactKernel) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
-        return self.general.proof_size(units) + 3 * self.given.size
+        del table
+        inputs, outputs = self.given.shape
+        edges = inputs * (inputs - 1) if self.pairs is None else len(self.pairs)
+        edges = inputs if self.pairs is None and self.delta == 0 else edges
+        own = sum(block.places.size for block in self.own)
+        return 2 * edges * outputs + own + 3 * self.given.size
 
-    def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon along the graph for a delta, or the other way round."""
-        return self._named(least_of_kernel(units, epsilon, delta))
-
-    def subject(self, units: ExactKernel) -> tuple[object, ...]:
-        """Return what the proof is about: the setting, and the integers without their cost."""
-        return self.kind, self, units.subject
-
-    def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the row of an input, integers over 2^bits."""
-        return units.row(self.place(data))
-
-    def value(self, units: ExactKernel) -> float:
+    def value(self, table: Table) -> float:
         """Return t, measured in rational arithmetic and rounded up."""
-        return float_up(self.cost(units))
+        return float_up(moved(self.given, table))
 
-    def dominating(self, units: ExactKernel) -> DominatingPair:
-        """Return the tight dominating pair over all neighbours of the graph."""
-        return units.dominating()
+    def bound(self, table: Table, solution: Solution | None) -> float | None:
+        """Return a bound on how near another kernel is: 0 where no program was solved."""
+        del table
+        return 0.0 if solution is None else solution.bound
 
-    def draw(self, axes: Axes, units: ExactKernel, label: str | None = None) -> None:
-        """Draw the kernel as a heat map, inputs down and outputs across."""
-        self.general.draw(axes, units, label)
+    def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
+        """Return the kernel, by how much its worst row was moved, and what it misses."""
+        return {
+            "kernel": lambda: frozen(table.matrix()),
+            "moved": lambda: self.value(table),
+            "residuals": lambda: {rows.name: float_up(rows.misses(table)) for rows in self.own},
+        }
 
-    def columns(self, units: ExactKernel) -> Mapping[str, Sequence[Any]]:
-        """Return input, output and probability, a line for each entry."""
-        return cast(Any, units.columns(*self.names))
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NearestDesign(TableDesign):
-    """A table that was made private: its integers, their proof, and what that cost.
-
-    Attributes:
-        setting: what was asked, a `NearestKernel`.
-        units: the integers, an `ExactKernel`: what the guarantee is about.
-        bound: no private kernel that keeps the own rows is nearer to the table; from the dual
-            vector of the program, or 0 where none was solved.
-        loss: the objective of the design that the table was taken from, at these integers; None of
-            a table for which none is known.
-    """
-
-    loss: float | None = None
-
-    def asked(self, data: Any = None) -> int:  # noqa: ANN401
-        """Return the number of inputs, each of which spends the whole guarantee; see `release`."""
-        return super().asked(self.setting.place(data))
-
-    def release(self, data: Any = None) -> Any:  # noqa: ANN401
-        """Return one output for each input, drawn with the operating system's randomness.
-
-        Args:
-            data: an input, by its name if it has one, or an array of them; each spends the whole
-                guarantee.
-
-        Returns:
-            Outputs by name, if they have names.
-
-        Raises:
-            ParameterError: if one is no input; the refusal is for the curator alone.
-        """
-        return self._named(super().release(self.setting.place(data)))
-
-    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
-        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        return self._named(super().simulate(self.setting.place(data), rng))
-
-    def _named(self, outputs: Any) -> Any:  # noqa: ANN401
-        names = self.setting.names[1]
-        if names is None:
+    def drawn(self, table: Table, data: Any, source: Source) -> Any:  # noqa: ANN401
+        """Return the output for an input, or an array of outputs for several, by their names."""
+        outputs = super().drawn(table, data, source)
+        names = self.names[1]
+        if names is None or not isinstance(outputs, np.ndarray):
             return outputs
         return np.array(names, dtype=object)[outputs]
 
-    @property
-    def moved(self) -> float:
-        """Largest total variation between a row and the given one, rounded up.
+    def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
+        """Return input, output and probability, a line for each entry."""
+        return cast(Any, table.columns(*self.names))
 
-        It is the objective of this kind, and so its value; `loss` is that of the table's own one.
-        """
-        return self.value
-
-    @cached_property
-    def residuals(self) -> Mapping[str, float]:
-        """By how much the integers miss each block of own rows, exactly and rounded up."""
-        own = self.setting.own
-        return MappingProxyType({rows.name: float_up(rows.misses(self.exact)) for rows in own})
-
-    def facts(self) -> Json:
-        """Return what `to_dict` tells beyond the fields that all answers share."""
-        return {"residuals": dict(self.residuals), **self._stated_loss()}
-
-    def _stated_loss(self) -> Json:
-        return {} if self.loss is None else {"loss": self.loss}
-
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        return {
-            "inputs": self.exact.inputs,
-            "outputs": self.exact.outputs,
-            "guarantee": self.guarantee,
-            "moved": self.moved,
-            **self._stated_loss(),
-            "gap": self.gap,
-        }
+    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
+        """Draw the kernel as a heat map, inputs down and outputs across."""
+        draw_heat_map(axes, table, label)
 
 
-NearestKernel.answer = NearestDesign
-
-
-def nearest(setting: NearestKernel) -> NearestDesign:
+def nearest(setting: NearestKernel) -> Design:
     """Return the design of a table next to a private one, with a program only where it pays.
 
     Raises:
@@ -493,9 +356,9 @@ def nearest(setting: NearestKernel) -> NearestDesign:
     """
     if setting.own:
         return design(setting)
-    mixed: NearestDesign | None = None
+    mixed: Design | None = None
     with suppress(NotPrivateError):
-        mixed = made(setting, setting.units(setting.given), float_bound=0.0)
+        mixed = made(setting, setting.table(setting.given.ravel()))
     if mixed is None:
         return design(setting)
     if mixed.value <= _NEGLIGIBLE or setting.given.size > _FEW:
@@ -507,14 +370,39 @@ def nearest(setting: NearestKernel) -> NearestDesign:
     return solved if solved.value < mixed.value else replace(mixed, float_bound=solved.float_bound)
 
 
-def named_least(
-    least: Least, inputs: Sequence[Name] | None, outputs: Sequence[Name] | None
-) -> Least:
-    """Return a least epsilon or delta with names for places, where there are names."""
-    found: Any = least
-    needed = found.inputs if inputs is None else tuple(inputs[x] for x in found.inputs)
-    event = found.outputs if outputs is None else tuple(outputs[y] for y in found.outputs)
-    return replace(found, inputs=needed, outputs=event)
+def integers_of(table: Matrix, inputs: Inputs) -> Table:
+    """Return a table of floats as integers: each row divided by its sum.
+
+    Every entry keeps 64 bits; a row that sums to 1 exactly is kept exactly.
+
+    Args:
+        table: shape (inputs, outputs); negative entries count as 0.
+        inputs: without a symmetry.
+    """
+    values = np.maximum(table, 0.0)
+    least = float(values[values > 0].min())
+    return rounded(inputs, values.ravel(), 64 - math.frexp(least)[1])
+
+
+def moved(given: Matrix, table: Table) -> Fraction:
+    """Return the largest change of the probability of an event, over all inputs, exactly.
+
+    Args:
+        given: shape (inputs, outputs).
+        table: over inputs without a symmetry.
+    """
+    outputs, total, worst = given.shape[1], table.total, Fraction(0)
+    for x, row in enumerate(given.tolist()):
+        ratios = [value.as_integer_ratio() for value in row]
+        # Denominators of floats are powers of 2: the largest is a multiple of all.
+        common = max(below for _, below in ratios)
+        weights = table.weights[x * outputs : (x + 1) * outputs]
+        gained = lost = 0
+        for (top, below), weight in zip(ratios, weights, strict=True):
+            change = weight * common - top * (common // below) * total
+            gained, lost = gained + max(change, 0), lost + max(-change, 0)
+        worst = max(worst, Fraction(max(gained, lost), common * total))
+    return worst
 
 
 def law_table(table: object, tolerance: float) -> Matrix:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,10 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, MatrixLike, Vector, brief, frozen
+from dpopt._types import IntVector, MatrixLike, SparseMatrix, Vector, brief, frozen
 from dpopt.files import contents, number, why_unread
-from dpopt.lp import Rows
-from dpopt.privacy import ExactKernel, Problem
-from dpopt.privacy.orbit import OrbitKernel
+from dpopt.privacy import Guarantee, Problem
+from dpopt.table import Inputs, Table, over_masses
 
 _WRITTEN = 5
 _MOST_ENTRIES = 10_000_000
@@ -94,7 +93,15 @@ class OwnRows:
         """Number of rows."""
         return len(self.lower)
 
-    def rows(self, inputs: int, outputs: int) -> Rows:
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """Lower and upper limits as floats, infinite where there are none."""
+        return (
+            np.array([-math.inf if limit is None else limit for limit in self.lower]),
+            np.array([math.inf if limit is None else limit for limit in self.upper]),
+        )
+
+    def matrix(self, inputs: int, outputs: int) -> SparseMatrix:
         """Return the rows over the flattened kernel, K[x, y] at place x * outputs + y.
 
         Raises:
@@ -108,40 +115,44 @@ class OwnRows:
                     f"{what}s, 0..{size - 1}."
                 )
         shape = (self.count, inputs * outputs)
-        matrix = sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
-        return Rows(
-            matrix,
-            np.array([-math.inf if limit is None else limit for limit in self.lower]),
-            np.array([math.inf if limit is None else limit for limit in self.upper]),
-        )
+        return sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
 
-    def totals(self, weights: Sequence[Sequence[int]], bits: int) -> list[Fraction]:
-        """Return sum_xy c_ixy K[x, y] of each row for a kernel of integers, exactly."""
-        _, x, y = self.places.T.tolist()
-        return self._sums([weights[a][b] for a, b in zip(x, y, strict=True)], 1 << bits)
+    def over(self, inputs: Inputs) -> SparseMatrix:
+        """Return the rows over the masses of all outputs of each variable, shape (rows, size)."""
+        variables = self._variables(inputs)
+        entries = (self.coefficients / inputs.counts[variables], (self.places[:, 0], variables))
+        return sp.csr_array(entries, shape=(self.count, inputs.size))
 
-    def _sums(self, weights: Sequence[int], total: int) -> list[Fraction]:
-        """Return the rows' values, given the integer over ``total`` at each coefficient."""
+    def _variables(self, inputs: Inputs) -> IntVector:
+        """Return the variable of each coefficient."""
+        return inputs.table()[self.places[:, 1], self.places[:, 2]]
+
+    def sums(self, table: Table) -> list[Fraction]:
+        """Return sum_xy c_ixy K[x, y] of each row, exactly."""
         sums = [Fraction(0)] * self.count
-        for row, weight, coefficient in zip(
-            self.places[:, 0].tolist(), weights, self.coefficients.tolist(), strict=True
-        ):
-            sums[row] += Fraction(coefficient) * weight
-        return [value / total for value in sums]
+        variables, coefficients = self._variables(table.inputs).tolist(), self.coefficients.tolist()
+        rows = self.places[:, 0].tolist()
+        for row, variable, coefficient in zip(rows, variables, coefficients, strict=True):
+            sums[row] += Fraction(coefficient) * table.weights[variable]
+        return [value / table.total for value in sums]
 
-    def misses(self, kernel: ExactKernel | OrbitKernel) -> Fraction:
-        """Return by how much a kernel of integers misses the worst of the rows, exactly."""
-        if isinstance(kernel, OrbitKernel):
-            _, x, y = self.places.T.tolist()
-            labels = kernel.orbits.labels(x, y).tolist()
-            values = self._sums([kernel.weights[orbit] for orbit in labels], kernel.total)
-        else:
-            values = self.totals(kernel.weights, kernel.bits)
+    def misses(self, table: Table) -> Fraction:
+        """Return by how much a table misses the worst of the rows, exactly."""
         worst = Fraction(0)
-        for value, lower, upper in zip(values, self.lower, self.upper, strict=True):
+        for value, lower, upper in zip(self.sums(table), self.lower, self.upper, strict=True):
             worst = max(worst, Fraction(lower) - value) if lower is not None else worst
             worst = max(worst, value - Fraction(upper)) if upper is not None else worst
         return worst
+
+
+def add_own_rows(
+    problem: Problem, inputs: Inputs, guarantee: Guarantee, blocks: Sequence[OwnRows]
+) -> None:
+    """Add own rows to a program of tables, under their names."""
+    for block in blocks:
+        sides = over_masses(problem, inputs, guarantee, block.over(inputs))
+        lower, upper = block.limits
+        problem.add_rows(block.name, sides, lower=lower, upper=upper)
 
 
 ExtraRows = Sequence[OwnRows | tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]]
@@ -180,7 +191,7 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
 def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows:  # noqa: ANN401
     """Return one block; ``scratch`` holds the kernel's variables, and checks names and shapes."""
     if isinstance(block, OwnRows):
-        matrix = block.rows(inputs, outputs).matrix
+        matrix = block.matrix(inputs, outputs)
         name, lower, upper = block.name, block.lower, block.upper
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _WRITTEN:
         return _block(scratch, OwnRows(*block), inputs, outputs)
@@ -215,18 +226,6 @@ def _filled(limits: Any, missing: float) -> Any:  # noqa: ANN401
     return limits
 
 
-class _Line(NamedTuple):
-    """A line of a file of rows: one coefficient, and the limits of its row."""
-
-    name: str
-    row: int
-    x: int
-    y: int
-    coefficient: float
-    lower: float | None
-    upper: float | None
-
-
 def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
     """Return the blocks of rows of a CSV file, a line for each coefficient.
 
@@ -256,20 +255,21 @@ def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
     where = f"rows file {str(path)!r}"
     lines = csv.reader(io.StringIO(text), strict=True)
     try:
-        return _blocks(_lines(lines, where), where)
+        return _read(lines, where)
     except csv.Error as error:
         raise ParameterError(f"{where}, line {lines.line_num}: it is not CSV: {error}.") from error
 
 
-def _lines(lines: Any, where: str) -> Iterator[tuple[str, _Line]]:  # noqa: ANN401
-    """Yield the lines of a file below its header, each with what to call it."""
+def _read(lines: Any, where: str) -> tuple[OwnRows, ...]:  # noqa: ANN401
+    """Return the lines of a file as blocks, in the order in which these begin."""
     header = [word.strip() for word in next(lines, [])]
-    allowed = {*_COLUMNS, "row"}
-    if not set(_COLUMNS) <= set(header) <= allowed or len(set(header)) < len(header):
+    if not set(_COLUMNS) <= set(header) <= {*_COLUMNS, "row"} or len(set(header)) < len(header):
         raise ParameterError(
             f"{where}, line 1: the header is {_checks.shown(','.join(header))}; it must be "
             f"{','.join(_COLUMNS)}, and perhaps row."
         )
+    # By name of a block: coefficients by (row, input, output), and limits by row.
+    entries, limits = dict[str, dict[Any, float]](), dict[str, dict[int, list[float | None]]]()
     for words in lines:
         if not any(word.strip() for word in words):
             continue
@@ -279,72 +279,55 @@ def _lines(lines: Any, where: str) -> Iterator[tuple[str, _Line]]:  # noqa: ANN4
                 f"{place}: it has {len(words)} columns; the header has {len(header)}."
             )
         cells = dict(zip(header, (word.strip() for word in words), strict=True))
-        yield place, _line(cells, place)
-
-
-def _line(cells: Mapping[str, str], place: str) -> _Line:
-    def limit(name: str) -> float | None:
-        return _cell(place, name, cells[name]) if cells[name] else None
-
-    def index(name: str, text: str) -> int:
-        try:
-            value: object = int(text)
-        except ValueError:
-            value = text
-        return _checks.integer(f"{place}: {name}", value, 0, _LARGEST_INDEX)
-
-    if not cells["name"]:
-        raise ParameterError(f"{place}: name is blank; it must be the name of a block of rows.")
-    return _Line(
-        cells["name"],
-        index("row", cells.get("row") or "0"),
-        index("input", cells["input"]),
-        index("output", cells["output"]),
-        _cell(place, "coefficient", cells["coefficient"]),
-        limit("lower"),
-        limit("upper"),
-    )
-
-
-def _cell(place: str, name: str, text: str) -> float:
-    try:
-        return _checks.real(f"{place}: {name}", number(text))
-    except ValueError as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(
-            f"{place}: {name} is {_checks.shown(text)}; it must be a finite number."
-        ) from None
-
-
-def _blocks(lines: Iterator[tuple[str, _Line]], where: str) -> tuple[OwnRows, ...]:
-    """Return lines as blocks, in the order in which these begin."""
-    entries: dict[str, dict[tuple[int, int, int], float]] = {}
-    limits: dict[str, dict[int, list[float | None]]] = {}
-    for place, line in lines:
-        own = entries.setdefault(line.name, {})
-        key = line.row, line.x, line.y
-        if key in own:
+        name = cells["name"]
+        if not name:
+            raise ParameterError(f"{place}: name is blank; it must be the name of a block of rows.")
+        row, x, y = (
+            _index(place, what, cells.get(what) or ("0" if what == "row" else ""))
+            for what in ("row", "input", "output")
+        )
+        block = entries.setdefault(name, {})
+        if (row, x, y) in block:
             raise ParameterError(
-                f"{place}: input {line.x}, output {line.y} of {_checks.shown(line.name)}, row "
-                f"{line.row}, stands on an earlier line; each coefficient must stand once."
+                f"{place}: input {x}, output {y} of {_checks.shown(name)}, row {row}, stands on "
+                "an earlier line; each coefficient must stand once."
             )
-        own[key] = line.coefficient
-        known = limits.setdefault(line.name, {}).setdefault(line.row, [None, None])
-        for side, limit in enumerate((line.lower, line.upper)):
-            stated = known[side]
-            if limit is not None and stated is not None and stated != limit:
+        block[row, x, y] = _cell(place, "coefficient", cells["coefficient"])
+        stated = limits.setdefault(name, {}).setdefault(row, [None, None])
+        for at, side in enumerate(_SIDES):
+            if not cells[side]:
+                continue
+            limit, before = _cell(place, side, cells[side]), stated[at]
+            if before is not None and before != limit:
                 raise ParameterError(
-                    f"{place}: {_COLUMNS[4 + side]} is {digits(limit)}, and {digits(stated)} "
-                    "on an earlier line of the same row; they must be the same, or all but one "
-                    "blank."
+                    f"{place}: {side} is {digits(limit)}, and {digits(before)} on an earlier line "
+                    "of the same row; they must be the same, or all but one blank."
                 )
-            known[side] = known[side] if limit is None else limit
+            stated[at] = limit
     if not entries:
         raise ParameterError(
             f"{where} has a header only; it must have a line for each coefficient."
         )
     return tuple(_of_lines(name, entries[name], limits[name], where) for name in entries)
+
+
+def _index(place: str, what: str, text: str) -> int:
+    try:
+        value: object = int(text)
+    except ValueError:
+        value = text
+    return _checks.integer(f"{place}: {what}", value, 0, _LARGEST_INDEX)
+
+
+def _cell(place: str, what: str, text: str) -> float:
+    try:
+        return _checks.real(f"{place}: {what}", number(text))
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"{place}: {what} is {_checks.shown(text)}; it must be a finite number."
+        ) from None
 
 
 def _of_lines(

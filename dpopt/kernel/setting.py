@@ -2,67 +2,57 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
+import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, frozen
+from dpopt._types import IntVector, Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
-from dpopt.kernel.orbits import orbit_point, orbit_program, orbit_units, orbit_value
-from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
-from dpopt.kernel.program import form_of, matrix_of, program
+from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
+from dpopt.kernel.room import kept
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
-from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
-from dpopt.privacy.least import Least, least_of_kernel
-from dpopt.privacy.orbit import OrbitKernel, Orbits
+from dpopt.privacy import Guarantee, Problem
+from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs
 from dpopt.privacy.rows import LARGEST_EPSILON
-from dpopt.shape import Setting
+from dpopt.shape import Displayed, Setting
+from dpopt.table import Graph, Inputs, Losses, Table, over_masses, repair, rounded
+from dpopt.table.rounding import alike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpopt.kernel.design import KernelDesign  # noqa: F401
-    from dpopt.privacy.dominating import DominatingPair
-
 OBJECTIVES = ("bayes", "minimax")
 SENSES = ("minimise", "maximise")
-FORMULATIONS = ("auto", "edges", "columns", "shifted")
 
 Invariances = tuple[Matrix, Matrix]
-Graph = str | npt.ArrayLike
-"""A name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
+GraphLike = str | npt.ArrayLike
+"""A graph's name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
 Sizes = Sequence[int]
 """Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
 
 _MOST_LETTERS = 2**31 - 1
 _MOST_LOSSES = 20_000_000
-# Total variation that repair and rounding may move a row; the gap shows what it cost.
+# Entries of a kernel beyond which no proof of its bound is made, whatever its neighbours.
+_MOST_PROVED = 1_000_000
+# Total variation that repair may move a row by; the gap shows what it cost.
 _TOLERANCE = 1e-5
-# Below the tolerance of solvers: by less than this, rows differ by noise.
-_NOISE = 1e-10
-# An output whose probability is nowhere above this is taken to be unused.
-_UNUSED = 1e-9
-# Share of an entry that rounding may have taken from it.
-_RELATIVE = 1e-12
 # A sum of masses that is 1 up to the rounding of its parts: dividing by it would change nothing.
 _ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSetting(Setting["KernelDesign"]):
+class KernelSetting(Setting):
     """The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs.
 
         minimise   sum_x prior_x sum_y loss[x, y] K[x, y]           (bayes)
@@ -75,7 +65,8 @@ class KernelSetting(Setting["KernelDesign"]):
     for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
     neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum is at most
     delta, "delta". The rows of "privacy" are divided by e^epsilon, and at most 2,000,000 are
-    written out; `kernel_problem` says in which forms.
+    written out; `dpopt.table.add_table` says how. Further rows over K, beside those of the
+    setting, are `dpopt.table.over_masses` of a program.
 
     Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape a number, a
     word of one place. "hamming" needs a shape.
@@ -100,57 +91,50 @@ class KernelSetting(Setting["KernelDesign"]):
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
-        formulation: "auto" is "shifted" where it applies, else "edges".
-        inputs: how many, for a loss by name; known already from a table, a shape or a prior.
-        outputs: how many, for a loss by name; as many as inputs if None.
+        size: number of inputs, for a loss by name; known already from a table, a shape or a prior.
+        outputs: number of outputs, for a loss by name; as many as inputs if None.
         rows: rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
             x * outputs + y; on the command line a CSV file, a line for each coefficient. Its header
             is name,input,output,coefficient,lower,upper and perhaps row (from 0, under each name);
             see `dpopt.kernel.read_own_rows`.
         symmetry: what leaves the setting as it is, so that its program is one over orbits of pairs
-            (x, y), see `dpopt.kernel.orbits`: "reflection" (both ends exchanged), "cyclic" (all
+            (x, y), see `dpopt.kernel.symmetry`: "reflection" (both ends exchanged), "cyclic" (all
             moved on by one), "dihedral" (both of these), "hamming" (letters and places of words
             permuted), "letters" (all permuted), the first of them that there is ("auto"), or
             generators, pairs of permutations (sigma, tau) of the inputs and of the outputs.
     """
 
     kind: ClassVar[str] = "kernel"
+    summary: ClassVar[tuple[str, ...]] = ("residuals",)
 
-    loss: Table | Literal["absolute", "squared", "zero-one", "hamming"]
+    loss: RowsOfNumbers | Literal["absolute", "squared", "zero-one", "hamming"]
     epsilon: float
     delta: float = 0.0
-    graph: Graph = "complete"
+    graph: GraphLike = "complete"
     shape: Sizes | None = None
     prior: Numbers | None = None
     objective: Literal["bayes", "minimax"] = "bayes"
     sense: Literal["minimise", "maximise"] = "minimise"
     invariant: Numbers | None = None
-    formulation: Literal["auto", "edges", "columns", "shifted"] = "auto"
     # Numbers once the setting is made, whoever counted them.
-    inputs: int = cast(int, None)
+    size: int = cast(int, None)
     outputs: int = cast(int, None)
     rows: ExtraRows | None = None
     symmetry: Symmetry = "none"
 
-    def __repr__(self) -> str:
-        return brief(self)
-
     def __post_init__(self) -> None:
         shape = _sizes(self.shape)
-        loss, inputs, outputs = checked_loss(
-            self.loss, self.inputs, self.outputs, shape, self.prior
-        )
+        loss, size, outputs = checked_loss(self.loss, self.size, self.outputs, shape, self.prior)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
         _checks.choice("sense", self.sense, SENSES)
-        _checks.choice("formulation", self.formulation, FORMULATIONS)
         if self.prior is not None and self.objective == "minimax":
             raise ParameterError(
                 "prior is given and objective is 'minimax'; it belongs to objective 'bayes', "
                 "and only there."
             )
-        prior = None if self.prior is None else _law("prior", self.prior, inputs)
+        prior = None if self.prior is None else _law("prior", self.prior, size)
         graph: Any = _graph(self.graph)
         values: dict[str, object] = {
             "loss": loss,
@@ -159,8 +143,8 @@ class KernelSetting(Setting["KernelDesign"]):
             "prior": prior,
             "graph": graph,
             "shape": shape,
-            "invariant": _invariant(self.invariant, inputs, outputs),
-            "inputs": inputs,
+            "invariant": _invariant(self.invariant, size, outputs),
+            "size": size,
             "outputs": outputs,
         }
         self.keep(**values)
@@ -173,11 +157,13 @@ class KernelSetting(Setting["KernelDesign"]):
             _ = self.pairs
         symmetry, orbits = settled(self)
         self.keep(symmetry=symmetry)
-        object.__setattr__(self, "orbits", orbits)
+        if orbits is not None:
+            # Of a symmetry they are known by now.
+            vars(self)["inputs"] = orbits
 
     def _own_blocks(self) -> tuple[OwnRows, ...] | None:
         """Return the user's own rows as blocks under names of their own, None if there are none."""
-        blocks = own_rows(self.rows, self.inputs, self.outputs)
+        blocks = own_rows(self.rows, self.size, self.outputs)
         taken = ["sums", "privacy"]
         taken += ["delta"] if self.delta > 0 else []
         taken += ["losses"] if self.objective == "minimax" else []
@@ -192,7 +178,7 @@ class KernelSetting(Setting["KernelDesign"]):
     @classmethod
     def example(cls) -> Self:
         """Return a count of three people, told with the least largest error."""
-        return cls("absolute", 1.0, graph="path", objective="minimax", inputs=4)
+        return cls("absolute", 1.0, graph="path", objective="minimax", size=4)
 
     @classmethod
     def example_data(cls) -> object:
@@ -208,12 +194,13 @@ class KernelSetting(Setting["KernelDesign"]):
     def pairs(self) -> IntVector | None:
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
         by_name = isinstance(self.loss, str) and self.graph_name not in SHAPED
-        return directed_pairs(self.graph, self.inputs, None if by_name else self.shape)
+        return directed_pairs(self.graph, self.size, None if by_name else self.shape)
 
     @cached_property
-    def orbits(self) -> Orbits | None:
-        """Orbits of pairs (x, y) under the symmetry; None if there is none."""
-        return settled(self)[1]
+    def inputs(self) -> Inputs:
+        """All inputs; with a symmetry, orbits of pairs (x, y)."""
+        orbits = settled(self)[1]
+        return Graph(self.size, self.outputs, self.pairs) if orbits is None else orbits
 
     @cached_property
     def invariances(self) -> Invariances | None:
@@ -229,7 +216,7 @@ class KernelSetting(Setting["KernelDesign"]):
         return self.graph if isinstance(self.graph, str) else "edges"
 
     @cached_property
-    def losses(self) -> Matrix:
+    def loss_table(self) -> Matrix:
         """The loss as a read-only array, shape (inputs, outputs).
 
         Raises:
@@ -237,12 +224,12 @@ class KernelSetting(Setting["KernelDesign"]):
         """
         if not isinstance(self.loss, str):
             return cast(Matrix, self.loss)
-        if self.inputs * self.outputs > _MOST_LOSSES:
+        if self.size * self.outputs > _MOST_LOSSES:
             raise ParameterError(
-                f"loss is {self.loss!r} for {self.inputs} inputs and {self.outputs} outputs; at "
+                f"loss is {self.loss!r} for {self.size} inputs and {self.outputs} outputs; at "
                 f"most {_MOST_LOSSES:,} entries are written out."
             )
-        return frozen(self.loss_at(np.arange(self.inputs)[:, None], np.arange(self.outputs)))
+        return frozen(self.loss_at(np.arange(self.size)[:, None], np.arange(self.outputs)))
 
     def loss_at(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Vector:
         """Return loss[x, y], without writing out a loss by name.
@@ -254,10 +241,10 @@ class KernelSetting(Setting["KernelDesign"]):
         Raises:
             ParameterError: if an index is outside.
         """
-        x, y = _indices("x", x, self.inputs), _indices("y", y, self.outputs)
+        x, y = _indices("x", x, self.size), _indices("y", y, self.outputs)
         if isinstance(self.loss, str):
             return named_loss(self.loss, x, y, self.shape)
-        return self.losses[x, y]
+        return self.loss_table[x, y]
 
     @property
     def blocks(self) -> tuple[OwnRows, ...]:
@@ -268,7 +255,7 @@ class KernelSetting(Setting["KernelDesign"]):
     def weights(self) -> Vector | None:
         """The prior, shape (inputs,), sum 1, read-only; None for "minimax"."""
         if self.prior is None and self.objective == "bayes":
-            return _law("prior", np.ones(self.inputs), self.inputs)
+            return _law("prior", np.ones(self.size), self.size)
         return cast("Vector | None", self.prior)
 
     @property
@@ -281,151 +268,199 @@ class KernelSetting(Setting["KernelDesign"]):
         """Whether the loss is a utility."""
         return self.sense == "maximise"
 
-    @property
-    def form(self) -> str:
-        """The form of the program: "edges", "columns" or "shifted"; "orbits" with a symmetry."""
-        return form_of(self) if self.orbits is None else "orbits"
+    @cached_property
+    def losses(self) -> Losses:
+        """The objective: the loss of each variable, and the prior of the inputs up to symmetry."""
+        inputs, prior = self.inputs, self.weights
+        costs = self.loss_at(*inputs.representatives.T)
+        if prior is not None:
+            # Of all inputs that are alike together.
+            sizes = np.array([float(size) for size in inputs.row_sizes])
+            prior = prior[inputs.representatives[inputs.starts[:-1], 0]] * sizes
+        return Losses(costs, prior, self.maximises)
 
     def problem(self) -> Problem:
-        """Return the program, in the form that the setting asks for.
+        """Return the program that is displayed above, over orbits if there is a symmetry.
 
         Raises:
-            ParameterError: if the form does not fit the setting, or the program would have more
-                than 2,000,000 privacy rows.
+            ParameterError: if it would have more than 2,000,000 privacy rows.
         """
-        if self.orbits is not None:
-            return orbit_program(self, self.orbits)
-        return program(self)
+        problem = super().problem()
+        inputs, guarantee = self.inputs, self.guarantee
+        if self.invariances is not None:
+            # Entry (i, y) of A K = B: sum_x A_ix K[x, y], for an output y of each orbit.
+            left, right = self.invariances
+            outputs = self._some_outputs
+            variables = inputs.table()[:, outputs]
+            i, x = np.nonzero(left)
+            rows = i[:, None] * len(outputs) + np.arange(len(outputs))
+            entries = left[i, x][:, None] / inputs.counts[variables[x]]
+            matrix = sp.csr_array(
+                (entries.ravel(), (rows.ravel(), variables[x].ravel())),
+                shape=(len(left) * len(outputs), inputs.size),
+            )
+            limits = right[:, outputs].ravel()
+            sides = over_masses(problem, inputs, guarantee, matrix)
+            problem.add_rows("invariance", sides, lower=limits, upper=limits)
+        add_own_rows(problem, inputs, guarantee, self.blocks)
+        return problem
+
+    @property
+    def _some_outputs(self) -> IntVector:
+        """One output of each orbit of outputs; the others keep what it keeps."""
+        first = np.unique(self.inputs.columns, return_index=True)[1]
+        return self.inputs.representatives[first, 1]
 
     @cached_property
     def geometric(self) -> Optimum | None:
         """The optimum that `dpopt.kernel.geometric` knows on paths and grids; None elsewhere."""
         return optimum(self)
 
-    def closed_form(self) -> ExactKernel | OrbitKernel | None:
+    def closed_form(self) -> Table | None:
         """Return the geometric mechanism with the best answers, where that is the optimum.
 
         On a path, delta = 0, for a loss by which of two outputs the better one changes once along
         the path, such as any that does not fall in |x - y|; on a grid, for a sum of such losses of
         the letters. `dpopt.kernel.geometric` has the proof. None elsewhere.
         """
-        return None if self.geometric is None else self.units(self.geometric.kernel)
+        return None if self.geometric is None else self.table(self.geometric.kernel.ravel())
 
-    def bound(self, units: ExactKernel, solution: Solution | None) -> float | None:
+    def bound(self, table: Table, solution: Solution | None) -> float | None:
         """Return a bound on the value of any other kernel: that of the dual vector.
 
         Without a solve, that of the multipliers which `dpopt.kernel.geometric` knows, if it does.
         """
-        del units
+        del table
         if solution is not None:
             return solution.bound
         return None if self.geometric is None else self.geometric.bound
 
-    def proof_size(self, units: ExactKernel | OrbitKernel) -> int:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
-        del units
-        neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
-        neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
-        entries = self.inputs * self.outputs
+        del table
+        entries = self.size * self.outputs
+        if entries > _MOST_PROVED:
+            return entries
+        neighbours = 1 if self.pairs is None and self.delta == 0 else self.size
+        neighbours = neighbours if self.pairs is None else len(self.pairs) / self.size
         fixed = 0 if self.invariances is None else len(self.invariances[0])
-        asked = sum(block.places.size for block in self.blocks) + fixed * entries
-        return int(2 * entries * max(1, neighbours)) + asked
+        own = sum(block.places.size for block in self.blocks) + fixed * entries
+        return int(2 * entries * max(1, neighbours)) + own
 
-    def point(self, solution: Solution) -> Matrix | Vector:
-        """Return K as the solver left it, shape (inputs, outputs); with a symmetry, by orbit."""
-        if self.orbits is not None:
-            return orbit_point(solution)
-        return matrix_of(solution, self.outputs, math.exp(-self.epsilon))
+    def as_point(self, values: Vector) -> Vector:
+        """Return a kernel of shape (inputs, outputs) as the probability of each variable.
 
-    def units(self, point: Matrix | Vector) -> ExactKernel | OrbitKernel:
-        """Return K repaired and rounded to integers, which are certified on the way.
+        Raises:
+            ParameterError: for another shape.
+        """
+        inputs = self.inputs
+        if values.shape == (inputs.size,):
+            return values
+        if values.shape != (self.size, self.outputs):
+            raise ParameterError(
+                f"point has shape {values.shape}; it must be {(self.size, self.outputs)}."
+            )
+        sizes = inputs.counts * np.array([float(n) for n in inputs.row_sizes])[inputs.rows]
+        return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
 
-        `dpopt.privacy.quantise_kernel` mixes it with an input-independent row, just enough for
-        every privacy inequality; of orbits, `dpopt.kernel.orbits.orbit_units`.
+    def table(self, point: Vector) -> Table:
+        """Return a point as a private table: polished, rounded, and mixed until it is accepted.
+
+        With own rows it is mixed with a table that keeps them, see `dpopt.kernel.room`; with
+        invariances, with a row that keeps these, if there is one.
 
         Raises:
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
-        if self.orbits is not None:
-            return orbit_units(
-                point,
-                self.guarantee,
-                self.orbits,
-                keeping=_keeping_row(self),
-                tolerance=_TOLERANCE,
-                unused=_UNUSED,
+        if self.blocks:
+            table = kept(self.inputs, self.guarantee, self.blocks, point, self.bits)
+        elif self.invariances is not None:
+            values = np.maximum(point, 0.0)
+            values = values / (self.inputs.sums @ values)[self.inputs.rows]
+            first = rounded(self.inputs, values, self.bits, equal=alike(self.guarantee))
+            table = repair(first, self.interior(values), self.judge, self.bits)[0]
+        else:
+            table = super().table(point)
+        moved = np.abs(table.masses - np.maximum(point, 0.0) * self.inputs.counts)
+        most = float(np.bincount(self.inputs.rows, moved).max()) / 2
+        if most > _TOLERANCE:
+            raise NotPrivateError(
+                f"making the kernel ({self.epsilon:g}, {self.delta:g})-DP moves a row by "
+                f"{digits(most)} in total variation, above {_TOLERANCE:g}: solve more tightly.",
+                excess=most,
             )
-        return _certified(self, _cleaned(self, point))
+        return table
 
-    def prove(self, units: ExactKernel | OrbitKernel) -> Certificate:
-        """Return the proof that the integers were made with, if it is of this guarantee and graph.
+    def interior(self, values: Vector) -> Table:
+        """Return half the mean row, half uniform; with invariances, the row that keeps them.
 
-        A kernel of integers cannot be made without one; see `dpopt.privacy.certify_kernel`.
-
-        Raises:
-            ParameterError: if it is a kernel of another shape, guarantee or graph.
+        Args:
+            values: of one output of each variable.
         """
-        shape = (self.inputs, self.outputs)
-        if self.orbits is not None:
-            _checks.instance("units", units, OrbitKernel)
-            return cast(OrbitKernel, units).proof_of(self.guarantee, shape, self.orbits)
-        _checks.instance("units", units, ExactKernel)
-        return cast(ExactKernel, units).proof_of(self.guarantee, shape, self.pairs)
+        row = None if self.invariances is None else _keeping_row(*self.invariances)
+        if row is None:
+            return super().interior(values)
+        row = row[self.inputs.representatives[:, 1]]
+        # It must leave room for whatever is used.
+        if np.any((values > 0) & (row <= 0)):
+            return super().interior(values)
+        return rounded(self.inputs, row, self.bits)
 
-    def read(self, plain: Any) -> ExactKernel | OrbitKernel:  # noqa: ANN401
-        """Return the units of a file, which are certified on the way."""
-        if self.orbits is not None:
-            return OrbitKernel.read(plain, self.guarantee, self.orbits)
-        return super().read(plain)
+    def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
+        """Return the kernel, what it loses for each input, and what it misses."""
+        return {
+            "kernel": lambda: frozen(table.matrix()),
+            "expected_losses": lambda: self._expected_losses(table),
+            "residuals": lambda: self._residuals(table),
+        }
 
-    def spent(
-        self, units: ExactKernel | OrbitKernel, epsilon: float | None, delta: float | None
-    ) -> Least:
-        """Return the least epsilon along the graph for a delta, or the other way round."""
-        return least_of_kernel(units, epsilon, delta)
+    def _expected_losses(self, table: Table) -> Vector:
+        """Return sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
+        means = np.array([float(mean) for mean in table.means(self.losses.costs)])
+        return frozen(means[self.inputs.rows_of(np.arange(self.size))])
 
-    def subject(self, units: ExactKernel | OrbitKernel) -> tuple[object, ...]:
-        """Return what the proof is about: the setting, and the integers without their cost."""
-        return self.kind, self, units.subject
+    def _residuals(self, table: Table) -> Mapping[str, float]:
+        """Return by how much a table misses "invariance", and each block of own rows.
 
-    def law(self, units: ExactKernel | OrbitKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the row of an input, integers over their sum."""
-        return units.row(data)
+        Repair and rounding keep privacy exactly, and these rows up to the residual only. It is
+        computed in rational arithmetic.
+        """
+        missed = {block.name: float(block.misses(table)) for block in self.blocks}
+        if self.invariances is None:
+            return missed
+        left, right = self.invariances
+        weights, outputs = table.weights, self._some_outputs.tolist()
+        variables = self.inputs.table()
+        columns = [[weights[v] for v in variables[:, y].tolist()] for y in outputs]
+        invariance = max(
+            abs(float(dot(line, column) / table.total - Fraction(float(right[i, y]))))
+            for i, line in enumerate(left.tolist())
+            for y, column in zip(outputs, columns, strict=True)
+        )
+        return {"invariance": invariance, **missed}
 
-    def value(self, units: ExactKernel | OrbitKernel) -> float:
-        """Return the objective in rational arithmetic, rounded once."""
-        if isinstance(units, OrbitKernel):
-            return orbit_value(self, units.orbits, units)
-        losses = [
-            dot(line, row) / (1 << units.bits)
-            for line, row in zip(self.losses.tolist(), units.weights, strict=True)
-        ]
-        if self.weights is None:
-            return float(min(losses) if self.maximises else max(losses))
-        prior = [Fraction(weight) for weight in self.weights.tolist()]
-        total = sum((p * cost for p, cost in zip(prior, losses, strict=True)), Fraction(0))
-        return float(total / sum(prior))
-
-    def dominating(self, units: ExactKernel | OrbitKernel) -> DominatingPair:
-        """Return the tight dominating pair over all neighbours of the graph."""
-        return units.dominating()
-
-    def draw(self, axes: Axes, units: ExactKernel | OrbitKernel, label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
-        image = axes.imshow(units.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
-        axes.grid(False)
-        axes.locator_params(integer=True)
-        axes.set_xlabel("output $y$")
-        axes.set_ylabel("input $x$")
-        if label is not None:
-            axes.set_title(label)
-        figure = axes.get_figure(root=True)
-        if figure is not None:
-            figure.colorbar(image, ax=axes, label="$K(y | x)$")
+        draw_heat_map(axes, table, label)
 
-    def columns(self, units: ExactKernel | OrbitKernel) -> Mapping[str, Sequence[Any]]:
-        """Return input, output and probability, a line for each entry."""
-        return cast(Any, units.columns())
+
+def draw_heat_map(axes: Axes, table: Table, label: str | None) -> None:
+    """Draw a kernel as a heat map, inputs down and outputs across."""
+    image = axes.imshow(table.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
+    axes.grid(False)
+    axes.locator_params(integer=True)
+    axes.set_xlabel("output $y$")
+    axes.set_ylabel("input $x$")
+    if label is not None:
+        axes.set_title(label)
+    figure = axes.get_figure(root=True)
+    if figure is not None:
+        figure.colorbar(image, ax=axes, label="$K(y | x)$")
 
 
 def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:
@@ -449,7 +484,7 @@ def _law(name: str, values: npt.ArrayLike, size: int) -> Vector:
     return frozen(array / array.sum())
 
 
-def _graph(graph: Graph) -> Graph:
+def _graph(graph: GraphLike) -> GraphLike:
     """Return the user's edges as a read-only copy; `directed_pairs` checks them."""
     if isinstance(graph, str):
         if ":" not in graph:
@@ -522,83 +557,8 @@ def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invaria
     return law
 
 
-def _cleaned(setting: KernelSetting, kernel: Matrix) -> Matrix:
-    """Return the kernel without outputs of solver noise, rows summing to 1.
-
-    For epsilon = 0 and a delta that is 0 or below what solvers tell apart, the mean row of each
-    connected component: rows must be equal, or their differences are noise.
-    """
-    kernel = np.maximum(kernel, 0.0)
-    kernel[:, kernel.max(axis=0) <= _UNUSED] = 0.0
-    if setting.epsilon == 0 and setting.delta <= _NOISE:
-        _, part = connected_components(links(setting.pairs, setting.inputs), directed=False)
-        means = [kernel[part == label].mean(axis=0) for label in range(int(part.max()) + 1)]
-        kernel = np.stack(means)[part]
-    elif setting.delta == 0 and setting.invariances is None and not setting.blocks:
-        kernel = _lifted(setting, kernel)
-    return _filled(setting, kernel)
-
-
-def _lifted(setting: KernelSetting, kernel: Matrix) -> Matrix:
-    """Return the least kernel above K whose neighbours differ by a factor of e^epsilon at most.
-
-    What is too small by the solver's tolerance would take much mixing where an output is rare: far
-    from the input, along a cycle. What is too small by rounding only is left. Rows sum to more.
-    """
-    shrink, pairs = math.exp(-setting.epsilon), setting.pairs
-    if pairs is None:
-        return np.maximum(kernel, shrink * kernel.max(axis=0))
-    kernel = kernel.copy()
-    for _ in range(setting.inputs):
-        asked = shrink * kernel[pairs[:, 0]]
-        edge, output = np.nonzero(asked > kernel[pairs[:, 1]] * (1.0 + _RELATIVE))
-        if not edge.size:
-            break
-        np.maximum.at(kernel, (pairs[edge, 1], output), asked[edge, output])
-    return kernel
-
-
-def _filled(setting: KernelSetting, kernel: Matrix) -> Matrix:
-    """Return the kernel with rows that sum to 1; ratios between rows stay private.
-
-    All rows are scaled alike, and each is filled up with a multiple of one law; the multiples
-    differ by less than e^epsilon. Where that does not apply each row is divided by its sum.
-    """
-    sums = kernel.sum(axis=1, keepdims=True)
-    top, short = float(sums.max()), 1.0 - float(sums.min() / sums.max())
-    plain = setting.delta > 0 or setting.invariances is not None
-    room = 0.0 if plain else math.expm1(setting.epsilon)
-    if short >= room * _TOLERANCE:
-        return kernel / sums
-    scale = (1.0 - short / room) / top
-    mean = kernel.mean(axis=0)
-    return scale * kernel + (1.0 - scale * sums) * (mean / mean.sum())
-
-
-def _certified(setting: KernelSetting, kernel: Matrix) -> ExactKernel:
-    """Quantise, mixing with a row that keeps the invariances if there is one, else with any."""
-    used = kernel.max(axis=0) > 0
-    mean = kernel.mean(axis=0)
-    # Half uniform, since an output of little mass would otherwise need much mixing; the mean
-    # itself for tiny epsilon, where every row is close to it.
-    rows = [0.5 * mean + 0.5 * used / used.sum(), mean]
-    keeping = _keeping_row(setting)
-    if keeping is not None and np.all(keeping[used] > 0):
-        rows.insert(0, keeping)
-    how: Any = {"pairs": setting.pairs, "tolerance": _TOLERANCE}
-    for row in rows[:-1]:
-        try:
-            return quantise_kernel(kernel, setting.guarantee, row=row, **how)
-        except NotPrivateError:
-            continue
-    return quantise_kernel(kernel, setting.guarantee, row=rows[-1], **how)
-
-
-def _keeping_row(setting: KernelSetting) -> Vector | None:
-    """Return the law u with A 1 u^T = B, which makes mixing keep A K = B; None if there is none."""
-    if setting.invariances is None:
-        return None
-    left, right = setting.invariances
+def _keeping_row(left: Matrix, right: Matrix) -> Vector | None:
+    """Return the row u with A 1 u^T = B, which makes mixing keep A K = B; None if there is none."""
     totals = left.sum(axis=1)
     largest = int(np.argmax(np.abs(totals)))
     if totals[largest] == 0:

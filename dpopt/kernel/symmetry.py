@@ -9,7 +9,6 @@ It is the mean of an optimal one over the group; the proof is on the page docs/t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +21,8 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.kernel.own import OwnRows
-from dpopt.privacy.orbit import CircleOrbits, Generator, Orbits, SearchedOrbits, WordOrbits
+from dpopt.table import Generated, Inputs, Words
+from dpopt.table.symmetric import Generator
 
 if TYPE_CHECKING:
     from dpopt.kernel.setting import KernelSetting
@@ -87,21 +87,16 @@ def _permutation(name: str, values: object, size: int) -> IntVector:
     return permutation
 
 
-def settled(setting: KernelSetting) -> tuple[str | tuple[Generator, ...], Orbits | None]:
+def settled(setting: KernelSetting) -> tuple[str | tuple[Generator, ...], Inputs | None]:
     """Return the symmetry with "auto" decided, and its orbits; None for "none".
 
     Raises:
         ParameterError: if the setting does not have the symmetry, naming the first pair that shows
             it.
     """
-    symmetry = checked_symmetry(setting.symmetry, setting.inputs, setting.outputs)
+    symmetry = checked_symmetry(setting.symmetry, setting.size, setting.outputs)
     if symmetry == "none":
         return "none", None
-    if setting.formulation != "auto":
-        raise ParameterError(
-            f"formulation is {setting.formulation!r} with a symmetry; the program over orbits has "
-            "a form of its own: leave 'auto'."
-        )
     if symmetry != "auto":
         return symmetry, _orbits(setting, symmetry)
     for name in _TRIED:
@@ -112,9 +107,9 @@ def settled(setting: KernelSetting) -> tuple[str | tuple[Generator, ...], Orbits
     return "none", None
 
 
-def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> Orbits:
+def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> Inputs:
     """Return the orbits of a symmetry that the setting has."""
-    inputs, outputs = setting.inputs, setting.outputs
+    inputs, outputs = setting.size, setting.outputs
     if symmetry in ("hamming", "letters"):
         shape = _shape(setting, cast(str, symmetry))
         generators = _word_generators(shape)
@@ -125,51 +120,46 @@ def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> Or
     # Words that differ in one place still do, whatever their letters and places become.
     hamming = symmetry == "hamming" and setting.graph_name == "hamming"
     for place, generator in enumerate(generators):
-        told = f"symmetry {name or place}"
+        called = f"symmetry {name or place}"
         if not hamming:
-            _require_edges(told, generator[0], setting.pairs, inputs)
-        _require_prior(told, generator[0], setting.weights)
+            _require_edges(called, generator[0], setting.pairs, inputs)
+        _require_prior(called, generator[0], setting.weights)
         if not _known(setting, symmetry, generator):
-            _require_loss(told, generator, setting)
-        _require_invariances(told, generator, setting.invariances)
+            _require_loss(called, generator, setting)
+        _require_invariances(called, generator, setting.invariances)
         for block in setting.blocks:
-            _require_own_rows(told, generator, block)
+            _require_own_rows(called, generator, block)
     if shape is None:
-        kind = CircleOrbits if symmetry in ("cyclic", "dihedral") else SearchedOrbits
-        return kind(inputs, outputs, generators, setting.pairs)
+        return Generated(inputs, outputs, generators, setting.pairs)
     letters = tuple(size for size in shape if size > 1)
-    if hamming:
+    if hamming and len(letters) > 1:
+        # One place differs, of each size of an alphabet.
         single = np.eye(len(set(letters)), dtype=int)
-        differences = None if len(letters) == 1 else tuple(map(tuple, single.tolist()))
-        return WordOrbits(letters, differences)
-    if setting.pairs is None:
-        return WordOrbits(letters, None)
+        return Words(letters, tuple(map(tuple, single.tolist())))
+    if hamming or setting.pairs is None:
+        return Words(letters, None)
     # One neighbour that is so far away makes all of them neighbours.
-    words = WordOrbits(letters, None)
-    far = np.unique(words.labels(*setting.pairs.T))
-    grid = [letters.count(size) + 1 for size in words.sizes]
-    return WordOrbits(
-        letters, tuple(zip(*(k.tolist() for k in np.unravel_index(far, grid)), strict=True))
-    )
+    words = Words(letters, None)
+    return Words(letters, words.apart(*setting.pairs.T))
 
 
 def _shape(setting: KernelSetting, name: str) -> tuple[int, ...]:
-    if setting.inputs != setting.outputs:
+    if setting.size != setting.outputs:
         raise ParameterError(
-            f"symmetry is {name!r} with {setting.inputs} inputs and {setting.outputs} outputs; it "
+            f"symmetry is {name!r} with {setting.size} inputs and {setting.outputs} outputs; it "
             "moves both alike, and needs as many of both."
         )
     if name == "letters":
-        return (setting.inputs,)
+        return (setting.size,)
     if setting.shape is None:
         raise ParameterError(
             "symmetry is 'hamming' without a shape; it permutes the letters and places of words: "
             "take graph 'hamming' and its shape."
         )
     sizes = tuple(setting.shape)
-    if int(np.prod(sizes, dtype=object)) != setting.inputs:
+    if int(np.prod(sizes, dtype=object)) != setting.size:
         raise ParameterError(
-            f"shape is {_checks.shown(sizes)}; it does not make the {setting.inputs} inputs."
+            f"shape is {_checks.shown(sizes)}; it does not make the {setting.size} inputs."
         )
     return sizes
 
@@ -213,7 +203,7 @@ def _word_generators(shape: tuple[int, ...]) -> tuple[Generator, ...]:
     return tuple((sigma, sigma) for sigma in flat)
 
 
-def _require_edges(told: str, sigma: IntVector, pairs: IntVector | None, inputs: int) -> None:
+def _require_edges(called: str, sigma: IntVector, pairs: IntVector | None, inputs: int) -> None:
     if pairs is None:
         return
     keys, images = pairs[:, 0] * inputs + pairs[:, 1], sigma[pairs]
@@ -221,19 +211,19 @@ def _require_edges(told: str, sigma: IntVector, pairs: IntVector | None, inputs:
     if np.any(lost):
         x, other = pairs[np.argmax(lost)].tolist()
         raise ParameterError(
-            f"{told} maps the neighbours {x} and {other} to {sigma[x]} and {sigma[other]}, which "
+            f"{called} maps the neighbours {x} and {other} to {sigma[x]} and {sigma[other]}, which "
             "are none in graph."
         )
 
 
-def _require_prior(told: str, sigma: IntVector, prior: Vector | None) -> None:
+def _require_prior(called: str, sigma: IntVector, prior: Vector | None) -> None:
     if prior is None:
         return
     lost = prior[sigma] != prior
     if np.any(lost):
         x = int(np.argmax(lost))
         raise ParameterError(
-            f"{told} maps input {x} to {sigma[x]}, and prior gives them different weights."
+            f"{called} maps input {x} to {sigma[x]}, and prior gives them different weights."
         )
 
 
@@ -248,63 +238,61 @@ def _known(
         return sigma is tau or np.array_equal(sigma, tau)
     if symmetry == "reflection":
         # Every letter of a word is reflected.
-        return setting.inputs == setting.outputs
+        return setting.size == setting.outputs
     return symmetry == setting.loss == "hamming"
 
 
-def _require_loss(told: str, generator: Generator, setting: KernelSetting) -> None:
+def _require_loss(called: str, generator: Generator, setting: KernelSetting) -> None:
     sigma, tau = generator
-    if setting.inputs * setting.outputs > _MOST_COMPARED:
+    if setting.size * setting.outputs > _MOST_COMPARED:
         raise ParameterError(
-            f"{told} is not known to keep the loss, and its {setting.inputs} inputs and "
+            f"{called} is not known to keep the loss, and its {setting.size} inputs and "
             f"{setting.outputs} outputs are too many to see it: at most {_MOST_COMPARED:,} pairs "
             "are compared."
         )
     step, y = max(1, _CHUNK // setting.outputs), np.arange(setting.outputs)
-    for start in range(0, setting.inputs, step):
-        x = np.arange(start, min(start + step, setting.inputs))[:, None]
+    for start in range(0, setting.size, step):
+        x = np.arange(start, min(start + step, setting.size))[:, None]
         here, there = setting.loss_at(x, y), setting.loss_at(sigma[x], tau)
         if not np.array_equal(here, there):
             i, j = (int(k) for k in np.unravel_index(np.argmax(here != there), here.shape))
             raise ParameterError(
-                f"{told} maps the pair ({start + i}, {j}) to ({sigma[start + i]}, {tau[j]}), and "
+                f"{called} maps the pair ({start + i}, {j}) to ({sigma[start + i]}, {tau[j]}), and "
                 f"loss is {digits(float(here[i, j]))} at the first and "
                 f"{digits(float(there[i, j]))} at the second."
             )
 
 
 def _require_invariances(
-    told: str, generator: Generator, invariances: tuple[Matrix, Matrix] | None
+    called: str, generator: Generator, invariances: tuple[Matrix, Matrix] | None
 ) -> None:
     if invariances is None:
         return
     sigma, tau = generator
     left, right = invariances
     rows, images = np.hstack([left, right]), np.hstack([left[:, sigma], right[:, tau]])
-    _require_rows(f"{told} does not keep invariant", images, rows)
+    _require_rows(f"{called} does not keep invariant", images, rows)
 
 
-def _require_own_rows(told: str, generator: Generator, block: OwnRows) -> None:
+def _require_own_rows(called: str, generator: Generator, block: OwnRows) -> None:
     i, x, y = block.places.T
     sigma, tau = generator
-    limits = [-math.inf if v is None else v for v in block.lower]
-    limits += [math.inf if v is None else v for v in block.upper]
     # The first columns hold the limits, which an image of a row must share.
-    sides = sp.csr_array(np.nan_to_num(np.reshape(limits, (2, -1)).T, posinf=_LARGEST))
+    sides = sp.csr_array(np.nan_to_num(np.stack(block.limits, axis=1), posinf=_LARGEST))
     shape = (block.count, len(sigma) * len(tau))
     rows, images = (
         sp.hstack([sides, sp.csr_array((block.coefficients, (i, column)), shape=shape)])
         for column in (x * len(tau) + y, sigma[x] * len(tau) + tau[y])
     )
-    _require_rows(f"{told} does not keep rows {block.name!r}", images, rows)
+    _require_rows(f"{called} does not keep rows {block.name!r}", images, rows)
 
 
-def _require_rows(told: str, images: object, rows: object) -> None:
+def _require_rows(called: str, images: object, rows: object) -> None:
     """Refuse rows whose images under a symmetry are not these rows again, in whatever order."""
     known = set(_hashed(rows))
     for place, image in enumerate(_hashed(images)):
         if image not in known:
-            raise ParameterError(f"{told}: row {place} is mapped to one that is not there.")
+            raise ParameterError(f"{called}: row {place} is mapped to one that is not there.")
 
 
 def _hashed(rows: Any) -> list[tuple[bytes, bytes]]:  # noqa: ANN401

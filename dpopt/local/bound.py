@@ -24,14 +24,14 @@ import scipy.sparse as sp
 
 from dpopt._types import Matrix, Vector
 from dpopt.local.optimum import (
+    ROUNDING,
     Optimum,
-    Priced,
     Search,
     information,
     inverted,
+    most_missed,
     rows_of,
     slopes,
-    squares,
 )
 from dpopt.local.subsets import alike, best_subset
 from dpopt.local.symmetry import Symmetry, centred
@@ -44,11 +44,6 @@ of what is at least 0; or not: by local search alone."""
 ENUMERATED = 24
 # Up to so many letters `dpopt.verify` looks at all patterns itself, and lambda has to pay for them.
 _SHOWN = 17
-# Letters in the lower half of a pattern, which is tabulated.
-_LOW = 10
-# Rounding of s'B s, a sum of n^2 products, as a share of the sum of their sizes; and of an
-# eigenvalue, as a share of the largest.
-_ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -74,14 +69,18 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
         ratio: e^epsilon, rounded up.
         found: the solution; of the worst prior, the bound is about this prior.
     """
-    n, p = len(gram), found.prior
-    least = exchangeable(gram, ratio, p)
+    n, p, least = len(gram), found.prior, None
+    if alike(gram) and np.ptp(p) == 0:
+        # The mean of a mechanism over all orders of its letters is as good, for F is convex; so M
+        # may be a multiple of the identity plus one of ones, as of subset selection (Ye, Barg
+        # 2018), where M is largest for the best size: F is linear in the inverse of the multiple.
+        least = best_subset(n, ratio, gram)[0] * (1 - ROUNDING)
     if least is not None and n > _SHOWN:
         return LowerBound(least, "symmetry", found.multipliers)
     rows = rows_of(found.patterns, ratio) * found.theta[:, None]
     value, b = slopes(gram, information(rows, p))
     if n <= ENUMERATED:
-        multipliers = found.multipliers + max(0.0, enumerated(b, ratio, found))
+        multipliers = found.multipliers + max(0.0, most_missed(b, ratio, found))
         if least is not None:
             return LowerBound(least, "symmetry", multipliers)
         return LowerBound(2 * value - float(multipliers.sum()), "enumeration", multipliers)
@@ -114,54 +113,6 @@ def _of_the_centred(gram: Matrix, matrix: Matrix, ratio: float, prior: Vector) -
     rest = whole - mean - np.outer(prior, side) - np.outer(side, prior)
     missed = float(np.abs(rest).sum(axis=1).max()) / float(prior.min())
     return found + 2 * side + missed
-
-
-def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
-    """Return the least F where all letters are alike, G = a + b [u = v], p uniform; else None.
-
-    The mean of a mechanism over all orders of its letters is as good, for F is convex; so M may be
-    a multiple of the identity plus one of ones, as of subset selection (Ye, Barg 2018), where M is
-    largest for the best size: F is linear in the inverse of the multiple.
-    """
-    if not alike(gram) or np.ptp(prior) > 0:
-        return None
-    return best_subset(len(gram), ratio, gram)[0] * (1 - _ROUNDING)
-
-
-def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
-    """Return max over all patterns of (s'B s / (s . p) - lambda . s) / (1 . s), rounded up.
-
-    A pattern is a lower half of letters and an upper one: of 2^10 lower halves everything is
-    tabulated, and one product of matrices adds what both halves have in common.
-    """
-    n, p, lam = len(b), at.prior, at.multipliers
-    split = min(n, _LOW)
-    low, high = (
-        np.where((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 > 0, ratio, 1.0)
-        for size in (split, n - split)
-    )
-    below, above = slice(split), slice(split, n)
-    # s'B s, and what rounding may have lost of it.
-    forms = [
-        (
-            2 * low @ form[below, above],
-            squares(low, form[below, below]),
-            squares(high, form[above, above]),
-        )
-        for form in (b, _ROUNDING * np.abs(b))
-    ]
-    worst = -np.inf
-    for start in range(0, len(high), 64):
-        part = slice(start, start + 64)
-        block = high[part]
-        square = sum(
-            crossed @ block.T + lower[:, None] + upper[part] for crossed, lower, upper in forms
-        )
-        mass = (low @ p[below])[:, None] + block @ p[above]
-        paid = (low @ lam[below])[:, None] + block @ lam[above]
-        entries = low.sum(axis=1)[:, None] + block.sum(axis=1)
-        worst = max(worst, float(np.max((square / mass - paid) / entries)))
-    return worst + _ROUNDING * float(np.abs(lam).max())
 
 
 def semidefinite(b: Matrix, ratio: float, prior: Vector, symmetry: Symmetry) -> Vector | None:
@@ -224,7 +175,7 @@ def semidefinite(b: Matrix, ratio: float, prior: Vector, symmetry: Symmetry) -> 
     whole = start + (linear @ found).reshape(n + 1, n + 1)
     size = np.abs(start) + (abs(linear) @ np.abs(found)).reshape(n + 1, n + 1)
     lowest = float(np.linalg.eigvalsh((whole + whole.T) / 2)[0])
-    short = _ROUNDING * n * float(np.abs(size).sum(axis=1).max()) - lowest
+    short = ROUNDING * n * float(np.abs(size).sum(axis=1).max()) - lowest
     # A multiple c of ones adds c (1 . s)(s . p), at least c p_u |s|^2, which is n / (n + 1) of
     # c p_u |[1; y]|^2.
     added = max(0.0, short) * (n + 1) / n / float(prior.min())

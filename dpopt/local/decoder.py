@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt._errors import SolverError
+from dpopt import _checks
+from dpopt._errors import ParameterError, SolverError
 from dpopt._threads import one_blas_thread
-from dpopt._types import Matrix, Vector
+from dpopt._types import Matrix, Vector, frozen
 from dpopt.local.optimum import by_prior, information, inverted, slopes, squares
 from dpopt.lp.solution import Status
 
@@ -151,3 +154,96 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
         # Within a group it makes no difference.
         return (best / np.bincount(alike.group))[alike.group]
     raise SolverError("the worst data were not found.", Status.ITERATION_LIMIT)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Answers to the queries, estimated from what people released.
+
+    Attributes:
+        values: of W x, shape (queries,), read-only.
+        standard_errors: of each, shape (queries,), estimated from the same outputs, read-only.
+        histogram: of x, shape (n,), read-only; negative entries are no error. Letters that no query
+            tells apart share the estimate of them all by the prior.
+        people: N.
+        unbiased: whether the mean of the values is W x; not so of consistent ones.
+    """
+
+    values: Vector
+    standard_errors: Vector
+    histogram: Vector
+    people: int
+    unbiased: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """The best linear unbiased estimates of queries from the outputs of a mechanism.
+
+    Attributes:
+        rows: Q, Pr[output | letter], shape (outputs, n).
+        queries: W, shape (queries, n).
+        prior: p, shape (n,).
+    """
+
+    rows: Matrix
+    queries: Matrix
+    prior: Vector
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """V, shape (queries, outputs), read-only."""
+        return frozen(decoder(self.rows, self.queries, self.prior))
+
+    @cached_property
+    def _histogram(self) -> Matrix:
+        """V for the histogram itself."""
+        return decoder(self.rows, np.eye(len(self.prior)), self.prior)
+
+    def __call__(self, outputs: npt.ArrayLike, *, consistent: bool = False) -> Estimate:
+        """Return the answers for the people who released these outputs.
+
+        The answers are V y, y the counts of outputs. They are unbiased and may be negative. The
+        standard errors are those of V y, from sum_o y_o V_qo^2 - sum_u x_u W_qu^2 with x estimated,
+        at least 0.
+
+        Args:
+            outputs: what `release` returned, one or an array of integers in 0..outputs-1.
+            consistent: take the answers of the histogram that is nearest to the estimated one, as
+                the mechanism tells them apart, among those that are at least 0 and sum to N. They
+                are better as a rule, and no longer unbiased.
+
+        Raises:
+            ParameterError: if an output is none of the mechanism's, or there is none.
+        """
+        given = np.atleast_1d(_checks.array("outputs", outputs))
+        size, allowed = len(self.rows), self.rows[:, 0] > 0
+        known = given.dtype.kind in "iu" and given.size > 0
+        if not known or given.min() < 0 or given.max() >= size or not np.all(allowed[given]):
+            raise ParameterError(
+                f"outputs must be one or more of the mechanism's, integers in 0..{size - 1}."
+            )
+        counts = np.bincount(given.ravel(), minlength=size).astype(np.float64)
+        histogram, v, w = self._histogram @ counts, self.matrix, self.queries
+        spread = np.maximum(v**2 @ counts - w**2 @ histogram, 0.0)
+        if _checks.flag("consistent", consistent):
+            histogram = self._nearest(histogram, given.size)
+        values = w @ histogram if consistent else v @ counts
+        return Estimate(
+            frozen(values), frozen(np.sqrt(spread)), frozen(histogram), given.size, not consistent
+        )
+
+    def _nearest(self, histogram: Vector, people: int) -> Vector:
+        """Return the histogram x >= 0, sum x = N, of least (x - h)'M (x - h)."""
+        import cvxpy as cp
+
+        alike = groups_of(self.rows)
+        rows = self.rows[np.ix_(self.rows[:, 0] > 0, alike.first)]
+        root = np.linalg.cholesky(information(rows, alike.sums(self.prior))).T
+        x = cp.Variable(alike.size, nonneg=True)
+        distance = cp.sum_squares(root @ (x - alike.sums(histogram) / people))
+        cp.Problem(cp.Minimize(distance), [cast(cp.Constraint, cp.sum(x) == 1)]).solve(
+            solver=cp.CLARABEL
+        )
+        found = np.maximum(cast(Vector, x.value), 0.0)
+        return people * (alike.shares(self.prior) @ found) / found.sum()

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,9 @@ _DIRECTIONS, _RANDOM = 12, 200
 _MANY, _FEW_DIGITS, _REFINED = 1.2, 1e-11, 3
 # How many of all patterns that violate are looked at closely.
 _LISTED_MOST = 5_000
+# Rounding of s'B s, a sum of n^2 products, as a share of the sum of their sizes; and of an
+# eigenvalue, as a share of the largest.
+ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -121,25 +124,6 @@ def first_patterns(n: int) -> Patterns:
     intervals = [(place[None, :] - place[:, None]) % n < length for length in lengths]
     thresholds = place[None, :] <= place[:, None]
     return np.unique(np.concatenate([*intervals, thresholds, ~thresholds[:-1]]), axis=0)
-
-
-class Priced(Protocol):
-    """What patterns are priced by: those present, p, and the multipliers of sum theta s = 1."""
-
-    @property
-    def patterns(self) -> Patterns:
-        """Those present."""
-        ...
-
-    @property
-    def prior(self) -> Vector:
-        """Shape (n,)."""
-        ...
-
-    @property
-    def multipliers(self) -> Vector:
-        """Shape (n,)."""
-        ...
 
 
 class Master:
@@ -496,6 +480,10 @@ def _fresh(found: Patterns, present: Patterns) -> Patterns:
     )
 
 
+Priced: TypeAlias = Master | Optimum
+"""What patterns are priced by: those present, p, and the multipliers of sum theta s = 1."""
+
+
 class Search:
     """Patterns s with s'B s / (s . p) above lambda . s: all of them, or by single flips.
 
@@ -538,38 +526,19 @@ class Search:
     def bound(self, at: Master) -> float:
         """Return the bound of F that the multipliers prove once they pay for all patterns."""
         value, b = at.slopes()
-        missed = max(float(np.max(excess / entries)) for _, excess, entries in self._listed(b, at))
-        return 2 * value - float(at.multipliers.sum()) - len(at.prior) * max(0.0, missed)
+        missed = max(0.0, most_missed(b, self.ratio, at))
+        return 2 * value - float(at.multipliers.sum()) - len(at.prior) * missed
 
     def _above(self, b: Matrix, at: Priced, allowed: float) -> Patterns:
         """Return patterns whose excess is above, of all patterns, some of the most violated."""
         low = min(self.n, _LOW)
         numbers, values = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for start, excess, _ in self._listed(b, at):
+        for start, excess, _ in _listed(b, self.ratio, at):
             i, j = np.nonzero(excess > allowed)
             numbers.append(i + ((j + start) << low))
             values.append(excess[i, j])
         order = np.argsort(-np.concatenate(values))[:_LISTED_MOST]
         return (np.concatenate(numbers)[order, None] >> np.arange(self.n)) & 1 > 0
-
-    def _listed(self, b: Matrix, at: Priced) -> Iterator[tuple[int, Matrix, Matrix]]:
-        """Yield the excess of all patterns and their sums, lower halves down, by upper halves."""
-        split = min(self.n, _LOW)
-        low, high = (
-            rows_of((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 > 0, self.ratio)
-            for size in (split, self.n - split)
-        )
-        below, above = slice(split), slice(split, self.n)
-        p, lam = at.prior, at.multipliers
-        crossed, squared = 2 * low @ b[below, above], squares(low, b[below, below])
-        upper = squares(high, b[above, above])
-        for start in range(0, len(high), 64):
-            part = slice(start, start + 64)
-            block = high[part]
-            excess = crossed @ block.T + squared[:, None] + upper[part]
-            excess /= (low @ p[below])[:, None] + block @ p[above]
-            excess -= (low @ lam[below])[:, None] + block @ lam[above]
-            yield start, excess, low.sum(axis=1)[:, None] + block.sum(axis=1)
 
     def _climbed(self, b: Matrix, at: Priced) -> Patterns:
         n = len(b)
@@ -611,3 +580,41 @@ class Search:
 def excesses(rows: Matrix, b: Matrix, at: Priced) -> Vector:
     """Return s'B s / (s . p) - lambda . s for each row s."""
     return squares(rows, b) / (rows @ at.prior) - rows @ at.multipliers
+
+
+def most_missed(b: Matrix, ratio: float, at: Priced) -> float:
+    """Return max over all patterns of (s'B s / (s . p) - lambda . s) / (1 . s), rounded up.
+
+    Args:
+        b: B, shape (n, n).
+        ratio: e^epsilon.
+        at: what patterns are priced by.
+    """
+    # What rounding may have lost of s'B s is a share of the sum of the sizes of its terms.
+    listed = _listed(b + ROUNDING * np.abs(b), ratio, at)
+    worst = max(float(np.max(excess / entries)) for _, excess, entries in listed)
+    return worst + ROUNDING * float(np.abs(at.multipliers).max())
+
+
+def _listed(b: Matrix, ratio: float, at: Priced) -> Iterator[tuple[int, Matrix, Matrix]]:
+    """Yield the excess of all patterns and their sums, lower halves down, by upper halves.
+
+    Of 2^10 lower halves everything is tabulated, and one product of matrices adds what both halves
+    have in common.
+    """
+    n, p, lam = len(b), at.prior, at.multipliers
+    split = min(n, _LOW)
+    low, high = (
+        rows_of((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 > 0, ratio)
+        for size in (split, n - split)
+    )
+    below, above = slice(split), slice(split, n)
+    crossed, squared = 2 * low @ b[below, above], squares(low, b[below, below])
+    upper = squares(high, b[above, above])
+    for start in range(0, len(high), 64):
+        part = slice(start, start + 64)
+        block = high[part]
+        excess = crossed @ block.T + squared[:, None] + upper[part]
+        excess /= (low @ p[below])[:, None] + block @ p[above]
+        excess -= (low @ lam[below])[:, None] + block @ lam[above]
+        yield start, excess, low.sum(axis=1)[:, None] + block.sum(axis=1)

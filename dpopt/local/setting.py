@@ -1,10 +1,10 @@
-"""The best locally private answers to linear queries: the program, the kernel and its proof."""
+"""The best locally private answers to linear queries: the program, the table and its proof."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
-from dpopt.local.bound import LowerBound, lower_bound
-from dpopt.local.decoder import Groups, groups_of, letter_variances, worst_prior
+from dpopt._types import Json, Matrix, Numbers, RowsOfNumbers, Vector, frozen
+from dpopt.local.bound import How, LowerBound, lower_bound
+from dpopt.local.decoder import Decoder, Groups, groups_of, letter_variances, worst_prior
 from dpopt.local.optimum import (
     Optimum,
     every_pattern,
@@ -27,15 +27,13 @@ from dpopt.local.optimum import (
 from dpopt.local.queries import query_matrix
 from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
-from dpopt.privacy.least import Least, least_of_kernel
-from dpopt.shape import Setting
+from dpopt.privacy import Certificate, Guarantee, Problem
+from dpopt.shape import Displayed, Setting
+from dpopt.table import Graph, Table, certify_table, interior, polished, repair, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpopt.local.design import WorkloadDesign  # noqa: F401
-    from dpopt.privacy.dominating import DominatingPair
     from dpopt.verify import Name
 
 # Letters up to which the program is written out, a variable for each pattern; and up to which it is
@@ -49,7 +47,7 @@ _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadSetting(Setting["WorkloadDesign"]):
+class WorkloadSetting(Setting):
     """The locally private mechanism whose answers to linear queries vary least.
 
     Each of N people holds one letter u of n, and answers once. From the outputs the queries W x of
@@ -83,8 +81,9 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     """
 
     kind: ClassVar[str] = "workload"
+    summary: ClassVar[tuple[str, ...]] = ("outputs",)
 
-    workload: Table | Literal["histogram", "prefix", "range", "marginals"]
+    workload: RowsOfNumbers | Literal["histogram", "prefix", "range", "marginals"]
     letters: int = 0
     epsilon: float = 1.0
     prior: Numbers | None = None
@@ -207,48 +206,85 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         ratio = math.nextafter(math.exp(self.epsilon), math.inf)
         return lower_bound(self.merged[0], ratio, self.found)
 
-    def closed_form(self) -> ExactKernel:
+    def closed_form(self) -> Table:
         """Return the kernel of those weights: another solver of the same program."""
         best = self.found
-        return self.units(_kernel(best.patterns[:, self.groups.group], best.theta, self.epsilon))
+        return self.table(_kernel(best.patterns[:, self.groups.group], best.theta, self.epsilon))
 
     def point(self, solution: Solution) -> Matrix:
         """Return Pr[output | letter], shape (n, outputs)."""
         patterns = every_pattern(self.groups.size)[:, self.groups.group]
         return _kernel(patterns, solution["theta"], self.epsilon)
 
-    def units(self, point: Matrix) -> ExactKernel:
-        """Return the kernel as integers, which are certified on the way."""
-        return quantise_kernel(point, self.guarantee)
+    def table(self, point: Matrix) -> Table:
+        """Return a kernel, shape (n, outputs), as a private table; see `Setting.table`."""
+        inputs = Graph(*point.shape)
+        values = polished(inputs, point.ravel(), self.guarantee)
+        first = rounded(inputs, values, self.bits)
+        return repair(first, interior(inputs, values, self.bits), self.judge, self.bits)[0]
 
-    def prove(self, units: ExactKernel) -> Certificate:
-        """Return the proof that the integers were made with, if it is of this guarantee.
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof of a table over these letters, of any number of outputs.
 
         Raises:
-            ParameterError: if it is a kernel of other letters or another guarantee.
+            NotPrivateError: if it is not private.
+            ParameterError: if it is no table over the letters, every two of them neighbours.
         """
-        _checks.instance("units", units, ExactKernel)
-        return units.proof_of(self.guarantee, (self.letters, units.outputs))
+        inputs = table.inputs if isinstance(table, Table) else None
+        if inputs != Graph(self.letters, getattr(inputs, "outputs", 1)):
+            raise ParameterError(f"table must be one over {self.letters} letters, all neighbours.")
+        return certify_table(table, self.guarantee)
 
-    def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the law of the output for a letter."""
-        return units.row(data)
+    def read(self, plain: Any) -> Table:  # noqa: ANN401
+        """Return the table of a file, which says how many outputs there are."""
+        return Table.read(Graph(self.letters, len(plain["weights"][0])), plain)
 
-    def prior_of(self, units: ExactKernel) -> Vector:
-        """Return p, or the law of letters for which a kernel is worst."""
+    def prior_of(self, table: Table) -> Vector:
+        """Return p, or the law of letters for which a mechanism is worst."""
         if self.weights is not None:
             return self.weights
-        return worst_prior(units.matrix().T, self.gram)
+        return worst_prior(table.matrix().T, self.gram)
 
-    def value(self, units: ExactKernel) -> float:
+    def value(self, table: Table) -> float:
         """Return the variance for each person, with the best decoder of the certified kernel."""
-        p = self.prior_of(units)
-        variances = letter_variances(units.matrix().T, self.gram, p)
+        p = self.prior_of(table)
+        variances = letter_variances(table.matrix().T, self.gram, p)
         return float(variances.max() if self.weights is None else p @ variances)
 
-    def bound(self, units: ExactKernel, solution: Solution | None) -> float | None:
+    def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
+        """Return the decoder of a mechanism Q, and how good it is.
+
+        - rows: Q, Pr[output | letter], shape (outputs, n); outputs: how many.
+        - decoder: V, shape (queries, outputs), with V Q = W; estimate: a function that returns the
+          `dpopt.local.decoder.Estimate` of the answers for what people released.
+        - variance: of all answers together, for each person: divide by N for answers as shares of
+          N; letter_variances: what one person adds to it, by letter, shape (n,).
+        - prior: p, or the worst law of letters for this mechanism, shape (n,).
+        - proof: how the bound is known, see `dpopt.local.bound`; "unproved" where there is none.
+        """
+        gram, rows = self.gram, frozen(table.matrix().T)
+
+        def best() -> Decoder:
+            return Decoder(rows, self.matrix, self.prior_of(table))
+
+        return {
+            "decoder": lambda: best().matrix,
+            "estimate": best,
+            "letter_variances": lambda: frozen(letter_variances(rows, gram, self.prior_of(table))),
+            "outputs": lambda: table.inputs.outputs,
+            "prior": lambda: frozen(self.prior_of(table)),
+            "proof": lambda: self.how(table),
+            "rows": lambda: rows,
+            "variance": lambda: self.value(table),
+        }
+
+    def how(self, table: Table) -> How:
+        """Return how the bound is known."""
+        return "unproved" if self.bound(table, None) is None else self.lowest.how
+
+    def bound(self, table: Table, solution: Solution | None) -> float | None:
         """Return what no mechanism can pass; None where that is not proved."""
-        del units
+        del table
         if solution is not None:
             return solution.bound - self._known(cast(Vector, self.merged[1]))
         if self.lowest.how == "unproved":
@@ -257,21 +293,31 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         # Where epsilon is large the semidefinite program loses to rounding what is left of F.
         return found if found > 0 else None
 
-    def proof_rows(self, units: ExactKernel) -> Sequence[Name]:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed,
+            size=self._proof_size(table),
+            rows=lambda: self._proof_rows(table),
+            numbers=lambda: self._proof_data(table),
+        )
+
+    def _proof_rows(self, table: Table) -> Sequence[Name]:
         """Return the one row that proves the bound."""
-        del units
+        del table
         return [("tangent",)]
 
-    def proof_size(self, units: ExactKernel) -> int:
+    def _proof_size(self, table: Table) -> int:
         """Return about how many numbers a proof looks at: all patterns, and the kernel."""
-        return (1 << self.letters) + 8 * units.inputs * units.outputs
+        return (1 << self.letters) + 8 * len(table.weights)
 
-    def proof_data(self, units: ExactKernel) -> Json:
+    def _proof_data(self, table: Table) -> Json:
         """Return X and lambda of the tangent that is the bound, and the worst law of letters.
 
         Within a group lambda is shared as p is, and X is of the mean letter.
         """
-        del units
+        del table
         best = self.found
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
         group, weights = self.groups.group, self.weights
@@ -288,31 +334,15 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         """Return sum_u p_u |W_u|^2 over groups of letters."""
         return float(p @ np.diagonal(self.merged[0]))
 
-    def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon for a delta, or the other way round."""
-        return least_of_kernel(units, epsilon, delta)
-
-    def subject(self, units: ExactKernel) -> tuple[object, ...]:
-        """Return what the proof is about: the setting, and the integers without their cost."""
-        return self.kind, self, units.subject
-
-    def dominating(self, units: ExactKernel) -> DominatingPair:
-        """Return the tight dominating pair over all pairs of letters."""
-        return units.dominating()
-
-    def draw(self, axes: Axes, units: ExactKernel, label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the mechanism as a heat map, letters down, the likeliest outputs first."""
-        rows = units.matrix()
+        rows = table.matrix()
         axes.imshow(rows[:, np.argsort(-rows.sum(axis=0))], vmin=0.0, aspect="auto")
         axes.grid(False)
         axes.set_xlabel("output, by how often it occurs")
         axes.set_ylabel("letter $u$")
         if label is not None:
             axes.set_title(label)
-
-    def columns(self, units: ExactKernel) -> Any:  # noqa: ANN401
-        """Return input, output and probability, a line for each entry."""
-        return units.columns()
 
 
 class _Tangents:

@@ -1,6 +1,6 @@
 """Linear programs: one builder, several solvers, constraint sets given by an oracle."""
 
-from dpopt.lp.backends import Backend, backends, register_backend
+from dpopt.lp.backends import Backend, backends
 from dpopt.lp.loop import Progress, solve
 from dpopt.lp.model import Model, Rows, Separation, make_rows
 from dpopt.lp.problem import Problem
@@ -17,6 +17,5 @@ __all__ = [
     "Status",
     "backends",
     "make_rows",
-    "register_backend",
     "solve",
 ]

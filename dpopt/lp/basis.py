@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from dpopt._types import Vector
-from dpopt.lp.model import Model, Oracle
+from dpopt.lp.model import Model, Oracle, Rows
+from dpopt.lp.problem import Problem
 
 Statuses = npt.NDArray[np.int8]
 """Statuses in a basis: 0 at the lower limit, 1 basic, 2 at the upper limit, 3 free at zero."""
@@ -45,6 +47,46 @@ class Basis:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def joined(
+    before: Mapping[str, Statuses],
+    parts: Mapping[str, slice | npt.NDArray[np.int64]],
+    size: int,
+    new: int,
+) -> Statuses:
+    """Return the statuses of an earlier basis by name, where as many have the name now.
+
+    Args:
+        before: statuses by name.
+        parts: by name, where they stand now.
+        size: how many there are.
+        new: status of all others.
+    """
+    statuses = np.full(size, new, dtype=np.int8)
+    for name, part in parts.items():
+        if name in before and before[name].size == statuses[part].size:
+            statuses[part] = before[name]
+    return statuses
+
+
+def still_cuts(
+    problem: Problem, basis: Basis, cuts: Mapping[str, Rows]
+) -> Iterator[tuple[str, Rows]]:
+    """Yield the rows of earlier cuts that are cuts of this problem, over its variables."""
+    for name, (oracle, over) in basis.oracles.items():
+        family = problem.families.get(name)
+        if family is None or not _same(oracle, family.oracle):
+            continue
+        if family.over.stop - family.over.start == over.stop - over.start:
+            seen = replace(cuts[name], matrix=cuts[name].matrix[:, over])
+            yield name, family.over_all(seen, problem.size)
+
+
+def _same(oracle: Oracle, other: Oracle) -> bool:
+    # A method is a new object each time that it is asked for; they are equal if their objects are
+    # the same one. Other kinds of equality could be an array, or mean less than it takes.
+    return oracle is other or (isinstance(oracle, MethodType) and oracle == other)
 
 
 def vertex(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from dpopt._types import Vector
-from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp.backends import RawSolution
+from dpopt.lp.backends.highs import Highs
+from dpopt.lp.bounds import dual_bound
 from dpopt.lp.model import Model, Rows, stack
-from dpopt.lp.solution import Status, dual_bound
+from dpopt.lp.solution import Status
 
-Load = Callable[[Model], Session]
 _PROVEN = 1e-9
 
 
-def surely_infeasible(model: Model, load: Load, time_limit: float | None = None) -> bool:
+def surely_infeasible(model: Model, time_limit: float | None = None) -> bool:
     """Whether it is proved that no point satisfies the rows within the variables' bounds.
 
     Minimise t such that lower - t <= A x <= upper + t: always feasible, with an optimum above 0
@@ -26,19 +26,18 @@ def surely_infeasible(model: Model, load: Load, time_limit: float | None = None)
 
     Args:
         model: the program; its costs do not matter.
-        load: opens a session of the solver that is asked for the multipliers.
-        time_limit: seconds for each way of the solver.
+        time_limit: seconds for each way of HiGHS, which is asked for the multipliers.
     """
     relaxed = _relaxed(model)
     boxed = bool(np.all(np.isfinite(model.lower)) and np.all(np.isfinite(model.upper)))
     least = 0.0 if boxed else _PROVEN
     return any(
-        raw.y is not None and dual_bound(relaxed, relaxed.rows, raw.y) > least
-        for raw in _answers(load(relaxed), time_limit)
+        raw.y is not None and dual_bound(relaxed, raw.y) > least
+        for raw in _answers(relaxed, time_limit)
     )
 
 
-def surely_unbounded(model: Model, load: Load, time_limit: float | None = None) -> bool:
+def surely_unbounded(model: Model, time_limit: float | None = None) -> bool:
     """Whether there is a direction in which the objective falls and that no row or bound ends.
 
     Minimise c d over directions d of at most 1 in each variable that leave every finite limit
@@ -47,7 +46,6 @@ def surely_unbounded(model: Model, load: Load, time_limit: float | None = None) 
 
     Args:
         model: the program.
-        load: as for `surely_infeasible`.
         time_limit: likewise.
     """
     directions = _directions(model)
@@ -56,7 +54,7 @@ def surely_unbounded(model: Model, load: Load, time_limit: float | None = None) 
     # Costs of what cannot move would only hide the others from the solver.
     movable = np.where(directions.lower < directions.upper, model.cost, 0.0)
     directions = replace(directions, cost=movable)
-    for raw in _answers(load(directions), time_limit):
+    for raw in _answers(directions, time_limit):
         if raw.x is None:
             continue
         d = np.clip(raw.x, directions.lower, directions.upper)
@@ -74,9 +72,9 @@ def _falls(directions: Model, d: Vector) -> bool:
     return not np.any(broken) and float(np.sum(terms)) < -_PROVEN * float(np.sum(np.abs(terms)))
 
 
-def _answers(session: Session, time_limit: float | None) -> list[RawSolution]:
-    """Return the first way's answer, or those of all ways if that is none."""
-    answers = []
+def _answers(model: Model, time_limit: float | None) -> list[RawSolution]:
+    """Return the answer of HiGHS's first way, or those of all ways if that is none."""
+    session, answers = Highs().load(model), []
     for way in range(session.ways):
         answers.append(session.run(time_limit, way=way))
         if answers[-1].status is Status.OPTIMAL:

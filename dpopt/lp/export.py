@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt.files import replacing
@@ -16,17 +17,30 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 
-def split_limits(rows: Rows) -> tuple[Rows, Rows, Rows]:
-    """Split rows into equalities, rows with a lower limit, and rows with an upper limit.
+Stated = tuple[str, npt.NDArray[np.bool_], "cp.Constraint"]
 
-    A row limited on both sides stands in both of the last two.
+
+def as_constraints(rows: Rows, x: cp.Expression) -> list[Stated]:
+    """Return rows as constraints of cvxpy, each with its kind and the rows that are in it.
+
+    Kinds are "equal", "lower" and "upper"; a row limited on both sides stands in both of the last.
     """
     equal = rows.lower == rows.upper
-    return (
-        rows.take(equal),
-        rows.take(~equal & np.isfinite(rows.lower)),
-        rows.take(~equal & np.isfinite(rows.upper)),
-    )
+    stated: list[Stated] = []
+    for kind, chosen in (
+        ("equal", equal),
+        ("lower", ~equal & np.isfinite(rows.lower)),
+        ("upper", ~equal & np.isfinite(rows.upper)),
+    ):
+        if np.any(chosen):
+            part = rows.take(chosen)
+            values = part.matrix @ x
+            if kind == "equal":
+                constraint = values == part.lower
+            else:
+                constraint = values >= part.lower if kind == "lower" else values <= part.upper
+            stated.append((kind, chosen, constraint))
+    return stated
 
 
 def to_cvxpy(model: Model, maximising: bool) -> cp.Problem:
@@ -42,20 +56,8 @@ def to_cvxpy(model: Model, maximising: bool) -> cp.Problem:
     x = cp.hstack(list(parts.values()))
     constraints: list[cp.Constraint] = []
     for name, place in model.blocks.items():
-        chosen = np.zeros(model.rows.count, dtype=bool)
-        chosen[place] = True
-        for rows, limits in zip(
-            split_limits(model.rows.take(chosen)), ("equal", "lower", "upper"), strict=True
-        ):
-            if rows.count == 0:
-                continue
-            values = rows.matrix @ x
-            if limits == "equal":
-                constraint = values == rows.lower
-            else:
-                constraint = values >= rows.lower if limits == "lower" else values <= rows.upper
-            constraint.set_label(f"{name}:{limits}")
-            constraints.append(constraint)
+        for kind, _, constraint in as_constraints(model.rows.take(place), x):
+            constraints.append(constraint.set_label(f"{name}:{kind}"))
     if maximising:
         return cp.Problem(cp.Maximize(-model.cost @ x), constraints)
     return cp.Problem(cp.Minimize(model.cost @ x), constraints)

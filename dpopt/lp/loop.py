@@ -6,48 +6,40 @@ our own matrix, and so is a claim that there is no answer. Where one fails, the 
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import MethodType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
-from dpopt._progress import advance
+from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
-from dpopt.lp.basis import BASIC, Basis, Statuses, vertex
+from dpopt.lp.backends.highs import conflict
+from dpopt.lp.basis import BASIC, Basis, joined, still_cuts, vertex
+from dpopt.lp.bounds import dual_bound, implied_bound
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
-from dpopt.lp.implied import implied_bound
-from dpopt.lp.interior import Found, Rounds, Told, suits
-from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
+from dpopt.lp.interior import Rounds, suits
+from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
 from dpopt.lp.problem import Inside, Problem
-from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound, tight_bound
+from dpopt.lp.solution import Limits, Solution, Status, advice
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
     from dpopt.lp.door import Families
 
+_TASK = "linear program"
 # Gaps above this share of what was asked for are worth a factorisation.
 _WELL_WITHIN = 0.1
-# Relative gap below which the rounding of a bound does not matter.
-_CLOSE_BOUND = 1e-12
-# Iterations of the simplex method after which interior points take over: these, or the square of
-# the number of variables over the second, as a step of theirs grows with its cube.
-_LEAST_SIMPLEX, _SQUARES = 2_500, 38
-# Variables from which interior points come after the first round, if a family gives rows to begin
-# with.
-_LEAST_BEGUN = 150
-# What interior points aim for, as a share of the gap asked for: a few rounds more.
-_INTERIOR_AIM = 1e-2
-# What objectives give way to later ones, tried in turn, as a share of their `_unit`: with nothing a
+# Variables from which interior points are used, if a family gives rows to begin with; and what they
+# aim for, as a share of the gap asked for: a few rounds more.
+_LEAST_INTERIOR, _INTERIOR_AIM = 150, 1e-2
+# What objectives give way to later ones, tried in turn, as a share of their size: with nothing a
 # solver may call a program infeasible that holds the point before. And the gap that does for a
 # later one, which only chooses, and may price what is given way at up to 1e7.
 _GIVEN_WAY, _CHOOSING_GAP = (0.0, 1e-10, 1e-9), 1e-5
@@ -56,25 +48,21 @@ _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """One round of the loop, as told to a callback.
+class Progress(ProgressEvent):
+    """One round of the loop, as `dpopt.reporting` hears of it; ``done`` is its number, from 1.
 
     Attributes:
-        round: number of the round, from 1.
         objective: objective of the relaxation in this round.
         worst: worst violation found by the families.
         rows: rows in the relaxation.
-        seconds: time since the start.
         bound: best bound on the optimum so far; infinite while there is none.
         gap: distance to it from the best point that is known to be feasible; infinite while none
             is. Only `Problem.set_inside` makes one known before the last round.
     """
 
-    round: int
-    objective: float
-    worst: float
-    rows: int
-    seconds: float
+    objective: float = np.nan
+    worst: float = np.inf
+    rows: int = 0
     bound: float = np.nan
     gap: float = np.inf
 
@@ -84,102 +72,55 @@ class _Answer:
     """A run's point with all that was checked of it.
 
     Attributes:
-        raw: the point and the multipliers.
-        separations: what the families say of it.
+        x: the point.
+        y: the multipliers of all rows.
+        separations: what the families say of the point.
         worst: worst violation that they found.
         poor: why the next way should be tried first; empty if it need not.
         gap: duality gap in the units of ``relative_gap``; 0 where a family is violated.
     """
 
-    raw: RawSolution
+    x: Vector
+    y: Vector
     separations: Mapping[str, Separation]
     worst: float
     poor: str
-    gap: float = 0.0
+    gap: float
 
 
 class _Loop:
     """State of one solve: the rows given to the solver, and who they belong to."""
 
     def __init__(
-        self,
-        problem: Problem,
-        backend: Backend,
-        limits: Limits,
-        start: Solution | None,
+        self, problem: Problem, backend: Backend, limits: Limits, start: Solution | None
     ) -> None:
         self.start = time.perf_counter()
         self.problem, self.backend, self.limits = problem, backend, limits
         self.model: Model = problem.assemble()
+        # With the rows that the families gave, and the family of each of these.
+        self.whole, self.owners = self.model, np.empty(0, dtype=object)
         self.session: Session = backend.load(self.model)
-        self.owners: list[str] = []
-        self.extra: list[Rows] = []
         self.known: set[bytes] = set()
-        self.iterations = 0
-        self.rounds = 0
+        self.iterations, self.rounds = 0, 0
         # Lower bound, and the best feasible point that is known; of the minimisation.
-        self.lower = -np.inf
-        self.feasible: Vector | None = None
+        self.lower, self.feasible = -np.inf, cast(Vector | None, None)
         self.inside = _still_inside(problem.inside, self.model, limits.tolerance)
-        self.central, self.waits = False, True
-        self.tried = getattr(backend, "rounds", "simplex") == "simplex"
+        # Whether the point is none of the session's basis; whether some multipliers bound nothing.
+        self.central, self.endless = False, False
         if start is not None and start.basis is not None:
-            self.begin(start.basis, start.cuts)
+            basis = start.basis
+            self.append(still_cuts(problem, basis, start.cuts))
+            if basis.variables and isinstance(self.session, WarmSession):
+                # A new variable is nonbasic and a new row basic, as at a start from nothing.
+                columns = joined(basis.variables, self.model.variables, self.model.cost.size, 0)
+                rows = joined(basis.rows, self.parts(), self.whole.rows.count, BASIC)
+                self.session.begin(columns, rows)
 
-    def begin(self, basis: Basis, cuts: Mapping[str, Rows]) -> None:
-        """Begin at the basis of another solve and with the rows that its families gave."""
-        for name, rows in _still_cuts(self.problem, basis, cuts).items():
-            self.append({name: Separation(rows, np.inf, 0)})
-        if not basis.variables:
-            # It ended at an interior point: its many rows would hold up the simplex method.
-            self.waits = False
-            return
-        if not isinstance(self.session, WarmSession):
-            return
-        # A new variable is nonbasic and a new row basic, as at a start from nothing.
-        columns = [
-            _statuses(basis.variables.get(name), part.stop - part.start, 0)
-            for name, part in self.model.variables.items()
-        ]
-        rows = [
-            _statuses(basis.rows.get(name), part.stop - part.start, BASIC)
-            for name, part in self.model.blocks.items()
-        ]
-        owned = {name: self.owners.count(name) for name in dict.fromkeys(self.owners)}
-        rows += [_statuses(basis.rows.get(name), count, BASIC) for name, count in owned.items()]
-        self.session.begin(_joined(columns), _joined(rows))
-
-    def basis(self) -> Basis | None:
-        """Return where the session ended, by name; None if the backend does not tell.
-
-        After interior points it names the families alone, whose rows are cuts for another solve.
-        """
-        oracles = {
-            name: (family.oracle, family.over) for name, family in self.problem.families.items()
-        }
-        if self.central:
-            return Basis({}, {}, oracles)
-        ended = self.session.basis() if isinstance(self.session, WarmSession) else None
-        if ended is None:
-            return None
-        columns, rows = ended
-        appended, owners = rows[self.model.rows.count :], np.array(self.owners, dtype=object)
-        families = self.problem.families
-        return Basis(
-            {name: columns[part] for name, part in self.model.variables.items()},
-            {name: rows[part] for name, part in self.model.blocks.items()}
-            | {name: appended[owners == name] for name in families},
-            oracles,
-        )
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.start
-
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the seconds left; raise if there are none."""
         if self.limits.time_limit is None:
             return None
-        left = self.limits.time_limit - self.seconds()
+        left = self.limits.time_limit - (time.perf_counter() - self.start)
         if left <= 0:
             raise self.failure(Status.TIME_LIMIT, "time is used up")
         return left
@@ -192,153 +133,139 @@ class _Loop:
             str(status),
         )
 
-    def round(self, callbacks: Sequence[Callable[[Progress], None]]) -> _Answer | None:
+    def stalled(self, worst: float) -> SolverError:
+        detail = f"a violation of {worst:.1e} stays above tolerance {self.limits.tolerance:.1e}"
+        return self.failure(Status.STALLED, detail)
+
+    def round(self) -> _Answer | None:
         """Return the optimum; or None where the relaxation grew.
 
         The backend's ways are tried in turn until an answer stands up to `examined`. If none
         does, the first that is within the wider limits there is taken with the gap that it has.
         """
-        spare, failure, endless = None, None, False
+        spare, failure = None, self.failure(Status.NUMERICAL, "it was not run")
         for way in range(self.session.ways):
             try:
-                raw, failure = self.run(way)
+                answer = self.attempt(way)
             except SolverError:
                 if spare is None:
                     raise
                 break
-            if raw is None:
-                continue
-            answer = self.examined(raw)
-            if isinstance(answer, SolverError) or answer.poor or self.rough(answer):
-                answer = self.refined(raw) or answer
             if isinstance(answer, SolverError):
-                failure, endless = answer, endless or self.endless(raw)
+                failure = answer
                 continue
-            if callbacks or self.limits.stop_at_gap:
-                self.learn(answer)
-            if callbacks and spare is None:
-                progress = self.progress(answer)
-                for callback in callbacks:
-                    callback(progress)
-            if self.limits.stop_at_gap and answer.worst > self.limits.tolerance:
-                stopped = self.stopped(raw)
-                if stopped is not None:
-                    return stopped
+            stopped = self.learned(answer, tell=spare is None)
+            if stopped is not None:
+                return stopped
             if answer.poor:
                 spare = spare or answer
-                failure = self.failure(Status.NUMERICAL, answer.poor)
                 continue
             if answer.worst <= self.limits.tolerance:
                 return answer
-            if self.append(answer.separations):
+            if self.append_cuts(answer):
                 return None
             failure = self.stalled(answer.worst)
-        if spare is not None and spare.worst <= self.limits.tolerance:
-            return spare
-        if spare is not None and self.append(spare.separations):
-            return None
-        if endless and surely_unbounded(self.whole(), self.judge(), self.left()):
+        if spare is not None:
+            if spare.worst <= self.limits.tolerance:
+                return spare
+            if self.append_cuts(spare):
+                return None
+            failure = self.stalled(spare.worst)
+        if self.endless and surely_unbounded(self.whole, self.seconds_left()):
             raise self.failure(Status.UNBOUNDED, "a direction without end was found")
-        raise failure or self.failure(Status.NUMERICAL, "it was not run")
+        raise failure
 
-    def run(self, way: int) -> tuple[RawSolution | None, SolverError | None]:
-        """Return an optimal point of the right form, or why there is none.
+    def attempt(self, way: int) -> _Answer | SolverError:
+        """Return what one way of the solver gives, refined where that helps; or why it is no use.
 
         Raises:
             InfeasibleError: if that was claimed, and is proved.
             SolverError: if no other way can help.
         """
-        raw = self.session.run(self.left(), way=way)
+        raw = self.session.run(self.seconds_left(), way=way)
         self.rounds += 1
-        fault = _malformed(raw)
+        fault = _fault(raw)
         if fault:
-            return None, self.failure(Status.NUMERICAL, fault)
+            return self.failure(Status.NUMERICAL, fault)
         self.iterations += int(raw.iterations)
-        if raw.status is Status.OPTIMAL:
-            fault = _misshapen(raw, self.model.cost.size, self.model.rows.count + len(self.owners))
-            if fault:
-                return None, self.failure(Status.NUMERICAL, f"{raw.detail}: {fault}")
-            x = np.clip(np.asarray(raw.x, dtype=float), self.model.lower, self.model.upper)
-            y = None if raw.y is None else np.asarray(raw.y, dtype=float)
-            return replace(raw, x=x, y=y), None
-        if raw.status in _FINAL:
-            raise self.failure(raw.status, raw.detail)
-        claim = f"{raw.status} was claimed and could not be confirmed"
+        if raw.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            return self.claimed(raw)
+        if raw.status is not Status.OPTIMAL:
+            failure = self.failure(raw.status, raw.detail)
+            if raw.status in _FINAL:
+                raise failure
+            return failure
+        x, y = _vector(raw.x, self.model.cost.size), _vector(raw.y, self.whole.rows.count)
+        if x is None or y is None:
+            what = "point" if x is None else "multipliers"
+            return self.failure(Status.NUMERICAL, f"{raw.detail}, but no {what} of finite numbers")
+        x = np.clip(x, self.model.lower, self.model.upper)
+        answer = self.examined(x, y)
+        # Within what was asked for, but not well within.
+        rough = max(_WELL_WITHIN * self.limits.relative_gap, self.limits.stop_at_gap)
+        if isinstance(answer, SolverError) or answer.poor or abs(answer.gap) > rough:
+            return self.refined(x, y) or answer
+        return answer
+
+    def claimed(self, raw: RawSolution) -> SolverError:
+        """Raise what a solver claims if it is proved; return that it could not be."""
         if raw.status is Status.INFEASIBLE:
-            if surely_infeasible(self.whole(), self.judge(), self.left()):
-                raise _infeasible(self.problem, self.all_rows(), self.owners, self.model)
-            return None, self.failure(Status.NUMERICAL, claim)
-        if raw.status is Status.UNBOUNDED:
-            if surely_unbounded(self.whole(), self.judge(), self.left()):
-                raise self.failure(raw.status, raw.detail)
-            return None, self.failure(Status.NUMERICAL, claim)
-        return None, self.failure(raw.status, raw.detail)
+            if surely_infeasible(self.whole, self.seconds_left()):
+                raise _infeasible(self.problem, self.whole, self.owners)
+        elif surely_unbounded(self.whole, self.seconds_left()):
+            raise self.failure(raw.status, raw.detail)
+        detail = f"{raw.status} was claimed and could not be confirmed"
+        return self.failure(Status.NUMERICAL, detail)
 
-    def judge(self) -> Callable[[Model], Session]:
-        """Return the solver that is asked for proofs of claims, whichever backend made them."""
-        return get_backend("highs").load
-
-    def examined(self, raw: RawSolution) -> _Answer | SolverError:
+    def examined(self, x: Vector, y: Vector) -> _Answer | SolverError:
         """Return the answer with its checks; or an error if it is of no use.
 
         Wanted are rows that hold up to 10 tolerances and, where no family is violated, the
         duality gap that was asked for; within limits 10 and 1,000 times as wide an answer is poor
         but of use. Rows are measured in units of 1 + max |x|.
         """
-        rows, x = self.all_rows(), _point(raw)
-        residual = float(np.max(rows.violation(x), initial=0.0)) / _size(x)
-        if residual > 100 * self.limits.tolerance:
-            # Rows that were appended: the solver does not see what the families ask for.
-            if self.extra and not np.any(
-                self.model.rows.violation(x) > self.limits.tolerance * _size(x)
-            ):
+        size, tolerance = 1.0 + float(np.max(np.abs(x), initial=0.0)), self.limits.tolerance
+        broken = self.whole.rows.violation(x) / size
+        residual, written = float(np.max(broken, initial=0.0)), self.model.rows.count
+        if residual > 100 * tolerance:
+            if residual > np.max(broken[:written], initial=0.0) <= tolerance:
+                # The solver does not see what the families ask for.
                 return self.stalled(residual)
             return self.failure(Status.NUMERICAL, "the point returned fails its own rows")
-        separations = _separate(self.problem, raw)
+        separations = self.asked(x)
         worst = max((answer.worst for answer in separations.values()), default=0.0)
         poor, gap = "", 0.0
-        if residual > 10 * self.limits.tolerance:
+        if residual > 10 * tolerance:
             poor = f"its rows are violated by {residual:.1e}"
-        if worst <= self.limits.tolerance and raw.y is not None:
-            gap = _relative_gap(self.model, rows, raw)
+        if worst <= tolerance:
+            unit = objective_size(self.model.cost, x)
+            gap = (float(self.model.cost @ x) - self.bound(x, y)) / unit
             if not gap <= self.limits.widest_gap:
+                self.endless |= dual_bound(self.whole, y) == -np.inf
                 detail = f"the point returned fails its dual bound by {gap:.1e}"
                 return self.failure(Status.NUMERICAL, detail)
             if abs(gap) > self.limits.enough:
                 poor = f"a duality gap of {gap:.1e} stays"
-        return _Answer(raw, separations, worst, poor, gap)
+        return _Answer(x, y, separations, worst, poor, gap)
 
-    def endless(self, raw: RawSolution) -> bool:
-        """Whether the multipliers leave the objective without any bound."""
-        return raw.y is not None and dual_bound(self.model, self.all_rows(), raw.y) == -np.inf
+    def asked(self, x: Vector) -> dict[str, Separation]:
+        return {name: family.separate(x) for name, family in self.problem.families.items()}
 
-    def rough(self, answer: _Answer) -> bool:
-        """Whether a gap is within what was asked for, but not well within."""
-        wanted = max(_WELL_WITHIN * self.limits.relative_gap, self.limits.stop_at_gap)
-        return abs(answer.gap) > wanted
+    def bound(self, x: Vector, y: Vector) -> float:
+        """Return the dual bound; over limits that the rows and this value imply if it is none."""
+        found = dual_bound(self.whole, y)
+        if np.isinf(found):
+            return implied_bound(self.whole, y, float(self.model.cost @ x))
+        return found
 
-    def refined(self, raw: RawSolution) -> _Answer | None:
+    def refined(self, x: Vector, y: Vector) -> _Answer | None:
         """Return the answer that the solver's basis gives; None if that is no good either."""
         ended = self.session.basis() if isinstance(self.session, WarmSession) else None
-        if ended is None or raw.y is None:
+        found = None if ended is None else vertex(self.whole, *ended, x, y)
+        if found is None or not all(np.all(np.isfinite(part)) for part in found):
             return None
-        refined = vertex(self.whole(), *ended, _point(raw), raw.y)
-        if refined is None or not all(np.all(np.isfinite(part)) for part in refined):
-            return None
-        x = np.clip(refined[0], self.model.lower, self.model.upper)
-        answer = self.examined(replace(raw, x=x, y=refined[1]))
+        answer = self.examined(np.clip(found[0], self.model.lower, self.model.upper), found[1])
         return None if isinstance(answer, SolverError) or answer.poor else answer
-
-    def stalled(self, worst: float) -> SolverError:
-        detail = f"a violation of {worst:.1e} stays above tolerance {self.limits.tolerance:.1e}"
-        return self.failure(Status.STALLED, detail)
-
-    def progress(self, answer: _Answer) -> Progress:
-        value = _objective(self, answer.raw)
-        rows = self.model.rows.count + len(self.owners)
-        return Progress(
-            self.rounds, value, answer.worst, rows, self.seconds(), self.sign * self.lower, self.gap
-        )
 
     @property
     def sign(self) -> float:
@@ -351,138 +278,172 @@ class _Loop:
             return np.inf
         return float(self.model.cost @ self.feasible) - self.lower
 
-    def learn(self, answer: _Answer) -> None:
-        """Take the bound of an answer, and the feasible point that it gives."""
-        x, worst = _point(answer.raw), max(answer.worst, 0.0)
-        if answer.raw.y is not None:
-            self.lower = max(self.lower, dual_bound(self.model, self.all_rows(), answer.raw.y))
-        inside = self.inside
-        if worst > self.limits.tolerance:
-            if inside is None or not np.isfinite(worst):
-                return
+    def learned(self, answer: _Answer, *, tell: bool) -> _Answer | None:
+        """Take the bound of an answer, and the feasible point that it gives.
+
+        Returns:
+            The best feasible point, if its gap is as small as was asked for, and rows are still
+            violated: its multipliers are those of the optimum over the present rows.
+        """
+        if not (listening() or self.limits.stop_at_gap):
+            return None
+        x, worst = answer.x, max(answer.worst, 0.0)
+        self.lower = max(self.lower, dual_bound(self.whole, answer.y))
+        inside, violated = self.inside, worst > self.limits.tolerance
+        if violated and inside is not None and np.isfinite(worst):
             x = inside.x + inside.slack / (inside.slack + worst) * (x - inside.x)
-        value = float(self.model.cost @ x)
-        if self.feasible is None or value < float(self.model.cost @ self.feasible):
+        if not violated or x is not answer.x:
+            self.reach(x)
+        if tell:
+            self.tell(answer.x, answer.worst, self.whole.rows.count)
+        if not self.limits.stop_at_gap or not violated or self.feasible is None:
+            return None
+        unit = objective_size(self.model.cost, self.feasible)
+        if self.gap > self.limits.stop_at_gap * unit:
+            return None
+        return self.central_answer(self.feasible, answer.y)
+
+    def reach(self, x: Vector) -> None:
+        """Take a feasible point if it is the best."""
+        cost = self.model.cost
+        if self.feasible is None or float(cost @ x) < float(cost @ self.feasible):
             self.feasible = x
 
-    def stopped(self, raw: RawSolution) -> _Answer | None:
-        """Return the best feasible point if its gap is as small as was asked for.
+    def tell(self, x: Vector, worst: float, rows: int) -> None:
+        """Report a round at a point."""
+        objective, bound = self.sign * float(self.model.cost @ x), self.sign * self.lower
+        message = (
+            f"{self.problem.name}: objective {objective:.9g}, worst violation {worst:.1e}, "
+            f"bound {bound:.9g}, gap {self.gap:.1e}, {rows:,} rows"
+        )
+        numbers = (objective, worst, rows, bound, self.gap)
+        report(Progress(_TASK, self.rounds, None, message, None, *numbers))
 
-        Its multipliers are those of the optimum over the present rows, whose bound is the best.
-        """
-        if self.feasible is None:
-            return None
-        if self.gap > self.limits.stop_at_gap * _unit(self.model.cost, self.feasible):
-            return None
-        answer = self.examined(replace(raw, x=self.feasible))
+    def central_answer(self, x: Vector, y: Vector) -> _Answer | None:
+        """Return the answer of a point that is none of a basis; None if it fails a check."""
+        answer = self.examined(x, y)
         if isinstance(answer, SolverError) or answer.poor or answer.worst > self.limits.tolerance:
             return None
-        # The session's basis is that of another point.
         self.central = True
         return answer
 
-    def interior(
-        self, callbacks: Sequence[Callable[[Progress], None]], rounds: int
-    ) -> _Answer | None:
-        """Return the optimum by interior points; None if it is not their turn, or they gave up."""
-        begun = any(family.first is not None for family in self.problem.families.values())
-        waits = self.waits and getattr(self.backend, "rounds", "simplex") == "auto"
-        begins = begun and self.rounds > 0 and self.model.cost.size >= _LEAST_BEGUN
-        waits = waits and not begins
-        enough = max(_LEAST_SIMPLEX, self.model.cost.size**2 // _SQUARES)
-        if self.tried or (waits and self.iterations <= enough):
-            return None
-        self.tried = True
-        inside = self.inside
-        if inside is None or not self.problem.families or not suits(self.model, inside):
-            return None
+    def interior(self, most: int) -> _Answer | None:
+        """Return the optimum by interior points; None if they do not suit, or gave up.
 
-        def tell(told: Told) -> None:
-            self.rounds += 1
-            advance("linear program", self.rounds, message=self.problem.name)
-            self.lower = max(self.lower, told.bound)
-            if self.feasible is None or told.value < float(self.model.cost @ self.feasible):
-                self.feasible = told.best
-            value = self.sign * float(self.model.cost @ told.x)
-            bound, seconds = self.sign * self.lower, self.seconds()
-            for callback in callbacks:
-                callback(
-                    Progress(self.rounds, value, told.worst, told.rows, seconds, bound, self.gap)
-                )
-
-        extra, owners = list(self.extra), list(self.owners)
-        for name, family in self.problem.families.items():
-            rows = family.beginning(self.model.cost.size)
-            if rows is not None:
-                extra.append(rows)
-                owners += [name] * rows.count
-        search = Rounds(
-            self.model,
-            inside,
-            lambda x: _asked(self.problem, x),
-            stack(extra, self.model.cost.size),
-            owners,
-            dropping=not begun,
-        )
-        limits = self.limits
-        enough = max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)
-        aim = max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap)
-        found = search.run(aim, enough, rounds, self.left, tell)
-        return None if found is None else self.taken(found)
-
-    def taken(self, found: Found) -> _Answer | None:
-        """Return what interior points found if it stands up to the checks.
-
-        Else their rows stay for the simplex method.
+        Then their rows stay for the simplex method.
         """
-        self.iterations += found.steps
-        if found.close:
-            before = self.extra, self.owners
-            self.extra, self.owners = [found.rows], found.owners
-            detail = "interior points"
-            raw = RawSolution(Status.OPTIMAL, found.x, found.y, found.steps, detail)
-            answer = self.examined(raw)
-            if (
-                not isinstance(answer, SolverError)
-                and not answer.poor
-                and answer.worst <= self.limits.tolerance
-            ):
-                self.central = True
-                return answer
-            self.extra, self.owners = before
-        names = np.array(found.owners, dtype=object)
-        self.append(
-            {
-                name: Separation(found.rows.take(names == name), np.inf, 0)
-                for name in self.problem.families
-            }
+        families, size = self.problem.families, self.model.cost.size
+        kind = getattr(self.backend, "rounds", "simplex")
+        begun = size >= _LEAST_INTERIOR and any(f.first for f in families.values())
+        if kind == "simplex" or (kind == "auto" and not begun):
+            return None
+        inside = self.inside
+        if inside is None or not families or not suits(self.model, inside):
+            return None
+        written = self.model.rows.count
+        extra, owners = [self.whole.rows.take(slice(written, None))], [*self.owners]
+        for name, family in families.items():
+            if family.first is not None:
+                extra.append(family.over_all(family.first(), size))
+                owners += [name] * extra[-1].count
+        search = Rounds(self.model, inside, self.asked, stack(extra, size), owners)
+
+        def tell() -> None:
+            self.rounds += 1
+            self.lower = max(self.lower, search.bound)
+            self.reach(search.best)
+            self.tell(search.x, search.worst, search.rows.count)
+
+        limits = self.limits
+        search.run(
+            max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap),
+            most,
+            self.seconds_left,
+            tell,
         )
+        self.iterations += search.steps
+        if search.near(max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)):
+            before = self.whole, self.owners
+            self.whole = replace(self.model, rows=search.rows)
+            self.owners = np.array(search.owners, dtype=object)
+            y = np.zeros(search.rows.count)
+            y[: search.y.size] = search.y
+            answer = self.central_answer(search.best, y)
+            if answer is not None:
+                return answer
+            self.whole, self.owners = before
+        found, owner = search.rows.take(slice(written, None)), np.array(search.owners, dtype=object)
+        self.append((name, found.take(owner == name)) for name in families)
         return None
 
-    def all_rows(self) -> Rows:
-        return stack([self.model.rows, *self.extra], self.model.cost.size)
+    def append_cuts(self, answer: _Answer) -> bool:
+        return self.append((name, found.rows) for name, found in answer.separations.items())
 
-    def whole(self) -> Model:
-        return replace(self.model, rows=self.all_rows())
-
-    def append(self, separations: Mapping[str, Separation]) -> bool:
-        """Give the solver the violated rows that it has not seen; False if there are none."""
-        added = []
-        for name, answer in separations.items():
-            keys = _keys(answer.rows)
+    def append(self, cuts: Iterable[tuple[str, Rows]]) -> bool:
+        """Give the solver rows of families that it has not seen; False if there are none."""
+        added, owners = [], []
+        for name, rows in cuts:
+            keys = _keys(rows)
             fresh = np.array([key not in self.known for key in keys], dtype=bool)
-            if not np.any(fresh):
-                continue
-            self.known.update(keys)
-            rows = answer.rows.take(fresh)
-            added.append(rows)
-            self.owners += [name] * rows.count
+            if np.any(fresh):
+                self.known.update(keys)
+                added.append(rows.take(fresh))
+                owners += [name] * added[-1].count
         if not added:
             return False
         rows = stack(added, self.model.cost.size)
-        self.extra.append(rows)
+        self.whole = replace(self.whole, rows=stack([self.whole.rows, rows], self.model.cost.size))
+        self.owners = np.concatenate([self.owners, np.array(owners, dtype=object)])
         self.session.append(rows)
         return True
+
+    def basis(self) -> Basis | None:
+        """Return where the session ended, by name; None if the backend does not tell.
+
+        After interior points it names the families alone, whose rows are cuts for another solve.
+        """
+        families = {n: (family.oracle, family.over) for n, family in self.problem.families.items()}
+        if self.central:
+            return Basis({}, {}, families)
+        ended = self.session.basis() if isinstance(self.session, WarmSession) else None
+        if ended is None:
+            return None
+        columns, rows = ended
+        return Basis(
+            {name: columns[part] for name, part in self.model.variables.items()},
+            {name: rows[part] for name, part in self.parts().items()},
+            families,
+        )
+
+    def parts(self) -> dict[str, slice | np.ndarray]:
+        """Return where the rows of each block stand, and those of each family."""
+        at, written = np.arange(self.whole.rows.count), self.model.rows.count
+        own = {name: at[written:][self.owners == name] for name in self.problem.families}
+        return {**self.model.blocks, **own}
+
+    def solution(self, answer: _Answer) -> Solution:
+        x, sign, limits, parts = answer.x, self.sign, self.limits, self.parts()
+        objective, bound = sign * float(self.model.cost @ x), sign * self.bound(x, answer.y)
+        rows = self.whole.rows
+        far = limits.relative_gap < answer.gap <= limits.stop_at_gap
+        checked = sum(found.checked for found in answer.separations.values())
+        return Solution(
+            status=Status.GAP if far else Status.OPTIMAL,
+            values=self.model.by_name(x),
+            objective=objective,
+            bound=bound,
+            gap=sign * (objective - bound),
+            residual=max(answer.worst, float(np.max(rows.violation(x), initial=0.0))),
+            duals={name: frozen(sign * answer.y[part]) for name, part in parts.items()},
+            cuts={name: rows.take(parts[name]) for name in self.problem.families},
+            constraints_checked=self.model.rows.count + checked,
+            rows_used=rows.count,
+            rounds=self.rounds,
+            iterations=self.iterations,
+            seconds=time.perf_counter() - self.start,
+            backend=self.backend.name,
+            basis=self.basis(),
+        )
 
 
 def _is_cvxpy(problem: object) -> bool:
@@ -500,16 +461,14 @@ def solve(
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
     max_rounds: int = 1000,
-    callback: Callable[[Progress], None] | None = None,
     start: Solution | None = None,
-    verbose: bool = False,
     families: Families | None = None,
 ) -> Solution:
     """Solve a linear program, `Problem` or `cvxpy.Problem`, to optimality.
 
     A family is a set of rows too large to write out, given by an oracle that finds rows which a
     point breaks. Solving goes in rounds: solve over the rows so far, add what the oracles find,
-    until they find none.
+    until they find none. `dpopt.reporting` hears of each round as a `Progress`.
 
     Args:
         problem: left unchanged; or a linear `cvxpy.Problem`, which gets its values as by its own
@@ -529,8 +488,7 @@ def solve(
             the units of relative_gap, and return it with the status `Status.GAP`; in [0, 1], 0 to
             go on to the optimum. Before the last round one is known only where
             `Problem.set_inside` told of a point inside; other programs go on to the optimum.
-        max_rounds: most solves in the loop.
-        callback: called once a round with a `Progress`.
+        max_rounds: most solves in the loop, for each objective.
         start: a solution of this problem before something of it was changed, or of one with some
             of its names. Variables and rows of the same name and number begin with the statuses
             of its last basis, all others without any; only HiGHS uses them. The cuts
@@ -538,7 +496,6 @@ def solve(
             its oracle is the same object: cuts must depend on nothing but the oracle. What is
             returned does not depend on the start beyond the tolerances, though among several
             optimal points it may be another one.
-        verbose: write a line for each round to standard output.
         families: of a `cvxpy.Problem`: by name a pair of a variable, or an affine expression, and
             the oracle that separates its values, flattened in C order. A `Problem` has its own.
 
@@ -564,6 +521,12 @@ def solve(
         >>> round(solution.objective, 6), solution["x"].round(6).tolist(), solution.gap < 1e-9
         (1.0, [0.0, 1.0], True)
     """
+    limits: Any = {
+        "tolerance": tolerance,
+        "relative_gap": relative_gap,
+        "time_limit": time_limit,
+        "stop_at_gap": stop_at_gap,
+    }
     if _is_cvxpy(problem):
         if stop_at_gap != 0.0:
             raise ParameterError(
@@ -572,47 +535,30 @@ def solve(
             )
         from dpopt.lp.door import solve_cvxpy
 
-        return solve_cvxpy(
-            cast("cp.Problem", problem),
-            backend,
-            solve,
-            families=families,
-            tolerance=tolerance,
-            relative_gap=relative_gap,
-            time_limit=time_limit,
-            max_rounds=max_rounds,
-            callback=callback,
-            start=start,
-            verbose=verbose,
-        )
+        limits |= {"max_rounds": max_rounds, "start": start}
+        return solve_cvxpy(cast("cp.Problem", problem), backend, solve, families=families, **limits)
     problem = cast(Problem, problem)
     _checks.instance("problem", problem, Problem)
     if families is not None:
         raise ParameterError("families belong to a cvxpy problem; use problem.add_family.")
-    if callback is not None and not callable(callback):
-        raise ParameterError(f"callback is {_checks.shown(callback)}; it must be a function.")
-    chosen = get_backend(backend)
-    limits = Limits.of(
-        tolerance, relative_gap, time_limit, usual=chosen.tolerance, stop_at_gap=stop_at_gap
-    )
+    chosen, max_rounds = get_backend(backend), _checks.integer("max_rounds", max_rounds, 1)
+    within = Limits.of(usual=chosen.tolerance, **limits)
     if start is not None:
         _require_related(problem, start)
-    callbacks = [callback] if callback is not None else []
-    if _checks.flag("verbose", verbose):
-        callbacks.append(_write_line)
-    max_rounds = _checks.integer("max_rounds", max_rounds, 1)
 
-    def optimum(program: Problem, limits: Limits, start: Solution | None) -> Solution:
-        loop = _Loop(program, chosen, limits, start)
-        for taken in range(max_rounds):
-            advance("linear program", loop.rounds, message=program.name)
-            answer = loop.interior(callbacks, max_rounds - taken) or loop.round(callbacks)
-            if answer is not None:
-                advance("linear program", loop.rounds, loop.rounds)
-                return _finish(loop, answer)
-        raise loop.failure(Status.ITERATION_LIMIT, f"{max_rounds} rounds were not enough")
+    def optimum(program: Problem, within: Limits, start: Solution | None) -> Solution:
+        loop = _Loop(program, chosen, within, start)
+        advance(_TASK, 0, message=program.name)
+        answer = loop.interior(max_rounds)
+        while answer is None:
+            if loop.rounds >= max_rounds:
+                detail = f"{max_rounds} rounds were not enough"
+                raise loop.failure(Status.ITERATION_LIMIT, detail)
+            answer = loop.round()
+        advance(_TASK, loop.rounds, loop.rounds)
+        return loop.solution(answer)
 
-    return _in_order(problem, limits, optimum(problem, limits, start), optimum)
+    return _in_order(problem, within, optimum(problem, within, start), optimum)
 
 
 def _in_order(
@@ -637,7 +583,7 @@ def _in_order(
                 if left <= 0.0:
                     break
                 choosing = replace(choosing, time_limit=left)
-            most = [float(cost @ start.x) + share * _unit(cost, start.x) for cost in costs]
+            most = [float(cost @ start.x) + share * objective_size(cost, start.x) for cost in costs]
             with suppress(InfeasibleError, SolverError):
                 found = optimum(problem.among_optima(most), choosing, start)
                 break
@@ -657,14 +603,6 @@ def _in_order(
     return best
 
 
-def _write_line(progress: Progress) -> None:
-    sys.stdout.write(
-        f"round {progress.round}: objective {progress.objective:.9g}, worst violation "
-        f"{progress.worst:.1e}, bound {progress.bound:.9g}, gap {progress.gap:.1e}, "
-        f"{progress.rows:,} rows, {progress.seconds:.2f} s\n"
-    )
-
-
 def _require_related(problem: Problem, start: Solution) -> None:
     _checks.instance("start", start, Solution)
     if not any(
@@ -681,27 +619,6 @@ def _names(named: Mapping[str, object]) -> str:
     return _checks.shown(", ".join(named))
 
 
-def _still_cuts(problem: Problem, basis: Basis, cuts: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Return the rows of earlier cuts that are cuts of this problem, over its variables."""
-    still = {}
-    for name, (oracle, over) in basis.oracles.items():
-        family = problem.families.get(name)
-        if (
-            family is None
-            or not _same(oracle, family.oracle)
-            or family.over.stop - family.over.start != over.stop - over.start
-        ):
-            continue
-        rows = cuts[name]
-        entries = rows.matrix.tocoo()
-        moved = entries.col - over.start + family.over.start
-        matrix = sp.csr_array(
-            (entries.data, (entries.row, moved)), shape=(rows.count, problem.size)
-        )
-        still[name] = Rows(matrix, rows.lower, rows.upper)
-    return still
-
-
 def _still_inside(inside: Inside | None, model: Model, tolerance: float) -> Inside | None:
     """Return the point inside; None if rows or limits that came after it leave it outside."""
     if inside is None or np.any(inside.x < model.lower) or np.any(inside.x > model.upper):
@@ -709,37 +626,7 @@ def _still_inside(inside: Inside | None, model: Model, tolerance: float) -> Insi
     return None if np.any(model.rows.violation(inside.x) > tolerance) else inside
 
 
-def _same(oracle: Oracle, other: Oracle) -> bool:
-    # A method is a new object each time that it is asked for; they are equal if their objects are
-    # the same one. Other kinds of equality could be an array, or mean less than it takes.
-    return oracle is other or (isinstance(oracle, MethodType) and oracle == other)
-
-
-def _statuses(before: Statuses | None, size: int, new: int) -> Statuses:
-    if before is not None and before.size == size:
-        return before
-    return np.full(size, new, dtype=np.int8)
-
-
-def _joined(parts: Sequence[Statuses]) -> Statuses:
-    return np.concatenate([np.empty(0, dtype=np.int8), *parts])
-
-
-def _separate(problem: Problem, raw: RawSolution) -> dict[str, Separation]:
-    return _asked(problem, _point(raw))
-
-
-def _asked(problem: Problem, x: Vector) -> dict[str, Separation]:
-    return {name: family.separate(x) for name, family in problem.families.items()}
-
-
-def _point(raw: RawSolution) -> Vector:
-    if raw.x is None:
-        raise SolverError("the solver returned no point.", Status.NUMERICAL)
-    return raw.x
-
-
-def _malformed(raw: object) -> str:
+def _fault(raw: object) -> str:
     """Return what is wrong with the form of a backend's answer; empty if nothing is."""
     if not isinstance(raw, RawSolution) or not isinstance(raw.status, Status):
         return "its answer is no RawSolution with a Status"
@@ -748,90 +635,15 @@ def _malformed(raw: object) -> str:
     return ""
 
 
-def _misshapen(raw: RawSolution, columns: int, rows: int) -> str:
-    """Return what is wrong with the point or the multipliers; empty if nothing is."""
-    if not _is_vector(raw.x, columns):
-        return f"the point does not hold {columns} finite numbers"
-    if raw.y is not None and not _is_vector(raw.y, rows):
-        return f"the multipliers are not {rows} finite numbers"
-    return ""
-
-
-def _is_vector(values: object, size: int) -> bool:
+def _vector(values: object, size: int) -> Vector | None:
+    """Return so many finite numbers; None if a backend gave anything else."""
     try:
         found = np.asarray(values)
     except (TypeError, ValueError):
-        return False
-    return found.dtype.kind in "iuf" and found.shape == (size,) and bool(np.all(np.isfinite(found)))
-
-
-def _size(x: Vector) -> float:
-    return 1.0 + float(np.max(np.abs(x), initial=0.0))
-
-
-def _unit(cost: Vector, x: Vector) -> float:
-    """Return the size of an objective: sum |c x| or the largest |c|, whichever is more."""
-    return max(float(np.sum(np.abs(cost * x))), float(np.max(np.abs(cost), initial=0.0))) or 1.0
-
-
-def _relative_gap(model: Model, rows: Rows, raw: RawSolution) -> float:
-    """Return (objective - dual bound) / max(sum |c x|, max |c|)."""
-    if raw.y is None:
-        return np.inf
-    x = _point(raw)
-    return (float(model.cost @ x) - _bound(model, rows, raw.y, x)) / _unit(model.cost, x)
-
-
-def _bound(model: Model, rows: Rows, y: Vector, x: Vector) -> float:
-    """Return the dual bound; if it is not close to the value, by finer sums and implied limits."""
-    found, value = dual_bound(model, rows, y), float(model.cost @ x)
-    if value - found <= _CLOSE_BOUND * abs(value):
-        return found
-    whole = replace(model, rows=rows)
-    return implied_bound(whole, y, value) if np.isinf(found) else max(found, tight_bound(whole, y))
-
-
-def _objective(loop: _Loop, raw: RawSolution) -> float:
-    value = float(loop.model.cost @ _point(raw))
-    return -value if loop.problem.maximising else value
-
-
-def _finish(loop: _Loop, answer: _Answer) -> Solution:
-    raw, limits = answer.raw, loop.limits
-    model, rows, x = loop.model, loop.all_rows(), _point(raw)
-    sign = -1.0 if loop.problem.maximising else 1.0
-    y = np.zeros(rows.count) if raw.y is None else raw.y
-    bound = sign * _bound(model, rows, y, x)
-    objective = _objective(loop, raw)
-    # y: first the multipliers of the written rows, block after block, then those of the appended
-    # rows in the order in which they came; owners tells of each of these whose it is.
-    duals = {name: frozen(sign * y[block]) for name, block in model.blocks.items()}
-    appended, of_appended = stack(loop.extra, model.cost.size), y[model.rows.count :]
-    owners = np.array(loop.owners, dtype=object)
-    cuts = {}
-    for name in loop.problem.families:
-        duals[name] = frozen(sign * of_appended[owners == name])
-        cuts[name] = appended.take(owners == name)
-    residual = max(answer.worst, float(np.max(rows.violation(x), initial=0.0)))
-    far = limits.relative_gap < answer.gap <= limits.stop_at_gap
-    checked = model.rows.count + sum(told.checked for told in answer.separations.values())
-    return Solution(
-        status=Status.GAP if far else Status.OPTIMAL,
-        values=model.by_name(x),
-        objective=objective,
-        bound=bound,
-        gap=sign * (objective - bound),
-        residual=residual,
-        duals=duals,
-        cuts=cuts,
-        constraints_checked=checked,
-        rows_used=rows.count,
-        rounds=loop.rounds,
-        iterations=loop.iterations,
-        seconds=loop.seconds(),
-        backend=loop.backend.name,
-        basis=loop.basis(),
-    )
+        return None
+    if found.dtype.kind not in "iuf" or found.shape != (size,) or not np.all(np.isfinite(found)):
+        return None
+    return found.astype(float)
 
 
 def _keys(rows: Rows) -> list[bytes]:
@@ -846,21 +658,20 @@ def _keys(rows: Rows) -> list[bytes]:
     return keys
 
 
-def _infeasible(problem: Problem, rows: Rows, owners: list[str], model: Model) -> InfeasibleError:
+def _infeasible(problem: Problem, model: Model, owners: np.ndarray) -> InfeasibleError:
     """Name the conflict by an irreducible infeasible set, whichever backend met it."""
-    from dpopt.lp.backends.highs import conflict
-
-    indices = conflict(replace(model, rows=rows))
+    indices = conflict(model)
     if indices is None:
         return InfeasibleError(
             f"{problem.name!r} was reported infeasible; which blocks conflict could not be told."
         )
     # The rows' indices count the written rows and then the appended ones, as `owners` does.
-    conflicting_rows, conflicting_columns = indices
-    row_owner = [label.rpartition("[")[0] for label in model.row_names()] + owners
-    names = list(dict.fromkeys(row_owner[row] for row in sorted(conflicting_rows)))
+    rows, columns = indices
+    blocks = [name for name, part in model.blocks.items() for _ in range(part.stop - part.start)]
+    owner = [*blocks, *owners]
+    names = list(dict.fromkeys(owner[row] for row in sorted(rows)))
     for name, part in model.variables.items():
-        if any(part.start <= column < part.stop for column in conflicting_columns):
+        if any(part.start <= column < part.stop for column in columns):
             names.append(f"bounds of {name}")
     return InfeasibleError(
         f"no point satisfies {problem.name!r}; in conflict: {', '.join(names)}.", tuple(names)

@@ -51,9 +51,10 @@ class Rows:
         values = self.matrix @ x
         return np.maximum(0.0, np.maximum(self.lower - values, values - self.upper))
 
-    def take(self, chosen: npt.NDArray[np.bool_]) -> Rows:
-        """Return the rows marked by ``chosen``."""
-        return Rows(self.matrix[np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
+    def take(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice) -> Rows:
+        """Return the rows marked by ``chosen``, or of these indices."""
+        at = np.arange(self.count)[chosen]
+        return Rows(self.matrix[at], self.lower[at], self.upper[at])
 
 
 def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
@@ -237,6 +238,11 @@ def stack(blocks: list[Rows], columns: int) -> Rows:
         np.concatenate([block.lower for block in blocks]),
         np.concatenate([block.upper for block in blocks]),
     )
+
+
+def objective_size(cost: Vector, x: Vector) -> float:
+    """Return the unit of gaps: sum |c x| or the largest |c|, whichever is more."""
+    return max(float(np.sum(np.abs(cost * x))), float(np.max(np.abs(cost), initial=0.0))) or 1.0
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,10 @@ class Family:
         answer = self.oracle(x[self.over])
         if np.isnan(answer.worst) or not np.all(np.isfinite(answer.rows.matrix.data)):
             raise ParameterError("the oracle of a family answered with NaN; it must give numbers.")
-        return Separation(self._over_all(answer.rows, x.size), answer.worst, answer.checked)
+        return Separation(self.over_all(answer.rows, x.size), answer.worst, answer.checked)
 
-    def beginning(self, size: int) -> Rows | None:
-        """Return the rows to begin with, over that many variables; None if there are none."""
-        return None if self.first is None else self._over_all(self.first(), size)
-
-    def _over_all(self, rows: Rows, size: int) -> Rows:
+    def over_all(self, rows: Rows, size: int) -> Rows:
+        """Return rows over the part that the oracle sees as rows over that many variables."""
         # Column j of the oracle's rows is variable over.start + j of the problem.
         entries = rows.matrix.tocoo()
         matrix = sp.csr_array(
@@ -343,8 +340,8 @@ class Problem:
             oracle: called with the values of the variables; returns a `Separation`.
             over: name of the variables that the oracle sees; all added so far if None.
             first: gives rows of the set from all over it, as the oracle does. Where
-                `Problem.set_inside` told of a point inside, interior points begin with them, and
-                are not kept waiting for the simplex method.
+                `Problem.set_inside` told of a point inside, and there are at least 150 variables,
+                the program is solved by interior points that begin with these rows.
 
         Raises:
             ParameterError: if the name is taken, ``over`` is not a variable, or ``first`` is not a
@@ -360,8 +357,8 @@ class Problem:
         """Tell of a point at which every row holds with room, for large programs with families.
 
         It makes a feasible point of one that breaks rows, and so a gap is known in each round of
-        `solve`; large programs are then solved by interior points. What is told is not believed: an
-        answer that it leads to is checked as any other. Variables that are added later undo it.
+        `solve`. What is told is not believed: an answer that it leads to is checked as any other.
+        Variables that are added later undo it.
 
         Args:
             point: by name of all variables, a number or an array of their shape.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,9 +12,9 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._page import result_page
-from dpopt._types import Json, SparseMatrix, Vector, brief
+from dpopt._types import Json, Vector, brief
 from dpopt.lp.basis import Basis
-from dpopt.lp.model import Model, Rows
+from dpopt.lp.model import Rows
 
 
 class Status(StrEnum):
@@ -32,9 +31,6 @@ class Status(StrEnum):
     NUMERICAL = "numerical"
     GAP = "gap"
 
-
-# Share of a reduced cost's own terms that counts as zero.
-_NOISE = 1e-9
 
 _ADVICE: Mapping[Status, str] = {
     Status.UNBOUNDED: "give every variable finite bounds, or check the sign of the objective",
@@ -236,76 +232,3 @@ class Solution:
             "index": [index for *_, array in blocks for index in range(array.size)],
             "value": [number for *_, array in blocks for number in array.reshape(-1).tolist()],
         }
-
-
-def dual_bound(model: Model, rows: Rows, y: Vector) -> float:
-    """Return a lower bound on min cost @ x from any dual vector, by weak duality.
-
-    sum_i (y_i > 0 ? y_i lower_i : y_i upper_i) + sum_j min over the box of
-    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped, reduced costs
-    within `reduced_noise` count as 0 where the box is infinite, and a bound on the rounding error
-    of this very sum is taken off.
-    """
-    limit = np.where(y > 0, rows.lower, rows.upper)
-    y = np.where(np.isfinite(limit), y, 0.0)
-    value = float(np.sum(y * np.where(y == 0.0, 0.0, limit)))
-    reduced = model.cost - rows.matrix.T @ y
-    box = np.where(reduced > 0, model.lower, model.upper)
-    endless = ~np.isfinite(box)
-    if np.any(endless):
-        noise = reduced_noise(np.abs(model.cost), rows.matrix, y)
-        reduced = np.where(endless & (np.abs(reduced) <= noise), 0.0, reduced)
-    terms = reduced * np.where(reduced == 0.0, 0.0, box)
-    return value + float(np.sum(terms)) - _rounding(model, rows, y, limit, terms)
-
-
-def reduced_noise(costs: Vector, matrix: SparseMatrix, y: Vector) -> Vector:
-    """Return what counts as zero of each reduced cost c_j - A_j'y of a variable without bounds.
-
-    1e-9 of its own terms |c_j| + |A_j|'|y|, and what A_j'y moves by if each multiplier moves by
-    the rounding of the largest. Costs of other variables do not matter: a cost of 0.5 beside one
-    of 1e9 is no noise, and a free variable with it has no optimum.
-
-    Args:
-        costs: shape (columns,), the sizes |c_j|.
-        matrix: A, shape (rows, columns).
-        y: shape (rows,), multipliers.
-    """
-    rounding = 2.0**-52 * float(np.max(np.abs(y), initial=0.0))
-    return _NOISE * costs + abs(matrix).T @ (_NOISE * np.abs(y) + rounding)
-
-
-def tight_bound(model: Model, y: Vector) -> float:
-    """Return a lower bound on min cost @ x from any dual vector, as `dual_bound` does.
-
-    The sums are exact (`math.fsum`), so that only the rounding of single entries is taken off:
-    `dual_bound` takes off the number of rows and columns times that, 1e-7 for 100 x 100 kernels.
-    Where a bound of a variable is infinite it is `dual_bound` itself.
-
-    Args:
-        model: the program.
-        y: shape (rows,), multipliers.
-    """
-    if not np.all(np.isfinite(model.lower)) or not np.all(np.isfinite(model.upper)):
-        return dual_bound(model, model.rows, y)
-    limit = np.where(y > 0, model.rows.lower, model.rows.upper)
-    y = np.where(np.isfinite(limit), y, 0.0)
-    matrix = model.rows.matrix
-    reduced = model.cost - matrix.T @ y
-    fixed = y * np.where(y == 0.0, 0.0, limit)
-    boxed = reduced * np.where(reduced > 0, model.lower, model.upper)
-    sizes = np.abs(model.cost) + abs(matrix).T @ np.abs(y)
-    reach = np.maximum(np.abs(model.lower), np.abs(model.upper))
-    entries = np.bincount(matrix.indices, minlength=model.cost.size)
-    slack = (entries + 4) * sizes * reach * 2.0**-53
-    noise = math.fsum(slack) + math.fsum(np.abs(fixed)) * 2.0**-52
-    total = math.fsum([*fixed, *boxed])
-    return total - 1.01 * noise - abs(total) * 2.0**-52
-
-
-def _rounding(model: Model, rows: Rows, y: Vector, limit: Vector, terms: Vector) -> float:
-    """Return a bound on the rounding error of `dual_bound`'s sums."""
-    reach = [np.where(np.isfinite(b), np.abs(b), 0.0) for b in (model.lower, model.upper)]
-    inner = (np.abs(model.cost) + abs(rows.matrix).T @ np.abs(y)) @ np.maximum(*reach)
-    outer = np.sum(np.abs(y * np.where(y == 0.0, 0.0, limit))) + np.sum(np.abs(terms))
-    return (rows.count + model.cost.size + 4) * 2.0**-53 * float(inner + outer)

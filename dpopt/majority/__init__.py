@@ -23,17 +23,9 @@ from dpopt.majority.priors import (
     UniformPrior,
     parse_prior,
 )
-from dpopt.majority.program import CornerOracle, corner_rows, gamma_problem, worst_case_problem
-from dpopt.majority.proof import GammaProver
+from dpopt.majority.program import CornerOracle, corner_rows, gamma_problem
 from dpopt.majority.regret import Regret
-from dpopt.majority.setting import (
-    MajorityDesign,
-    MajoritySetting,
-    assess,
-    corners,
-    design,
-    design_for,
-)
+from dpopt.majority.setting import MajoritySetting, assess, design
 from dpopt.majority.voters import reduced_size
 
 __all__ = [
@@ -41,8 +33,6 @@ __all__ = [
     "CommonPrior",
     "CornerOracle",
     "ErrorEstimate",
-    "GammaProver",
-    "MajorityDesign",
     "MajoritySetting",
     "PointPrior",
     "Prior",
@@ -54,9 +44,7 @@ __all__ = [
     "assess",
     "constant",
     "corner_rows",
-    "corners",
     "design",
-    "design_for",
     "double_subsampling",
     "expected_error",
     "expected_error_weights",
@@ -67,5 +55,4 @@ __all__ = [
     "sampled_margins",
     "subsampling",
     "surrogate_weights",
-    "worst_case_problem",
 ]

@@ -1,190 +1,220 @@
-"""For which epsilon, or which delta, a gamma is private: enclosed, from its integers alone.
+"""What a gamma spends: its least epsilon or delta, and its tight dominating pair.
 
 With P and P' the chances of output 1 at a corner and at the opposite one, the least ratio e^epsilon
 is the largest (P - delta) / P', and the least delta the largest P - e^epsilon P', over the reduced
 set of corners: the reduction theorem of the program module holds for every ratio. Output 0 adds
 nothing: with every p turned to 1 - p, a corner is a corner and Pr[0] is Pr[1].
-
-P and P' are walked in integers of B fractional bits, rounded down at every step, with the voters'
-corners rounded outward: a larger polygon, so that what is largest over it is an upper bound. A
-corner moves by less than two units, and E h(L) by twice that for each voter; so the worst multiset
-is also worth a lower bound, and B is doubled until both are next to each other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from itertools import pairwise
 
-import numpy as np
-
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_down, float_up
-from dpopt.majority.proof import Arithmetic, multiset_at
-from dpopt.majority.ties import sign
-from dpopt.majority.voters import BITS, Multiset, Units, Voters, reduced_size
+from dpopt._types import Json
+from dpopt.majority.judge import sides_of
+from dpopt.majority.voters import Voters, reduced_size
+from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
+from dpopt.table import Table
 
+# Corners gone through in Python's integers, and bits of these: about a minute's.
 _MOST_POINTS, _FIRST_BITS, _MOST_BITS = 4_000_000, 256, 1 << 15
-# Lower and upper end differ by at most this part of what is told: fewer than a float's ulp.
+# Lower and upper end differ by at most this part of what is stated: fewer than a float's ulp.
 _CLOSE = Fraction(1, 1 << 56)
-# Of a least delta that is not told from 0.
+# What is not told from 0.
 _NOTHING = Fraction(1, 1 << 200)
-_NOWHERE = Multiset((), (), 0)
+
+
+class Chances:
+    """Pr[1] of both neighbours at all corners, over 2^bits, each off by at most ``error`` units.
+
+    A voter's p is rounded once; so a step is off by a unit for p and one for its own rounding.
+
+    Args:
+        setting: the voters.
+        parameters: of the setting, as a file has them.
+        table: Pr[the majority's answer] for each number of votes.
+        bits: see there.
+
+    Raises:
+        ParameterError: for more than 4,000,000 corners, or more than 2^15 bits.
+    """
+
+    def __init__(self, setting: Voters, parameters: Json, table: Table, bits: int) -> None:
+        if reduced_size(setting) > _MOST_POINTS:
+            raise ParameterError(
+                f"mechanisms is {setting.mechanisms}; what is spent is found over at most "
+                f"{_MOST_POINTS:,} choices of corners, and these are {reduced_size(setting):,}."
+            )
+        if bits > _MOST_BITS:
+            raise ParameterError(
+                f"mechanisms is {setting.mechanisms} and epsilon {setting.epsilon:g}; "
+                f"probabilities of output 1 that are below 2^-{_MOST_BITS // 2} are not told apart."
+            )
+        self.bits, self.unit, self.error = bits, 1 << bits, 2 * setting.mechanisms + 1
+        self.voters, self.total = verify.Voters(parameters, None), table.total
+        self.voters.fine(bits + verify.BITS)
+        self.ones = [*table.weights[1::2][::-1], *table.weights[::2]]
+
+    def __iter__(self) -> Iterator[tuple[int, verify.Placed, int, int]]:
+        """Yield voters at 1, the others' corners, and Pr[1] on both sides."""
+        says = {kind[0]: self.voters.chance(kind[0])[0] for pair in verify.AXES for kind in pair}
+        chances = {name: int(p * self.unit) for name, p in says.items()}
+
+        def step(values: list[int], name: str) -> list[int]:
+            p, q = chances[name], self.unit - chances[name]
+            return [(p * b + q * a) >> self.bits for a, b in pairwise(values)]
+
+        start = [one * self.unit // self.total for one in self.ones]
+        for placed, up, down in self.voters.walk(start, step):
+            for ones, (here, there) in enumerate(zip(up, down, strict=True)):
+                yield ones, placed, here, there
+
+    def impossible(self, ones: int, placed: verify.Placed, side: int) -> bool:
+        """Whether output 1 cannot occur at a corner."""
+        certain = ones + sum(n for kind, n in placed if kind[side] == "1")
+        free = sum(n for kind, n in placed if kind[side] not in "01")
+        return not any(self.ones[certain : certain + free + 1])
+
+    def exceeds(self, ones: int, placed: verify.Placed, delta: Fraction) -> bool:
+        """Whether P > delta at a corner where P' is 0: decided exactly."""
+        tried = copy(self.voters)
+        tried.delta = delta
+        low, high = tried.slack(self.ones, self.total, ones, placed)
+        return high < 0 or (low < 0 and tried.broken(self.ones, self.total, ones, placed))
 
 
 def least_of_gamma(
-    setting: Voters, weights: Units, epsilon: float | None, delta: float | None
+    setting: Voters, parameters: Json, table: Table, epsilon: float | None, delta: float | None
 ) -> Least:
-    """Return the least epsilon of a gamma for a delta, or its least delta for an epsilon.
+    """Return the least epsilon of a gamma for a delta, or its least delta for an epsilon, enclosed.
 
     Args:
         setting: the voters; its target plays no part.
-        weights: gamma's upper half over 2^62.
+        parameters: of the setting, as a file has them.
+        table: Pr[the majority's answer] for each number of votes.
         epsilon: of the majority, in [0, 600]; None asks for the least one.
         delta: in [0, 1), where epsilon is None.
 
     Raises:
         ParameterError: for more than 4,000,000 multisets, or numbers that are out of range.
     """
-    size = reduced_size(setting)
-    if size > _MOST_POINTS:
-        raise ParameterError(
-            f"mechanisms is {setting.mechanisms}; a least epsilon is found over at most "
-            f"{_MOST_POINTS:,} multisets of corners, and these are {size:,}."
-        )
     if epsilon is None:
-        return _least_epsilon(
-            setting, weights, _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-        )
-    return _least_delta(setting, weights, _checks.real("epsilon", epsilon, 0.0, 600.0))
+        given = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+        search = partial(_largest_ratio, delta=Fraction(given))
+        upper, lower, at, _ = _closely(setting, parameters, table, search)
+        ratio = None if upper is None else 1 + upper
+        return least_of_ratio(ratio, sides_of(setting, at), (1,), given, lower=1 + lower)
+    given = _checks.real("epsilon", epsilon, 0.0, 600.0)
+    search = partial(_largest_excess, epsilon=Fraction(given))
+    upper, lower, at, chances = _closely(setting, parameters, table, search)
+    if upper is None or (upper <= _NOTHING and _pure(chances, Fraction(given))):
+        upper = lower = Fraction(0)
+    inputs = sides_of(setting, at)
+    return Least("delta", float_down(lower), float_up(upper), given, inputs, (1,))
 
 
-def _least_epsilon(setting: Voters, weights: Units, delta: float) -> Least:
-    walk = _Walk(setting, weights, _FIRST_BITS)
-    if not any(weights):
-        # A fair coin.
-        return least_of_ratio(Fraction(1), walk.told(_NOWHERE), (1,), delta)
+def _closely(
+    setting: Voters, parameters: Json, table: Table, search: Callable[[Chances], Found | None]
+) -> tuple[Fraction | None, Fraction, verify.Name, Chances]:
+    """Return what a search finds with as many bits as bring both ends next to each other."""
+    bits = _FIRST_BITS + 2 * math.ceil(setting.epsilon)
     while True:
-        found = walk.largest_ratio(delta)
+        chances = Chances(setting, parameters, table, bits)
+        found = search(chances)
         if found is not None:
             upper, lower, at = found
-            if upper is None or upper == 1 or upper - lower <= _CLOSE * (upper - 1):
-                inputs = walk.told(at)
-                return least_of_ratio(upper, inputs, (1,), delta, lower=lower)
-        walk = walk.finer()
+            if upper is None or upper - lower <= max(_CLOSE * upper, _NOTHING):
+                return upper, lower, ("corner", *at), chances
+        bits *= 2
 
 
-def _least_delta(setting: Voters, weights: Units, epsilon: float) -> Least:
-    walk = _Walk(setting, weights, _FIRST_BITS)
-    while True:
-        upper, lower, at = walk.largest_excess(epsilon)
-        if lower <= 0 and epsilon >= _least_epsilon(setting, weights, 0.0).upper:
-            upper = Fraction(0)
-        if upper - lower <= _CLOSE * upper or upper <= _NOTHING:
-            ends = float_down(max(lower, Fraction(0))), float_up(max(upper, Fraction(0)))
-            return Least("delta", *ends, epsilon, walk.told(at), (1,))
-        walk = walk.finer()
+Found = tuple[Fraction | None, Fraction, tuple[int, verify.Placed]]
+"""Upper and lower end, and a corner; the upper end is None if it is infinite."""
 
 
-class _Walk:
-    """The reduced set in integers of a number of bits: 1 + E h, which is 2 Pr[1], on both sides."""
+def _largest_ratio(chances: Chances, delta: Fraction) -> Found | None:
+    """Return the largest (P - delta) / P' less 1, at least 0, and where it is.
 
-    def __init__(self, setting: Voters, weights: Units, bits: int) -> None:
-        if bits > _MOST_BITS:
-            raise ParameterError(
-                f"mechanisms is {setting.mechanisms} and epsilon {setting.epsilon:g}; "
-                f"probabilities of output 1 that are below 2^-{_MOST_BITS // 2} are not told apart."
-            )
-        self.setting, self.weights, self.bits = setting, weights, bits
-        # So many more that no corner is rounded to 0 or 1.
-        spare = 2 * math.ceil(setting.epsilon)
-        self.arithmetic = Arithmetic(setting, bits + spare)
-        self.unit = 1 << (bits + spare)
-        self.signed = self.arithmetic.signed(weights)
-        self.h = np.array([h * (self.unit >> BITS) for h in self.signed], dtype=object)
-        # By what a value of a multiset can be off, in units, on either side of the pair.
-        self.error = 6 * setting.mechanisms + 8
-
-    def finer(self) -> _Walk:
-        """Return the walk of twice the bits."""
-        return _Walk(self.setting, self.weights, 2 * self.bits)
-
-    def told(self, at: Multiset) -> tuple[str, str]:
-        """Return the voters of both neighbours in words."""
-        if at is _NOWHERE:
-            voters = f"{self.setting.mechanisms} voters at 0"
-            return voters, voters
-        return self.arithmetic.describe(at, 0), self.arithmetic.describe(at, 1)
-
-    def _tables(self) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
-        """Yield counts, an upper bound of 1 + E h and a lower one of 1 + E' h, in units."""
-        for counts, table in self.arithmetic.tables(self.h):
-            # Turned around on every axis, each voter is at the opposite corner.
-            opposite = np.flip(table, axis=tuple(range(len(counts))))
-            yield counts, table + (self.unit + sum(counts)), opposite + self.unit
-
-    def largest_ratio(self, delta: float) -> tuple[Fraction | None, Fraction, Multiset] | None:
-        """Return an upper and a lower bound of the largest (P - delta) / P', and where it is.
-
-        The upper one is None if it is infinite. At least 1: for the ratios below, privacy says
-        nothing. All is None if these bits do not tell whether a P' is 0.
-        """
-        given = math.floor(2 * Fraction(delta) * self.unit)
-        best, at = (1, 1), _NOWHERE
-        for counts, above, below in self._tables():
-            over = above - given
-            for index in np.argwhere((below <= 0) & (over > 0)):
-                place = multiset_at(counts, tuple(index))
-                infinite = self._is_infinite(place, over[tuple(index)], delta)
-                if infinite is None:
-                    return None
-                if infinite:
-                    return None, Fraction(1), place
-            told = np.where(below > 0, over, -1)
-            while True:
-                # Positive where the ratio is larger than the largest so far.
-                gain = told * best[1] - below * best[0]
-                gain[below <= 0] = -1
-                index = np.unravel_index(int(np.argmax(gain)), gain.shape)
-                if gain[index] <= 0:
-                    break
-                best, at = (int(told[index]), int(below[index])), multiset_at(counts, index)
-        lower = Fraction(best[0] - self.error, best[1] + self.error)
-        return Fraction(*best), max(Fraction(1), lower), at
-
-    def _is_infinite(self, at: Multiset, over: int, delta: float) -> bool | None:
-        """Return whether P > delta where P' is at most the error; None if that is not told.
-
-        A P' is 0 exactly where h is -1 at every number of ones that the multiset can give.
-        """
-        never = -(1 << BITS)
-        if self.arithmetic.flat(self.signed, at, 1) != never:
+    Of the ratios below 1 privacy says nothing. None if the bits do not tell whether a P' is 0.
+    """
+    error, ends, at = chances.error, (1, 1), (0, ())
+    if len(set(chances.ones)) == 1:
+        # The output does not depend on the votes.
+        return Fraction(0), Fraction(0), at
+    less = math.floor(delta * chances.unit)
+    for ones, placed, here, there in chances:
+        over, under = here + error - less, there - error
+        if over * ends[1] <= under * ends[0] or over <= 0:
+            continue
+        if under > 0:
+            ends, at = (over, under), (ones, placed)
+        elif not chances.impossible(ones, placed, 1):
             return None
-        if self.arithmetic.flat(self.signed, at, 0) == never:
-            return False
-        if over > self.error:
-            return True
-        # P is a tie with delta up to the error. With P' = 0 the target's epsilon does not matter.
-        return sign(self.setting, self.weights, at, delta) < 0
+        elif not chances.impossible(ones, placed, 0) and chances.exceeds(ones, placed, delta):
+            return None, Fraction(0), (ones, placed)
+    upper = Fraction(*ends) - 1
+    lower = Fraction(ends[0] - 2 * error - 1, ends[1] + 2 * error) - 1
+    return upper, min(max(lower, Fraction(0)), upper), at
 
-    def largest_excess(self, epsilon: float) -> tuple[Fraction, Fraction, Multiset]:
-        """Return an upper and a lower bound of the largest P - e^epsilon P', and where it is."""
-        shift = self.unit.bit_length() - 1
-        low, high = exp_lower(epsilon, shift), exp_upper(epsilon, shift)
-        scaled = int(low * self.unit)
-        best, at, ends = None, _NOWHERE, (0, 0)
-        for counts, above, below in self._tables():
-            excess = above * self.unit - scaled * below
-            index = np.unravel_index(int(np.argmax(excess)), excess.shape)
-            if best is None or excess[index] > best:
-                best, at = int(excess[index]), multiset_at(counts, index)
-                ends = int(above[index]), int(below[index])
-        # P is a probability, whatever its upper bound is.
-        upper = min(Fraction(best or 0, 2 * self.unit * self.unit), Fraction(1))
-        under = (ends[0] - self.error) - high * (ends[1] + self.error)
-        return upper, under / (2 * self.unit), at
+
+def _largest_excess(chances: Chances, epsilon: Fraction) -> Found:
+    """Return the largest P - e^epsilon P', at least 0, and where it is."""
+    error, unit = chances.error, chances.unit
+    low, high = exp_lower(epsilon, chances.bits), exp_upper(epsilon, chances.bits)
+    scaled = int(low * unit)
+
+    def excess(found: tuple[int, verify.Placed, int, int]) -> int:
+        return found[2] * unit - scaled * found[3]
+
+    ones, placed, here, there = max(chances, key=excess)
+    upper = here + error - Fraction(scaled, unit) * (there - error)
+    lower = here - error - high * (there + error)
+    # P is a probability, whatever its bound is.
+    most, least = (min(max(end / unit, Fraction(0)), Fraction(1)) for end in (upper, lower))
+    return most, least, (ones, placed)
+
+
+def _pure(chances: Chances, epsilon: Fraction) -> bool:
+    """Whether the gamma is private for an epsilon without any delta."""
+    tried = copy(chances.voters)
+    tried.target, tried.delta = epsilon, Fraction(0)
+    tried.fine(verify.BITS)
+    try:
+        tried.private(chances.ones, chances.total)
+    except verify.Refused:
+        return False
+    return True
+
+
+def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPair:
+    """Return the tight dominating pair of a gamma over all neighbours, for one query.
+
+    Over every choice of corners for the voters (lemma 5.1) up to the reduction theorem, whose proof
+    holds at every alpha. Probabilities are rounded outward, which only raises the hull.
+
+    Raises:
+        ParameterError: if there are too many corners, or too long integers.
+    """
+    bits = _FIRST_BITS
+    if not setting.mechanism_delta:
+        # So many that a positive probability never becomes 0: that would be an infinite loss.
+        bits += setting.mechanisms * math.ceil(setting.epsilon / math.log(2) + 1)
+    chances = Chances(setting, parameters, table, bits)
+
+    def points() -> Iterator[Point]:
+        for ones, placed, here, there in chances:
+            none = here <= chances.error and chances.impossible(ones, placed, 0)
+            here = 0 if none else min(here + chances.error, chances.unit)
+            yield max(there - chances.error, 0), here
+
+    return DominatingPair.of_points(upper_hull(points()), chances.unit)

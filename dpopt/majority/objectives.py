@@ -23,6 +23,7 @@ from dpopt.majority.priors import (
     IndependentPrior,
     PointPrior,
     Prior,
+    RecordedPrior,
     SamplePrior,
     UniformPrior,
     as_prior,
@@ -101,7 +102,8 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
         sign = 1.0 if low >= 0 else -1.0
         return Weights(frozen(sign * 0.5 * fold(binomial_pmf(k, prior.mean))), 0.0, "closed form")
     if k == 1:
-        return Weights(frozen([prior.mean_distance]), 0.0, "closed form")
+        # One voter has a common p.
+        return Weights(frozen(0.5 * fold(prior.binomial(1, signed=True))), 0.0, "closed form")
     width = k * max(-low, high)
     terms, log_largest = _terms(k, prior, width)
     error = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))
@@ -170,14 +172,14 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
         prior: of the voters' p.
 
     Raises:
-        ParameterError: for another shape, or values outside [0, 1].
+        ParameterError: for another shape, or values outside [-1, 1].
     """
     gamma = _checks.floats("gamma", gamma)
     if gamma.ndim != 1 or gamma.size % 2:
         raise ParameterError(
             f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels, K odd."
         )
-    gamma = noise_levels(gamma)
+    gamma = noise_levels(gamma, -1.0)
     k = gamma.size - 1
     weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
@@ -380,7 +382,7 @@ def _peaks(values: Vector) -> list[int]:
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:
-    if isinstance(prior, SamplePrior | PointPrior):
+    if isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
         return _margins_of(k, prior)
     low, high = prior.reach
     points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, betaln, gammaln, roots_jacobi, spherical_jn
 
 from dpopt import _checks
@@ -26,9 +24,6 @@ _LEAST_SHAPE = 1e-300
 _NARROW = 0.02
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
-Sampler = Callable[[tuple[int, int], np.random.Generator], npt.ArrayLike]
-"""Returns probabilities of a shape (draws, K)."""
-
 
 @runtime_checkable
 class Prior(Protocol):
@@ -41,34 +36,6 @@ class Prior(Protocol):
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
         """Draw p's, shape (draws, K); for experiments, not private."""
-        ...
-
-
-@runtime_checkable
-class IndependentPrior(Prior, Protocol):
-    """p_1, ..., p_K independent and alike, with a density of bounded variation."""
-
-    @property
-    def mean(self) -> float:
-        """E p."""
-        ...
-
-    @property
-    def mean_distance(self) -> float:
-        """E|p - 1/2|."""
-        ...
-
-    @property
-    def variation(self) -> float:
-        """Bound v with |tilted(t)| <= v / t for all t > 0."""
-        ...
-
-    def tilted(self, t: Vector) -> tuple[np.ndarray, np.ndarray]:
-        """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], shape of t."""
-        ...
-
-    def binomial(self, trials: int, *, signed: bool = False) -> Vector:
-        """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
         ...
 
 
@@ -124,16 +91,6 @@ class UniformPrior:
         """E p."""
         total = sum(b - a for a, b in self.intervals)
         return sum((b - a) * (a + b) / 2 for a, b in self.intervals) / total
-
-    @property
-    def mean_distance(self) -> float:
-        """E|p - 1/2|."""
-        total = sum(b - a for a, b in self.intervals)
-
-        def piece(a: float, b: float) -> float:
-            return ((b - 0.5) * abs(b - 0.5) - (a - 0.5) * abs(a - 0.5)) / 2
-
-        return sum(piece(a, b) for a, b in self.intervals) / total
 
     def binomial(self, trials: int, *, signed: bool = False) -> Vector:
         """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
@@ -205,13 +162,6 @@ class BetaPrior:
     def mean(self) -> float:
         """E p."""
         return self.a / (self.a + self.b)
-
-    @property
-    def mean_distance(self) -> float:
-        """E|p - 1/2|, from the incomplete beta function at 1/2."""
-        below = float(betainc(self.a, self.b, 0.5))
-        partial = self.mean * float(betainc(self.a + 1, self.b, 0.5))
-        return self.mean - 0.5 + 2 * (0.5 * below - partial)
 
     @property
     def variation(self) -> float:
@@ -291,6 +241,9 @@ class CommonPrior:
         return np.broadcast_to(self.base.sample((shape[0], 1), rng), shape)
 
 
+IndependentPrior = UniformPrior | BetaPrior
+"""p_1, ..., p_K independent and alike."""
+
 DEFAULT_PRIOR = CommonPrior(UniformPrior())
 """Voters of which nothing is known but that they look at the same thing: one p for all."""
 
@@ -337,7 +290,7 @@ class PointPrior:
 
 @dataclass(frozen=True, eq=False)
 class SamplePrior:
-    """Given samples of (p_1, ..., p_K): measured ones, or draws of any sampler.
+    """Given samples of (p_1, ..., p_K): measured ones, or draws of a generator of your own.
 
     Attributes:
         samples: shape (draws, K), in [0, 1], at least two rows.
@@ -349,7 +302,7 @@ class SamplePrior:
         return brief(self)
 
     def __post_init__(self) -> None:
-        array = _table(self.samples)
+        array = _checks.floats("prior's samples", self.samples)
         small = array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1
         if small or not np.all((array >= 0) & (array <= 1)):
             raise ParameterError(
@@ -357,32 +310,6 @@ class SamplePrior:
                 "at least two rows of numbers in [0, 1]."
             )
         object.__setattr__(self, "samples", frozen(array))
-
-    @classmethod
-    def draw(
-        cls, sampler: Sampler, mechanisms: int, rng: np.random.Generator, draws: int = 100_000
-    ) -> SamplePrior:
-        """Return ``draws`` draws of any sampler, called with (draws, K) and the generator.
-
-        Args:
-            sampler: returns probabilities in [0, 1], of the shape that it is called with.
-            mechanisms: K, at least 1.
-            rng: the generator that it is called with.
-            draws: number of rows, at least 2.
-
-        Raises:
-            ParameterError: if it returns another shape, or values outside [0, 1].
-        """
-        k = _checks.integer("mechanisms", mechanisms, 1)
-        shape = (_checks.integer("draws", draws, 2), k)
-        if not callable(sampler):
-            raise ParameterError(
-                f"sampler is {_checks.shown(sampler)}; it must be a function of shape and rng."
-            )
-        drawn = _table(sampler(shape, rng))
-        if drawn.shape != shape:
-            raise ParameterError(f"sampler returned shape {drawn.shape}; it must be {shape}.")
-        return cls(drawn)
 
     @cached_property
     def _name(self) -> str:
@@ -435,22 +362,10 @@ class RecordedPrior:
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
-def _table(values: npt.ArrayLike) -> Matrix:
-    """Return real numbers as a float array.
-
-    Raises:
-        ParameterError: if they are something else.
-    """
-    array = _checks.array("prior's samples", values)
-    if array.dtype.kind not in "biuf":
-        raise ParameterError(
-            "prior's samples are not a table of numbers; it must have shape (draws, K)."
-        )
-    return array.astype(np.float64)
-
-
 def as_prior(prior: object) -> Prior:
     """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
+
+    Of samples a text, such as that of a file, is no more than their name.
 
     Raises:
         ParameterError: for anything else.
@@ -458,7 +373,8 @@ def as_prior(prior: object) -> Prior:
     if prior is None:
         return DEFAULT_PRIOR
     if isinstance(prior, str):
-        return parse_prior(prior)
+        recorded = re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", prior)
+        return RecordedPrior(prior) if recorded else parse_prior(prior)
     if isinstance(prior, type) or not isinstance(prior, Prior):
         raise ParameterError(f"prior is {_checks.shown(prior)}; it must be a prior, or its name.")
     return prior
@@ -493,14 +409,3 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         f"prior is {_checks.shown(text)}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], "
         "beta:A,B, common-uniform:LOW,HIGH, common-beta:A,B or point:P[,P]."
     )
-
-
-def recorded_prior(text: object) -> Prior:
-    """Return the prior of a file; samples are not saved with a design, only their name is.
-
-    Raises:
-        ParameterError: for a text that names none.
-    """
-    if isinstance(text, str) and re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", text):
-        return RecordedPrior(text)
-    return parse_prior(str(text))

@@ -8,16 +8,17 @@ priors is convex in gamma, so one program finds the gamma of which it is smalles
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Vector
+from dpopt._types import Vector
 from dpopt.majority.objectives import expected_error_weights
-from dpopt.majority.priors import CommonPrior, Prior, RecordedPrior, UniformPrior, as_prior
+from dpopt.majority.priors import CommonPrior, Prior, UniformPrior, as_prior
 from dpopt.privacy import Problem
 
 HEDGED = (UniformPrior(), CommonPrior(UniformPrior()), CommonPrior(UniformPrior(((0.8, 1.0),))))
@@ -45,11 +46,6 @@ class Regret:
     best: float
     coin: float
     regret: float
-
-    def to_dict(self) -> Json:
-        """Return the numbers by name."""
-        names = ("prior", "error", "best", "coin", "regret")
-        return dict(zip(names, astuple(self), strict=True))
 
 
 @dataclass(frozen=True)
@@ -121,28 +117,22 @@ def linear_of(mechanisms: int, prior: Prior) -> Vector:
 
 
 def with_regrets(
-    problem: Problem, yardsticks: tuple[Yardstick, ...], seen: tuple[Vector, ...]
-) -> Problem:
+    problem: Problem, yardsticks: tuple[Yardstick, ...], seen: Callable[[Vector], Vector]
+) -> None:
     """Add the variable "regret", its row for each prior, and the objective to a program of gamma.
 
     Args:
         problem: with the variable "gamma" and its privacy rows.
         yardsticks: of the priors.
-        seen: the weights of each prior as a solver sees them, at least its own: so the rows ask
-            for no more than the priors do, and the bound is one of the true program.
+        seen: returns weights as a solver is to see them, at least their own: so the rows ask for no
+            more than the priors do, and the bound is one of the true program.
     """
     problem.add_variables("regret", 1, lower=0.0, upper=1.0)
     coins = np.array([yardstick.coin for yardstick in yardsticks])
     bests = np.array([yardstick.best for yardstick in yardsticks])
-    rows = np.array(seen) / coins[:, None]
+    rows = np.array([seen(yardstick.linear) for yardstick in yardsticks]) / coins[:, None]
     problem.add_rows(
         "priors", {"gamma": rows, "regret": np.ones((len(rows), 1))}, lower=1.0 - bests / coins
     )
     problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
     problem.set_inside({"gamma": 0.0, "regret": 1.0}, slack=1.0)
-    return problem
-
-
-def is_recorded(priors: tuple[Prior, ...]) -> bool:
-    """Whether the samples of one of the priors were not saved with the design."""
-    return any(isinstance(prior, RecordedPrior) for prior in priors)

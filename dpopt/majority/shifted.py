@@ -34,9 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._types import Vector
-from dpopt.majority.voters import Multiset, last_axis_table
+from dpopt.majority.voters import Counts
 
-Table = npt.NDArray[np.float64]
+Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 # Binomial probabilities below this are left out: all of them together are no rounding of a row.
@@ -51,12 +51,13 @@ class Best:
 
     Attributes:
         values: over (corner of D0 and 0D, of 1m and m1, of bc and cb, s, o); -inf for s + o > K.
-        table: T, over (corner of bc and cb, s, o); not a number for s + o > K.
+            Without Delta nobody is near 0 or 1, and the first two have length 1.
+        table: T, over (corner of bc and cb, s, o); of no meaning for s + o > K.
         complete: whether all places were looked at.
     """
 
-    values: Table
-    table: Table
+    values: Values
+    table: Values
     complete: bool = True
 
 
@@ -71,12 +72,12 @@ class Reaching:
     """
 
     top: float
-    worst: Multiset
-    near: list[tuple[float, Multiset]]
+    worst: Counts
+    near: list[tuple[float, Counts]]
 
 
-class ShiftedRows:
-    """The left sides of all multisets of voters with Delta above 0.
+class CornerValues:
+    """The left sides of all multisets of corners that the reduction leaves.
 
     Args:
         voters: K.
@@ -86,7 +87,7 @@ class ShiftedRows:
         ratio: R.
 
     Attributes:
-        width: how many probabilities of a binomial law are summed up at most.
+        width: how many probabilities of a binomial distribution are summed up at most.
     """
 
     def __init__(
@@ -95,6 +96,11 @@ class ShiftedRows:
         self._voters, self._inner, self._rest = voters, inner, rest
         self._shift, self._stay = shift
         self._ratio = ratio
+        steps = np.arange(voters + 1)
+        self._outside = steps[:, None] + steps > voters
+        self._laws, self.width = np.ones((1, 1)), 1
+        if not self._shift:
+            return
         # laws[n, x] = Pr[Bin(n, Delta) = x].
         laws = np.zeros((voters + 1, voters + 1))
         laws[0, 0] = 1.0
@@ -103,9 +109,7 @@ class ShiftedRows:
             laws[n + 1, 1:] += self._shift * laws[n, :-1]
         self.width = int(np.flatnonzero((laws > _NOTHING).any(axis=0))[-1]) + 1
         self._laws = laws[:, : self.width]
-        steps = np.arange(voters + 1)
         left = voters - steps[:, None] - steps
-        self._outside = left < 0
         self._mirror = np.maximum(left, 0)[None]
         # Without voters near 0, or near 1, there is no row of both.
         self._single = (left <= 0) | (steps == 0)
@@ -125,11 +129,15 @@ class ShiftedRows:
             most: places to price those pairs at: those with the largest bounds.
         """
         best, bounds = self._parts(h)
-        known = np.maximum(np.maximum(best.values[0, 0], best.values[1, 1]), least)
+        known = np.maximum(np.maximum(best.values[0, 0], best.values[-1, -1]), least)
         return self._priced(best, bounds, known, most)
 
-    def _priced(self, best: Best, bounds: Table, least: Table | float, most: float) -> Best:
-        """Price the other two pairs wherever their bounds are at least what is given."""
+    def _priced(
+        self, best: Best, bounds: Values | None, least: Values | float, most: float
+    ) -> Best:
+        """Price the other two pairs, if any, wherever their bounds are at least what is given."""
+        if bounds is None:
+            return best
         left = _sorted(bounds, least)
         priced = int(min(len(left), most))
         if priced > _MANY * self._voters**2:
@@ -142,7 +150,7 @@ class ShiftedRows:
                 best.values[pair, 1 - pair, corner, s, o] = rows.max()
         return Best(best.values, best.table, priced == len(left))
 
-    def _all_mixed(self, table: Table) -> Table:
+    def _all_mixed(self, table: Values) -> Values:
         """Return the largest rows of D0, m1 and of 0D, 1m over d and e, for all places."""
         # The extremes of E T(o + X - Y).
         high, low, down = table.copy(), table.copy(), table
@@ -156,7 +164,7 @@ class ShiftedRows:
                     keep(part, step, out=part)
         return np.stack([high - self._ratio * table[::-1], table - self._ratio * low[::-1]])
 
-    def largest(self, h: Vector) -> tuple[float, Multiset]:
+    def largest(self, h: Vector) -> tuple[float, Counts]:
         """Return the largest left side of all, and where it is; for an antisymmetric h."""
         best, bounds = self._parts(h)
         found = self._priced(best, bounds, float(best.values.max()), np.inf)
@@ -177,10 +185,10 @@ class ShiftedRows:
         top = float(best.values.max())
         least = top if top > high else min(low, top)
         # A bound is made of three tables, each within the error, and of its own rounding.
-        best = self._priced(best, bounds + 8.0 * error, least, np.inf)
+        best = self._priced(best, bounds, least - 8.0 * error, np.inf)
         at = _where(best.values)
         top, worst = float(best.values[at]), self.multiset(best.table, at)
-        near = list[tuple[float, Multiset]]()
+        near = list[tuple[float, Counts]]()
         for at in [] if top > high else np.argwhere(best.values >= low).tolist():
             if at[0] == at[1]:
                 rows = self._apart(best.table, at[0], *at[2:])
@@ -190,23 +198,45 @@ class ShiftedRows:
                 rows = self._mixed(best.table, at[0], *at[2:])
                 # Without voters near 0, or near 1, it is a row of the other pairs.
                 rows[0] = rows[:, 0] = -np.inf
-            near += _listed(tuple(at), rows, low, high)
+            near += self._listed(tuple(at), rows, low, high)
             if len(near) > most:
                 break
         return Reaching(top, worst, near)
 
-    def multiset(self, table: Table, at: tuple[int, ...]) -> Multiset:
+    def multiset(self, table: Values, at: tuple[int, ...]) -> Counts:
         """Return the multiset of the best row of a place, (pair, pair, corner, s, o)."""
         make = self._apart if at[0] == at[1] else self._mixed
         rows = make(table, at[0], *at[2:])
-        return multiset(at, *divmod(int(rows.argmax()), rows.shape[1]))
+        return self.named(at, *divmod(int(rows.argmax()), rows.shape[1]))
 
-    def _parts(self, h: Vector) -> tuple[Best, Table]:
+    def named(self, at: tuple[int, ...], d: int, e: int) -> Counts:
+        """Return the multiset of a place with voters near 0 and 1."""
+        near0, near1, corner, s, o = at
+        placed = (("bc", "cb")[corner], s), (("D0", "0D")[near0], d), (("1m", "m1")[near1], e)
+        rest = ("11", o - e), ("00", self._voters - s - d - o)
+        return tuple((name, count) for name, count in (*placed, *rest) if count)
+
+    def _listed(
+        self, at: tuple[int, ...], rows: Values, low: float, high: float
+    ) -> list[tuple[float, Counts]]:
+        """Return the multisets of a place whose left sides, for all d and e, are within limits."""
+        if at[2] and not at[3]:
+            # Nobody stands at bc or cb: it is the place of the other corner.
+            return []
+        found = np.argwhere((rows >= low) & (rows <= high)).tolist()
+        return [(float(rows[d, e]), self.named(at, d, e)) for d, e in found]
+
+    def _parts(self, h: Vector) -> tuple[Best, Values | None]:
         """Return the best rows of D0, 1m and 0D, m1, and bounds on those of D0, m1 and 0D, 1m.
 
         Bounds are over (which of the two pairs, corner of bc and cb, s, o), and but for rounding.
+        Without Delta there are no other pairs, and no bounds.
         """
         table = last_axis_table(h, self._inner, self._rest)
+        if not self._shift:
+            values = table - self._ratio * table[::-1]
+            values[:, self._outside] = -np.inf
+            return Best(values[None, None], table), None
         table[:, self._outside] = np.nan
         # The extremes of E T(o + X), over d.
         up, down = table.copy(), table.copy()
@@ -232,7 +262,7 @@ class ShiftedRows:
         bounds[..., self._single] = -np.inf
         return Best(values, table), bounds
 
-    def _apart(self, table: Table, pair: int, corner: int, s: int, o: int) -> Table:
+    def _apart(self, table: Values, pair: int, corner: int, s: int, o: int) -> Values:
         """Return the rows of D0, 1m, or of 0D, m1 for ``pair`` 1, for all d and e."""
         # X and Y are on different sides, X on that of the corner for ``pair`` 0.
         near0, above, near1, below = self._near(s, o)
@@ -242,16 +272,16 @@ class ShiftedRows:
             return up[:, None] - self._ratio * down
         return down - self._ratio * up[:, None]
 
-    def _mixed(self, table: Table, pair: int, corner: int, s: int, o: int) -> Table:
+    def _mixed(self, table: Values, pair: int, corner: int, s: int, o: int) -> Values:
         """Return the rows of D0, m1, or of 0D, 1m for ``pair`` 1, for all d and e."""
         near0, above, near1, below = self._near(s, o)
         both = near0 @ table[corner ^ pair, s, o + above[:, None] - below] @ near1.T
         other = table[1 - (corner ^ pair), s, o]
         return both - self._ratio * other if pair == 0 else other - self._ratio * both
 
-    def _near(self, s: int, o: int) -> tuple[Table, Places, Table, Places]:
+    def _near(self, s: int, o: int) -> tuple[Values, Places, Values, Places]:
         """Return the laws of X for d <= K - s - o and X, those of Y for e <= o and Y."""
-        d, e = self._voters - s - o, o
+        d, e = (self._voters - s - o, o) if self._shift else (0, 0)
         near0, near1 = self._laws[: d + 1, : d + 1], self._laws[: e + 1, : e + 1]
         return near0, np.arange(near0.shape[1]), near1, np.arange(near1.shape[1])
 
@@ -259,37 +289,31 @@ class ShiftedRows:
         """Return values over (corner, s, o) at (corner, s, K - s - o)."""
         return np.take_along_axis(values, np.broadcast_to(self._mirror, values.shape), axis=2)
 
-    def _steps(self, table: Table) -> Iterator[Table]:
+    def _steps(self, table: Values) -> Iterator[Values]:
         """Yield E T(o + X) for d = 1..K, for s and o up to K - d each."""
         for _ in range(self._voters):
             table = self._shift * table[:, :-1, 1:] + self._stay * table[:, :-1, :-1]
             yield table
 
 
-def _where(values: Table) -> tuple[int, ...]:
+def _where(values: Values) -> tuple[int, ...]:
     """Return where the largest value is."""
     return tuple(int(place) for place in np.unravel_index(int(values.argmax()), values.shape))
 
 
-def _sorted(bounds: Table, least: Table | float) -> Places:
+def _sorted(bounds: Values, least: Values | float) -> Places:
     """Return where bounds are at least what is given, the largest first."""
     left = np.argwhere(bounds >= least)
     return left[np.argsort(-bounds[tuple(left.T)], kind="stable")]
 
 
-def multiset(at: tuple[int, ...], d: int, e: int) -> Multiset:
-    """Return the multiset of a place, (pair, pair, corner, s, o), and voters near 0 and 1."""
-    near0, near1, corner, s, o = at
-    family = (near0 if d else 0, near1 if e else 0, corner if s else 0)
-    return Multiset((d, e, s), family, o - e)
-
-
-def _listed(
-    at: tuple[int, ...], rows: Table, low: float, high: float
-) -> list[tuple[float, Multiset]]:
-    """Return the multisets of a place whose left sides, for all d and e, are within limits."""
-    if at[2] and not at[3]:
-        # Nobody stands at bc or cb: it is the place of the other corner.
-        return []
-    found = np.argwhere((rows >= low) & (rows <= high)).tolist()
-    return [(float(rows[d, e]), multiset(at, d, e)) for d, e in found]
+def last_axis_table(h: Vector, p: Vector, q: Vector) -> Values:
+    """Return E h(o + Bin(s, p)), shape (2, K + 1, K + 1): corner, s, o; 0 for s + o > K."""
+    p, q, last = p[:, None], q[:, None], h.size
+    table = np.zeros((2, last, last))
+    table[:, 0] = h
+    for s in range(1, last):
+        # Each step is good for one o less.
+        before = table[:, s - 1, : last + 1 - s]
+        table[:, s, : last - s] = p * before[:, 1:] + q * before[:, :-1]
+    return table

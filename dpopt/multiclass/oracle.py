@@ -5,28 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Vector
-from dpopt.lp import Rows, Separation, make_rows
-from dpopt.multiclass.corners import (
-    Configurations,
-    Level,
-    configurations,
-    histograms,
-    variables,
-)
-from dpopt.multiclass.proof import Target
+from dpopt._types import IntVector, Matrix, Vector
+from dpopt.lp import Separation, make_rows
+from dpopt.multiclass.corners import Level, configurations, histograms, variables
+from dpopt.table.histograms import sorted_histograms
 
-CUTS = 150
+# Rows that are written at once.
+_CUTS = 150
 # What rows of a proof may have left of the room that the uniform kernel has, and how many of them
 # there are for each variable.
 _TIGHT, _MOST_TIGHT = 1e-9, 100
+# Configurations whose rows are made at once.
+_LOOKED_AT = 2_000
+# Decimals in which coefficients of the same row agree.
+_ALIKE = 11
 
 
 @dataclass(frozen=True)
@@ -50,114 +48,81 @@ class Pricing:
     """f at all corner configurations of K voters, at a kernel k[lambda, c].
 
     Args:
-        target: the voters without a Delta, and what the plurality may spend; with a delta above
-            0, sets S of more than one output are priced, too.
-        cuts: most rows to return at once.
+        voters: K.
+        classes: C.
+        epsilon: of each voter, whose Delta is 0.
+        allowance: m.
+        delta: of the plurality; above 0, sets S of more than one output are priced, too.
 
     Raises:
-        ParameterError: if there are too many configurations, or the voters have a Delta.
+        ParameterError: if there are too many configurations.
     """
 
-    def __init__(self, target: Target, cuts: int = CUTS) -> None:
-        _checks.instance("target", target, Target)
-        if target.mechanism_delta > 0.0:
-            raise ParameterError(
-                f"mechanism_delta is {target.mechanism_delta:g}; it must be 0 where "
-                "configurations are priced."
-            )
-        voters, classes, epsilon = target.mechanisms, target.classes, target.epsilon
-        product, delta = target.allowance * epsilon, target.delta
-        self.delta, self.cuts = delta, _checks.integer("cuts", cuts, 1)
-        self.partitions = target.partitions
+    def __init__(
+        self, voters: int, classes: int, epsilon: float, allowance: float, delta: float = 0.0
+    ) -> None:
+        product = allowance * epsilon
+        self.delta, self.inputs = delta, sorted_histograms(voters, classes)
+        self.found = configurations(voters, classes)
         self.ratio = math.exp(product)
         self.b = 1.0 / (1.0 + math.exp(-epsilon))
-        self.c = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
+        self.c = math.exp(-epsilon) * self.b
+        self.sets = range(1, classes if delta > 0.0 else 2)
         # By mixing a kernel with the uniform one, f falls towards this for a single output.
-        self._room = math.expm1(product) / classes + delta
-        self._sets = [configurations(voters, classes, outputs) for outputs in target.sets]
+        self.room = math.expm1(product) / classes + delta
 
-    @cached_property
-    def checked(self) -> int:
-        """Number of configurations that are priced."""
-        return sum(found.count for found in self._sets)
-
-    def excesses(
-        self, kernel: npt.ArrayLike
-    ) -> Iterator[tuple[Configurations, Level, npt.NDArray[np.float64]]]:
-        """Yield f over (configuration, loops) for each set of outputs and number of edges."""
-        for found, level, table, other in self.sides(kernel):
-            yield found, level, table - self.ratio * other
-
-    def sides(
-        self, kernel: npt.ArrayLike
-    ) -> Iterator[tuple[Configurations, Level, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-        """Yield E A and E' A likewise."""
-        values = self._checked(kernel)
-        for found in self._sets:
-            first = values[variables(self.partitions, found.outputs)].sum(axis=1)
-            for level, table in found.walk(first, lambda one, two: self.b * one + self.c * two):
-                yield found, level, table, found.turned(level, table)
-
-    def price(self, kernel: npt.ArrayLike) -> Priced:
-        """Return the configuration where f is largest.
+    def excesses(self, kernel: npt.ArrayLike) -> Iterator[tuple[int, Level, Matrix]]:
+        """Yield f over (configuration, loops) for each size of S and number of edges.
 
         Args:
-            kernel: k[lambda, c] by the variables of `dpopt.ballots.Partitions`, shape (size,).
+            kernel: k[lambda, c], shape (size,).
         """
-        best = Priced(-math.inf, 1, (), ())
-        for found, level, values in self.excesses(kernel):
-            place, loops = np.unravel_index(int(np.argmax(values)), values.shape)
-            if values[place, loops] > best.excess:
-                best = self._priced(found, level, values, int(place), int(loops))
-        return best
+        values = _checks.floats("kernel", kernel)
+        if values.shape != (self.inputs.size,) or not np.all(np.isfinite(values)):
+            raise ParameterError(
+                f"kernel has shape {values.shape}; it must hold {self.inputs.size} numbers, one "
+                "for each count of each sorted histogram."
+            )
+        of_classes = values[variables(self.inputs)]
+        for outputs in self.sets:
+            told = of_classes[:, :outputs].sum(axis=1)
+            for level, here, there in self.found.walk(told, self.b, self.c):
+                yield outputs, level, here - self.ratio * there
 
-    def spent(self, kernel: npt.ArrayLike) -> tuple[float, Priced]:
-        """Return the largest log(E A / E' A) of a single output, and where; inf for E' A = 0."""
-        largest, where = -math.inf, Priced(-math.inf, 1, (), ())
-        for found, level, table, other in self.sides(kernel):
-            if found.outputs > 1:
-                break
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(table > 0.0, table / other, 0.0)
-            place, loops = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-            if ratio[place, loops] > largest:
-                largest = float(ratio[place, loops])
-                values = table - self.ratio * other
-                where = self._priced(found, level, values, int(place), int(loops))
-        return math.log(largest), where
+    def price(self, kernel: npt.ArrayLike) -> Priced:
+        """Return the configuration where f is largest."""
+        best = Priced(-math.inf, 1, (), ())
+        for outputs, level, excess in self.excesses(kernel):
+            place, at = divmod(int(np.argmax(excess)), excess.shape[1])
+            if excess[place, at] > best.excess:
+                loops = self._loops(level)[at]
+                most, signed = float(excess[place, at]), level.signed[place]
+                best = Priced(most, outputs, tuple(signed.tolist()), tuple(loops.tolist()))
+        return best
 
     def __call__(self, kernel: Vector) -> Separation:
         """Separate k[lambda, c] from the set of private kernels; see `dpopt.Problem`."""
-        worst, rows = -math.inf, []
-        for found in self._sets:
-            peaks: list[npt.NDArray[np.float64]] = []
-            levels: list[Level] = []
-            first = np.asarray(kernel, dtype=float)
-            first = first[variables(self.partitions, found.outputs)].sum(axis=1)
-            for level, table in found.walk(first, lambda one, two: self.b * one + self.c * two):
-                values = table - self.ratio * found.turned(level, table)
-                best = values.argmax(axis=1)
-                tops = values[np.arange(len(best)), best]
-                worst = max(worst, (float(tops.max()) - self.delta) / self._room)
-                broken = np.flatnonzero(tops > self.delta)
-                levels.append(level)
-                if broken.size:
-                    at = np.full(broken.size, level.edges)
-                    rows_of = (tops[broken], at, broken, best[broken])
-                    peaks.append(np.stack([part.astype(float) for part in rows_of], axis=1))
-            if peaks:
-                every = np.concatenate(peaks)
-                every = every[np.argsort(-every[:, 0], kind="stable")][: self.cuts]
-                rows.append(self._rows(found, levels, every[:, 1:].astype(np.int64)))
-        size = self.partitions.size
-        matrix = np.concatenate(rows) if rows else np.empty((0, size))
-        cut = make_rows(matrix / self._room, upper=self.delta / self._room)
-        return Separation(cut, max(0.0, worst), self.checked)
+        worst, rows, count = -math.inf, [], 0
+        violated: dict[int, list[tuple[Vector, IntVector, IntVector]]] = {}
+        for outputs, level, excess in self.excesses(kernel):
+            count += excess.size
+            best = excess.argmax(axis=1)
+            tops = excess[np.arange(len(best)), best]
+            worst = max(worst, (float(tops.max()) - self.delta) / self.room)
+            broken = np.flatnonzero(tops > self.delta)
+            found = tops[broken], level.signed[broken], self._loops(level)[best[broken]]
+            violated.setdefault(outputs, []).append(found)
+        for outputs, found in violated.items():
+            tops, signed, loops = map(np.concatenate, zip(*found, strict=True))
+            order = np.argsort(-tops, kind="stable")
+            rows += self._different(outputs, signed[order], loops[order], _CUTS).values()
+        matrix = np.array(rows).reshape(-1, self.inputs.size)
+        cut = make_rows(matrix / self.room, upper=self.delta / self.room)
+        return Separation(cut, max(0.0, worst), count)
 
     def row(self, at: Priced) -> Vector:
         """Return f's coefficients on k[lambda, c] at a configuration."""
-        found = configurations(self.partitions.voters, self.partitions.classes, at.outputs)
-        return self._laws(found, np.array([at.signed]), np.array([at.loops]))[0]
+        return self._rows(at.outputs, np.array([at.signed]), np.array([at.loops]))[0]
 
     def tight(self, kernel: npt.ArrayLike) -> list[tuple[object, ...]]:
         """Return the rows that are tight at a kernel, named as `dpopt.verify` names them.
@@ -165,89 +130,76 @@ class Pricing:
         Returns:
             ("corner", k, signed, loops), see `Priced`; the tightest first.
         """
-        rows: dict[object, tuple[float, tuple[object, ...]]] = {}
-        for found, level, values in self.excesses(kernel):
-            loops = histograms(found.voters - level.edges, found.classes)
-            for place, at in np.argwhere(values >= self.delta - _TIGHT * self._room).tolist():
-                signed, own = tuple(level.signed[place].tolist()), tuple(loops[at].tolist())
-                named = ("corner", found.outputs, signed, own)
-                # Of rows that renaming classes makes the same, one.
-                rows[found.outputs, found.alike(signed, own)] = float(values[place, at]), named
-        chosen = sorted(rows.values(), key=lambda row: -row[0])
-        return [named for _, named in chosen[: _MOST_TIGHT * self.partitions.size]]
+        limit, found = self.delta - _TIGHT * self.room, list[tuple[float, tuple[object, ...]]]()
+        of_size: dict[int, list[tuple[Vector, IntVector, IntVector]]] = {}
+        for outputs, level, excess in self.excesses(kernel):
+            place, at = np.nonzero(excess >= limit)
+            tight = excess[place, at], level.signed[place], self._loops(level)[at]
+            of_size.setdefault(outputs, []).append(tight)
+        for outputs, parts in of_size.items():
+            tops, signed, loops = map(np.concatenate, zip(*parts, strict=True))
+            order = np.argsort(-tops, kind="stable")
+            most = _MOST_TIGHT * self.inputs.size
+            places = self._different(outputs, signed[order], loops[order], most)
+            for place in order[list(places)].tolist():
+                edges, own = tuple(signed[place].tolist()), tuple(loops[place].tolist())
+                found.append((-float(tops[place]), ("corner", outputs, edges, own)))
+        return [name for _, name in sorted(found, key=lambda pair: pair[0])]
 
-    def rows(self, configurations: list[Priced]) -> Rows:
-        """Return the rows f <= delta of some configurations."""
-        if not configurations:
-            raise ParameterError("configurations is empty; it must hold at least one.")
-        return make_rows(np.array([self.row(at) for at in configurations]), upper=self.delta)
+    def _loops(self, level: Level) -> IntVector:
+        return histograms(self.found.voters - level.edges, self.found.classes)
 
-    def _rows(self, found: Configurations, levels: list[Level], chosen: IntVector) -> Vector:
-        """Return f's coefficients; chosen: rows (edges, place in the level, place of the loops)."""
-        signed = np.array([levels[s].signed[place] for s, place, _ in chosen.tolist()])
-        voters, classes = found.voters, found.classes
-        loops = np.array([histograms(voters - s, classes)[at] for s, _, at in chosen.tolist()])
-        return self._laws(found, signed, loops)
-
-    def _laws(self, found: Configurations, signed: IntVector, loops: IntVector) -> Vector:
-        """Return f's coefficients on k[lambda, c], shape (configurations, size)."""
-        places, size = variables(self.partitions, found.outputs), self.partitions.size
-        sides = [self._law(found, sign * signed, loops) for sign in (1, -1)]
-        weights = sides[0] - self.ratio * sides[1]
-        rows = np.zeros((len(signed), size))
-        for column in range(found.outputs):
-            np.add.at(rows.T, places[:, column], weights.T)
+    def _different(
+        self, outputs: int, signed: IntVector, loops: IntVector, most: int
+    ) -> dict[int, Vector]:
+        """Return the first different rows by their place: renaming classes makes several alike."""
+        rows, known = dict[int, Vector](), set[bytes]()
+        copies = math.factorial(outputs) * math.factorial(self.found.classes - outputs)
+        step = min(most * copies, _LOOKED_AT)
+        for start in range(0, len(signed), step):
+            part = self._rows(outputs, signed[start : start + step], loops[start : start + step])
+            # Adding 0 makes the same of both signs of zero.
+            for place, (row, key) in enumerate(zip(part, part.round(_ALIKE) + 0.0, strict=True)):
+                if len(rows) < most and key.tobytes() not in known:
+                    known.add(key.tobytes())
+                    rows[start + place] = row
+            if len(rows) == most:
+                break
         return rows
 
-    def _law(self, found: Configurations, signed: IntVector, loops: IntVector) -> Vector:
+    def _rows(self, outputs: int, signed: IntVector, loops: IntVector) -> Matrix:
+        """Return f's coefficients on k[lambda, c], shape (configurations, size)."""
+        sides = [self._law(sign * signed, loops) for sign in (1, -1)]
+        weights = sides[0] - self.ratio * sides[1]
+        rows = np.zeros((len(signed), self.inputs.size))
+        for column in range(outputs):
+            np.add.at(rows.T, variables(self.inputs)[:, column], weights.T)
+        return rows
+
+    def _law(self, signed: IntVector, loops: IntVector) -> Matrix:
         """Return the law of the counts N: the walk's steps transposed, from the loops up."""
-        edges = np.abs(signed).sum(axis=1)
-        left, law = signed.copy(), np.zeros((len(signed), 1))
-        for total in range(found.voters + 1):
-            starts = np.flatnonzero(found.voters - edges == total)
+        voters, classes, pairs = self.found.voters, self.found.classes, self.found.pairs
+        edges, remaining = np.abs(signed).sum(axis=1), signed.copy()
+        law = np.zeros((len(signed), 1))
+        for total in range(voters + 1):
+            starts = np.flatnonzero(voters - edges == total)
             if starts.size:
-                known = histograms(total, found.classes)
-                same = (loops[starts][:, None, :] == known[None]).all(axis=2)
-                law[starts] = same
-            if total == found.voters:
+                known = histograms(total, classes)
+                law[starts] = (loops[starts][:, None, :] == known[None]).all(axis=2)
+            if total == voters:
                 break
-            up = found.up[total]
-            more = np.zeros((len(signed), len(histograms(total + 1, found.classes))))
-            active = found.voters - edges <= total
+            up = self.found.up[total]
+            wider = np.zeros((len(signed), len(histograms(total + 1, classes))))
+            active = voters - edges <= total
             # The pair of classes whose edge each configuration gets next.
-            pair = (left != 0).argmax(axis=1)
-            for at, (y, z) in enumerate(found.pairs):
+            pair = (remaining != 0).argmax(axis=1)
+            for at, ends in enumerate(pairs):
                 for sign in (1, -1):
-                    rows = np.flatnonzero(active & (pair == at) & (left[:, at] * sign > 0))
+                    rows = np.flatnonzero(active & (pair == at) & (remaining[:, at] * sign > 0))
                     if rows.size:
-                        one, other = (y, z) if sign > 0 else (z, y)
-                        more[rows[:, None], up[one]] += self.b * law[rows]
-                        more[rows[:, None], up[other]] += self.c * law[rows]
-                        left[rows, at] -= sign
-            law = more
+                        y, z = ends[::sign]
+                        wider[rows[:, None], up[y]] += self.b * law[rows]
+                        wider[rows[:, None], up[z]] += self.c * law[rows]
+                        remaining[rows, at] -= sign
+            law = wider
         return law
-
-    def _priced(
-        self,
-        found: Configurations,
-        level: Level,
-        values: npt.NDArray[np.float64],
-        place: int,
-        loops: int,
-    ) -> Priced:
-        counts = histograms(found.voters - level.edges, found.classes)[loops]
-        return Priced(
-            float(values[place, loops]),
-            found.outputs,
-            tuple(level.signed[place].tolist()),
-            tuple(counts.tolist()),
-        )
-
-    def _checked(self, kernel: npt.ArrayLike) -> Vector:
-        values = _checks.floats("kernel", kernel)
-        if values.shape != (self.partitions.size,) or not np.all(np.isfinite(values)):
-            raise ParameterError(
-                f"kernel has shape {values.shape}; it must hold {self.partitions.size} numbers, "
-                "one for each variable of the partitions."
-            )
-        return values

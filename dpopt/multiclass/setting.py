@@ -1,55 +1,44 @@
-"""A private plurality of private voters: the setting, its design, and the function that makes one.
+"""A private plurality of private voters: the setting, and the function that makes a design.
 
-The configurations that decide stand in the corners module, their rows in the oracle module, the
-proof of what comes out in the proof module.
+The configurations that decide stand in the corners module, their rows in the oracle module;
+`dpopt.verify` decides the integers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import digits
+from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
-from dpopt._types import Json, Vector
-from dpopt.ballots.draws import Labels
-from dpopt.ballots.partitions import Partitions
-from dpopt.ballots.table import Units, flat, law, scale
-from dpopt.ballots.votes import count_queries
+from dpopt._types import Vector
+from dpopt.ballots.choice import ClassSetting
+from dpopt.ballots.priors import checked_prior
 from dpopt.lp import Backend, Solution
-from dpopt.multiclass.corners import configuration_count, require_priceable
+from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
-from dpopt.multiclass.priors import VotePrior, checked_prior
-from dpopt.multiclass.proof import (
-    Target,
-    bits_of,
-    certify,
-    dominating,
-    least_epsilon,
-    repaired,
-)
-from dpopt.multiclass.rules import RULES, rule_units
-from dpopt.privacy import Guarantee, Problem
+from dpopt.multiclass.rules import bounded_rule, strongest
+from dpopt.multiclass.spending import dominating, least_epsilon
+from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
-from dpopt.privacy.exact import Certificate
 from dpopt.privacy.least import Least, require_pure
-from dpopt.privacy.release import Source, seeded, system
-from dpopt.shape import Design, Setting
+from dpopt.shape import Design, Displayed
 from dpopt.shape import design as designed
+from dpopt.table import Losses, Table, constant, repair, rounded
+from dpopt.table.judge import decided
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
 
 # Rows are divided by e^(m epsilon) - 1: below this, rounding their coefficients shows.
-_LEAST_EXPONENT = 1e-7
+_LEAST_EXPONENT, _LARGEST_EXPONENT = 1e-7, 600.0
 # Configurations a second, in all rounds of pricing and the proof together.
 _SPEED = 2e6
 # What a solver leaves of noise in a kernel.
@@ -57,7 +46,7 @@ _NOISE = 1e-6
 
 
 @dataclass(frozen=True)
-class MulticlassSetting(Setting["MulticlassDesign"]):
+class MulticlassSetting(ClassSetting):
     """K voters, each epsilon-private with a label of C classes, and the target (m epsilon, delta).
 
     With the counts of the votes sorted, lambda, the plurality outputs a class of count c with
@@ -75,10 +64,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     cycles of two or three voters. For delta > 0 the rows are of sets of outputs, with delta on the
     right.
 
-    A rule in place of "optimal" has its strongest parameter that is private for all voters; the
-    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations,
-    more than 300 voters over two classes, and voters with a mechanism_delta are for rules only,
-    which a bound proves.
+    A rule in place of "optimal" is no program: it has its strongest parameter that is private for
+    all voters. Sizes with more than 8e6 corner configurations, more than 300 voters over two
+    classes, and voters with a mechanism_delta are for rules only, which a bound proves.
 
     Attributes:
         mechanisms: K, at least 1; even numbers are fine.
@@ -87,9 +75,10 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
         mechanism_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
-        prior: of the votes, all drawn from one law p: "dirichlet:A" if p is from a symmetric
-            Dirichlet law, "dirichlet:1" makes every histogram equally likely; "point:P,...,P" for a
-            p that is known up to the order of the classes.
+        prior: of the votes, all drawn from one law p: "uniform" makes every histogram equally
+            likely, p being uniform on the simplex; "dirichlet:A" if p is from a symmetric Dirichlet
+            law, A in [0.0001, 1e6]; "point:P,...,P" for a p that is known up to the order of the
+            classes.
         rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
             rules with the largest parameter that is private; "subsampling" the plurality of as many
             of the voters as is private, drawn at random.
@@ -103,32 +92,41 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     allowance: float
     mechanism_delta: float = 0.0
     delta: float = 0.0
-    prior: str = "dirichlet:1"
+    prior: str = "uniform"
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
-        # Not the property: what it keeps must be of the fields as they are kept below.
-        target = self._made()
-        classes, product = target.classes, target.allowance * target.epsilon
-        if product < _LEAST_EXPONENT:
+        voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
+        classes = _checks.integer("classes", self.classes, 2, 100)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
+        allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
+        if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
             raise ParameterError(
-                f"allowance * epsilon is {digits(product)}; a program in double "
+                f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
+                f"their product must be at most {_LARGEST_EXPONENT:g}."
+            )
+        if allowance * epsilon < _LEAST_EXPONENT:
+            raise ParameterError(
+                f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
                 f"precision needs at least {_LEAST_EXPONENT:g}."
             )
+        shift, delta = (
+            _checks.real(name, getattr(self, name), 0.0, 1.0, open_upper=True)
+            for name in ("mechanism_delta", "delta")
+        )
         rule = _checks.choice("rule", self.rule, RULES)
-        shift = target.mechanism_delta
-        if shift > 0.0 and rule == "optimal":
+        if shift > 0.0 and rule in ("optimal", "subsampling"):
             raise ParameterError(
-                f"mechanism_delta is {digits(shift)}; it must be 0 with rule 'optimal', and a rule "
+                f"mechanism_delta is {digits(shift)}; it must be 0 with rule {rule!r}, and a rule "
                 "such as 'ladder' has a proved bound with it."
             )
         self.keep(
-            mechanisms=target.mechanisms,
+            mechanisms=voters,
             classes=classes,
-            epsilon=target.epsilon,
-            allowance=target.allowance,
+            epsilon=epsilon,
+            allowance=allowance,
             mechanism_delta=shift,
-            delta=target.delta,
+            delta=delta,
             prior=checked_prior(self.prior, classes),
             rule=rule,
         )
@@ -153,94 +151,90 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         ]
 
     @property
+    def exponent(self) -> Fraction:
+        """The exponent m epsilon, exactly."""
+        return Fraction(self.allowance) * Fraction(self.epsilon)
+
+    @property
     def guarantee(self) -> Guarantee:
         """(m epsilon, delta), m epsilon rounded up to a float."""
-        return self.target.guarantee
+        return Guarantee(float_up(self.exponent), self.delta)
 
     @property
     def behind(self) -> tuple[Guarantee, int]:
         """(epsilon, Delta) of each voter, and K."""
         return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
 
-    @cached_property
-    def target(self) -> Target:
-        """What the proof is about."""
-        return self._made()
+    @property
+    def exact(self) -> bool:
+        """Whether all configurations decide; otherwise a bound does."""
+        return self.mechanism_delta == 0.0 and verify.walked(self.mechanisms, self.classes)
 
-    def _made(self) -> Target:
-        return Target(
-            self.mechanisms,
-            self.classes,
-            self.epsilon,
-            self.allowance,
-            self.delta,
-            self.mechanism_delta,
-        )
+    @property
+    def votes(self) -> int:
+        """K."""
+        return self.mechanisms
 
-    @cached_property
-    def partitions(self) -> Partitions:
-        """The sorted histograms, and the places of k[lambda, c]."""
-        return Partitions(self.mechanisms, self.classes)
-
-    @cached_property
-    def occurring(self) -> Vector:
-        """The probability of each sorted histogram under the prior, shape (states,)."""
-        return VotePrior.of(self.prior, self.classes).law(self.partitions)
+    @property
+    def losses(self) -> Losses:
+        """A class that is no plurality class costs 1, in the mean under the prior."""
+        costs = np.ones(self.inputs.size)
+        costs[self.inputs.starts[:-1]] = 0.0
+        return Losses(costs, self.occurring)
 
     @cached_property
     def pricing(self) -> Pricing:
         """The privacy rows as an oracle over k[lambda, c], for a linear program of your own.
 
         Raises:
-            ParameterError: if there are too many configurations.
+            ParameterError: if there are too many configurations, or the voters have a Delta.
         """
-        return Pricing(self.target)
+        if self.mechanism_delta > 0.0:
+            raise ParameterError(
+                f"mechanism_delta is {self.mechanism_delta:g}; it must be 0 where configurations "
+                "are priced."
+            )
+        return Pricing(self.mechanisms, self.classes, self.epsilon, self.allowance, self.delta)
 
     def problem(self) -> Problem:
-        """Return the program: variable "k", rows "sums", family "corners"; of a rule, rows "rule".
+        """Return the program: variable "k", rows "sums", family "corners".
 
         Raises:
-            ParameterError: if there are too many configurations.
+            ParameterError: if there are too many configurations, or of a rule, which has none.
         """
-        partitions = self.partitions
-        if self.rule == "optimal":
-            require_priceable(self.mechanisms, self.classes)
+        self.require_program()
+        require_walked(self.mechanisms, self.classes)
+        inputs, losses = self.inputs, self.losses
         problem = Problem("plurality of private voters")
-        problem.add_variables("k", partitions.size, lower=0.0, upper=1.0)
-        sums = np.zeros((len(partitions.states), partitions.size))
-        sums[partitions.state_of, np.arange(partitions.size)] = partitions.multiplicities
-        problem.add_rows("sums", {"k": sums}, lower=1.0, upper=1.0)
-        if self.rule == "optimal":
-            problem.add_family("corners", self.pricing, over="k")
-        else:
-            known = flat(partitions, self._rule_units, bits_of(partitions, self._rule_units))
-            problem.add_rows("rule", {"k": np.eye(partitions.size)}, lower=known, upper=known)
-        missed = self.occurring[partitions.state_of] * partitions.multiplicities
-        missed[partitions.starts[:-1]] = 0.0
-        problem.minimise({"k": missed})
+        problem.add_variables("k", inputs.size, lower=0.0, upper=1.0)
+        problem.add_rows("sums", {"k": inputs.sums}, lower=1.0, upper=1.0)
+        problem.add_family("corners", self.pricing, over="k")
+        problem.minimise({"k": losses.costs * inputs.counts * self.occurring[inputs.rows]})
         # In units of what the uniform kernel leaves of a row of one output; sets leave more.
         problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
 
-    @cached_property
-    def _rule_units(self) -> Units:
-        return rule_units(self.rule, self.target)
-
-    def closed_form(self) -> Units | None:
+    def closed_form(self) -> Table | None:
         """Return the integers of a rule; None for the program's optimum."""
-        return None if self.rule == "optimal" else self._rule_units
+        if self.rule == "optimal":
+            return None
+        if self.exact or self.rule == "subsampling":
+            require_walked(self.mechanisms, self.classes)
+            return self.table(strongest(self.rule, self.pricing))
+        sizes = self.mechanisms, self.classes, self.epsilon, self.allowance, self.mechanism_delta
+        return bounded_rule(self.rule, *sizes)
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
         """Solve `problem`."""
-        if self.target.exact:
-            count = configuration_count(self.mechanisms, self.classes)
-            expect("design of the plurality", count, _SPEED)
+        if self.rule == "optimal" and self.exact:
+            corners = verify.corner_count(self.mechanisms, self.classes)
+            expect("design of the plurality", corners, _SPEED)
         return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
-        """Return k[lambda, c], by the variables of `dpopt.ballots.Partitions`."""
+        """Return k[lambda, c], the probability of one class of each variable of `inputs`."""
         return np.maximum(solution["k"], 0.0)
 
     def as_point(self, values: Vector) -> Vector:
@@ -249,225 +243,116 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for another shape, or probabilities that do not add up.
         """
-        partitions = self.partitions
-        if values.shape != (partitions.size,) or not np.all(np.isfinite(values)):
+        inputs = self.inputs
+        if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
-                f"k has shape {values.shape}; it must hold {partitions.size} probabilities."
+                f"k has shape {values.shape}; it must hold {inputs.size} probabilities."
             )
-        sums = np.add.reduceat(values * partitions.multiplicities, partitions.starts[:-1])
-        if np.any(values < -_NOISE) or np.any(np.abs(sums - 1.0) > _NOISE):
+        if np.any(values < -_NOISE) or np.any(np.abs(inputs.sums @ values - 1.0) > _NOISE):
             raise ParameterError("k must hold probabilities that add up to 1 for each histogram.")
         return np.maximum(values, 0.0)
 
-    def units(self, point: Vector) -> Units:
-        """Return a kernel as integers: mixed with the uniform law until private."""
-        if self.rule != "optimal":
-            return self._rule_units
-        return repaired(self.target, point)
+    def table(self, point: Vector | list[Fraction]) -> Table:
+        """Return a kernel as integers: mixed with the uniform law until private.
 
-    def bound(self, units: Units, solution: Solution | None) -> float | None:
-        """Return the bound of the dual vector; None for a rule, which bounds nothing."""
-        return None if self.rule != "optimal" else super().bound(units, solution)
-
-    def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
-        """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""
-        partitions = self.partitions
-        return self.pricing.tight(flat(partitions, units, bits_of(partitions, units)))
-
-    def value(self, units: Units) -> float:
-        """Return the probability that the plurality is missed, under the prior."""
-        return math.fsum(self.occurring * self.missed(units))
-
-    def missed(self, units: Units) -> Vector:
-        """Return the probability that no plurality class is output, for each sorted histogram."""
-        partitions = self.partitions
-        whole = scale(self.classes, bits_of(partitions, units))
-        top = [levels[0][1] for levels in partitions.levels]
-        return np.array([(whole - row[0] * n) / whole for row, n in zip(units, top, strict=True)])
-
-    def prove(self, units: Units) -> Certificate:
-        """Return the exact proof of the integers.
+        The uniform law has f = |S| / C (1 - e^(m epsilon)) at every configuration.
 
         Raises:
-            NotPrivateError: naming the voters whose constraint fails.
-            ParameterError: for integers that are no units, or too many configurations.
+            NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone breaks it.
         """
+        first = rounded(self.inputs, point, self.bits)
+        uniform = constant(self.inputs, np.full(1, 1.0 / self.classes), self.bits)
+        headroom = (exp_lower(self.exponent) - 1) / self.classes + Fraction(self.delta)
+        return repair(first, uniform, self.judge, self.bits, headroom)[0]
+
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the exact proof of a table: over all corners of the voters, or by the bound.
+
+        Raises:
+            NotPrivateError: naming the voters, or the votes, whose constraint fails.
+            ParameterError: for integers that are no table, or too many configurations.
+        """
+        if not isinstance(table, Table) or table.inputs != self.inputs:
+            raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
-            require_priceable(self.mechanisms, self.classes)
-        return certify(self.target, units)
+            require_walked(self.mechanisms, self.classes)
+        return _judged(self, table)
 
-    def law(self, units: Units, data: npt.ArrayLike) -> Sequence[int]:
-        """Return the law of the label for the votes of one query.
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, rows=lambda: self._proof_rows(table))
 
-        Raises:
-            ParameterError: for votes of another shape or other values.
-        """
-        counts, single = self.counted(data)
-        if not single:
-            raise ParameterError(
-                f"votes has {len(counts)} rows; a law is that of one query, shape "
-                f"({self.mechanisms},)."
-            )
-        return law(self.partitions, units, counts[0].tolist())
+    def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
+        """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""
+        return self.pricing.tight(table.probabilities)
 
-    def counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
-        """Return the counts of each query, shape (queries, C), and whether votes had shape (K,).
+    def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
+        """Return k[lambda, c] as floats by the variables of `inputs`, and the error: the value."""
+        return {"kernel": lambda: table.probabilities, "error": lambda: self.value(table)}
 
-        Raises:
-            ParameterError: for votes of another shape or other values; none is shown.
-        """
-        return count_queries(votes, self.mechanisms, self.classes)
-
-    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+    def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for delta = 0.
 
         Raises:
-            ParameterError: for an epsilon or a delta that is given: only that of 0 is known.
+            ParameterError: for an epsilon or a delta that is given: only that of 0 is known; also
+                for voters with a Delta, or too many configurations.
         """
         require_pure(self.kind, epsilon, delta)
-        return least_epsilon(self.target, units)
+        return least_epsilon(self._labels(table))
 
-    def dominating(self, units: Units) -> DominatingPair:
+    def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query, over all voters and sets of outputs."""
-        return dominating(self.target, units)
+        return dominating(self._labels(table))
 
-    def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
-        """Draw the probability of a plurality class against its lead, a point a histogram.
-
-        The line is the mean over the prior.
-        """
-        lead = np.array([state[0] - state[1] for state in self.partitions.states])
-        right = 1.0 - self.missed(units)
-        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False)
-        leads = np.unique(lead)
-        mass = self.occurring + 1e-300
-        means = [np.average(right[lead == at], weights=mass[lead == at]) for at in leads]
-        axes.plot(leads, means, color=drawn[0].get_color(), label=label)
-        axes.locator_params(axis="x", integer=True)
-        axes.set_xlabel("lead of the plurality, in votes")
-        axes.set_ylabel("probability of a plurality class")
-        axes.set_ylim(-0.03, 1.03)
-
-    def columns(self, units: Units) -> Mapping[str, Sequence[Any]]:
-        """Return for each sorted histogram and count in it the probability of one such class."""
-        partitions = self.partitions
-        names = ["-".join(map(str, state)) for state in partitions.states]
-        return {
-            "votes": [names[state] for state in partitions.state_of],
-            "count": partitions.counts.tolist(),
-            "classes": partitions.multiplicities.tolist(),
-            "probability": flat(partitions, units, bits_of(partitions, units)).tolist(),
-        }
+    def _labels(self, table: Table) -> verify.Labels:
+        if self.mechanism_delta > 0.0:
+            raise ParameterError(
+                f"mechanism_delta is {self.mechanism_delta:g}; the privacy loss is found for "
+                "voters without one."
+            )
+        require_walked(self.mechanisms, self.classes)
+        ballots = verify.Ballots(self.mechanisms, self.classes, table.plain())
+        return verify.Labels(self.to_dict(), ballots, None)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class MulticlassDesign(Design):
-    """A plurality of private voters.
-
-    `dpopt.shape.Design` says what every design has; ``value`` is the probability that no
-    plurality class is output, under the prior.
-
-    Attributes:
-        setting: the voters, the target and the prior.
-        units: k[lambda, c] as integers, see `dpopt.ballots.table`.
-    """
-
-    setting: MulticlassSetting
-    units: Units
-
-    @cached_property
-    def kernel(self) -> Vector:
-        """k[lambda, c] as floats by the variables of `dpopt.ballots.Partitions`, read-only."""
-        partitions = self.setting.partitions
-        return flat(partitions, self.units, bits_of(partitions, self.units))
-
-    @property
-    def error(self) -> float:
-        """The value: how often the plurality is missed."""
-        return self.value
-
-    @cached_property
-    def worst_violation(self) -> float:
-        """By how much the worst constraint is broken, in probability; 0 if private."""
-        if self.private:
-            return 0.0
-        try:
-            self._prove()
-        except NotPrivateError as error:
-            return error.excess
-        return 0.0
-
-    def asked(self, data: Any = None) -> int:  # noqa: ANN401
-        """Return the number of queries, each of which spends the whole guarantee; see `release`."""
-        self.require_private()
-        return len(self.setting.counted(data)[0])
-
-    def release(self, data: Any = None) -> npt.NDArray[np.int64] | int:  # noqa: ANN401
-        """Return the private plurality of votes, with the operating system's randomness.
-
-        Each row of votes is one query and spends the whole guarantee once. No seed; Python is not
-        constant-time, and timing is outside the guarantee.
-
-        Args:
-            data: votes in 0..C-1, shape (K,) for one query or (queries, K).
-
-        Returns:
-            A class for one query; an array of them, shape (queries,), for several.
-
-        Raises:
-            ParameterError: for another shape or other values. A refusal for a vote's value tells of
-                the data and is not covered by the guarantee: make a class of each vote before.
-            NotPrivateError: if the plurality has no certificate; it names the voters.
-        """
-        self.require_private()
-        counts, single = self.setting.counted(data)
-        return self._drawn_labels(counts, single, system)
-
-    def simulate(
-        self,
-        data: Any,  # noqa: ANN401
-        rng: np.random.Generator,
-    ) -> npt.NDArray[np.int64] | int:
-        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        source = seeded(rng)
-        return self._drawn_labels(*self.setting.counted(data), source)
-
-    @cached_property
-    def _labels(self) -> Labels:
-        return Labels(self.setting.partitions, self.units)
-
-    def _drawn_labels(
-        self, counts: npt.NDArray[np.int64], single: bool, source: Source
-    ) -> npt.NDArray[np.int64] | int:
-        drawn = self._labels.draw(counts, source)
-        return int(drawn[0]) if single else drawn
-
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        return {
-            "mechanisms": self.setting.mechanisms,
-            "classes": self.setting.classes,
-            "guarantee": self.guarantee,
-            "verdict": self.verdict,
-            "rule": self.setting.rule,
-            "error": self.value,
-        }
-
-    def facts(self) -> Json:
-        """Return the error, and by how many constraints the plurality was judged."""
-        solved, proof = self.solution, self.certificate
-        return {
-            "error": self.value,
-            "prior": self.setting.prior,
-            "histograms": len(self.setting.partitions.states),
-            "worst_violation": self.worst_violation,
-            "constraints_checked": None if proof is None else proof.constraints,
-            "rows_used": None if solved is None else solved.rows_used,
-            "rounds": None if solved is None else solved.rounds,
-        }
+@lru_cache(maxsize=4)
+def _judged(setting: MulticlassSetting, table: Table) -> Certificate:
+    """Return the proof of a table; that of the last ones is kept, as in `certify_table`."""
+    guarantee = setting.guarantee
+    promised = f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
+    try:
+        verdict = decided(setting.kind, setting.to_dict(), table.plain())
+    except verify.Refused as refusal:
+        inputs, output, where = _where(setting, refusal.at)
+        how = "breaks" if setting.exact else "is not proved to keep"
+        raise NotPrivateError(
+            f"the plurality {how} {promised} by {roughly(Fraction(refusal.missed))}: {where}.",
+            inputs=inputs,
+            output=output,
+            excess=float_up(Fraction(refusal.missed)) or math.ulp(0.0),
+        ) from None
+    claim = "reduced corner configurations" if setting.exact else "it is private in each vote"
+    return Certificate(
+        claim=f"this plurality is private for all private voters: {claim}",
+        guarantee=guarantee,
+        constraints=verdict.rows,
+        slack=Fraction(verdict.slack),
+        tightest=_where(setting, verdict.at)[2],
+    )
 
 
-MulticlassSetting.answer = MulticlassDesign
+def _where(setting: MulticlassSetting, at: tuple[Any, ...]) -> tuple[tuple[str, str], str, str]:
+    """Return both sides of a row of `dpopt.verify` in words, its output, and all of it."""
+    if at[0] == "corner":
+        _, size, signed, loops = at
+        sides = voters_in_words(setting.classes, signed, loops)
+        output = "0" if size == 1 else f"0..{size - 1}"
+        return sides, output, f"{sides[0]}; neighbour: {sides[1]}; output {output}"
+    _, first, count, second, other = at
+    sides = setting.inputs.described(first), setting.inputs.described(second)
+    output = f"the class with {count}, then {other}"
+    return sides, output, f"counts {sides[0]} and {sides[1]}, {output}"
 
 
 def design(
@@ -478,12 +363,12 @@ def design(
     *,
     mechanism_delta: float = 0.0,
     delta: float = 0.0,
-    prior: str = "dirichlet:1",
+    prior: str = "uniform",
     rule: str = "optimal",
     backend: str | Backend | None = None,
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
-) -> MulticlassDesign:
+) -> Design:
     """Return the best plurality of K private voters, solved, repaired and proved.
 
     The parameters are the fields of the setting, see `MulticlassSetting`. For backend,

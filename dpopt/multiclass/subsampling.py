@@ -12,31 +12,31 @@ from fractions import Fraction
 from math import comb
 
 from dpopt import _checks
-from dpopt.ballots import Partitions
+from dpopt.table import SortedHistograms
 
 
-def sampled_plurality(partitions: Partitions, sample: int) -> tuple[Fraction, ...]:
+def sampled_plurality(inputs: SortedHistograms, sample: int) -> tuple[Fraction, ...]:
     """Return k[lambda, c], the law of the plurality of a sample, exactly, by variable.
 
     k = sum over sub-histograms h of M votes of prod_x binom(l_x, h_x) / binom(K, M), times
     1 / (number of top classes of h) where the class is one of them.
 
     Args:
-        partitions: the sorted histograms of K votes over C classes.
+        inputs: the sorted histograms of K votes over C classes.
         sample: M, in 1..K.
     """
-    size = _checks.integer("sample", sample, 1, partitions.voters)
-    whole, found = comb(partitions.voters, size), []
-    for state, levels in zip(partitions.states, partitions.levels, strict=True):
-        share = dict.fromkeys((count for count, _ in levels), Fraction(0))
+    size = _checks.integer("sample", sample, 1, inputs.records)
+    ways_in_all, shares = comb(inputs.records, size), list[Fraction]()
+    for state in inputs.listed():
+        told = dict.fromkeys(state, Fraction(0))
         for drawn, ways in _samples(state, size):
             top = max(drawn)
-            fair = Fraction(ways, whole * drawn.count(top))
+            fair = Fraction(ways, ways_in_all * drawn.count(top))
             for count, votes in zip(state, drawn, strict=True):
                 if votes == top:
-                    share[count] += fair
-        found += [share[count] / many for count, many in levels]
-    return tuple(found)
+                    told[count] += fair
+        shares += [share / state.count(count) for count, share in told.items()]
+    return tuple(shares)
 
 
 def _samples(counts: Sequence[int], size: int) -> Iterator[tuple[tuple[int, ...], int]]:

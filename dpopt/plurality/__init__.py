@@ -4,12 +4,13 @@ Exact choices, by linear programming, where one record may be replaced; the ladd
 (McKenna, Sheldon 2020) and the exponential mechanism (McSherry, Talwar 2007) beside them.
 """
 
+from dpopt.ballots import Counts
 from dpopt.plurality.mode import ModeRelease, mode, mode_design
-from dpopt.plurality.setting import PluralityDesign, PluralitySetting, design
+from dpopt.plurality.setting import PluralitySetting, design
 
 __all__ = [
+    "Counts",
     "ModeRelease",
-    "PluralityDesign",
     "PluralitySetting",
     "design",
     "mode",

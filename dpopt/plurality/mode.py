@@ -6,19 +6,21 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
-from dpopt.ballots import partition_count
+from dpopt.ballots.audit import few_histograms
 from dpopt.data.tally import Tally, tally
-from dpopt.plurality.setting import PluralityDesign, design
+from dpopt.plurality.setting import design
 from dpopt.privacy import Guarantee
+from dpopt.shape import Design
+from dpopt.table.histograms import partition_count
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 RULES: tuple[str, ...] = get_args(Rule)
 _BEST_OF = ("ladder", "permute-and-flip", "exponential")
 
-# Sorted histograms, and products of permute-and-flip's table, that take seconds.
-_MOST_TABLED, _MOST_STEPS = 5_000, 2_000_000
+# Products of permute-and-flip's table that take seconds.
+_MOST_STEPS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,7 @@ def mode(
     return ModeRelease(letter, made.setting.rule, made.guarantee, made.setting.records, proof(made))
 
 
-def mode_design(
-    records: int, classes: int, epsilon: float, *, rule: Rule = "best"
-) -> PluralityDesign:
+def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> Design:
     """Return the mechanism that `mode` draws by, which depends on public numbers alone.
 
     Args:
@@ -106,7 +106,7 @@ def mode_design(
     return min(tables, key=lambda made: made.mean_regret)
 
 
-def proof(made: PluralityDesign) -> str:
+def proof(made: Design) -> str:
     """Return why a design's guarantee holds, in words.
 
     Raises:
@@ -118,10 +118,10 @@ def proof(made: PluralityDesign) -> str:
 
 def _few(records: int, classes: int) -> bool:
     """Return whether the sorted histograms can be tabled in seconds."""
-    # Those of two classes are K / 2 + 1 already; permute-and-flip's takes min(C, K)^2 for each.
-    small = records <= 2 * _MOST_TABLED and classes <= 50
-    many = partition_count(records, classes) if small else _MOST_TABLED + 1
-    return many <= _MOST_TABLED and many * min(classes, records) ** 2 <= _MOST_STEPS
+    if classes > 50 or not few_histograms(verify.SOLVED, records, classes):
+        return False
+    # Permute-and-flip's takes min(C, K)^2 for each.
+    return partition_count(records, classes) * min(classes, records) ** 2 <= _MOST_STEPS
 
 
 def _tallied(data: object, alphabet: object) -> Tally:

@@ -1,12 +1,11 @@
-"""What different mechanisms spend together: rounded up, from their guarantees alone.
+"""What releases spend together: a budget kept as a filter, and the optimum of equal guarantees.
 
-A *part* is a guarantee (epsilon_j, delta_j) and how many of the mechanisms have it, n_j. Each
-mechanism's randomness is independent of the others', given data and earlier outputs; which of them
-is asked next, and of which data, may depend on earlier outputs. For `simple`, `concentrated` and
-`optimal`, how many there are and how much each may spend is fixed before the first output is seen.
+All is rounded up, from guarantees alone. A *part* is a guarantee (epsilon_j, delta_j) and how many
+mechanisms have it, n_j. Each mechanism's randomness is independent of the others', given data and
+earlier outputs; which of them is asked next, and of which data, may depend on earlier outputs.
 
-*A budget as a filter*, `allowed`: what is asked next, how much it may spend, and whether anything
-is, may depend on all outputs so far. Of a budget (E, D) a slack s is kept: D / 2, or none where the
+*A budget as a filter*, `allowed`: how much the next release may spend, and whether there is one,
+may depend on all outputs so far. Of a budget (E, D) a slack s is kept: D / 2, or none where the
 first entry alone has a delta above D / 2 (nothing was seen before it). Releases are allowed as long
 as
 
@@ -19,11 +18,11 @@ sum epsilon_j. And exp(lambda L - lambda (lambda + 1) rho) is a supermartingale 
 lambda > 0, since epsilon-DP is (epsilon^2 / 2)-zCDP: by Ville's inequality, L is ever above E while
 the second bound holds with probability at most s. The "or" costs nothing, since the first bound
 holds on each path by itself. Were the slack what the deltas of a path leave of D, this would be
-wrong, and so it is of `optimal`: `tests/ledger/test_filters.py` has an adversary against each.
+wrong: `tests/ledger/test_filters.py` has the adversary.
 
 References:
     Rogers, Roth, Ullman, Vadhan (2016); Whitehouse, Ramdas, Rogers, Wu (2023), theorem 1, whose
-    bound the second one is.
+    bound the second one is; Bun, Steinke (2016), proposition 1.4, for zCDP of pure mechanisms.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate, product
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -42,8 +40,8 @@ from dpopt.privacy.guarantee import Guarantee, power_below
 Parts = Sequence[tuple[Guarantee, int]]
 """Guarantees, each with the number of mechanisms that have it."""
 
-MOST_OUTCOMES = 20_000
-"""Outcomes that `optimal` goes through; beyond these it knows nothing."""
+MOST_FOLDS = 20_000
+"""Most mechanisms that `optimal_composition` takes together; of more it knows nothing."""
 
 _BITS = 512
 _LARGEST = 100
@@ -56,100 +54,8 @@ def simple(parts: Parts) -> Guarantee | None:
     References:
         Theorem 2.2 of the DaRRM paper.
     """
-    epsilon = float_up(_sum(parts, 1))
-    delta = float_up(sum((n * Fraction(g.delta) for g, n in parts), Fraction(0)))
+    epsilon, delta = float_up(_epsilons(parts, 1)), float_up(_deltas(parts))
     return Guarantee(epsilon, delta) if delta < 1 and math.isfinite(epsilon) else None
-
-
-def concentrated(parts: Parts, delta: float) -> Guarantee | None:
-    """Return the epsilon by zero-concentrated privacy; None if the delta is too small.
-
-    epsilon_j-DP is epsilon_j^2 / 2-zCDP, and an (epsilon_j, delta_j) it but for delta_j. With rho
-    the sum of these and s = delta - sum delta_j: rho + 2 sqrt(rho log(1 / s)).
-
-    Args:
-        parts: see `dpopt.privacy.composed`.
-        delta: in [0, 1).
-
-    References:
-        Bun, Steinke (2016), propositions 1.4 and 1.3; Whitehouse, Ramdas, Rogers, Wu (2023).
-    """
-    delta = _delta(delta)
-    slack = Fraction(delta) - sum((n * Fraction(g.delta) for g, n in parts), Fraction(0))
-    if slack <= _SMALLEST:
-        return None
-    return _guarantee(concentrated_bound(_sum(parts, 2), slack), delta)
-
-
-def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
-    """Return rho + 2 sqrt(rho log(1 / slack)), rounded up, with rho half a sum of epsilon^2.
-
-    Args:
-        squares: sum of epsilon_j^2.
-        slack: in (0, 1).
-    """
-    rho = squares / 2
-    return float_up(rho + 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack))))
-
-
-def optimal(parts: Parts, delta: float) -> Guarantee | None:
-    """Return the least epsilon that all mechanisms of these guarantees together have at a delta.
-
-    The worst mechanism of an (epsilon_j, delta_j) tells the truth with probability delta_j, and
-    else answers as randomised response does, rightly with e^epsilon_j / (1 + e^epsilon_j). Of n_j
-    such answers only the number i of wrong ones counts; their loss is (n_j - 2 i) epsilon_j. With s
-    as in `slack_of`, P and Q the laws of all these numbers, and S the events "the loss is at least
-    l", which are the best ones (Neyman, Pearson):
-
-        e^epsilon = max_S (P(S) - s) / Q(S).
-
-    P is bounded from above and Q from below, in integers; losses are compared exactly.
-
-    Args:
-        parts: see `dpopt.privacy.composed`.
-        delta: in [0, 1).
-
-    Returns:
-        None if the delta is too small, or there are more than `MOST_OUTCOMES` numbers.
-
-    References:
-        Kairouz, Oh, Viswanath (2015), theorem 3.3; Murtagh, Vadhan (2016) where they differ.
-    """
-    slack = slack_of(parts, delta)
-    counts: dict[float, int] = {}
-    for guarantee, n in parts:
-        if guarantee.epsilon > 0:
-            counts[guarantee.epsilon] = counts.get(guarantee.epsilon, 0) + n
-    outcomes = math.prod(n + 1 for n in counts.values())
-    if slack is None or outcomes > MOST_OUTCOMES or max(counts, default=0.0) > _LARGEST:
-        return None
-    if slack == 0 or not counts:
-        return _guarantee(float_up(_sum(parts, 1)), delta)
-    unit = math.lcm(*(Fraction(epsilon).denominator for epsilon in counts))
-    laws = [_answers(epsilon, n) for epsilon, n in counts.items()]
-    steps = [int(Fraction(epsilon) * unit) for epsilon in counts]
-    found = []
-    for places in product(*(range(n + 1) for n in counts.values())):
-        loss, upper, lower = 0, 1 << _BITS, 1 << _BITS
-        for step, n, (high, low), i in zip(steps, counts.values(), laws, places, strict=True):
-            loss += step * (n - 2 * i)
-            upper = -(-(upper * high[i]) >> _BITS)
-            # By symmetry, the truth and the lie exchange their parts in Q.
-            lower = lower * low[n - i] >> _BITS
-        found.append((loss, upper, lower))
-    found.sort(reverse=True)
-    above = accumulate(upper for _, upper, _ in found)
-    below = accumulate(lower for _, _, lower in found)
-    allowed = slack.numerator * (1 << _BITS) // slack.denominator
-    top, bottom = 0, 1
-    for p, q in zip(above, below, strict=True):
-        spent = min(p, 1 << _BITS) - allowed
-        if spent > 0 and q == 0:
-            return None
-        if spent * bottom > top * q:
-            top, bottom = spent, q
-    exact = log_upper(Fraction(top, bottom)) if top > bottom else 0.0
-    return _guarantee(min(exact, float_up(_sum(parts, 1))), delta)
 
 
 def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
@@ -162,11 +68,22 @@ def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
     """
     most = Fraction(budget.delta)
     slack = Fraction(0) if first is None or 2 * Fraction(first.delta) > most else most / 2
-    if sum((n * Fraction(g.delta) for g, n in parts), Fraction(0)) > most - slack:
+    if _deltas(parts) > most - slack:
         return False
-    if _sum(parts, 1) <= Fraction(budget.epsilon):
+    if _epsilons(parts, 1) <= Fraction(budget.epsilon):
         return True
-    return slack > _SMALLEST and concentrated_bound(_sum(parts, 2), slack) <= budget.epsilon
+    return slack > _SMALLEST and concentrated_bound(_epsilons(parts, 2), slack) <= budget.epsilon
+
+
+def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
+    """Return rho + 2 sqrt(rho log(1 / slack)), rounded up, with rho half a sum of epsilon^2.
+
+    Args:
+        squares: sum of epsilon_j^2.
+        slack: in (0, 1).
+    """
+    rho = squares / 2
+    return float_up(rho + 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack))))
 
 
 def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
@@ -182,7 +99,7 @@ def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
         more = Guarantee(epsilon)
         return allowed([*parts, (more, 1)], budget, first if parts else more)
 
-    over = Fraction(budget.epsilon) - _sum(parts, 1)
+    over = Fraction(budget.epsilon) - _epsilons(parts, 1)
     low, high = max(0.0, float_down(max(Fraction(0), over))), budget.epsilon
     if not fits(low):
         low = 0.0
@@ -193,28 +110,72 @@ def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
     return low
 
 
-def slack_of(parts: Parts, delta: float) -> Fraction | None:
-    """Return s with delta = 1 - (1 - s) prod (1 - delta_j)^n_j, rounded down; None below 0.
+def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guarantee | None:
+    """Return the least epsilon that k mechanisms of one guarantee have together at a delta.
+
+    The worst mechanism of an (epsilon, delta_1) tells the truth with probability delta_1, and else
+    answers as randomised response does, rightly with e^epsilon / (1 + e^epsilon). Of k such answers
+    only the number i of wrong ones counts; their loss is (k - 2 i) epsilon. With P and Q the
+    distributions of i, s from delta = 1 - (1 - s) (1 - delta_1)^k, and the events "at most j are
+    wrong", which are the best ones (Neyman, Pearson):
+
+        e^epsilon' = max_j (P(i <= j) - s) / Q(i <= j).
+
+    P is bounded from above and Q from below, in integers. It holds where the k and their guarantee
+    are fixed before the first output is seen.
 
     Args:
-        parts: see `dpopt.privacy.composed`.
-        delta: of all together, in [0, 1).
+        guarantee: of each mechanism.
+        folds: k, at least 1.
+        delta: of all together, 0 or in [1e-300, 1).
+
+    Returns:
+        None if the delta is too small, epsilon above 100, or k at least `MOST_FOLDS`.
+
+    References:
+        Kairouz, Oh, Viswanath (2015), theorem 3.3.
     """
-    delta = _delta(delta)
-    if delta == 0:
-        return Fraction(0) if all(g.delta == 0 for g, _ in parts) else None
-    kept = _kept(parts)
-    if kept <= 0 or 1 - Fraction(delta) > kept:
+    _checks.instance("guarantee", guarantee, Guarantee)
+    k = _checks.integer("folds", folds, 1)
+    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+    if 0 < delta < 1e-300:
+        raise ParameterError(f"delta is {delta}; it must be 0, or at least 1e-300.")
+    if k >= MOST_FOLDS or guarantee.epsilon > _LARGEST:
         return None
-    slack = 1 - (1 - Fraction(delta)) / kept
+    slack, sums = _slack(guarantee.delta, k, delta), float_up(k * Fraction(guarantee.epsilon))
+    if slack is None or slack == 0 or guarantee.epsilon == 0:
+        return None if slack is None else Guarantee(sums, delta)
+    most, least = _wrong_answers(guarantee.epsilon, k)
+    given_away = slack.numerator * (1 << _BITS) // slack.denominator
+    above, below = 0, 0
+    top, bottom = 0, 1
+    for i in range(k + 1):
+        # By symmetry, the truth and the lie exchange their parts in Q.
+        above, below = above + most[i], below + least[k - i]
+        spent = min(above, 1 << _BITS) - given_away
+        if spent > 0 and below == 0:
+            return None
+        if spent * bottom > top * below:
+            top, bottom = spent, below
+    exact = log_upper(Fraction(top, bottom)) if top > bottom else 0.0
+    return Guarantee(min(exact, sums), delta)
+
+
+def _slack(delta: float, folds: int, total: float) -> Fraction | None:
+    """Return s with total = 1 - (1 - s) (1 - delta)^folds, rounded down; None below 0."""
+    if total == 0:
+        return Fraction(0) if delta == 0 else None
+    kept = power_below(1 - Fraction(delta), folds)
+    if kept <= 0 or 1 - Fraction(total) > kept:
+        return None
+    slack = 1 - (1 - Fraction(total)) / kept
     # As few digits as a float of that size has, and some more.
-    shift = 1200
-    slack = Fraction(slack.numerator * (1 << shift) // slack.denominator, 1 << shift)
+    slack = Fraction(slack.numerator * _SMALLEST.denominator // slack.denominator) * _SMALLEST
     return slack if slack > _SMALLEST else Fraction(0)
 
 
-def _answers(epsilon: float, n: int) -> tuple[list[int], list[int]]:
-    """Return bounds on the law of the number of wrong answers among n, over 2^_BITS.
+def _wrong_answers(epsilon: float, n: int) -> tuple[list[int], list[int]]:
+    """Return bounds on the distribution of the number of wrong answers among n, over 2^_BITS.
 
     Weights C(n, i) e^(-i epsilon) relative to the largest, by their ratios from there both ways,
     one time rounded up and one time down; divided by the sum of the others.
@@ -237,27 +198,10 @@ def _answers(epsilon: float, n: int) -> tuple[list[int], list[int]]:
     )
 
 
-def _sum(parts: Parts, power: int) -> Fraction:
+def _epsilons(parts: Parts, power: int) -> Fraction:
     """Return sum n_j epsilon_j^power exactly."""
     return sum((n * Fraction(g.epsilon) ** power for g, n in parts), Fraction(0))
 
 
-def _kept(parts: Parts) -> Fraction:
-    """Return prod (1 - delta_j)^n_j, rounded down."""
-    kept = Fraction(1)
-    for guarantee, n in parts:
-        if guarantee.delta > 0:
-            kept *= power_below(1 - Fraction(guarantee.delta), n)
-            kept = Fraction(kept.numerator * _SMALLEST.denominator // kept.denominator) * _SMALLEST
-    return kept
-
-
-def _guarantee(epsilon: float, delta: float) -> Guarantee | None:
-    return Guarantee(epsilon, delta) if math.isfinite(epsilon) else None
-
-
-def _delta(delta: float) -> float:
-    found = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-    if 0 < found < 1e-300:
-        raise ParameterError(f"delta is {found}; it must be 0, or at least 1e-300.")
-    return found
+def _deltas(parts: Parts) -> Fraction:
+    return sum((n * Fraction(g.delta) for g, n in parts), Fraction(0))

@@ -26,7 +26,7 @@ from itertools import pairwise
 from dpopt import _checks
 from dpopt._numbers import float_up
 from dpopt._types import brief
-from dpopt.privacy.exponential import exp_lower, log_near, log_upper
+from dpopt.privacy.exponential import exp_lower, log_upper
 
 Point = tuple[int, int]
 """(Q(S), P(S)) of an event, as integers over a common scale."""
@@ -72,17 +72,6 @@ class DominatingPair:
         if self.infinite_mass:
             return math.inf
         return log_upper(Fraction(self.upper[0], self.lower[0]))
-
-    def to_records(self) -> list[dict[str, float]]:
-        """Return a record for each outcome: P, Q and log P / Q as floats, for a table."""
-        return [
-            {
-                "upper": p / self.scale,
-                "lower": q / self.scale,
-                "loss": log_near(Fraction(p, q)) if p and q else (math.inf if p else -math.inf),
-            }
-            for p, q in zip(self.upper, self.lower, strict=True)
-        ]
 
     def delta(self, epsilon: float) -> float:
         """Return sum_i (P_i - e^epsilon Q_i)_+, rounded up: the least delta for this epsilon.

@@ -18,7 +18,6 @@ from dpopt.privacy.rows import (
     FORMS,
     LARGEST_EPSILON,
     MOST_ROWS,
-    column_minimum_rows,
     ratio_rows,
     stochastic_rows,
 )
@@ -224,10 +223,14 @@ class Problem(lp.Problem):
         if ceiling not in self.variables or name not in self._private:
             low, high = self._ceiling_bounds(private.variable)
             self.add_variables(ceiling, outputs, lower=low, upper=high)
-        # Over K and then the least entry u of each output; u is e^-epsilon of the ceiling.
-        matrix = column_minimum_rows(inputs, outputs, private.epsilon).matrix
+        # e^-epsilon w[y] <= K[x, y] for all entries, then K[x, y] <= w[y].
+        every = sp.eye_array(size, format="csr")
+        lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs), format="csr")
         shrink = math.exp(-private.epsilon)
-        sides = {private.variable: matrix[:, :size], ceiling: shrink * matrix[:, size:]}
+        sides = {
+            private.variable: sp.vstack([-every, every], format="csr"),
+            ceiling: sp.vstack([shrink * lift, -lift], format="csr"),
+        }
         self._put(name, sides, 0.0)
 
     def _write_edges(

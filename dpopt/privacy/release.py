@@ -222,10 +222,10 @@ def settled(sums: Sequence[int], first: int, bits: int, source: Source) -> int:
         first, bits = first << _WORD | int.from_bytes(source(_WORD // 8), "little"), bits + _WORD
 
 
-def seeded_below(rng: np.random.Generator, limit: int) -> int:
-    """Return an integer uniform below any limit, up to a bias of 2^-64."""
-    limit = _checks.integer("limit", limit, 1)
-    if limit < 1 << 63:
-        return int(rng.integers(limit))
-    bits = limit.bit_length() + 64
-    return int.from_bytes(rng.bytes(-(-bits // 8))) % limit
+def below(limit: int, source: Source) -> int:
+    """Return an integer uniform below any limit: of its bits, drawn again until they are below."""
+    bits = limit.bit_length()
+    while True:
+        drawn = int.from_bytes(source(-(-bits // 8)), "little") & ((1 << bits) - 1)
+        if drawn < limit:
+            return drawn

@@ -2,8 +2,8 @@
 
 A kernel K has shape (inputs, outputs), K[x, y] = Pr[output y | input x]; as LP variables it is
 flattened row by row, K[x, y] at place x * outputs + y. Pairs of neighbours are directed: give
-both (x, x') and (x', x) where both directions must hold. Rows prove nothing: `certify_kernel` is
-the judge, and refuses pairs that leave out the other direction.
+both (x, x') and (x', x) where both directions must hold. Rows prove nothing: `dpopt.certify` makes
+a proved mechanism of what a solver found, private in both directions.
 """
 
 from __future__ import annotations
@@ -65,52 +65,6 @@ def ratio_rows(pairs: npt.ArrayLike, inputs: int, outputs: int, epsilon: float) 
     first, second = _selectors(pairs, inputs)
     r = _exp(epsilon)
     return make_rows(sp.kron(first - r * second, sp.eye_array(outputs), format="csr"), upper=0.0)
-
-
-def column_minimum_rows(inputs: int, outputs: int, epsilon: float) -> Rows:
-    """Return u[y] <= K[x, y] <= e^epsilon u[y], over the flattened kernel followed by u.
-
-    Equivalent to `ratio_rows` over the complete graph, with 2 * inputs * outputs rows instead of
-    inputs * (inputs - 1) * outputs; u has one variable for each output, in [0, 1].
-    """
-    inputs, outputs = _sizes(inputs, outputs)
-    r = _exp(epsilon)
-    kernel = sp.eye_array(inputs * outputs)
-    lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs))
-    low = sp.hstack([-kernel, lift])
-    high = sp.hstack([kernel, -r * lift])
-    return make_rows(sp.vstack([low, high], format="csr"), upper=0.0)
-
-
-def hockey_stick_rows(
-    pairs: npt.ArrayLike, inputs: int, outputs: int, epsilon: float, delta: float
-) -> Rows:
-    """Return (epsilon, delta)-privacy, over the flattened kernel followed by s.
-
-    s[e, y] >= K[x, y] - e^epsilon K[x', y] for each pair e = (x, x'), and sum_y s[e, y] <= delta;
-    s >= 0 has pairs * outputs variables, in [0, 1], flattened pair by pair.
-
-    Args:
-        pairs: directed neighbours, shape (pairs, 2), entries in 0..inputs-1.
-        inputs: number of inputs.
-        outputs: number of outputs.
-        epsilon: at least 0.
-        delta: in [0, 1].
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    inputs, outputs = _sizes(inputs, outputs)
-    first, second = _selectors(pairs, inputs)
-    r = _exp(epsilon)
-    delta = _checks.real("delta", delta, 0.0, 1.0)
-    count = first.shape[0]
-    ratio = sp.kron(first - r * second, sp.eye_array(outputs))
-    excess = sp.hstack([ratio, -sp.eye_array(count * outputs)])
-    total = sp.kron(sp.eye_array(count), np.ones((1, outputs)))
-    budget = sp.hstack([sp.csr_array((count, inputs * outputs)), total])
-    limits = np.concatenate([np.zeros(count * outputs), np.full(count, delta)])
-    return make_rows(sp.vstack([excess, budget], format="csr"), upper=limits)
 
 
 def _sizes(inputs: int, outputs: int) -> tuple[int, int]:

@@ -9,7 +9,6 @@ the file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,9 +28,6 @@ STATED = "stated_by_file"
 """Name, in `to_dict`, of the list of what a loaded mechanism took from its file unchecked."""
 AUDIT = "audit"
 """Kind of a file about a mechanism that is not proved private: for reading, never for release."""
-
-READERS: dict[str, Callable[[Sealed], Any]] = {}
-"""By kind of file, what reads it, for results that answer no setting: each enters itself."""
 
 
 class Judged(Protocol):

@@ -2,7 +2,6 @@
 
 from dpopt.prob.batches import BatchLaw, batch_law
 from dpopt.prob.divergence import (
-    hockey_stick,
     kl_divergence,
     total_variation,
 )
@@ -13,7 +12,6 @@ __all__ = [
     "BatchLaw",
     "batch_law",
     "binomial_pmf",
-    "hockey_stick",
     "hull_vertices",
     "hypergeometric_pmf",
     "kl_divergence",

@@ -18,15 +18,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
+from dpopt.prob.histograms import MaximumCertificate
 from dpopt.prob.sum_law import Sequence, Share, allowance, averages, expectation, share_of, sum_law
 
 ALL_UP_TO = 1024
@@ -61,11 +60,10 @@ def log_composition(
         The logarithm, -inf for 0; rounding at most `allowance`.
 
     Raises:
-        ParameterError: if an argument is outside its range.
+        ParameterError: if a share is above 0 and too small.
     """
     values, left, right = _checked(log_values, low, high)
-    n1 = _checks.integer("ones", ones, 0, values.size - 1)
-    return expectation(Sequence(values), sum_law(left, right, values.size - 1 - n1, n1))
+    return expectation(Sequence(values), sum_law(left, right, values.size - 1 - ones, ones))
 
 
 def maximise(
@@ -74,7 +72,7 @@ def maximise(
     high: float | Share,
     *,
     most_evaluations: int = 20_000,
-) -> CompositionMaximum:
+) -> MaximumCertificate:
     """Return the maximum of E_{n1} over n1 = 0..n, with a bound on all compositions.
 
     *V-shaped V.* E_{n1+1} - E_{n1} = (high - low) E[V(S + 1) - V(S)] with
@@ -100,13 +98,13 @@ def maximise(
         most_evaluations: at least 2; the search stops, uncertified, after about as many.
 
     Returns:
-        The maximum; ``certified`` unless the search stopped early.
+        The maximum over (records of ``low``, of ``high``); of compositions closer than twice the
+        `allowance`, any one. Its slack is below 0 if the search stopped early.
 
     Raises:
-        ParameterError: if an argument is outside its range.
+        ParameterError: if a share is above 0 and too small.
     """
     values, left, right = _checked(log_values, low, high)
-    most = _checks.integer("most_evaluations", most_evaluations, 2)
     records = values.size - 1
     if left == right or records == 0:
         only = log_composition(values, left, left, 0)
@@ -124,40 +122,31 @@ def maximise(
         return _maximum(
             float(every[best]), best, records + 1, records, "every composition", records
         )
-    return Search(values, left, right).run(most)
+    return Search(values, left, right).run(most_evaluations)
 
 
 def _maximum(
     log_value: float, ones: int, evaluated: int, records: int, method: str, steps: int = 0
-) -> CompositionMaximum:
+) -> MaximumCertificate:
     """Return the certified maximum of a method that covers every composition."""
     bound = log_value + allowance(records, log_value, steps)
-    return CompositionMaximum(log_value, ones, evaluated, bound, True, method)
+    return _certificate(log_value, ones, bound, records, method, evaluated)
+
+
+def _certificate(
+    log_value: float, ones: int, log_bound: float, records: int, method: str, evaluated: int
+) -> MaximumCertificate:
+    composition, rounding = (records - ones, ones), allowance(records, log_value, records)
+    return MaximumCertificate(
+        log_value, composition, log_bound, rounding, method, evaluated, records + 1
+    )
 
 
 def _checked(
     log_values: npt.ArrayLike, low: float | Share, high: float | Share
 ) -> tuple[Vector, Share, Share]:
-    """Return the arguments as an array and shares, or say which one is out of range."""
-    try:
-        values = np.asarray(log_values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("log_values is not numeric; it must be a vector of numbers.") from None
-    if values.ndim != 1 or values.size == 0:
-        raise ParameterError(
-            f"log_values has shape {values.shape}; it must be a vector of n + 1 entries, n >= 0."
-        )
-    wrong = np.isnan(values) | (values == np.inf)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise ParameterError(
-            f"log_values[{first}] is {values[first]}; it must be a finite number or -inf."
-        )
-    if not isinstance(low, Share):
-        low = _checks.real("low", low, 0.0, 1.0)
-    if not isinstance(high, Share):
-        high = _checks.real("high", high, share_of(low).one, 1.0)
-    left, right = share_of(low), share_of(high)
+    """Return the arguments as an array and shares, or say which share is out of range."""
+    values, left, right = np.asarray(log_values, np.float64), share_of(low), share_of(high)
     for name, share in (("low", left), ("high", right)):
         for chance in share:
             if 0.0 < chance < _LEAST_SHARE:
@@ -170,28 +159,6 @@ def _checked(
             f"must be 0 or at least {_LEAST_RATIO}."
         )
     return values, left, right
-
-
-@dataclass(frozen=True)
-class CompositionMaximum:
-    """The largest E_{n1} over n1 = 0..n.
-
-    Attributes:
-        log_value: log E_{n1} at ``ones_from_high``.
-        ones_from_high: n1, the number of records of share ``high``; of compositions closer than
-            twice the `allowance`, any one.
-        evaluated: number of compositions whose expectation was computed.
-        log_bound: no composition exceeds it; it contains the allowance for rounding.
-        certified: whether ``log_bound`` is within twice the allowance of ``log_value``.
-        method: "one composition", "ends of a V-shape", "every composition" or "branch and bound".
-    """
-
-    log_value: float
-    ones_from_high: int
-    evaluated: int
-    log_bound: float
-    certified: bool
-    method: str
 
 
 class Search:
@@ -211,7 +178,7 @@ class Search:
         self.best = -math.inf
         self.argmax = 0
 
-    def run(self, most: int) -> CompositionMaximum:
+    def run(self, most: int) -> MaximumCertificate:
         """Return the maximum, after at most about ``most`` expectations."""
         n = self.records
         heap = [(-self.ceiling(0, n), 0, n)]
@@ -232,9 +199,8 @@ class Search:
         advance("branch and bound", 1, 1)
         slack = allowance(n, self.best, LEAF)
         log_bound = max(self.best + slack, settled, -heap[0][0] if heap else -math.inf)
-        certified = log_bound <= self.goal()
-        return CompositionMaximum(
-            self.best, self.argmax, len(self.known), log_bound, certified, "branch and bound"
+        return _certificate(
+            self.best, self.argmax, log_bound, n, "branch and bound", len(self.known)
         )
 
     def goal(self) -> float:

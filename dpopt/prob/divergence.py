@@ -27,29 +27,6 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     return np.asarray(np.sum(terms, axis=-1))
 
 
-def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Array:
-    """Return sum_x max(0, p(x) - e^epsilon q(x)), the smallest delta for this pair of laws.
-
-    Equals max over events S of P(S) - e^epsilon Q(S).
-
-    Args:
-        p: law of the outputs, shape (..., n).
-        q: law of the outputs on the neighbour, shape (..., n).
-        epsilon: at least 0.
-
-    Example:
-        >>> import math
-        >>> from dpopt.prob import hockey_stick
-        >>> round(float(hockey_stick([0.75, 0.25], [0.25, 0.75], math.log(2))), 6)
-        0.25
-    """
-    epsilon = _checks.real("epsilon", epsilon, 0.0)
-    p, q = _pair(p, q)
-    with np.errstate(over="ignore", invalid="ignore"):
-        covered = np.where(q > 0, np.exp(epsilon) * q, 0.0)
-    return np.asarray(np.sum(np.maximum(0.0, p - covered), axis=-1))
-
-
 def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
     a, b = _checks.floats("p", p), _checks.floats("q", q)
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:

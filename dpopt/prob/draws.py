@@ -187,7 +187,7 @@ class PutBack:
 
     def log_mass(self, counts: IntVector) -> Vector:
         """Return ln Pr[T'] for T' from 0 to T."""
-        return _log_binomial(np.array([self.drawn]), counts, self.size, self.records)
+        return log_binomial(np.array([self.drawn]), counts, self.size, self.records)
 
     def log_gain(self, drawn: IntVector) -> Vector:
         """Return ln gain_t of the draw after ``drawn`` = t, at least 0; -inf where it is 0."""
@@ -202,7 +202,7 @@ class PutBack:
         possible = np.flatnonzero(gap > 0.0)
         gap, before = gap[possible], drawn[possible]
         smaller = np.minimum(-one * np.expm1(-gap), zero * np.expm1(np.maximum(slope - gap, 0.0)))
-        chances = _log_binomial(before, first[possible] - 1, self.held, self.size)
+        chances = log_binomial(before, first[possible] - 1, self.held, self.size)
         result = np.full(drawn.size, -np.inf)
         with np.errstate(divide="ignore"):
             result[possible] = chances + np.log(smaller)
@@ -219,7 +219,7 @@ class PutBack:
         peak = (drawn + 1.0) * (self.held / self.size)
         falling = np.flatnonzero((gap > 0.0) & (first > peak * (1.0 + 1e-9)))
         at = first[falling]
-        chances = _log_binomial(drawn[falling], at, self.held, self.size)
+        chances = log_binomial(drawn[falling], at, self.held, self.size)
         number = np.log(drawn[falling] - at + 1.0)
         result[falling] = np.minimum(chances + number + 1e-6, 0.0)
         return result
@@ -236,8 +236,15 @@ class PutBack:
         return first, gap, float(slope[0][0])
 
 
-def _log_binomial(drawn: IntVector, counts: IntVector, held: int, size: int) -> Vector:
-    """Return ln of C(T, k) G^k (N - G)^(T - k) / N^T, rounded once, for G from 1 to N - 1."""
+def log_binomial(drawn: IntVector, counts: IntVector, held: int, size: int) -> Vector:
+    """Return ln of C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
+
+    Args:
+        drawn: T, one for each k or for all.
+        counts: k.
+        held: G, from 1 to N - 1.
+        size: N.
+    """
 
     def power(exponents: IntVector, base: int) -> logarithms.Pair:
         logs = logarithms.log_integer(np.array([base]))
@@ -286,13 +293,7 @@ def average(pool: Pool | PutBack, stick: Callable[[int], float]) -> float:
         stick: ln D_t of any t; called once for each run of values T' that matter.
     """
     parts = [_run(pool, first, last, stick) for first, last in _runs(pool)]
-    return log_sum(np.array(parts))
-
-
-def log_sum(logs: Vector) -> float:
-    """Return ln of the sum of exponentials, -inf for none."""
-    top = float(logs.max(initial=-np.inf))
-    return top if top == -np.inf else top + math.log(float(np.exp(logs - top).sum()))
+    return float(logarithms.log_sum(np.array(parts)))
 
 
 def _runs(pool: Pool | PutBack) -> list[tuple[int, int]]:
@@ -305,7 +306,7 @@ def _runs(pool: Pool | PutBack) -> list[tuple[int, int]]:
     least, most = max(pool.least, 1), pool.most
     if most - least < _WHOLE:
         return [(least, most)] if least <= most else []
-    grid = _between(least - 1, most, _GRID)
+    grid = between(least - 1, most, _GRID)
     while True:
         right = grid[1:]
         mass = np.append(pool.log_mass(np.maximum(grid[:1], pool.least)), pool.log_mass(right))
@@ -319,7 +320,7 @@ def _runs(pool: Pool | PutBack) -> list[tuple[int, int]]:
         coarse = np.flatnonzero(kept & (lengths > max(1, int(lengths[kept].sum()) // _PARTS)))
         if coarse.size == 0:
             return _joined(grid, kept)
-        finer = [_between(int(grid[i]), int(right[i]), _FINER + 1) for i in coarse.tolist()]
+        finer = [between(int(grid[i]), int(right[i]), _FINER + 1) for i in coarse.tolist()]
         grid = np.unique(np.concatenate([grid, *finer]))
 
 
@@ -345,9 +346,9 @@ def _run(pool: Pool | PutBack, first: int, last: int, stick: Callable[[int], flo
         for part in _within_range(logs):
             top = max(float(logs[part].max()), above)
             chances = np.exp(logs[part] - top)[::-1].cumsum()[::-1] + math.exp(above - top)
-            parts.append(log_sum(np.log(chances) + top + gains[part]))
+            parts.append(logarithms.log_sum(np.log(chances) + top + gains[part]))
             above = top + math.log(float(chances[0]))
-    return log_sum(np.array([*parts, above + stick(first)]))
+    return float(logarithms.log_sum(np.array([*parts, above + stick(first)])))
 
 
 def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -368,6 +369,6 @@ def _within_range(logs: Vector) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-def _between(first: int, last: int, count: int) -> IntVector:
+def between(first: int, last: int, count: int) -> IntVector:
     """Return up to ``count`` integers from first to last, both included, evenly spread."""
     return np.unique(np.linspace(first, last, count).round().astype(np.int64))

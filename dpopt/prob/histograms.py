@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import expect, track
-from dpopt._types import IntVector, Matrix, Vector, frozen
+from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.prob.sum_law import Share
 
 IntMatrix = npt.NDArray[np.int64]
@@ -415,25 +415,57 @@ def _flint(value: Fraction) -> fmpq:
     return fmpq(value.numerator, value.denominator)
 
 
-class LargestExpectation(NamedTuple):
-    """The largest E V over compositions of n records.
+@dataclass(frozen=True)
+class MaximumCertificate:
+    """The largest E V over compositions of n records, and why none has a larger one.
 
     Attributes:
-        log_value: its natural logarithm.
-        composition: how many records come from each vertex, summing to n.
-        evaluated: number of compositions, all of which were evaluated.
-        rounding: what rounding can have changed in any of the logarithms.
+        log_value: its natural logarithm, -inf if it is 0.
+        composition: how many records come from each law, summing to n.
+        log_bound: no composition's logarithm is larger.
+        rounding: what rounding can have changed in either.
+        method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
+            "branch and bound" (V-shaped majorants).
+        evaluated: number of compositions whose expectation was computed.
+        compositions: number of all, over the laws that matter.
     """
 
     log_value: float
     composition: tuple[int, ...]
-    evaluated: int
+    log_bound: float
     rounding: float
+    method: str
+    evaluated: int
+    compositions: int
+
+    @property
+    def claim(self) -> str:
+        """What is proved, in words."""
+        return (
+            f"no composition of the {sum(self.composition)} records has an expectation above the "
+            "bound, for the values as computed"
+        )
+
+    @property
+    def excess(self) -> float:
+        """What is left between the value and the bound, in the logarithm."""
+        return 0.0 if self.log_bound == self.log_value else self.log_bound - self.log_value
+
+    @property
+    def slack(self) -> float:
+        """Twice the rounding allowed, less the excess: at least 0 if the claim is proved."""
+        return 2.0 * self.rounding - self.excess
+
+    def to_dict(self) -> Json:
+        """Return the claim and what proves it as plain values; None for the logarithm of 0."""
+        told = ("claim", "method", "evaluated", "compositions", "excess", "slack")
+        bound = self.log_bound if math.isfinite(self.log_bound) else None
+        return {**{name: getattr(self, name) for name in told}, "log_bound": bound}
 
 
 def largest_expectation(
     log_values: npt.ArrayLike, records: int, categories: int, vertices: npt.ArrayLike
-) -> LargestExpectation:
+) -> MaximumCertificate:
     """Return the largest E V(x) over all ways to draw the n records from the vertices.
 
     Drawing one more record from p turns a function V of histograms of k records into one of k - 1:
@@ -467,8 +499,9 @@ def largest_expectation(
     expect("compositions of distributions", math.comb(n + laws.shape[0] + m - 1, n), _SPEED)
     values = _checked_values(log_values, n, m)
     top, evaluated = float(values.max()), math.comb(n + laws.shape[0] - 1, n)
+    every = "every composition", evaluated, evaluated
     if top == -math.inf:
-        return LargestExpectation(top, (n,) + (0,) * (laws.shape[0] - 1), evaluated, 0.0)
+        return MaximumCertificate(top, (n,) + (0,) * (laws.shape[0] - 1), top, 0.0, *every)
     linear = _fits_doubles(values, n, laws)
     state = (np.exp(values - top) if linear else values - top)[:, None]
     ends = [np.ones(laws.shape[0], dtype=np.int64)]
@@ -478,7 +511,7 @@ def largest_expectation(
     best = int(np.argmax(state[0]))
     value = top + _logarithm(float(state[0, best]), linear=linear)
     lost = _rounding(values, n, laws, value, linear=linear)
-    return LargestExpectation(value, _composition(best, ends), evaluated, lost)
+    return MaximumCertificate(value, _composition(best, ends), value + lost, lost, *every)
 
 
 def log_composed(

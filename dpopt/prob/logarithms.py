@@ -18,9 +18,10 @@ import decimal
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt._types import IntVector, Vector
 
@@ -205,3 +206,11 @@ def factorial_table(largest: int) -> Callable[[IntVector], Pair]:
         block = slice(start, min(start + _BLOCK, largest + 1))
         high[block], low[block] = log_factorial(np.arange(block.start, block.stop))
     return lambda values: (high.take(values), low.take(values))
+
+
+def log_sum(logs: npt.NDArray[np.float64]) -> Any:  # noqa: ANN401
+    """Return ln of the sums of exponentials over the first axis; -inf where there is none."""
+    top = np.max(logs, axis=0, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(np.exp(logs - shift).sum(axis=0))

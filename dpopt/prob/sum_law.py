@@ -33,6 +33,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dtbsv
 
 from dpopt._types import Vector
+from dpopt.prob.logarithms import log_sum
 
 _MOST_PRODUCTS = 3e8
 _NEGLIGIBLE = 37.0
@@ -343,19 +344,13 @@ class Sequence:
                 yield start, stop
 
 
-def _log_sum(terms: Vector) -> float:
-    """Return log(sum exp(terms)); -inf for no terms."""
-    top = float(terms.max(initial=-np.inf))
-    return top if top == -np.inf else top + math.log(float(np.exp(terms - top).sum()))
-
-
 def expectation(sequence: Sequence, law: SumLaw) -> float:
     """Return log E V(certain + sum); the blocks left out hold less than e^-37 of it."""
     bounds = sequence.log_terms(law)
     threshold = float(bounds.max()) - _FIRST_DEPTH
     while threshold > -np.inf:
         total = _sum_runs(sequence, law, bounds >= threshold)
-        if _log_sum(bounds[bounds < threshold]) <= total - _NEGLIGIBLE:
+        if log_sum(bounds[bounds < threshold]) <= total - _NEGLIGIBLE:
             return total
         threshold = total - _NEGLIGIBLE - math.log(bounds.size)
     return _sum_runs(sequence, law, bounds > -np.inf)
@@ -364,13 +359,13 @@ def expectation(sequence: Sequence, law: SumLaw) -> float:
 def _sum_runs(sequence: Sequence, law: SumLaw, chosen: npt.NDArray[np.bool_]) -> float:
     """Return the logarithm of the part of the expectation in the chosen blocks."""
     sums = [
-        _log_sum(
+        log_sum(
             log_law(law, start - law.certain, stop - law.certain)
             + sequence.values[start : stop + 1]
         )
         for start, stop in sequence.runs(law, chosen)
     ]
-    return _log_sum(np.array(sums))
+    return float(log_sum(np.array(sums)))
 
 
 def averages(sequence: Sequence, law: SumLaw, spread: int) -> Vector | None:
@@ -389,7 +384,7 @@ def averages(sequence: Sequence, law: SumLaw, spread: int) -> Vector | None:
         for start, stop in sequence.runs(law, chosen):
             summed = _correlate(sequence.values, law, start, stop, spread)
             result = np.logaddexp(result, summed)
-        lost = _log_sum(bounds[~chosen])
+        lost = log_sum(bounds[~chosen])
         least = float(result.min())
         if last or lost <= least - _NEGLIGIBLE:
             return np.logaddexp(result, lost)

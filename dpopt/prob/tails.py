@@ -7,21 +7,23 @@ product of j ratios carries a relative error of at most 5 j 2^-53.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
-from dpopt._types import IntVector, Vector
+from dpopt._types import IntVector, Matrix, Vector
 from dpopt.prob import logarithms
 
 Share = Literal["all", "a", "b"]
 
+Terms = Callable[[Matrix], Matrix]
+"""What returns terms for a column of their numbers i = 0, 1, ..., shape (terms, laws)."""
+
 _REST = 1e-16
-_BLOCK = 8192
 _CANCELLED = 1e-2  # below this share of its terms a difference is computed in double-double
-_FEW = 4  # sums of fewer laws take many terms at a time of one law, not a term of each
-_FIRST_STRETCH, _LONGEST_STRETCH = 64, 1 << 16
-_STEPS = 4  # the bound on the rest is looked at only every so many terms
+# Laws summed together; numbers in a table of terms by laws; fewest and most terms of a stretch.
+_BLOCK, _TABLE, _LEAST, _MOST = 4096, 1 << 15, 8, 1 << 16
 
 
 def hypergeometric_tails(
@@ -50,26 +52,60 @@ def hypergeometric_tails(
     """
     last, sums = np.empty(len(held), dtype=np.int64), np.zeros(len(held))
     for start in range(0, len(held), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        ones = held[block].astype(np.float64)
+        ones = held[start : start + _BLOCK].astype(np.float64)
         zeros = records + 1.0 - ones
         anchor, above = last_above(ones, zeros, np.full(len(ones), float(lost)), alpha, beta)
+        last[start : start + _BLOCK] = anchor
         inside = np.flatnonzero(anchor >= lost + ones - records)
-        ones, zeros = ones[inside], zeros[inside]
+        ones, zeros, top, above = (v[inside] for v in (ones, zeros, anchor, above))
         slope = alpha * ones + beta[0] * zeros
-        summed = _hypergeometric_block if len(inside) > _FEW else _hypergeometric_few
-        totals = summed(lost, ones, zeros, anchor[inside], above[inside], slope, share)
-        last[block] = anchor
-        sums[start + inside] = totals
+        terms = _hypergeometric(lost, ones, zeros, top, above, slope, share)
+        sums[start + inside] = _sums(len(inside), *terms)
     return last, sums
+
+
+def _hypergeometric(
+    lost: int,
+    ones: Vector,
+    zeros: Vector,
+    top: Vector,
+    above: Vector,
+    slope: Vector,
+    share: Share,
+) -> tuple[Terms, Terms]:
+    """Return h(k - 1)/h(k) and w(k) (alpha a(k) - beta b(k)) of `hypergeometric_tails`, k = k* - i.
+
+    h(k - 1)/h(k) = k (n - G - L + k)/((G + 1 - k)(L + 2 - k)) is 0 at the support's lower end.
+    """
+    left, right = zeros - (lost + 1.0), ones + 1.0
+
+    def ratios(i: Matrix) -> Matrix:
+        k = top - i
+        found, below = left + k, (lost + 2.0) - k
+        found *= k
+        np.subtract(right, k, out=k)
+        below *= k
+        found /= below
+        # Beyond the support, where a ratio was 0, its terms are to stay 0.
+        return np.maximum(found, 0.0, out=found)
+
+    def weights(i: Matrix) -> Matrix:
+        found = slope * i
+        found += above
+        if share != "all":
+            # Below 0, where the term is 0, a + b could be 0 as well.
+            k = np.maximum(top - i, 0.0)
+            a, b = ones * (lost + 1.0 - k), zeros * k
+            found *= (a if share == "a" else b) / (a + b)
+        return found
+
+    return ratios, weights
 
 
 def binomial_tails(
     drawn: int, start: IntVector, odds: Vector, gap: Vector, slope: Vector
 ) -> Vector:
     """Return sum_{h >= h*} P(h)/P(h*) (1 - e^(-gap - slope (h - h*))) for each law Bin(T, p).
-
-    The weight w obeys w <- w e^(-slope) + (1 - e^(-slope)): only positive numbers are added.
 
     Args:
         drawn: T.
@@ -81,133 +117,42 @@ def binomial_tails(
     Returns:
         One sum for each law.
     """
-    if len(start) <= _FEW:
-        numbers = zip(*(v.tolist() for v in (start, odds, gap, slope)), strict=True)
-        return np.array([_binomial_sum(drawn, h, o, g, s) for h, o, g, s in numbers])
-    h, weight = start.astype(np.float64), -np.expm1(-gap)
-    rise, keep = -np.expm1(-slope), np.exp(-slope)
-    relative, total = np.ones(len(h)), np.zeros(len(h))
-    step = 0
-    while True:
-        total += relative * weight
-        ratio = odds * (drawn - h)
-        h += 1.0
-        ratio /= h
-        relative *= ratio
-        weight *= keep
-        weight += rise
-        step += 1
-        if step % _STEPS == 0 and _finished(relative * weight, ratio, total):
-            return total
+
+    def ratios(i: Matrix) -> Matrix:
+        return odds * np.maximum(drawn - start - i, 0.0) / (start + i + 1.0)
+
+    return _sums(len(start), ratios, lambda i: -np.expm1(-gap - slope * i))
 
 
-def _binomial_sum(drawn: int, start: int, odds: float, gap: float, slope: float) -> float:
-    """Return one sum of `binomial_tails`, in stretches of terms."""
-    total, last, first, length = 0.0, 1.0, 0, _FIRST_STRETCH
-    while True:
-        # terms: P(h* + i)/P(h*) for i = first, first + 1, ...; ratios[.] leads to the next one.
-        i = np.arange(first, first + length, dtype=np.float64)
-        ratios = odds * np.maximum(drawn - start - i, 0.0) / (start + i + 1.0)
-        following = last * np.cumprod(ratios)
-        terms = np.concatenate(([last], following[:-1])) * -np.expm1(-gap - slope * i)
-        total += float(terms.sum())
-        last, first = float(following[-1]), first + length
-        # The weights are at most 1.
-        if _finished(last, float(ratios[-1]), total):
-            return total
-        length = min(2 * length, _LONGEST_STRETCH)
+def _sums(laws: int, ratios: Terms, weights: Terms) -> Vector:
+    """Return sum_i r_0 ... r_{i-1} w_i for each law, in stretches of terms.
 
+    The ratios fall and the weights grow by at most their own value now at each step: the terms from
+    t on are at most t (1 + r + r^2 + ...)^2 = t/(1 - r)^2 together.
 
-def _hypergeometric_block(
-    lost: int,
-    ones: Vector,
-    zeros: Vector,
-    k: Vector,
-    excess: Vector,
-    slope: Vector,
-    share: Share,
-) -> Vector:
-    """Return the sums of `hypergeometric_tails` from k = k* down; ``k`` and ``excess`` are spent.
-
-    h(k - 1)/h(k) = k (n - G - L + k)/((G + 1 - k)(L + 2 - k)) is 0 at the support's lower end.
+    Args:
+        laws: how many sums there are.
+        ratios: r_i of each law.
+        weights: w_i of each law.
     """
-    relative, total = np.ones(len(k)), np.zeros(len(k))
-    ratio, below, rest = np.empty(len(k)), np.empty(len(k)), np.empty(len(k))
-    left, right, top = zeros - (lost + 1.0), ones + 1.0, lost + 2.0
-    step = 0
-    while True:
-        np.multiply(relative, excess, out=rest)
-        if share != "all":
-            inside = np.maximum(k, 0.0)  # below, where the term is 0, a + b could be 0 as well
-            a, b = ones * (lost + 1.0 - inside), zeros * inside
-            rest *= (a if share == "a" else b) / (a + b)
-        total += rest
-        np.add(left, k, out=ratio)
-        ratio *= k
-        np.subtract(right, k, out=below)
-        np.subtract(top, k, out=rest)
-        below *= rest
-        ratio /= below
-        relative *= ratio
-        excess += slope
-        k -= 1.0
-        step += 1
-        if step % _STEPS == 0 and _finished(relative * excess, ratio, total):
-            return total
-
-
-def _hypergeometric_few(
-    lost: int,
-    ones: Vector,
-    zeros: Vector,
-    k: Vector,
-    excess: Vector,
-    slope: Vector,
-    share: Share,
-) -> Vector:
-    """Return what `_hypergeometric_block` does, each sum by itself in stretches of terms."""
-    numbers = zip(*(v.tolist() for v in (ones, zeros, k, excess, slope)), strict=True)
-    return np.array(
-        [_hypergeometric_sum(lost, g, z, at, e, rise, share) for g, z, at, e, rise in numbers]
-    )
-
-
-def _hypergeometric_sum(
-    lost: int, ones: float, zeros: float, k: float, above: float, slope: float, share: Share
-) -> float:
-    """Return one sum of `hypergeometric_tails` from k = k* down."""
-    total, last, length = 0.0, 1.0, _FIRST_STRETCH
-    while True:
-        # terms: h(k - i)/h(k*) for i = 0, 1, ...; ratios[i] leads from i to i + 1.
-        i = np.arange(length, dtype=np.float64)
-        at = k - i
-        ratios = at * (zeros - (lost + 1.0) + at) / ((ones + 1.0 - at) * (lost + 2.0 - at))
-        # Beyond the support, where a ratio was 0, its terms are to stay 0.
-        np.maximum(ratios, 0.0, out=ratios)
-        following = last * np.cumprod(ratios)
-        terms = np.concatenate(([last], following[:-1])) * (above + slope * i)
-        if share != "all":
-            inside = np.maximum(at, 0.0)
-            a, b = ones * (lost + 1.0 - inside), zeros * inside
-            terms *= (a if share == "a" else b) / (a + b)
-        total += float(terms.sum())
-        last, k, above = float(following[-1]), k - length, above + slope * length
-        if _finished(last * above, float(ratios[-1]), total):
-            return total
-        length = min(2 * length, _LONGEST_STRETCH)
-
-
-def _finished(term: Vector | float, ratio: Vector | float, total: Vector | float) -> bool:
-    """Say whether the terms from ``term`` on are negligible in every sum, or in one.
-
-    The ratios fall and the weights grow by at most their own value now at each step: the terms
-    are at most term (1 + r + r^2 + ...)^2 = term/(1 - r)^2 together.
-    """
-    small = _REST * total
-    if np.any(term > small):
-        return False
-    gap = 1.0 - ratio
-    return bool(np.all((gap > 0.0) & (term <= small * gap * gap)))
+    total, last, first = np.zeros(laws), np.ones(laws), 0
+    length = max(_LEAST, min(_TABLE // max(laws, 1), 64))
+    while laws:
+        # Axes: i, law.
+        i = np.arange(first, first + length, dtype=np.float64)[:, None]
+        factors, terms = ratios(i), weights(i)
+        gap = 1.0 - factors[-1]
+        products = np.cumprod(factors, axis=0, out=factors)
+        products *= last
+        terms[0] *= last
+        terms[1:] *= products[:-1]
+        total += terms.sum(axis=0)
+        last, first = products[-1].copy(), first + length
+        term = last * weights(np.array([[float(first)]]))[0]
+        if np.all((gap > 0.0) & (term <= _REST * total * gap * gap)):
+            break
+        length = min(2 * length, max(_LEAST, _TABLE // laws), _MOST)
+    return total
 
 
 def last_above(

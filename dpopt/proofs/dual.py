@@ -15,8 +15,9 @@ magnified around the design's point v0 and the multipliers y found so far (Gleix
 Wolter, INFORMS J. Comput. 28 (2016)): with s the slacks of the rows A v + s = b, the cost of a
 point is a constant more than (cost + y A) . v + y . s; the steps v - v0 and s - s0 are divided by
 a width, and so are these costs, less the least of each law. A tolerance of 1e-10 then is one of
-1e-10 widths. The width falls step by step to the gap, around the best multipliers so far: a solver
-gains a few digits each time, and finds nothing where they are asked for at once.
+1e-10 widths. The width falls step by step from 1, with y = 0, to the gap, around the best
+multipliers so far: a solver gains a few digits each time, and finds nothing where they are asked
+for at once.
 """
 
 from __future__ import annotations
@@ -157,32 +158,12 @@ class Written:
         sign = -1 if self.program.maximise else 1
         return [sign * Fraction(self.program.cost.get(v, 0)) for v in self.variables]
 
-    def solved(self) -> Solution:
-        """Solve the program in floats: variables "v", rows "laws" and "rows".
-
-        Raises:
-            SolverError: if the solver found no answer.
-        """
-        laws, boxes = self.program.laws, self.program.boxes
-        size = len(self.variables)
-        masses = [float(mass) for variables, mass in laws for _ in variables]
-        problem = Problem("the program of a proof")
-        problem.add_variables(
-            "v",
-            size,
-            lower=[0.0] * len(masses) + [float(low) for low, _ in boxes.values()],
-            upper=masses + [float(high) for _, high in boxes.values()],
-        )
-        matrix, count = self.matrix, len(laws)
-        if laws:
-            totals = np.array([float(mass) for _, mass in laws])
-            problem.add_rows("laws", {"v": matrix[:count]}, lower=totals, upper=totals)
-        if self.rows:
-            limits = np.array([float(middle(row.limit)) for row in self.rows]) / self.scales[count:]
-            lower = np.where([row.equality for row in self.rows], limits, -np.inf)
-            problem.add_rows("rows", {"v": matrix[count:]}, lower=lower, upper=limits)
-        problem.minimise({"v": np.array(list(map(float, self.costs)))})
-        return solve(problem, relative_gap=_ANY)
+    @cached_property
+    def limits(self) -> list[tuple[Fraction, Fraction]]:
+        """The lower and upper limit of each variable; one of a law is at most the law's mass."""
+        laws = [(0, mass) for variables, mass in self.program.laws for _ in variables]
+        both = [*laws, *self.program.boxes.values()]
+        return [(Fraction(low), Fraction(high)) for low, high in both]
 
     @cached_property
     def matrix(self) -> sp.csr_array:
@@ -193,73 +174,83 @@ class Written:
         matrix = sp.csr_array((floats, (np.array(at, int), np.array(column, int))), shape=shape)
         return sp.csr_array(sp.diags_array(1 / self.scales) @ matrix)
 
-    def magnified(self, found: Sequence[tuple[verify.Name, Fraction]], width: Fraction) -> Solution:
-        """Solve for the steps from the point, and from multipliers, in widths; see the module.
+    def solved(
+        self,
+        point: Sequence[Fraction] | None = None,
+        prices: Sequence[Fraction] | None = None,
+        width: Fraction = Fraction(1),
+    ) -> Solution:
+        """Solve for the steps from a point and from prices, in widths, in floats; see the module.
+
+        Variables "v" and "slack", rows "laws" and "rows".
+
+        Args:
+            point: by variable; 0 if None.
+            prices: by row, what its slack costs; 0 if None.
+            width: above 0.
 
         Raises:
             SolverError: if the solver found no answer.
         """
-        laws, y, point = self.program.laws, dict(found), self.program.point
-        prices = [y.get(name, Fraction(0)) for name in self.names]
-        slacks = [middle(row.limit) for row in self.rows]
-        start, costs, count = [Fraction(point.get(v, 0)) for v in self.variables], [*self.costs], 0
-        for i, j, a in self.entries[sum(len(variables) for variables, _ in laws) :]:
-            costs[j] += prices[i - len(laws)] * a
-            slacks[i - len(laws)] -= a * start[j]
+        laws, count = self.program.laws, len(self.program.laws)
+        point = [Fraction(0)] * len(self.variables) if point is None else point
+        prices = [Fraction(0)] * len(self.names) if prices is None else prices
+        costs, held = [*self.costs], [0] * self.scales.size
+        for i, j, a in self.entries:
+            held[i] += a * point[j]
+            if i >= count:
+                costs[j] += prices[i - count] * a
+        start = 0
         for variables, _ in laws:
-            part = slice(count, count := count + len(variables))
+            part = slice(start, start := start + len(variables))
             least = min(costs[part])
             costs[part] = [cost - least for cost in costs[part]]
-        limits = [(0, mass) for variables, mass in laws for _ in variables]
-        limits += list(self.program.boxes.values())
-        problem = Problem("the magnified program of a proof")
+        masses = [Fraction(mass) for _, mass in laws]
+        off = [mass - total for mass, total in zip(masses, held[:count], strict=True)]
+        slacks = [
+            middle(row.limit) - total for row, total in zip(self.rows, held[count:], strict=True)
+        ]
+        problem = Problem("the program of a proof")
         lower, upper = (
-            [float((limit[end] - at) / width) for limit, at in zip(limits, start, strict=True)]
+            [float((limit[end] - at) / width) for limit, at in zip(self.limits, point, strict=True)]
             for end in (0, 1)
         )
-        problem.add_variables("v", len(start), lower=lower, upper=upper)
-        matrix, count = self.matrix, len(laws)
+        problem.add_variables("v", len(point), lower=lower, upper=upper)
         if laws:
-            problem.add_rows("laws", {"v": matrix[:count]}, lower=0.0, upper=0.0)
+            total = np.array([float(mass / width) for mass in off])
+            problem.add_rows("laws", {"v": self.matrix[:count]}, lower=total, upper=total)
         objective = {"v": _clipped(costs, width)}
         if self.rows:
             scales = self.scales[count:]
-            least = np.array([-float(max(slack, 0) / width) for slack in slacks]) / scales
+            least = np.array([-float(slack / width) for slack in slacks]) / scales
             most = np.where([row.equality for row in self.rows], least, np.inf)
             problem.add_variables("slack", len(slacks), lower=least, upper=most)
-            parts: Any = {"v": matrix[count:], "slack": sp.eye_array(len(slacks), format="csr")}
+            unit = sp.eye_array(len(slacks), format="csr")
+            parts: Any = {"v": self.matrix[count:], "slack": unit}
             problem.add_rows("rows", parts, lower=0.0, upper=0.0)
             objective["slack"] = _clipped(prices, width) * scales
         problem.minimise(objective)
         return solve(problem, relative_gap=_ANY)
 
     def multipliers(self, solution: Solution) -> Multipliers:
-        """Return a solution's multipliers, those of its basis to 2^-`BITS`; zeros are left out."""
-        laws = len(self.program.laws)
+        """Return the multipliers of a solution's basis to 2^-`BITS`; zeros are left out."""
         y = np.concatenate([solution.duals.get(name, np.zeros(0)) for name in ("laws", "rows")])
         exact = self._refined(solution, y / self.scales)
-        if exact is None:
-            if "slack" in solution.values:
-                return []
-            exact = [Fraction(float(value)) for value in y / self.scales]
         # The solver's multiplier is the change of the optimum with the limit.
-        return self._rounded([-value for value in exact[laws:]])
+        return [] if exact is None else self._rounded([-y for y in exact[len(self.program.laws) :]])
 
     def corrected(
-        self, found: Sequence[tuple[verify.Name, Fraction]], width: Fraction, solution: Solution
+        self, prices: Sequence[Fraction], width: Fraction, solution: Solution
     ) -> Multipliers:
-        """Return multipliers with the changes that a magnified program has for them.
+        """Return prices with the changes that a program around them has for them.
 
         Its costs are clipped, so that its basis may be none of the program's; its multipliers are
         the program's all the same: what they leave of a cost is at least 0, and more of a higher
         one.
         """
-        y, scales = dict(found), self.scales[len(self.program.laws) :]
-        changes = solution.duals.get("rows", np.zeros(0)) / scales
+        changes = solution.duals.get("rows", np.zeros(0)) / self.scales[len(self.program.laws) :]
         steps = [Fraction(float(change)) * width for change in changes]
-        return self._rounded(
-            [y.get(name, Fraction(0)) - step for name, step in zip(self.names, steps, strict=True)]
-        )
+        return self._rounded([y - step for y, step in zip(prices, steps, strict=True)])
 
     def _rounded(self, exact: Sequence[Fraction]) -> Multipliers:
         """Return the multipliers of rows to 2^-`BITS`; those that are 0 are left out."""
@@ -336,8 +327,9 @@ class Written:
 
 
 def _clipped(costs: Sequence[Fraction], width: Fraction) -> Vector:
-    """Return costs in widths, none beyond what matters."""
-    return np.clip([float(cost / width) for cost in costs], -_LARGEST_COST, _LARGEST_COST)
+    """Return costs in widths; around other prices, none beyond what matters."""
+    most = np.inf if width == 1 else _LARGEST_COST
+    return np.clip([float(cost / width) for cost in costs], -most, most)
 
 
 def middle(number: verify.Number | verify.Between) -> Fraction:
@@ -404,24 +396,23 @@ def _better(written: Written, best: Optimality | None) -> Iterator[Optimality]:
     """Yield bounds over some rows, each nearer than the one before, until none is."""
     program = written.program
     value, width = Fraction(program.value), Fraction(1)
-
-    def bounded(found: Multipliers) -> Optimality:
-        limit = _outward(Fraction(verify.bound(program, found)), program.maximise)
-        return Optimality(value, limit, tuple(found), program.maximise)
-
-    own = bounded(written.multipliers(written.solved()))
-    for left in reversed(range(_AGAIN)):
+    point = [Fraction(program.point.get(v, 0)) for v in written.variables]
+    own: Optimality | None = None
+    for _ in range(_AGAIN):
+        y = dict(own.multipliers if own is not None else ())
+        prices = [y.get(name, Fraction(0)) for name in written.names]
+        solution, last = written.solved(point, prices, width), own
+        for found in (written.corrected(prices, width, solution), written.multipliers(solution)):
+            limit = _outward(Fraction(verify.bound(program, found)), program.maximise)
+            one = Optimality(value, limit, tuple(found), program.maximise)
+            own = one if own is None or one.gap < own.gap else own
+        if own is None or own.gap <= _ENOUGH * abs(value):
+            break
         if best is None or own.gap < best.gap:
             yield (best := own)
-        if not left or own.gap <= _ENOUGH * abs(value):
-            return
-        last, width = own, max(own.gap, width * _FINER)
-        solution = written.magnified(own.multipliers, width)
-        for found in (
-            written.corrected(own.multipliers, width, solution),
-            written.multipliers(solution),
-        ):
-            own = min(own, bounded(found), key=lambda one: one.gap)
         # Where the bound stays, the gap that is left is the design's own.
-        if width <= last.gap <= own.gap + _STAYS * last.gap:
+        if last is not None and width <= last.gap <= own.gap + _STAYS * last.gap:
             return
+        width = max(own.gap, width * _FINER)
+    if own is not None and (best is None or own.gap < best.gap):
+        yield own

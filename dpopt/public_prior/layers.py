@@ -1,150 +1,236 @@
-"""Kernels of n letters kept as O(n) integers: their rows and draws from them.
+"""The closed forms as tables of n letters kept as O(n) integers: never written out.
 
-Row i of such a kernel is made of three layers, integers over T = 2^bits:
-
-- a base weight w_j, the same in every row, for j < i (a staircase) or for all j (flat);
-- an extra weight e_i at the row's own letter;
-- the rest of T, split over the letters j > i (a staircase) or all j (flat) in proportion to
-  shares k_j: letter j gets floor(rest_i C_{j+1} / S_i) - floor(rest_i C_j / S_i), where C are the
-  cumulative shares of these letters and S_i is their sum.
-
-So each row sums to T exactly, without any rounding left over.
+`dpopt.verify.Layers` says how rows are made of three layers, and `dpopt.verify.layers` computes
+them, for Algorithm 1 and for the leximin kernel; nothing else does. Here they are drawn from, and
+read as floats.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpopt._types import IntVector
+from dpopt import verify
+from dpopt._types import IntVector, Vector, frozen
 from dpopt.privacy.release import Source
+from dpopt.public_prior.prior import PublicPrior
+
+_WORD = 64
+# Of a unit of the integers as a share of the least entry, and what r is lowered by, which rounding
+# must stay within: it moves no entry by more than about 1e-12 of itself.
+_NEEDED = 40 + 12
+# Entries of users' laws that are released at once: what stays in a core's cache.
+_BLOCK = 1 << 16
 
 
-class Letter(NamedTuple):
-    """A letter's row and column.
+class _Layers(NamedTuple):
+    """The layers as floats, letters by ascending mass, each of shape (n,).
 
     Attributes:
-        base: w.
-        extra: e.
-        share: k.
-        rest: what the row splits over its shares.
-        total: the sum of these shares.
+        base: w / T.
+        extra: e / T.
+        share: k over their sum.
+        rate: what a row splits, over what its letters have of the shares.
     """
 
-    base: int
-    extra: int
-    share: int
-    rest: int
-    total: int
+    base: Vector
+    extra: Vector
+    share: Vector
+    rate: Vector
 
 
 @dataclass(frozen=True, eq=False)
-class LayeredRows:
-    """The integers of a kernel in layers; see the module.
+class LayeredTable:
+    """A kernel that keeps a public prior, in integers that follow from its parameters.
+
+    Letters are in the caller's order. It offers what a `dpopt.table.Table` does, of which every
+    entry is written down.
 
     Attributes:
-        bits: T = 2^bits.
-        base: w_j, at least 0, n integers.
-        extra: e_i, at least 0, n integers.
-        shares: k_j, at least 0, n integers.
-        staircase: whether the base ends before and the shares begin after the row's letter.
+        prior: q.
+        epsilon: in nats.
+        objective: "minimax" or "leximin".
+        bits: weights are over 2^bits.
     """
 
+    prior: PublicPrior
+    epsilon: float
+    objective: str
     bits: int
-    base: Sequence[int]
-    extra: Sequence[int]
-    shares: Sequence[int]
-    staircase: bool
+
+    @classmethod
+    def of(cls, prior: PublicPrior, epsilon: float, objective: str) -> LayeredTable:
+        """Return the table with bits, two less than whole words, that leave rounding its room."""
+        least = float(prior.masses.min())
+        below = math.log2(-math.expm1(-epsilon))
+        scale = math.log2(1 + math.expm1(epsilon) * least) + epsilon / math.log(2)
+        needed = _NEEDED - below - math.log2(least) + scale
+        return cls(prior, epsilon, objective, _WORD * math.ceil((needed + 2) / _WORD) - 2)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the parameters; the integers are made and proved again."""
+        return type(self), (self.prior, self.epsilon, self.objective, self.bits)
 
     @property
-    def size(self) -> int:
-        """Number of letters, n."""
-        return len(self.base)
+    def key(self) -> tuple[object, ...]:
+        """What the integers follow from."""
+        return "layers", self.prior.masses, self.epsilon, self.objective, self.bits
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the same integers."""
+        if not isinstance(other, LayeredTable):
+            return NotImplemented
+        same = np.array_equal(self.prior.masses, other.prior.masses)
+        return same and self.key[2:] == other.key[2:]
+
+    def __hash__(self) -> int:
+        """Return a number that follows from the parameters."""
+        return hash(self.key[2:])
 
     @cached_property
-    def base_sums(self) -> list[int]:
-        """Cumulative base weights from 0, n + 1 integers."""
-        return list(accumulate(self.base, initial=0))
+    def layers(self) -> verify.Layers:
+        """The integers, letters by ascending mass."""
+        masses, names = self.prior.masses.tolist(), ("epsilon", "objective")
+        setting = {"prior": masses, **{name: getattr(self, name) for name in names}}
+        return verify.layers(setting, self.bits)
 
     @cached_property
-    def share_sums(self) -> list[int]:
-        """Cumulative shares from 0, n + 1 integers."""
-        return list(accumulate(self.shares, initial=0))
+    def decided(self) -> tuple[verify.Verdict, Fraction]:
+        """What `dpopt.verify` decides of the integers, and the least K_ii.
 
-    def letters(self) -> Iterator[Letter]:
-        """Yield the letters in their order."""
-        left, after = 1 << self.bits, sum(self.shares)
-        if not self.staircase:
-            left -= sum(self.base)
-        for base, extra, share in zip(self.base, self.extra, self.shares, strict=True):
-            if self.staircase:
-                after -= share
-            yield Letter(base, extra, share, left - extra, after)
-            if self.staircase:
-                left -= base
+        Raises:
+            verify.Refused: if they are not private.
+        """
+        return verify.decide_layers(self.layers, verify.growth(Fraction(self.epsilon)))
 
-    def weights(self) -> list[list[int]]:
-        """Return all n^2 weights, rows summing to 2^bits: for small n and for tests."""
-        return [self.row(i) for i in range(self.size)]
+    @cached_property
+    def _sums(self) -> tuple[list[int], list[int]]:
+        """Cumulative w and k from 0, n + 1 integers each."""
+        return list(accumulate(self.layers.w, initial=0)), list(
+            accumulate(self.layers.k, initial=0)
+        )
 
-    def row(self, i: int) -> list[int]:
-        """Return the n weights of row i, summing to 2^bits."""
-        first, end, rest, total = self._split(i)
-        row = [*self.base[:end], *[0] * (self.size - end)]
-        row[i] += self.extra[i]
-        if total:
-            marks = [rest * (c - self.share_sums[first]) // total for c in self.share_sums[first:]]
-            for j in range(first, self.size):
-                row[j] += marks[j - first + 1] - marks[j - first]
-        return row
+    @cached_property
+    def _rank(self) -> IntVector:
+        """Place of each letter by ascending mass."""
+        rank = np.empty(self.prior.size, dtype=np.int64)
+        rank[self.prior.order] = np.arange(self.prior.size)
+        return rank
 
-    def column(self, j: int) -> Iterator[int]:
-        """Yield the weights of all rows at letter j, as `row` has them."""
-        below, above = self.share_sums[j], self.share_sums[j + 1]
-        for i, letter in enumerate(self.letters()):
-            weight = self.base[j] if i > j or not self.staircase else 0
-            if letter.total and (i < j or not self.staircase):
-                start = self.share_sums[-1] - letter.total
-                weight += letter.rest * (above - start) // letter.total
-                weight -= letter.rest * (below - start) // letter.total
-            yield weight + (letter.extra if i == j else 0)
+    # --- integers ---
 
-    def _split(self, i: int) -> tuple[int, int, int, int]:
-        """Return where row i's shares begin and its base ends, its rest, and the shares' sum."""
-        first, end = (i + 1, i) if self.staircase else (0, self.size)
-        rest = (1 << self.bits) - self.base_sums[end] - self.extra[i]
-        return first, end, rest, self.share_sums[-1] - self.share_sums[first]
+    def row(self, letter: int) -> list[int]:
+        """Return the weights of a letter's row, which sum to 2^bits."""
+        i, made, n = int(self._rank[letter]), self.layers, self.prior.size
+        first, end = (0, n) if made.flat else (i + 1, i)
+        row = [*made.w[:end], *[0] * (n - end)]
+        row[i] += made.e[i]
+        marks = [self._mark(i, c) for c in self._sums[1][first:]]
+        for j in range(first, n):
+            row[j] += marks[j - first + 1] - marks[j - first]
+        return [row[place] for place in self._rank]
 
-    def draw(self, rows: IntVector, source: Source) -> IntVector:
-        """Return one letter for each entry of ``rows``, by exactly the row's weights.
+    def _mark(self, i: int, sum_: int) -> int:
+        """Return where shares begin that have this sum before them: the floor of left C / S."""
+        rest, of = self.layers.rests[i]
+        return rest * (sum_ - (0 if self.layers.flat else self._sums[1][i + 1])) // of
+
+    def column(self, letter: int) -> Iterator[int]:
+        """Yield the weights at a letter of all rows, by ascending mass, as `row` has them."""
+        j, made = int(self._rank[letter]), self.layers
+        below, above = self._sums[1][j : j + 2]
+        for i in range(self.prior.size):
+            split = made.flat or i < j
+            weight = made.w[j] if made.flat or i > j else 0
+            weight += self._mark(i, above) - self._mark(i, below) if split else 0
+            yield weight + (made.e[i] if i == j else 0)
+
+    def largest_ratio(self) -> tuple[Fraction, int]:
+        """Return a bound of the largest ratio of two entries of a column, and the letter there."""
+        best, at = (1, 1), 0
+        # A single row has no other one.
+        for j, (_, low, high) in enumerate(self.layers.columns() if self.prior.size > 1 else ()):
+            if high * best[1] > best[0] * low:
+                best, at = (high, low), j
+        return Fraction(*best), int(self.prior.order[at])
+
+    def drawn(self, letters: IntVector, source: Source) -> tuple[IntVector, bool]:
+        """Return one letter for each, by exactly the weights of its row; see `Table.drawn`.
 
         Args:
-            rows: shape (draws,), in 0..n-1.
+            letters: places in 0..n-1, shape (draws,).
             source: of random bytes, as many for each draw as hold T.
-
-        Returns:
-            Letters, shape (draws,).
         """
         size = -(-self.bits // 8)
-        data, drop = source(size * rows.size), 8 * size - self.bits
+        data, drop = source(size * letters.size), 8 * size - self.bits
         drawn = (
             self.letter(i, int.from_bytes(data[size * place : size * (place + 1)]) >> drop)
-            for place, i in enumerate(rows.tolist())
+            for place, i in enumerate(self._rank[letters].tolist())
         )
-        return np.fromiter(drawn, np.int64, rows.size)
+        return self.prior.order[np.fromiter(drawn, np.int64, letters.size)], False
 
     def letter(self, i: int, u: int) -> int:
-        """Return the letter of row i for an integer u below T."""
-        first, end, rest, total = self._split(i)
-        past = u - self.base_sums[end] - self.extra[i]
+        """Return the letter of row i, both by ascending mass, for an integer u below T."""
+        made, (base, shares), (rest, of) = self.layers, self._sums, self.layers.rests[i]
+        first, end = (0, self.prior.size) if made.flat else (i + 1, i)
+        past = u - base[end] - made.e[i]
         # All three layers are computed. floor(rest C / S) <= x where C <= ((x + 1) S - 1) // rest.
-        mark = ((past + 1) * total - 1) // (rest or 1)
-        in_base = bisect_right(self.base_sums, u) - 1
-        in_rest = bisect_right(self.share_sums, self.share_sums[first] + mark) - 1
-        return in_base if u < self.base_sums[end] else i if past < 0 else in_rest
+        mark = ((past + 1) * of - 1) // (rest or 1)
+        in_base = bisect_right(base, u) - 1
+        in_rest = bisect_right(shares, shares[first] + mark) - 1
+        return in_base if u < base[end] else i if past < 0 else in_rest
+
+    # --- floats, for reading ---
+
+    @cached_property
+    def _floats(self) -> _Layers:
+        made, unit, total = self.layers, 1 << self.bits, self._sums[1][-1] or 1
+        return _Layers(
+            frozen([w / unit for w in made.w]),
+            frozen([e / unit for e in made.e]),
+            frozen([k / total for k in made.k]),
+            frozen([rest * total / (of << self.bits) for rest, of in self.layers.rests]),
+        )
+
+    @cached_property
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
+        made, unit, found = self.layers, 1 << self.bits, np.empty(self.prior.size)
+        kept = [weight for weight, _, _ in made.columns()] if made.flat else made.e
+        found[self.prior.order] = [weight / unit for weight in kept]
+        return frozen(found)
+
+    def apply(self, p: Vector) -> Vector:
+        """Return p K for laws p, shape (..., n), in O(n) each."""
+        order, users = self.prior.order, p.reshape(-1, self.prior.size)
+        released = np.empty_like(users)
+        # Some users at a time: temporaries of all of them would be written to fresh memory.
+        step = max(1, _BLOCK // self.prior.size)
+        for start in range(0, len(users), step):
+            block = slice(start, start + step)
+            sorted_users = np.take(users[block], order, axis=1)
+            np.take(self._applied(sorted_users), self._rank, axis=1, out=released[block])
+        return released.reshape(p.shape)
+
+    def _applied(self, p: Vector) -> Vector:
+        """Return p K, letters by ascending mass: of the other rows, their base and their shares."""
+        base, extra, share, rate = self._floats
+        if self.layers.flat:
+            after, before = p.sum(axis=1, keepdims=True), (p @ rate)[:, None]
+        else:
+            after, before = np.zeros_like(p), np.zeros_like(p)
+            after[:, :-1] = np.cumsum(p[:, :0:-1], axis=1)[:, ::-1]
+            np.cumsum((p * rate)[:, :-1], axis=1, out=before[:, 1:])
+        return base * after + extra * p + share * before
+
+    def matrix(self) -> Vector:
+        """Return K, shape (n, n)."""
+        return self.apply(np.eye(self.prior.size))

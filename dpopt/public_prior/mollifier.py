@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
+from dpopt._numbers import exact_text, whole
 from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
-from dpopt.privacy import Certificate, Problem
+from dpopt.privacy import Certificate, Problem, exp_lower
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
@@ -31,19 +32,20 @@ from dpopt.public_prior.prior import (
     laws_over,
     public_prior,
 )
-from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
 from dpopt.public_prior.setting import PriorSetting
-from dpopt.shape import Design
+from dpopt.shape import Displayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Probabilities held at once while users are projected.
 _CHUNK = 1 << 20
+# Bits of the room that the rarest letter has in the box; a law is over 2^bits of whole words.
+_ROOM, _WORD = 40, 64
 
 
 @dataclass(frozen=True, eq=False)
-class MollifierSetting(PriorSetting[Design]):
+class MollifierSetting(PriorSetting):
     """The law r nearest to a user's p in the relative mollifier, and a letter drawn from it.
 
         minimise   sum_j z[j]
@@ -61,7 +63,7 @@ class MollifierSetting(PriorSetting[Design]):
         prior: q, shape (n,), above 0, summing to 1.
         epsilon: in [1e-9, 600], in nats: local privacy of a released letter.
         own: the user's p, shape (n,), may hold zeros.
-        letters: n distinct names; 0..n-1 if None. As a text, a,b,c.
+        letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
 
     kind: ClassVar[str] = "mollifier"
@@ -72,8 +74,9 @@ class MollifierSetting(PriorSetting[Design]):
     letters: Letters | None = None
 
     def __post_init__(self) -> None:
-        self._keep(epsilon=_checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON))
-        object.__setattr__(self, "own", frozen(_one_law("own", self.own, self.public.size)))
+        epsilon = _checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON)
+        own = frozen(_one_law("own", self.own, self.public.size))
+        self.keep(epsilon=epsilon, own=own)
 
     @classmethod
     def example(cls) -> Self:
@@ -87,82 +90,116 @@ class MollifierSetting(PriorSetting[Design]):
 
     def problem(self) -> Problem:
         """Return the program of appendix A.8, for any number of letters."""
-        return mollifier_problem(self.public, cast(Vector, self.own), self.epsilon)
+        low, high = _limits(self.public.masses, self.epsilon)
+        problem, n = Problem("relative mollifier"), self.public.size
+        problem.add_variables("law", n, lower=low, upper=np.minimum(high, 1.0))
+        problem.add_variables("shortfall", n, lower=0.0, upper=1.0)
+        problem.add_rows("sum", {"law": np.ones((1, n))}, lower=1.0, upper=1.0)
+        eye = sp.eye_array(n)
+        problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=self.own)
+        problem.minimise({"shortfall": 1.0})
+        return problem
 
     def closed_form(self) -> tuple[int, ...]:
         """Return the projection in KL."""
-        return self.units(mollify(self.public, cast(Vector, self.own), self.epsilon))
+        return self.table(mollify(self.public, cast(Vector, self.own), self.epsilon))
 
     def point(self, solution: Solution) -> Vector:
         """Return r."""
         return solution["law"]
 
-    def units(self, point: Vector) -> tuple[int, ...]:
+    def table(self, point: Vector) -> tuple[int, ...]:
         """Return r as integers in the box whose sum is a power of two."""
         return within_box(point, self.public.masses, self.epsilon)
 
-    def prove(self, units: tuple[int, ...]) -> Certificate:
-        """Return the proof that r is in the box, and the box within e^epsilon."""
-        return certify_mollified(units, self.public.masses, self.epsilon)
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof that r is in the box, and the box within e^epsilon.
 
-    def spent(self, units: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
+        Raises:
+            ParameterError: if it is no law of the letters.
+            NotPrivateError: if it is outside.
+        """
+        whole = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
+        if not whole or len(table) != self.public.size or not sum(table):
+            raise ParameterError(f"table must hold {self.public.size} weights, not all of them 0.")
+        grown = verify.growth(Fraction(self.epsilon) / 2)
+        masses, _ = verify.whole(self.public.masses.tolist(), len(table))
+        try:
+            verdict = verify.decide_box(list(table), masses, grown)
+        except verify.Refused as refusal:
+            raise self.refused(refusal, refusal.at) from None
+        claim = (
+            f"law of {len(table)} letters is in the relative mollifier of the prior, where all "
+            "laws are private from each other"
+        )
+        return self.proved(verdict, claim, verdict.at)
+
+    def plain(self, table: tuple[int, ...]) -> Any:  # noqa: ANN401
+        """Return the integers as text."""
+        return list(map(exact_text, table))
+
+    def read(self, plain: Any) -> tuple[int, ...]:  # noqa: ANN401
+        """Return the integers of a file."""
+        return tuple(whole(weight) for weight in plain)
+
+    def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon between any two users, whatever their p, for delta = 0.
 
         Upper end: the largest ratio of what a letter can have in the box, next to all others.
-        Lower end: the integers of two users whose p lie in the box and attain it, up to floats; a p
-        in the box is its own projection.
+        Lower end: the integers of two users, one with this letter alone and one with all others.
         """
         require_pure(self.kind, epsilon, delta)
-        masses = self.public.masses
-        limits, total = integer_box(masses, self.epsilon, len(f"{sum(units):b}") - 1), sum(units)
+        q, total = self.public.masses, sum(table)
+        limits = integer_box(q, self.epsilon, total.bit_length() - 1)
         lows, highs = map(sum, zip(*limits, strict=True))
         reach = [
             (max(low, total - highs + high), min(high, total - lows + low)) for low, high in limits
         ]
         letter = max(range(len(reach)), key=lambda j: Fraction(reach[j][1], reach[j][0]))
-        ends = [
-            self.law(units, _law_with(letter, weight, limits, total))[letter]
-            for weight in reach[letter]
-        ]
-        name = self.public.letters[letter]
+        alone = np.arange(q.size) == letter
+        users = (alone, q * ~alone / q[~alone].sum()) if q.size > 1 else (alone, alone)
+        ends = [self.distribution(table, p.astype(float))[letter] for p in users]
+        name, (least, most) = self.public.letters[letter], reach[letter]
         inputs = f"p with most of letter {name}", f"p with least of letter {name}"
-        least, most = reach[letter]
-        lower = max(Fraction(1), Fraction(ends[1], ends[0]))
+        lower = max(Fraction(1), Fraction(*ends))
         return least_of_ratio(Fraction(most, least), inputs, (letter,), lower=lower)
 
-    def subject(self, units: tuple[int, ...]) -> tuple[object, ...]:
-        """Return what the proof is about: prior, guarantee, p and r; not the letters' names."""
-        return self.kind, self.public.masses, self.epsilon, self.own, units
-
-    def law(self, units: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
+    def distribution(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the integers of r; of another user's p, those that its projection gives.
 
         Args:
-            units: of this design.
+            table: of this design.
             data: None for the user of the setting, or p of another one, shape (n,).
 
         Raises:
             ParameterError: for another shape or other values.
         """
         if data is None:
-            return units
-        p = _one_law("data", data, self.public.size)
-        other = self.units(mollify(self.public, p, self.epsilon))
-        certify_mollified(other, self.public.masses, self.epsilon)
-        return other
+            return table
+        other = replace(self, own=_one_law("data", data, self.public.size))
+        found = other.closed_form()
+        other.judge(found)
+        return found
 
-    def proof_size(self, units: tuple[int, ...]) -> int:
+    def verified(self, table: tuple[int, ...]) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(
+            displayed, size=self._proof_size(table), rows=lambda: self._proof_rows(table)
+        )
+
+    def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return about how many entries of rows a proof looks at."""
-        return 4 * len(units)
+        return 4 * len(table)
 
-    def proof_rows(self, units: tuple[int, ...]) -> list[tuple[str, int]]:
+    def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
         """Return the rows that add up to the larger of the two sums of `mollifier_tv`.
 
         sum_j z[j] >= sum (p - r) over the letters where p is above the box, so at least what p has
         above it there; and over those where p is not below it, so what r has to have more than p
         where it is.
         """
-        del units
+        del table
         p, (low, high) = cast(Vector, self.own), _limits(self.public.masses, self.epsilon)
         over, under = np.maximum(0.0, p - high), np.maximum(0.0, low - p)
         if over.sum() >= under.sum():
@@ -172,34 +209,34 @@ class MollifierSetting(PriorSetting[Design]):
         rows = [("distance", place) for place in places.tolist()]
         return rows + [(side, place) for place in limited.tolist()]
 
-    def value(self, units: tuple[int, ...]) -> float:
+    def value(self, table: tuple[int, ...]) -> float:
         """Return the total variation between p and r."""
-        return float(total_variation(cast(Vector, self.own), _floats(units)))
+        return float(total_variation(cast(Vector, self.own), _floats(table)))
 
-    def draw(self, axes: Axes, units: tuple[int, ...], label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
         """Draw r between the limits, and p."""
         places = np.arange(self.public.size)
         low, high = _limits(self.public.masses, self.epsilon)
         limits = axes.vlines(places, low, np.minimum(high, 1.0), color=LIMIT, linewidth=1)
         limits.set_label("allowed")
         axes.plot(places, cast(Vector, self.own), "x", color=LIMIT, label="$p$")
-        axes.plot(places, _floats(units), "o", label="$r$" if label is None else label)
+        axes.plot(places, _floats(table), "o", label="$r$" if label is None else label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("letter")
         axes.set_ylabel("probability")
 
-    def columns(self, units: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
+    def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
         """Return letter, prior, p and r, a line for each letter."""
         return {
             "letter": list(self.public.letters),
             "prior": self.public.masses.tolist(),
             "own": cast(Vector, self.own).tolist(),
-            "mollified": _floats(units).tolist(),
+            "mollified": _floats(table).tolist(),
         }
 
 
 def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
-    """Return a law as integers over a power of two, in the box that `certify_mollified` asks for.
+    """Return a law as integers over a power of two, in `integer_box`.
 
     Each is the nearest in the box; what is then missing from the sum, or too much, is made up by
     letters that have room, from the first on.
@@ -209,8 +246,10 @@ def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
         masses: q, shape (n,).
         epsilon: in nats.
     """
-    limits = integer_box(masses, epsilon, box_bits(masses, epsilon))
-    bits = box_bits(masses, epsilon)
+    # So many that the rarest letter has room for more than 2^40 integers.
+    width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
+    bits = _WORD * math.ceil((_ROOM - width) / _WORD)
+    limits = integer_box(masses, epsilon, bits)
     total = sum(map(Fraction, law.tolist()), Fraction(0))
     weights = []
     for value, (low, high) in zip(law.tolist(), limits, strict=True):
@@ -223,20 +262,21 @@ def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
     return tuple(weights)
 
 
-def _law_with(letter: int, weight: int, limits: Sequence[tuple[int, int]], total: int) -> Vector:
-    """Return a p in the box, all over ``total``, that gives a letter this weight."""
-    others = [(0, 0) if j == letter else limit for j, limit in enumerate(limits)]
-    low = sum(least for least, _ in others)
-    room = sum(most for _, most in others) - low
-    share = Fraction(total - weight - low, room) if room else Fraction(0)
-    weights = [least + share * (most - least) for least, most in others]
-    weights[letter] = Fraction(weight)
-    return np.array([float(w / total) for w in weights])
+def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, int]]:
+    """Return the least and the largest integer over 2^bits for each letter of the mollifier.
+
+    With h a rational <= e^(epsilon/2): q / h <= r <= q h, so that h^2 <= e^epsilon bounds the ratio
+    of any two laws.
+    """
+    half = exp_lower(epsilon / 2)
+    exact = [Fraction(mass) for mass in masses.tolist()]
+    unit = (1 << bits) / sum(exact)
+    return [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
 
 
-def _floats(units: Sequence[int]) -> Vector:
-    total = sum(units)
-    return np.array([weight / total for weight in units])
+def _floats(law: Sequence[int]) -> Vector:
+    total = sum(law)
+    return np.array([weight / total for weight in law])
 
 
 def _one_law(name: str, law: npt.ArrayLike, size: int) -> Vector:
@@ -291,8 +331,8 @@ def mollifier_tv(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilo
     """Return the least total variation between each user's law and the relative mollifier.
 
     max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value of
-    `mollifier_problem`: each sum is forced on any law within the limits, and what is left over
-    can be moved without raising the larger one.
+    the program of `MollifierSetting`: each sum is forced on any law within the limits, and what is
+    left over can be moved without raising the larger one.
 
     Args:
         prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
@@ -311,34 +351,6 @@ def mollifier_tv(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilo
     below = np.maximum(0.0, low - p).sum(axis=-1)
     above = np.maximum(0.0, p - high).sum(axis=-1)
     return frozen(np.maximum(below, above))
-
-
-def mollifier_problem(
-    prior: npt.ArrayLike | PublicPrior, law: npt.ArrayLike, epsilon: float
-) -> Problem:
-    """Return the program of appendix A.8: the least total variation to the relative mollifier.
-
-    `MollifierSetting` displays it; its variables are "law" (r) and "shortfall" (z).
-
-    Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        law: p, shape (n,).
-        epsilon: above 0, in nats, at most 600.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    q = public_prior(prior).masses
-    p = _one_law("law", law, q.size)
-    low, high = _limits(q, epsilon)
-    problem = Problem("relative mollifier")
-    problem.add_variables("law", q.size, lower=low, upper=np.minimum(high, 1.0))
-    problem.add_variables("shortfall", q.size, lower=0.0, upper=1.0)
-    problem.add_rows("sum", {"law": np.ones((1, q.size))}, lower=1.0, upper=1.0)
-    eye = sp.eye_array(q.size)
-    problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=p)
-    problem.minimise({"shortfall": 1.0})
-    return problem
 
 
 def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, cast
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,21 +11,17 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
-from dpopt.kernel import over_kernel
+from dpopt._types import Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.lp import Backend, Solution
 from dpopt.lp.backends.highs import Highs
-from dpopt.privacy import ExactKernel, Problem
+from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.public_prior.prior import Letters, PublicPrior, laws_over
-from dpopt.public_prior.program import diagonal_rows, kernels_keeping, program_epsilon
-from dpopt.public_prior.sampler import SamplingKernel
-from dpopt.public_prior.setting import KeptPriorSetting, leximin_kernel, minimax_kernel
+from dpopt.public_prior.prior import Letters, laws_over
+from dpopt.public_prior.program import KernelProgram, program_epsilon
+from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
-from dpopt.shape import design
-
-POPULATION_OBJECTIVES = ("tv", "diagonal")
-"""What `population_kernel` can minimise: the mean total variation, or 1 - sum_i p(i) K_ii."""
+from dpopt.shape import Displayed
+from dpopt.table import Table
 
 _MOST_ENTRIES = 20_000_000
 # Shortfalls up to which the simplex method is as fast, and ends at a vertex.
@@ -33,7 +29,7 @@ _MANY_SHORTFALLS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
+class PopulationSetting(KeptPriorSetting):
     """The kernel of least mean distance over given users, among those that keep a public prior.
 
         minimise   sum_u w[u] sum_j s[u, j]                         (tv)
@@ -47,8 +43,10 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
     for all letters i, i', j, and j with p_u[j] > 0 in the first row; K, s >= 0. "tv" is the mean of
     TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean law only. The
     guarantee covers the letter released by the kernel, not the design: the kernel itself depends on
-    the users' laws, so these must be public, or of users who agree to that. The program is written
-    out for at most 1,000 letters, and 2e7 entries in the rows "shortfalls".
+    the users' laws, so these must be public, or of users who agree to that. With fewer than about
+    1,000 users "tv" fits these users and not the population that they are from: judge it by `apply`
+    on others. The program is written out for at most 1,000 letters, and 2e7 entries in the rows
+    "shortfalls"; "tv" with 3,000 users who hold all of 18 letters takes about ten seconds.
 
     Attributes:
         prior: q, shape (n,), above 0, summing to 1.
@@ -57,24 +55,23 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
         weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Alike if None.
         slack: how far the worst case may exceed the least possible, in [0, 1].
         objective: "tv" or "diagonal", as above.
-        letters: n distinct names; 0..n-1 if None. As a text, a,b,c.
+        letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
 
     kind: ClassVar[str] = "population"
 
     prior: Numbers
     epsilon: float
-    users: Table
+    users: RowsOfNumbers
     weights: Numbers | None = None
     slack: float = 0.0
     objective: Literal["tv", "diagonal"] = "tv"
     letters: Letters | None = None
 
     def __post_init__(self) -> None:
-        self._keep()
         users = np.atleast_2d(laws_over(self.users, self.public.size))
-        _checks.choice("objective", self.objective, POPULATION_OBJECTIVES)
-        self._keep(
+        _checks.choice("objective", self.objective, ("tv", "diagonal"))
+        self.keep(
             epsilon=program_epsilon(self.epsilon),
             users=frozen(users),
             weights=_weights(self.weights, users.shape[0]),
@@ -92,7 +89,7 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
         return cast(Matrix, self.users), cast(Vector, self.weights)
 
     def problem(self) -> Problem:
-        """Return the program in the shifted form of `KernelSetting`.
+        """Return the program over kernels that keep the prior; see `KernelProgram`.
 
         Raises:
             ParameterError: for more than 1,000 letters, or if "tv" would have more than 2e7 entries
@@ -100,14 +97,13 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
         """
         users, weights = self._laws
         n = self.public.size
-        loss = np.ones((n, n)) - np.eye(n)
-        problem = kernels_keeping(
-            self.public.masses, self.epsilon, loss=loss, prior=weights @ users
-        )
-        problem.add_rows("worst case", over_kernel(problem, diagonal_rows(n)), lower=self._kept)
+        program = KernelProgram(self.public.masses, self.epsilon)
+        program.problem.add_rows("worst case", program.diagonal(), lower=self._kept)
         if self.objective == "tv":
-            _add_distances(problem, users, weights)
-        return problem
+            _add_distances(program, users, weights)
+        else:
+            program.minimise(np.ravel((weights @ users)[:, None] * (1 - np.eye(n))))
+        return program.problem
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -123,22 +119,27 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
         """Least K_ii."""
         return max(0.0, 1.0 - minimax_utility(self.public, self.epsilon) - self.slack)
 
-    def proof_size(self, units: ExactKernel) -> int:
+    def verified(self, table: Table) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
-        del units
+        del table
         shortfalls = self.users if self.objective == "tv" else ()
         entries = sum(int(np.count_nonzero(row)) ** 2 for row in cast(Matrix, shortfalls))
         return 5 * self.public.size**2 + entries
 
-    def value(self, units: ExactKernel) -> float:
+    def value(self, table: Table) -> float:
         """Return the objective of the certified kernel."""
         users, weights = self._laws
         if self.objective == "diagonal":
-            return float(weights @ users @ (1 - units.diagonal))
-        return float(weights @ total_variation(users, units.apply(users)))
+            return float(weights @ users @ (1 - self.diagonal(table)))
+        return float(weights @ total_variation(users, users @ table.matrix()))
 
 
-def _add_distances(problem: Problem, users: Matrix, weights: Vector) -> None:
+def _add_distances(program: KernelProgram, users: Matrix, weights: Vector) -> None:
     """Add one variable "shortfall" for each letter that a user has, and minimise their mean."""
     # Places of the support: the k-th shortfall is that of user[k] at letter[k].
     user, letter = np.nonzero(users)
@@ -148,7 +149,7 @@ def _add_distances(problem: Problem, users: Matrix, weights: Vector) -> None:
             f"users make {entries:.3g} entries in the program's rows; at most {_MOST_ENTRIES:.3g} "
             "are allowed. Give fewer users, or objective 'diagonal'."
         )
-    released = over_kernel(problem, _released_rows(users, user, letter))
+    released, problem = program.over(_released_rows(users, user, letter)), program.problem
     problem.add_variables("shortfall", user.size, lower=0.0, upper=1.0)
     sides = {**released, "shortfall": sp.eye_array(user.size)}
     problem.add_rows("shortfalls", sides, lower=users[user, letter])
@@ -182,118 +183,3 @@ def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:
     if not np.all((w >= 0.0) & (w <= 1e300 / users)) or w.sum() <= 0.0:
         raise ParameterError("weights must be numbers of at least 0, not all 0.")
     return frozen(w / w.sum())
-
-
-@dataclass(frozen=True)
-class KernelDistances:
-    """Total variation between users' laws p and p K, for one kernel.
-
-    Attributes:
-        kernel: its name.
-        mean: over the users.
-        largest: over the users.
-        worst_tv: over all laws p: 1 - min_i K_ii.
-    """
-
-    kernel: str
-    mean: float
-    largest: float
-    worst_tv: float
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PopulationKernel(SamplingKernel):
-    """A kernel designed for a population, its optimality there and its proof of privacy."""
-
-    @property
-    def objective(self) -> str:
-        """What was minimised: "tv" or "diagonal"."""
-        return self.setting.objective
-
-    @property
-    def slack(self) -> float:
-        """How far the worst case may exceed the least possible."""
-        return self.setting.slack
-
-    @property
-    def users(self) -> int:
-        """Number of users that it was designed for."""
-        return len(self.setting.users)
-
-    def report(self, held_out_users: npt.ArrayLike) -> tuple[KernelDistances, ...]:
-        """Return distances on users that the kernel was not designed for, beside two others.
-
-        Args:
-            held_out_users: laws, shape (users, n). On the users that it was designed for, the
-                kernel is better than on others.
-
-        Returns:
-            For this kernel ("population"), Algorithm 1 ("minimax") and "leximin".
-
-        Raises:
-            ParameterError: for no users, another shape or other values.
-        """
-        p = np.atleast_2d(laws_over(held_out_users, self.prior.size))
-        kernels: dict[str, SamplingKernel] = {
-            "population": self,
-            "minimax": minimax_kernel(self.prior, self.epsilon),
-            "leximin": leximin_kernel(self.prior, self.epsilon),
-        }
-        return tuple(_distances(name, p, kernel) for name, kernel in kernels.items())
-
-    def facts(self) -> Json:
-        """Return what `to_dict` tells beyond the fields that all answers share."""
-        return {**super().facts(), "users": self.users}
-
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        told = {"objective": self.objective, "users": self.users, "value": self.value}
-        return {**super().headline(), **told, "gap": self.gap}
-
-
-PopulationSetting.answer = PopulationKernel
-
-
-def _distances(name: str, p: Matrix, kernel: SamplingKernel) -> KernelDistances:
-    lost = total_variation(p, kernel.apply(p))
-    return KernelDistances(name, float(lost.mean()), float(lost.max()), kernel.worst_tv)
-
-
-def population_kernel(
-    prior: npt.ArrayLike | PublicPrior,
-    epsilon: float,
-    users: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-    *,
-    slack: float = 0.0,
-    objective: str = "tv",
-    backend: str | Backend = "highs",
-    time_limit: float | None = None,
-    stop_at_gap: float = 0.0,
-) -> PopulationKernel:
-    """Return the private kernel of least mean distance over given users, certified exactly.
-
-    With fewer than about 1,000 users "tv" fits these users and not the population that they are
-    from: judge it with `PopulationKernel.report` on others. "tv" with 3,000 users who hold all of
-    18 letters takes about ten seconds.
-
-    Args:
-        prior: q, shape (n,), or a `PublicPrior`; it and all below down to ``objective`` are
-            attributes of `PopulationSetting`, whose docstring displays the program.
-        epsilon: in (0, 16], in nats.
-        users: p_u, shape (users, n): public, or of users who agree to be designed for.
-        weights: w_u, shape (users,); alike if None.
-        slack: in [0, 1].
-        objective: "tv" or "diagonal".
-        backend: see `dpopt.solve`.
-        time_limit: seconds; None for no limit.
-        stop_at_gap: see `dpopt.design`.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-        SolverError: if the solver found no answer.
-        NotPrivateError: if the solver's answer is too far from a private kernel to be repaired.
-    """
-    given: Any = prior
-    setting = PopulationSetting(given, epsilon, users, weights, slack, cast(Any, objective))
-    return design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)

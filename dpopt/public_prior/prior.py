@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Rational
@@ -17,10 +17,11 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy.exponential import rational
-from dpopt.privacy.release import Source, random_words, settled, system
+from dpopt.privacy.release import Source, random_words, seeded, settled, system
 
 TOLERANCE = 1e-9
 _NAMED = 5
+_MOST_LETTERS = 1_000_000_000
 _SMALL = 1 << 62
 # Counts summed at once: bounds the memory of draws from many users' own.
 _COMPARED = 1 << 20
@@ -77,8 +78,8 @@ def public_prior(
 
     Args:
         masses: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
-        letters: n distinct names, as a text a,b,c; if None, the index of a pandas column that has
-            one, else 0..n-1.
+        letters: n distinct names, texts or integers, as a text a,b,c; if None, the index of a
+            pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: for another shape, masses that are negative, not finite or do not sum to
@@ -190,26 +191,27 @@ def _masses(masses: npt.ArrayLike) -> Vector:
     return values
 
 
-def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable]:
-    if letters is None:
+def _letters(letters: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
+    """Return checked names, of a size if one is given; places if there are no names."""
+    if letters is None and size is not None:
         return range(size)
     if isinstance(letters, str):
         letters = letters.split(",")
     if isinstance(letters, bytes | set | frozenset) or not isinstance(letters, Iterable):
         raise ParameterError(
-            f"letters is {_checks.shown(letters)}; it must be a sequence of {size} names."
+            f"letters is {_checks.shown(letters)}; it must be a sequence of names, one for each."
         )
     axes = getattr(letters, "ndim", 1)
     if axes != 1:
         raise ParameterError(f"letters has {axes} axes; it must have one.")
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in letters)
-    try:
-        distinct = len(set(names))
-    except TypeError:
-        raise ParameterError("letters holds a name that is not hashable.") from None
+    if not all(type(name) in (str, int) for name in names):
+        raise ParameterError("letters holds a name that is neither a text nor an integer.")
+    distinct = len(set(names))
+    size = len(names) if size is None else size
     if len(names) != size or distinct != size:
         raise ParameterError(
-            f"letters has {len(names)} names, {distinct} of them distinct; the prior has {size}."
+            f"letters has {len(names)} names, {distinct} of them distinct; it must have {size}."
         )
     return names
 
@@ -254,7 +256,7 @@ def places_of(prior: PublicPrior, own: object) -> tuple[IntVector, bool]:
     return np.array(places, dtype=np.int64), False
 
 
-def in_order(counts: Any, letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
+def _in_order(counts: Any, letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
     """Return counts in the order of the letters, if they are the labels of a table or column."""
     if type(counts).__module__.split(".")[0] not in ("pandas", "polars"):
         return counts
@@ -313,37 +315,65 @@ def _whole(row: npt.NDArray[np.object_]) -> list[int]:
     return [int(value * common) for value in exact]
 
 
-def own_letters(counts: Counts, source: Source) -> IntVector:
-    """Return one letter for each user, drawn from their counts.
+def draw_own_letter(
+    counts: object, letters: Sequence[Hashable] | int, rng: np.random.Generator | None = None
+) -> Any:  # noqa: ANN401
+    """Return a letter drawn from each user's p, with exactly uniform integers: not private itself.
+
+    A release from the kernel K for these letters then has exactly the law pK.
 
     Args:
-        counts: from `counts_of`.
-        source: of random bytes.
-    """
-    found = np.empty(len(counts), dtype=np.int64)
-    step = max(1, _COMPARED // counts.shape[1])
-    for start in range(0, len(counts), step):
-        sums: npt.NDArray[Any] = np.cumsum(counts[start : start + step], axis=1)
-        words = random_words(len(sums), source)
-        # 53 bits in floats: they and the quotients are within 2^-51 of what they stand for.
-        shares = (sums / sums[:, -1:]).astype(np.float64)
-        drawn = (words >> np.uint64(11)) * 2.0**-53
-        letters = np.count_nonzero(shares <= drawn[:, None], axis=1)
-        near = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
-        for user in np.flatnonzero(near):
-            letters[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
-        found[start : start + step] = letters
-    return found
+        counts: p in proportion, integers or Fractions, shape (n,) or (users, n), at least 0, no
+            user without any; columns of a table by the names of the letters.
+        letters: their names, or n.
+        rng: a seeded generator, for experiments; None draws with the system's randomness.
 
-
-def draw_own_letter(counts: object, size: int) -> int:
-    """Return a letter drawn from a user's p with exactly uniform integers: not private itself.
-
-    Args:
-        counts: p in proportion, integers or Fractions, shape (n,).
-        size: n.
+    Returns:
+        A letter, or as many as there are users: a list of names, or an array of places where
+        letters have no names.
 
     Raises:
         ParameterError: for another shape or other values.
     """
-    return int(own_letters(counts_of(counts, size)[0], system)[0])
+    numbered = not isinstance(letters, Iterable)
+    most = _checks.integer("letters", letters, 1, _MOST_LETTERS) if numbered else 0
+    names = range(most) if numbered else _letters(letters, None)
+    given = _checks.array("counts", _in_order(counts, names))
+    if given.ndim and given.shape[-1] != len(names):
+        raise ParameterError(
+            f"letters are {len(names)} and counts has shape {given.shape}; it must be one number "
+            "for each letter, or a row of them for each user."
+        )
+    table, single = counts_of(given, len(names))
+    source = system if rng is None else seeded(rng)
+    places = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(_own_letters(part, source) for part in _parts(table))]
+    )
+    return named(places, names, single)
+
+
+def named(places: IntVector, letters: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401
+    """Return letters at places: one, a list of names, or the places where they have no names."""
+    if single:
+        return letters[int(places[0])]
+    return places if isinstance(letters, range) else [letters[place] for place in places]
+
+
+def _parts(table: Counts) -> Iterator[Counts]:
+    """Yield some users at a time: bounds the memory of their sums."""
+    step = max(1, _COMPARED // table.shape[1])
+    return (table[start : start + step] for start in range(0, len(table), step))
+
+
+def _own_letters(counts: Counts, source: Source) -> IntVector:
+    """Return one letter for each user, drawn from their counts."""
+    sums: npt.NDArray[Any] = np.cumsum(counts, axis=1)
+    words = random_words(len(sums), source)
+    # 53 bits in floats: they and the quotients are within 2^-51 of what they stand for.
+    shares = (sums / sums[:, -1:]).astype(np.float64)
+    drawn = (words >> np.uint64(11)) * 2.0**-53
+    letters = np.count_nonzero(shares <= drawn[:, None], axis=1)
+    near = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
+    for user in np.flatnonzero(near):
+        letters[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
+    return letters

@@ -2,65 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
-from dpopt._errors import ParameterError, SolverError
+from dpopt import _checks, verify
+from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._figure import LIMIT
-from dpopt._types import Json, Matrix, Numbers
+from dpopt._numbers import roughly
+from dpopt._types import Json, Matrix, Numbers, Vector, frozen
 from dpopt.lp import Backend, Solution, Status
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
-from dpopt.privacy.kernel import kernel_pair, long_table
-from dpopt.privacy.least import Least, least_of_kernel, require_pure
-from dpopt.public_prior.algorithm import LARGEST_MATRIX, ClosedForm, Flat, Staircase
+from dpopt.privacy import Certificate, Guarantee, Problem
+from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.prob import total_variation
+from dpopt.public_prior.layers import LayeredTable
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
     LEAST_EPSILON,
     Letters,
     PublicPrior,
+    distributions,
+    named,
     places_of,
     public_prior,
 )
-from dpopt.public_prior.program import kernel_of, leximin_problem, tv_problem
-from dpopt.public_prior.proof import least_of_rows
-from dpopt.public_prior.sampler import (
-    LeximinKernel,
-    PublicPriorKernel,
-    SamplingKernel,
-    Units,
-)
-from dpopt.public_prior.utility import diagonal_bounds
-from dpopt.shape import Design, Setting, made
+from dpopt.public_prior.program import KernelProgram, add_leximin
+from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
+from dpopt.shape import Design, Displayed, Setting, design
+from dpopt.table import Graph, Table, constant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpopt.privacy.dominating import DominatingPair
+    from dpopt.privacy.release import Source
 
 OBJECTIVES = ("minimax", "leximin")
-K = TypeVar("K", bound=Design)
+LARGEST_MATRIX = 5000
+"""Letters up to which n^2 floats or integers are listed (200 MB of floats)."""
+
+# Of a table's weights: at least; and those of the rarest letter beyond what its rounding takes.
+_BITS, _SPARE_BITS = 62, 32
 
 
-class PriorSetting(Setting[K]):
+class PriorSetting(Setting):
     """What the settings share that have a public prior; letters in the caller's order."""
 
     prior: Any
     epsilon: Any
     letters: Any
 
-    def _keep(self, **checked: object) -> None:
+    def keep(self, **checked: object) -> None:
         """Check the prior and its letters, and set them and other fields to plain values."""
         public = public_prior(self.prior, self.letters)
         listed = None if isinstance(public.letters, range) else tuple(public.letters)
-        checked |= {"prior": public.masses, "letters": listed, "public": public}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        super().keep(prior=public.masses, letters=listed, **checked)
+        vars(self)["public"] = public
 
     @cached_property
     def public(self) -> PublicPrior:
@@ -76,14 +79,32 @@ class PriorSetting(Setting[K]):
         """Return the name of a letter."""
         return self.public.letters[place]
 
+    def proved(self, verdict: verify.Verdict, claim: str, letter: int) -> Certificate:
+        """Return the proof that a verdict is, whose tightest row is about a letter."""
+        tightest = f"letter {self.output(letter)}"
+        slack = Fraction(verdict.slack)
+        return Certificate(claim, self.guarantee, verdict.rows, slack, tightest)
 
-class KeptPriorSetting(PriorSetting[K]):
+    def refused(self, refusal: verify.Refused, letter: int | None) -> NotPrivateError:
+        """Return the refusal of integers, and the letter that shows it."""
+        missed, name = Fraction(refusal.missed), None if letter is None else self.output(letter)
+        what = "are no kernel of this setting"
+        if name is not None:
+            what = f"break {self.epsilon:g}-LDP at letter {name}, by {roughly(missed)}"
+        return NotPrivateError(
+            f"the integers {what}: {refusal}.",
+            output=None if name is None else str(name),
+            excess=float(missed) or math.ulp(0.0),
+        )
+
+
+class KeptPriorSetting(PriorSetting):
     """What the settings share whose kernels K keep the prior: q K = q.
 
-    Their units are an `ExactKernel`, as a program finds it, or a `ClosedForm`.
+    Their tables are a `dpopt.table.Table`, as a program finds it, or a `LayeredTable`.
     """
 
-    objective: Any
+    summary: ClassVar[tuple[str, ...]] = ("gamma_tv", "worst_tv", "drift")
 
     @classmethod
     def example_data(cls) -> object:
@@ -106,98 +127,150 @@ class KeptPriorSetting(PriorSetting[K]):
             raise ParameterError(f"the inputs must be places in 0..{len(letters) - 1} of letters.")
         return [letters[place] for place in numbers]
 
-    def require_few(self, what: str, instead: str) -> None:
-        """Refuse to list n^2 numbers of more than 5000 letters."""
+    @property
+    def bits(self) -> int:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride]
+        """Bits that the rarest letter has to spare: r - 1 of its mass is room for rounding."""
+        room = math.log2(2.0 if self.epsilon > 1 else math.expm1(self.epsilon))
+        return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.public.masses.min())))
+
+    @property
+    def inputs(self) -> Graph:
+        """Letters, between any two of which a kernel is private."""
+        return Graph(self.public.size, self.public.size)
+
+    def interior(self, values: Vector) -> Table:
+        """Return the table that releases from the prior, whatever the letter: it keeps q."""
+        del values
+        return constant(self.inputs, self.public.masses, self.bits)
+
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the row of a user's letter."""
+        places, single = places_of(self.public, data)
+        if not single:
+            raise ParameterError("the data are several letters; a law is that of one.")
+        return table.row(int(places[0]))
+
+    def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
+        """Return a letter, or one for each of several users: a list of names, or places."""
+        places, single = places_of(self.public, data)
+        return named(table.drawn(places, source)[0], self.public.letters, single)
+
+    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+        """Return 1: each user's letter is that user's own, so that all of one call count as one."""
+        del table
+        places_of(self.public, data)
+        return 1
+
+    def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
+        """Return what is known of a kernel K; letters and arrays are in the caller's order.
+
+        - kernel: K, shape (n, n), of at most 5,000 letters; diagonal: K_ii, shape (n,).
+        - apply: a function that returns pK for laws p, shape (n,) or (users, n); of a closed form
+          in O(n) for each user.
+        - gamma_tv: the least possible (theorem 1) of worst_tv, the largest total variation between
+          p and pK over all p: 1 - min K_ii (lemma 1).
+        - drift: a bound of the total variation between qK and q. Invariance is utility, not
+          privacy: rounding may break it by this much.
+        """
+        return {
+            "apply": lambda: partial(self.applied, table),
+            "diagonal": lambda: self.diagonal(table),
+            "drift": lambda: self.drift(table),
+            "gamma_tv": lambda: minimax_utility(self.public, self.epsilon),
+            "kernel": lambda: self.matrix(table),
+            "worst_tv": lambda: self.worst(table),
+        }
+
+    def applied(self, table: Any, p: npt.ArrayLike) -> Vector:  # noqa: ANN401
+        """Return pK for one user or many, for reading only.
+
+        Args:
+            table: K.
+            p: shape (n,) or (users, n), at least 0, rows summing to 1 up to 1e-9.
+
+        Raises:
+            ParameterError: for another shape or other values.
+        """
+        laws = distributions(p, self.public.size)
+        return laws @ table.matrix() if isinstance(table, Table) else table.apply(laws)
+
+    def diagonal(self, table: Any) -> Vector:  # noqa: ANN401
+        """Return K_ii, shape (n,), read-only."""
+        n = self.public.size
+        return frozen(table.probabilities[:: n + 1]) if isinstance(table, Table) else table.diagonal
+
+    def worst(self, table: Any) -> float:  # noqa: ANN401
+        """Return 1 - min K_ii, the largest total variation between p and pK over all p."""
+        if isinstance(table, Table):
+            return float(1 - self.diagonal(table).min())
+        return float(1 - table.decided[1])
+
+    def drift(self, table: Any) -> float:  # noqa: ANN401
+        """Return a bound of the total variation between qK and q."""
+        q = self.public.masses
+        if isinstance(table, Table):
+            return float(total_variation(q, q @ table.matrix()))
+        return float(table.decided[0].missed)
+
+    def matrix(self, table: Any) -> Matrix:  # noqa: ANN401
+        """Return K as floats, shape (n, n), read-only.
+
+        Raises:
+            ParameterError: for more than 5000 letters.
+        """
+        self._require_few("its matrix is made", "use apply")
+        return frozen(table.matrix())
+
+    def _require_few(self, what: str, instead: str) -> None:
         if self.public.size > LARGEST_MATRIX:
             raise ParameterError(
                 f"the kernel has {self.public.size} letters; {what} for at most "
                 f"{LARGEST_MATRIX}: {instead}."
             )
 
-    def point(self, solution: Solution) -> Matrix:
-        """Return K as the solver left it, its rows divided by their sums, shape (n, n)."""
-        return kernel_of(solution, self.epsilon)
-
-    def units(self, point: Matrix) -> Units:
-        """Return K repaired with q, which keeps q K = q, and as certified integers."""
-        return quantise_kernel(point, self.guarantee, row=self.public.masses)
-
-    def prove(self, units: Units) -> Certificate:
-        """Return the proof of the integers, if they are of this prior and guarantee.
+    def written(self, table: Any) -> Table:  # noqa: ANN401
+        """Return the integers with every entry written down.
 
         Raises:
-            ParameterError: if they are not.
-            NotPrivateError: if they are not private.
+            ParameterError: for more than 5000 letters.
         """
-        if not isinstance(units, ClosedForm):
-            _checks.instance("units", units, ExactKernel)
-            n = self.public.size
-            proof = units.proof_of(self.guarantee, (n, n))
-        elif not np.array_equal(units.prior.masses, self.public.masses):
-            raise ParameterError("units are of another prior than the setting's.")
-        else:
-            proof = units.certificate
-            if proof.guarantee != self.guarantee:
-                raise ParameterError(
-                    f"units were proved for {proof.guarantee}; the setting promises "
-                    f"{self.guarantee}."
-                )
-        return proof
+        if isinstance(table, Table):
+            return table
+        self._require_few("its integers are listed", "it releases all the same")
+        weights = (w for letter in range(self.public.size) for w in table.row(letter))
+        return Table(self.inputs, tuple(weights), 1 << table.bits)
 
-    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon between any two letters; of a closed form, for delta = 0.
-
-        Neighbours are places of letters, and so is the output. They cover every two users, since a
-        divergence is jointly convex.
-        """
-        if not isinstance(units, ClosedForm):
-            return least_of_kernel(units, epsilon, delta)
-        require_pure(self.kind, epsilon, delta)
-        least = least_of_rows(units.rows)
-        order = self.public.order.tolist()
-        x, other, *outputs = (order[int(place)] for place in (*least.inputs, *least.outputs))
-        return replace(least, inputs=(x, other), outputs=tuple(outputs))
-
-    def subject(self, units: Units) -> tuple[object, ...]:
-        """Return what the proof is about: prior, guarantee, and the integers or what makes them."""
-        return self.kind, self.objective, self.public.masses, self.epsilon, units.subject
-
-    def law(self, units: Units, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the row of a user's letter."""
-        places, single = places_of(self.public, data)
-        if not single:
-            raise ParameterError("the data are several letters; a law is that of one.")
-        return units.row(int(places[0]))
-
-    def dominating(self, units: Units) -> DominatingPair:
+    def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
         """Return the tight dominating pair over all letters.
 
         They cover every two users, since a divergence is jointly convex.
-        """
-        self.require_few("a dominating pair is found", "there is none")
-        weights = [units.row(letter) for letter in range(self.public.size)]
-        return kernel_pair(weights, units.bits, None)
 
-    def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
+        Raises:
+            ParameterError: for more than 342 letters.
+        """
+        # Too many are refused before they are written down.
+        _ = self.inputs.edges
+        return super().dominating(self.written(table))
+
+    def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw K_ii against q_i, lemma 3's bound as a line."""
         order = self.public.order
         q = self.public.masses[order]
         bounds = diagonal_bounds(self.public, self.epsilon)[order]
         axes.plot(q, bounds, color=LIMIT, linestyle=":", label="bound of lemma 3")
-        axes.plot(q, units.diagonal[order], "o", clip_on=False, label=label)
+        axes.plot(q, self.diagonal(table)[order], "o", clip_on=False, label=label)
         axes.set_xlabel("prior mass, $q_i$")
         axes.set_ylabel("probability to keep the letter, $K_{ii}$")
         axes.set_ylim(0.0, 1.03)
 
-    def columns(self, units: Units) -> Mapping[str, Sequence[Any]]:
+    def columns(self, table: Any) -> Mapping[str, Any]:  # noqa: ANN401
         """Return input, output and probability, a line for each two letters, by their names."""
-        self.require_few("a table is made", "use apply")
-        letters = self.public.letters
-        return cast(Any, long_table(units.matrix(), letters, letters))
+        letters, written = self.public.letters, self.written(table)
+        return cast(Any, written.columns(letters, letters))
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
+class PublicPriorSetting(KeptPriorSetting):
     """The kernel that loses least at the worst law p, of those that keep a public prior q.
 
         minimise   max_i 1 - K[i, i]                                "losses"
@@ -209,13 +282,13 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
     invariance q. The objective is the largest total variation between p and pK over all p.
     Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
     takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
-    form in O(n) again, or a program of n objectives in order (see `leximin_problem`). A program is
+    form in O(n) again, or a program of n objectives in order (see `add_leximin`). A program is
     written out for at most 1,000 letters and epsilon up to 16; the closed forms have no such limit.
 
     Attributes:
         prior: q, shape (n,), each above 0, summing to 1 up to 1e-9, in any order.
         epsilon: in [1e-9, 600], in nats: local privacy of a released letter.
-        letters: n distinct names; 0..n-1 if None. As a text, a,b,c.
+        letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
         objective: "minimax", or "leximin", which is minimax and better at the other letters.
     """
 
@@ -228,9 +301,7 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
 
     def __post_init__(self) -> None:
         _checks.choice("objective", self.objective, OBJECTIVES)
-        epsilon = _checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON)
-        leximin = self.objective == "leximin"
-        self._keep(epsilon=epsilon, answer=LeximinKernel if leximin else PublicPriorKernel)
+        self.keep(epsilon=_checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON))
 
     @classmethod
     def example(cls) -> Self:
@@ -238,17 +309,23 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
         return cls([0.05, 0.1, 0.15, 0.2, 0.5], 1.0)
 
     def problem(self) -> Problem:
-        """Return the program of the least worst case; of "leximin" with further objectives.
+        """Return the program of the least worst case; "leximin" goes on from its optimum.
 
         Raises:
             ParameterError: for more than 1,000 letters, or an epsilon above 16.
         """
-        leximin = self.objective == "leximin"
-        return (leximin_problem if leximin else tv_problem)(self.public, self.epsilon)
+        program = KernelProgram(self.public.masses, self.epsilon)
+        program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+        losses = {**program.diagonal(), "worst": np.ones((self.public.size, 1))}
+        program.problem.add_rows("losses", losses, lower=1.0)
+        program.problem.minimise({"worst": 1.0})
+        if self.objective == "leximin":
+            add_leximin(program)
+        return program.problem
 
-    def closed_form(self) -> ClosedForm:
+    def closed_form(self) -> LayeredTable:
         """Return Algorithm 1, or the leximin kernel."""
-        return (Flat if self.objective == "leximin" else Staircase)(self.public, self.epsilon)
+        return LayeredTable.of(self.public, self.epsilon, self.objective)
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -263,30 +340,72 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
             raise SolverError(solution.note, Status.NUMERICAL)
         return solution
 
-    def proof_size(self, units: Units) -> int:
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof of a table; of a closed form, by the two ends of each column.
+
+        Raises:
+            ParameterError: if it is none of this setting.
+            NotPrivateError: if it is not private.
+        """
+        if isinstance(table, Table):
+            return super().judge(table)
+        if not isinstance(table, LayeredTable) or table != replace(
+            self.closed_form(), bits=table.bits
+        ):
+            raise ParameterError("table is of another prior, epsilon or objective.")
+        order, n = self.public.order, self.public.size
+        try:
+            verdict = table.decided[0]
+        except verify.Refused as refusal:
+            at = None if refusal.at is None else int(order[refusal.at])
+            raise self.refused(refusal, at) from None
+        claim = f"kernel is private between all {n} letters"
+        if n == 1:
+            claim = "kernel has one letter, which has no neighbour: there was nothing to prove"
+        return self.proved(verdict, claim, int(order[verdict.at]))
+
+    def verified(self, table: Any) -> Displayed:  # noqa: ANN401
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: Any) -> int:  # noqa: ANN401
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""
         n = self.public.size
-        return n if isinstance(units, ClosedForm) else 5 * n * n
+        return 5 * n * n if isinstance(table, Table) else n
 
-    def value(self, units: Units) -> float:
+    def value(self, table: Any) -> float:  # noqa: ANN401
         """Return the largest total variation between p and pK over all p: 1 - min K_ii."""
-        return float(1 - units.diagonal.min())
+        return self.worst(table)
 
-    def plain(self, units: Units) -> Json:
+    def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
+        """Return the least epsilon between any two letters; of a closed form, for delta = 0.
+
+        Neighbours are places of letters, and so is the output. They cover every two users, since a
+        divergence is jointly convex. The upper end is the largest ratio of the bounds of a column,
+        the lower end that of two entries of the column that has it.
+        """
+        if isinstance(table, Table):
+            return super().spent(table, epsilon, delta)
+        require_pure(self.kind, epsilon, delta)
+        ratio, letter = table.largest_ratio()
+        column, order = list(table.column(letter)), self.public.order.tolist()
+        top, bottom = max(column), min(column)
+        ends = order[column.index(top)], order[column.index(bottom)]
+        return least_of_ratio(ratio, ends, (letter,), lower=Fraction(top, bottom))
+
+    def plain(self, table: Any) -> Json:  # noqa: ANN401
         """Return the integers; of a closed form their bits, as the setting makes them again."""
-        return {"bits": units.bits} if isinstance(units, ClosedForm) else units.plain()
+        return table.plain() if isinstance(table, Table) else {"bits": table.bits}
 
-    def read(self, plain: Any) -> Units:  # noqa: ANN401
-        """Return the kernel of a file: of a closed form made again, its bits compared."""
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the table of a file: of a closed form made again, its bits compared."""
         if not isinstance(plain, Mapping) or set(plain) != {"bits"}:
             return super().read(plain)
-        units = self.closed_form()
-        if units.bits != plain["bits"]:
+        table = self.closed_form()
+        if table.bits != plain["bits"]:
             raise ParameterError("its bits are not those of its kernel.")
-        return units
-
-
-PublicPriorSetting.answer = SamplingKernel
+        return table
 
 
 def minimax_kernel(
@@ -294,7 +413,7 @@ def minimax_kernel(
     epsilon: float,
     *,
     letters: Iterable[Hashable] | None = None,
-) -> PublicPriorKernel:
+) -> Design:
     """Return the kernel of Algorithm 1: epsilon-LDP, qK = q, and least worst-case f-divergence.
 
     sup_p D_f(p || pK) is the least possible for every f at once. It is not the only kernel of
@@ -304,7 +423,7 @@ def minimax_kernel(
         prior: q, shape (n,), in any order, all above 0, summing to 1 up to 1e-9; or a
             `PublicPrior`.
         epsilon: in [1e-9, 600], in nats.
-        letters: n distinct names; 0..n-1 if None.
+        letters: n distinct names, texts or integers; 0..n-1 if None.
 
     Raises:
         ParameterError: for a prior or an epsilon out of range.
@@ -319,7 +438,8 @@ def minimax_kernel(
         >>> round(design.gamma_tv, 4), design.diagonal.round(4).tolist()
         (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
     """
-    return cast(PublicPriorKernel, _in_closed_form(prior, epsilon, letters, "minimax"))
+    public: Any = public_prior(prior, letters)
+    return design(PublicPriorSetting(public, epsilon))
 
 
 def leximin_kernel(
@@ -327,7 +447,7 @@ def leximin_kernel(
     epsilon: float,
     *,
     letters: Iterable[Hashable] | None = None,
-) -> LeximinKernel:
+) -> Design:
     """Return the leximin kernel: epsilon-LDP, qK = q, minimax, and best at the letters above.
 
     Its smallest K_ii is that of Algorithm 1, so that no f-divergence has a smaller worst case;
@@ -336,7 +456,7 @@ def leximin_kernel(
     Args:
         prior: q, or a `PublicPrior`; as of `minimax_kernel`.
         epsilon: in [1e-9, 600], in nats.
-        letters: n distinct names; 0..n-1 if None.
+        letters: n distinct names, texts or integers; 0..n-1 if None.
 
     Raises:
         ParameterError: for a prior or an epsilon out of range.
@@ -347,16 +467,5 @@ def leximin_kernel(
         >>> design.diagonal.round(4).tolist()
         [0.1252, 0.232, 0.3242, 0.4046, 0.6005]
     """
-    return cast(LeximinKernel, _in_closed_form(prior, epsilon, letters, "leximin"))
-
-
-def _in_closed_form(
-    prior: npt.ArrayLike | PublicPrior,
-    epsilon: float,
-    letters: Iterable[Hashable] | None,
-    objective: Literal["minimax", "leximin"],
-) -> SamplingKernel:
-    """Return the design without its proof, which is made before the first release."""
     public: Any = public_prior(prior, letters)
-    setting = PublicPriorSetting(public, epsilon, objective=objective)
-    return made(setting, setting.closed_form(), certificate=None)
+    return design(PublicPriorSetting(public, epsilon, objective="leximin"))

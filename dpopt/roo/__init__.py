@@ -23,56 +23,39 @@ from dpopt.roo.accuracy import (
     roo_bound,
     smooth_floor_binomial_bound,
     subrr_bound,
-    worst_case_tv,
 )
-from dpopt.roo.floor import SmoothFloor, SmoothFloorSampler, smooth_floor
-from dpopt.roo.minimum import (
-    MinCount,
-    MinCountSampler,
-    exact_problem,
-    from_weights,
-    journal_problem,
-    min_count,
-)
-from dpopt.roo.optimal import OptimalLetter, OptimalSampler, optimal_sampler
-from dpopt.roo.proof import FloorAudit, Move, RooAudit, Witness, moves
+from dpopt.roo.audit import RooAudit, Witness
+from dpopt.roo.floor import SmoothFloor, smooth_floor
+from dpopt.roo.minimum import MinCount, from_weights, min_count
+from dpopt.roo.optimal import OptimalLetter, optimal_sampler
 from dpopt.roo.rules import RULES, journal_is_private, rule_weights
-from dpopt.roo.sampler import LetterSampler
-from dpopt.roo.setting import RooSetting
+from dpopt.roo.setting import LetterSetting, RooSetting
 
 __all__ = [
     "RULES",
     "DsRooBound",
     "DsRooRate",
     "ExpectedOutput",
-    "FloorAudit",
-    "LetterSampler",
+    "LetterSetting",
     "LowerBound",
     "MinCount",
-    "MinCountSampler",
-    "Move",
     "OptimalLetter",
-    "OptimalSampler",
     "RooAudit",
     "RooSetting",
     "SmoothFloor",
-    "SmoothFloorSampler",
     "Tally",
     "Witness",
     "ds_roo_binomial_bound",
     "ds_roo_bound",
     "ds_roo_rate",
     "ds_roo_records",
-    "exact_problem",
     "expected_output",
     "from_weights",
     "journal_is_private",
-    "journal_problem",
     "laplace_bound",
     "lower_bound",
     "lower_bound_records",
     "min_count",
-    "moves",
     "optimal_sampler",
     "records_needed",
     "roo_bound",
@@ -82,5 +65,4 @@ __all__ = [
     "subrr_bound",
     "tally",
     "tally_file",
-    "worst_case_tv",
 ]

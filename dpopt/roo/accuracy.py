@@ -8,9 +8,10 @@ corollary).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +19,13 @@ from scipy.special import gammaln, lambertw, xlogy
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits
-from dpopt._types import Matrix, Vector, frozen
+from dpopt._numbers import digits, shown
+from dpopt._types import Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
-from dpopt.roo.floor import SmoothFloorSampler
-from dpopt.roo.histograms import all_counts
-from dpopt.roo.minimum import MinCountSampler, min_count
-from dpopt.roo.setting import RooSetting, checked_law
-
-IntMatrix = npt.NDArray[np.int64]
+from dpopt.roo.floor import SmoothFloor
+from dpopt.roo.minimum import MinCount, min_count
+from dpopt.roo.setting import RooSetting, all_counts, checked_law
+from dpopt.shape import Design
 
 METHODS = ("laplace", "subrr", "roo")
 _MOST_RECORDS = 10**15
@@ -62,9 +61,7 @@ class ExpectedOutput:
         return float(np.abs(self.difference).sum() / 2)
 
 
-def expected_output(
-    sampler: MinCountSampler | SmoothFloorSampler, distribution: npt.ArrayLike
-) -> ExpectedOutput:
+def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOutput:
     """Return the law of the released letter for n records drawn independently from P, exactly.
 
     With M the smallest of the counts, Pr(Y = y) - P(y) = E[q_M (1/k - c_y / n)].
@@ -83,14 +80,13 @@ def expected_output(
     Raises:
         ParameterError: for another shape, another sum, or a larger n or k.
     """
-    if isinstance(sampler, SmoothFloorSampler):
-        return _of_floor(sampler, checked_law(distribution, sampler.setting.letters))
-    _checks.instance("sampler", sampler, MinCountSampler)
-    setting = sampler.setting
+    setting = _setting_of(sampler, MinCount, SmoothFloor)
+    if isinstance(setting, SmoothFloor):
+        return _of_floor(sampler, checked_law(distribution, setting.letters))
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
     _checks.integer("letters", setting.letters, 2, _MOST_LETTERS)
     p = checked_law(distribution, setting.letters)
-    if sampler.rule == "roo" or p.min() == 0.0:
+    if setting.constant or p.min() == 0.0:
         # A letter that cannot occur keeps the smallest count at 0.
         q = sampler.obscuring(0)
         return ExpectedOutput(frozen(p), frozen(q * (1 / setting.letters - p)), q)
@@ -105,14 +101,20 @@ def expected_output(
     return ExpectedOutput(frozen(p), frozen(means[groups]), mean_obscuring)
 
 
-def floor_laws(sampler: SmoothFloorSampler) -> Iterator[tuple[IntMatrix, Matrix, Vector]]:
-    """Yield all counts in parts, the law of the letter given them, and 1 - n / Z.
-
-    Shapes (part, k), (part, k) and (part,).
+def _setting_of(sampler: object, *kinds: type[RooSetting]) -> Any:  # noqa: ANN401
+    """Return the setting of a design of one of these kinds.
 
     Raises:
-        ParameterError: if there are more than 1e6 counts.
+        ParameterError: for anything else.
     """
+    setting = sampler.setting if isinstance(sampler, Design) else None
+    if not isinstance(setting, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ParameterError(f"sampler is {shown(sampler)}; it must be a design of {names}.")
+    return setting
+
+
+def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
     n, k = sampler.setting.records, sampler.setting.letters
     if max(n, k) > _MOST_COUNTS or comb(n + k - 1, k - 1) > _MOST_COUNTS:
         raise ParameterError(
@@ -122,49 +124,20 @@ def floor_laws(sampler: SmoothFloorSampler) -> Iterator[tuple[IntMatrix, Matrix,
     table = np.arange(n + 1, dtype=float)
     low = min(n + 1, sampler.floor.size)
     table[:low] = sampler.floor[:low]
+    difference, mean, mass = np.zeros(k), 0.0, 0.0
+    # Axis 0: count vectors; axis 1: letters.
     for counts in all_counts(n, k):
         weights = table[counts]
         total = weights.sum(axis=1)
-        lifted = (weights - counts).sum(axis=1) / total
-        yield counts, weights / total[:, None], lifted
-
-
-def _of_floor(sampler: SmoothFloorSampler, p: Vector) -> ExpectedOutput:
-    n, difference, mean, mass = sampler.setting.records, np.zeros(p.size), 0.0, 0.0
-    for counts, laws, lifted in floor_laws(sampler):
         logs = gammaln(n + 1) + (xlogy(counts, p) - gammaln(counts + 1)).sum(axis=1)
         chances = np.exp(logs)
-        difference += chances @ (laws - counts / n)
-        mean += float(chances @ lifted)
+        difference += chances @ (weights / total[:, None] - counts / n)
+        mean += float(chances @ ((weights - counts).sum(axis=1) / total))
         mass += float(chances.sum())
     return ExpectedOutput(frozen(p), frozen(difference / mass), mean / mass)
 
 
-def worst_case_tv(sampler: MinCountSampler | SmoothFloorSampler) -> float:
-    """Return the largest total variation distance of K(x) from the empirical law, over all x.
-
-    For a smooth floor all counts are listed, at most 1e6. For a rule in the smallest count m it is
-    q_m times that of the empirical law from the uniform one, which is largest where one letter has
-    all it can: q_m (1 - 1/k) (1 - k m / n). Also the largest distance from P over all P, where the
-    maximum is at m = 0: then P is a single letter.
-
-    Raises:
-        ParameterError: for a smooth floor with more counts.
-    """
-    if isinstance(sampler, SmoothFloorSampler):
-        n, worst = sampler.setting.records, 0.0
-        for counts, laws, _ in floor_laws(sampler):
-            short = np.maximum(0.0, counts / n - laws).sum(axis=1)
-            worst = max(worst, float(short.max()))
-        return worst
-    _checks.instance("sampler", sampler, MinCountSampler)
-    n, k = sampler.setting.records, sampler.setting.letters
-    q = sampler.q[:1] if sampler.rule == "roo" else sampler.q[: n // k + 1]
-    spread = (n - k * np.arange(q.size)) / n
-    return float((q * spread).max()) * (1 - 1 / k)
-
-
-def smooth_floor_binomial_bound(sampler: SmoothFloorSampler, least_probability: float) -> float:
+def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> float:
     """Bound the smooth floor's total variation from P: (k / n) E[w(C) - C], C ~ Binomial(n, gamma).
 
     Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only letters with
@@ -178,8 +151,8 @@ def smooth_floor_binomial_bound(sampler: SmoothFloorSampler, least_probability: 
     Raises:
         ParameterError: for a gamma out of range.
     """
-    _checks.instance("sampler", sampler, SmoothFloorSampler)
-    n, k = sampler.setting.records, sampler.setting.letters
+    setting = _setting_of(sampler, SmoothFloor)
+    n, k = setting.records, setting.letters
     gamma = least_of(least_probability, k)
     c = np.arange(min(sampler.floor.size, n + 1))
     from scipy.stats import binom
@@ -305,7 +278,7 @@ class DsRooBound:
     tail: float | None
 
 
-def ds_roo_bound(sampler: MinCountSampler, least_probability: float) -> DsRooBound:
+def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     """Return min{q_0, min over m_0 in [1, n gamma) of q_{m_0} + q_0 delta} (1 - 1/k), (50).
 
     For rules that increase somewhere, q_{m_0} stands for the largest q_m with m >= m_0, and q_0
@@ -318,14 +291,14 @@ def ds_roo_bound(sampler: MinCountSampler, least_probability: float) -> DsRooBou
     Raises:
         ParameterError: for a gamma out of range.
     """
-    _checks.instance("sampler", sampler, MinCountSampler)
-    n, k = sampler.setting.records, sampler.setting.letters
+    setting = _setting_of(sampler, MinCount)
+    n, k = setting.records, setting.letters
     gamma = least_of(least_probability, k)
     rest = 1 - 1 / k
     # Where q_{m_0} is 0, a larger m_0 only raises delta.
     q = _falling(sampler)
     best = DsRooBound(float(q[0]) * rest, None, None)
-    if sampler.rule == "roo":
+    if setting.constant:
         return best
     last = min(math.ceil(n * gamma) - 1, q.size - 1)
     if last < 1:
@@ -339,7 +312,7 @@ def ds_roo_bound(sampler: MinCountSampler, least_probability: float) -> DsRooBou
     return DsRooBound(float(values[place]), place + 1, float(tails[place]))
 
 
-def ds_roo_binomial_bound(sampler: MinCountSampler, least_probability: float) -> float:
+def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     """Return min{q_0 (1 - 1/k), (k - 1) E[q_C]} with C ~ Binomial(n, gamma).
 
     Holds for every P with P(x) >= gamma, in the place of (50): q_M is the largest of the q_{c_y},
@@ -353,11 +326,11 @@ def ds_roo_binomial_bound(sampler: MinCountSampler, least_probability: float) ->
     Raises:
         ParameterError: for a gamma out of range.
     """
-    _checks.instance("sampler", sampler, MinCountSampler)
-    n, k = sampler.setting.records, sampler.setting.letters
+    setting = _setting_of(sampler, MinCount)
+    n, k = setting.records, setting.letters
     gamma = least_of(least_probability, k)
     q = _falling(sampler)
-    if sampler.rule == "roo":
+    if setting.constant:
         return float(q[0]) * (1 - 1 / k)
     from scipy.stats import binom
 
@@ -365,7 +338,7 @@ def ds_roo_binomial_bound(sampler: MinCountSampler, least_probability: float) ->
     return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
 
 
-def _falling(sampler: MinCountSampler) -> Vector:
+def _falling(sampler: Design) -> Vector:
     """Return max over j >= m of q_j, for the m where it is not 0 and one more."""
     return np.maximum.accumulate(np.append(sampler.q, 0.0)[::-1])[::-1]
 

@@ -1,51 +1,47 @@
-"""The smooth floor: each letter in proportion to its count, with a smooth floor under it.
-
-The setting and its program, the table in closed form, and the sampler.
-"""
+"""The smooth floor: each letter in proportion to its count, with a smooth floor under it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt import _checks, verify
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._figure import LIMIT
-from dpopt._numbers import digits
-from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt._numbers import digits, exact_text, whole
+from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
-from dpopt.privacy.least import Least, require_pure
-from dpopt.roo.proof import FloorAudit, audit_floor, least_of_floor, prove_floor
-from dpopt.roo.sampler import Below, LetterSampler, draw_record
-from dpopt.roo.setting import LONGEST_FLOOR, RooSetting
-from dpopt.shape import Design, Setting, design
+from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.roo.setting import LetterSetting
+from dpopt.shape import Design, design
+from dpopt.table import SortedHistograms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# A floor reaches up to this count at most.
+_LONGEST = 2_000_000
 _GUARD_BITS = 62
 _GROWTH_BITS = 40
 _LARGEST_RATE = 700.0
 # Of the program: variables, and a growth whose reciprocal a solver still sees.
 _LARGEST_PROGRAM, _LARGEST_GROWTH = 20_000, 1e6
-# Words that sums over all letters of an alphabet do not overflow.
-_WORD, _MASK = 32, (1 << 32) - 1
 
 Floor = tuple[int, tuple[int, ...]]
 """b, and W(0)..W(c* - 1) as integers over 2^b; from c* on, W(c) = c 2^b."""
 
 
 @dataclass(frozen=True)
-class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
+class SmoothFloor(LetterSetting):
     """One letter y with probability w(c_y) over the sum of w: counts, with a smooth floor.
 
     For a growth s the floor lifts the counts by the least that lets no weight grow faster:
@@ -58,7 +54,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
     weight, and where every count is at least c* the law is the empirical one.
 
     Whether a floor is private is not linear in (s, w), but it is decided exactly for each s
-    (`dpopt.roo.proof.audit_floor`), and s, found by bisection, is a number of 40 significant bits
+    (`dpopt.verify.Floor`), and s, found by bisection, is a number of 40 significant bits
     that is private while the next such number is not, whoever solves the program. That no much
     larger one is private is computed, not proved. The value is the objective, and its bound is for
     the growth that the table has: it says that no table of this growth lifts less, not that no
@@ -73,6 +69,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
     """
 
     kind: ClassVar[str] = "smooth-floor"
+    summary: ClassVar[tuple[str, ...]] = ("rate",)
 
     records: int
     letters: int
@@ -89,23 +86,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
                 "roo)."
             )
         if self.rate is not None:
-            rate = _checks.real("rate", self.rate, 0.0, _LARGEST_RATE, open_lower=True)
-            object.__setattr__(self, "rate", rate)
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return twelve records of three letters."""
-        return cls(records=12, letters=3, epsilon=0.3)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 8 + [1] * 4
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return twelve records, and one of them changed."""
-        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
+            self.keep(rate=_checks.real("rate", self.rate, 0.0, _LARGEST_RATE, open_lower=True))
 
     @property
     def may_fail(self) -> bool:
@@ -117,7 +98,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         """S = e^a - 1, a double taken exactly: that of the rate, or the private one found."""
         if self.rate is not None:
             return math.expm1(self.rate)
-        return _largest_growth(RooSetting(self.records, self.letters, self.epsilon))
+        return _largest_growth(self)
 
     def problem(self) -> Problem:
         """Return the program for the growth: variable "w", rows "growth".
@@ -155,7 +136,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         lift = solution["lift"]
         return np.append(lift + np.arange(lift.size), float(lift.size))
 
-    def units(self, point: Vector) -> Floor:
+    def table(self, point: Vector) -> Floor:
         """Return the least floor above a point whose growth has 40 bits.
 
         The slowest step of the point decides: the table of its growth, rounded down to 40 bits, is
@@ -166,170 +147,127 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         # A unit is 2^-40 of the growth: solvers agree to that much, and no more is lost here.
         return _floor_of(math.floor(slowest / unit) * unit)
 
-    def value(self, units: Floor) -> float:
+    def value(self, table: Floor) -> float:
         """Return the sum of w(c) - c over c < c*."""
-        bits, weights = units
-        last = len(weights)
-        return float(Fraction(sum(weights) - ((last * (last - 1) // 2) << bits), 1 << bits))
+        bits, lifted = table
+        last = len(lifted)
+        return float(Fraction(sum(lifted) - ((last * (last - 1) // 2) << bits), 1 << bits))
 
-    def audit(self, units: Floor) -> FloorAudit:
-        """Return what the proof's theorem gives for a table."""
-        return _audited(RooSetting(self.records, self.letters, self.epsilon), units)
-
-    def prove(self, units: Floor) -> Certificate:
+    def judge(self, table: Floor) -> Certificate:
         """Return the exact proof of a table.
 
         Raises:
             NotPrivateError: naming two neighbours, if it is not private.
         """
-        return prove_floor(self, self.audit(units), math.log1p(growth_of(units)), units[0])
+        bits, lifted = self.checked(table)
+        try:
+            with _few_rows(self):
+                found = verify.Floor(self.records, self.letters, list(lifted), 1 << bits)
+                verdict = found.decide(verify.exp(self.epsilon)[0])
+        except verify.Refused as refusal:
+            if refusal.at is None:
+                raise ParameterError(f"units are refused: {refusal}.") from None
+            c, d = refusal.at
+            before, after = _ends(c, d)
+            excess = float(_worst(self, table)[0] / self.ratio - 1)
+            raise NotPrivateError(
+                f"rate is {_rate(table):.10g}: the smooth floor is not {self.epsilon:g}-DP for "
+                f"n = {self.records}, k = {self.letters}; a letter whose count goes from {c} to "
+                f"{c + 1}, one of another with {d}, is {1 + excess:.6g} e^epsilon times as likely.",
+                inputs=(after, before),
+                output="letter 0",
+                excess=excess,
+            ) from None
+        return Certificate(
+            claim="the smooth-floor sampler is private for all neighbouring data sets",
+            guarantee=self.guarantee,
+            constraints=verdict.rows,
+            slack=Fraction(verdict.slack),
+            tightest=f"a letter whose count goes from {verdict.at[0]} to {verdict.at[0] + 1}",
+        )
 
-    def spent(self, units: Floor, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon for delta = 0."""
+    def spent(self, table: Floor, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for delta = 0: the worst ratio is attained."""
         require_pure(self.kind, epsilon, delta)
-        return least_of_floor(self.audit(units))
+        ratio, at, _ = _worst(self, table)
+        return least_of_ratio(ratio, _ends(*at), (0,))
 
-    def law(self, units: Floor, data: object) -> list[int]:
-        """Return W(c_y) of each letter."""
-        bits, weights = units
-        counts = self.counted(data).tolist()
-        return [weights[c] if c < len(weights) else c << bits for c in counts]
+    def weights(self, table: Floor, counts: IntVector, letters: IntVector) -> list[int]:
+        """Return W of each count."""
+        del letters
+        bits, lifted = table
+        return [lifted[c] if c < len(lifted) else c << bits for c in counts.tolist()]
 
-    def draw(self, axes: Axes, units: Floor, label: str | None = None) -> None:
+    def worst_case(self, table: Floor) -> float:
+        """Return the largest total variation of K(x) from the empirical law, over all data x.
+
+        Raises:
+            ParameterError: if there are more than 1e6 sorted histograms.
+        """
+        counts = SortedHistograms(self.records, self.letters).histograms
+        lifted = np.arange(self.records + 1.0)
+        start = min(lifted.size, len(table[1]))
+        lifted[:start] = _floats(table)[:start]
+        each = lifted[counts]
+        short = counts / self.records - each / each.sum(axis=1, keepdims=True)
+        return float(np.maximum(short, 0.0).sum(axis=1).max())
+
+    def report(self, table: Floor) -> Mapping[str, Callable[[], Any]]:
+        """Return W(0)..W(c* - 1) over 2^bits as floats, and how fast they grow.
+
+        ``growth`` is s, with W(c + 1) <= (1 + s) W(c); ``rate`` the a of 1 + s = e^a, in nats; and
+        ``worst_ratio`` the largest ratio of a letter's probabilities under neighbours, exactly.
+        """
+        return {
+            **super().report(table),
+            "floor": lambda: frozen(_floats(table)),
+            "growth": lambda: growth_of(table),
+            "rate": lambda: _rate(table),
+            "worst_ratio": lambda: _worst(self, table)[0],
+        }
+
+    def draw(self, axes: Axes, table: Floor, label: str | None = None) -> None:
         """Draw the weight w(c) against the count c, and c itself."""
-        bits, weights = units
-        last = min(len(weights) + max(2, len(weights) // 4), self.records)
+        lifted = _floats(table)
+        last = min(lifted.size + max(2, lifted.size // 4), self.records)
         counts = np.arange(last + 1)
-        lifted = [w / (1 << bits) for w in weights[: last + 1]]
         axes.plot(counts, counts, color=LIMIT, linestyle=":", label="the count itself")
-        axes.plot(counts, [*lifted, *counts[len(lifted) :]], marker="o", clip_on=False, label=label)
+        values = np.append(lifted[: last + 1], counts[lifted.size :])
+        axes.plot(counts, values, marker="o", clip_on=False, label=label)
         axes.set_xlabel("count of the letter, $c$")
         axes.set_ylabel("weight $w(c)$")
         axes.set_ylim(bottom=0.0)
 
-    def columns(self, units: Floor) -> Mapping[str, Sequence[Any]]:
+    def columns(self, table: Floor) -> Mapping[str, Sequence[Any]]:
         """Return count and weight; from the first count that is left out, weight is count."""
-        bits, weights = units
-        floats = [weight / (1 << bits) for weight in weights]
-        return {"count": list(range(len(weights))), "weight": floats}
+        return {"count": list(range(len(table[1]))), "weight": _floats(table).tolist()}
+
+    def plain(self, table: Floor) -> list[Any]:
+        """Return bits and weights for a file."""
+        return [table[0], [exact_text(weight) for weight in table[1]]]
 
     def read(self, plain: Any) -> Floor:  # noqa: ANN401
-        """Return the integers of a file, checked in form.
+        """Return the integers of a file; see `checked`."""
+        bits, lifted = plain
+        return self.checked((bits, tuple(whole(weight) for weight in lifted)))
+
+    def checked(self, table: object) -> Floor:
+        """Return a table, checked in form.
 
         Raises:
-            ParameterError: if they are not bits and 1 to 2e6 weights.
+            ParameterError: if it is not bits and 1 to 2e6 weights.
         """
-        units = super().read(plain)
-        if not isinstance(units, tuple) or len(units) != 2 or not isinstance(units[1], tuple):
+        if not isinstance(table, tuple) or len(table) != 2 or not isinstance(table[1], tuple):
             raise ParameterError("units must be a number of bits and a list of weights.")
-        bits = _checks.integer("bits", units[0], 1, _most_bits())
-        if not 1 <= len(units[1]) <= LONGEST_FLOOR or not all(
-            isinstance(weight, int) and not isinstance(weight, bool) for weight in units[1]
-        ):
-            raise ParameterError(f"units must hold 1 to {LONGEST_FLOOR} whole weights.")
-        return bits, units[1]
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SmoothFloorSampler(LetterSampler, Design):
-    """One letter y with probability W(c_y) / sum of W; W is a table below c* and linear beyond.
-
-    Attributes:
-        setting: n, k and epsilon, and a rate that was asked for.
-        units: bits, and W(0)..W(c* - 1) as integers over 2^bits; W(c) = c 2^bits from c* on.
-        certificate: the proof that it is epsilon-DP; None if it is not.
-        bound: on the objective of `SmoothFloor`; see `Design`.
-    """
-
-    setting: SmoothFloor
-
-    @property
-    def bits(self) -> int:
-        """The weights are integers over 2^bits."""
-        return self.units[0]
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """W(0)..W(c* - 1)."""
-        return self.units[1]
-
-    @property
-    def growth(self) -> float:
-        """s: how much faster than W(c) the next weight may be, W(c + 1) <= (1 + s) W(c)."""
-        return growth_of(self.units)
-
-    @property
-    def rate(self) -> float:
-        """The a of 1 + s = e^a, in nats."""
-        return math.log1p(self.growth)
-
-    @cached_property
-    def floor(self) -> Vector:
-        """The weights as floats, read-only."""
-        return frozen([weight / (1 << self.bits) for weight in self.weights])
-
-    @property
-    def audit(self) -> FloorAudit:
-        """What the theorem's inequalities give."""
-        return self.setting.audit(self.units)
-
-    def output_distribution(self, counts: npt.ArrayLike) -> Vector:
-        """Return W(c_y) / sum of W for each letter, shape (k,)."""
-        checked = self.fitting(counts)
-        law = checked.astype(float)
-        small = checked < len(self.weights)
-        law[small] = self.floor[checked[small]]
-        return frozen(law / law.sum())
-
-    def _draw(self, counts: IntVector, below: Below) -> int:
-        """Draw a record's letter, or one for what the floor lifts it by, W(c) - c 2^bits.
-
-        Both are found, whichever is taken, and each is compared with every letter's place.
-        """
-        # Axis 0: words of 32 bits, highest first; axis 1: letters. The carries go up once all words
-        # are summed.
-        table = self._lifts
-        sums = np.cumsum(table[:, np.minimum(counts, table.shape[1] - 1)], axis=1)
-        for word in range(len(sums) - 1, 0, -1):
-            sums[word - 1] += sums[word] >> _WORD
-            sums[word] &= _MASK
-        lifted = sum(int(top) << _WORD * place for place, top in enumerate(sums[::-1, -1]))
-        drawn = below((self.setting.records << self.bits) + lifted)
-        passed = np.count_nonzero(_at_most(sums, _words(drawn, len(sums))))
-        record = draw_record(counts, lambda _: max(drawn - lifted, 0) >> self.bits)
-        return (int(passed), record)[drawn >= lifted]
-
-    @cached_property
-    def _lifts(self) -> IntVector:
-        """W(c) - c 2^bits as words, highest first, shape (words, c* + 1); 0 at c*."""
-        lifts = [weight - (c << self.bits) for c, weight in enumerate(self.weights)]
-        longest = max(lifts, default=0).bit_length()
-        count = max(-(-longest // _WORD), -(-(self.bits + 22) // _WORD))
-        whole = np.array([*lifts, 0], dtype=object)
-        parts = [(whole >> _WORD * place) & _MASK for place in reversed(range(count))]
-        return np.array(parts, dtype=np.int64)
-
-    def facts(self) -> Json:
-        """Return the growth and what the audit found."""
-        audit = self.audit
-        return {
-            "rate": self.rate,
-            "growth": self.growth,
-            "worst_ratio": float(audit.worst_ratio),
-            "rows": audit.rows,
-        }
-
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        return {**super().headline(), "rate": self.rate}
-
-
-SmoothFloor.answer = SmoothFloorSampler
+        bits = _checks.integer("bits", table[0], 1, _most_bits())
+        if set(map(type, table[1])) != {int} or min(table[1]) <= 0 or len(table[1]) > _LONGEST:
+            raise ParameterError(f"units must hold 1 to {_LONGEST} whole weights above 0.")
+        return bits, table[1]
 
 
 def smooth_floor(
     records: int, letters: int, epsilon: float, *, rate: float | None = None
-) -> SmoothFloorSampler:
+) -> Design:
     """Return the smooth-floor sampler with the largest rate a found to be epsilon-DP.
 
     s = e^a - 1 is taken from the floats of 40 significant bits: it is private, and the next such
@@ -353,10 +291,24 @@ def smooth_floor(
     return design(SmoothFloor(records, letters, epsilon, rate))
 
 
-def growth_of(units: Floor) -> float:
+def growth_of(table: Floor) -> float:
     """Return s of a table: W(c*) / W(c* - 1) - 1, which the rounding of W does not change."""
-    bits, weights = units
-    return float(Fraction(len(weights) << bits, weights[-1]) - 1) if weights[-1] else math.inf
+    bits, lifted = table
+    return float(Fraction(len(lifted) << bits, lifted[-1]) - 1)
+
+
+def _rate(table: Floor) -> float:
+    return math.log1p(growth_of(table))
+
+
+def _floats(table: Floor) -> Vector:
+    bits, lifted = table
+    return np.array([weight / (1 << bits) for weight in lifted])
+
+
+def _ends(c: int, d: int) -> tuple[str, str]:
+    """Return two neighbours in words: after a letter gained at c and one lost at d, and before."""
+    return f"letter 0: {c + 1}, letter 1: {d - 1}", f"letter 0: {c}, letter 1: {d}"
 
 
 def _reach(growth: float) -> int:
@@ -365,11 +317,11 @@ def _reach(growth: float) -> int:
     Raises:
         ParameterError: if it is above 2e6.
     """
-    first = math.ceil(1 / Fraction(growth)) if growth > 0.5 / LONGEST_FLOOR else LONGEST_FLOOR + 1
-    if first > LONGEST_FLOOR:
+    first = math.ceil(1 / Fraction(growth)) if growth > 0.5 / _LONGEST else _LONGEST + 1
+    if first > _LONGEST:
         raise ParameterError(
             f"the floor's rate is {math.log1p(growth):g}, so it would reach to counts above "
-            f"{LONGEST_FLOOR}; take a larger epsilon, or min_count."
+            f"{_LONGEST}; take a larger epsilon, or min_count."
         )
     return first
 
@@ -404,15 +356,33 @@ def _unit_of(growth: float) -> float:
     return 2.0 ** (math.frexp(growth)[1] - _GROWTH_BITS)
 
 
+def _worst(setting: SmoothFloor, table: Floor) -> tuple[Fraction, tuple[int, int], int]:
+    """Return the largest ratio of a letter's probabilities; see `dpopt.verify.Floor`."""
+    with _few_rows(setting):
+        return _worst_of(setting.records, setting.letters, table)
+
+
+@contextmanager
+def _few_rows(setting: SmoothFloor) -> Iterator[None]:
+    """Refuse a floor that takes too many inequalities to decide."""
+    try:
+        yield
+    except verify.Malformed:
+        raise ParameterError(
+            f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
+            f"{setting.letters}; the floor takes more than {verify.MOST:,} inequalities to decide: "
+            "use a larger epsilon, or roo.min_count (dpopt roo)."
+        ) from None
+
+
 @lru_cache(maxsize=2)
-def _audited(setting: RooSetting, units: Floor) -> FloorAudit:
-    """Return the audit; kept, since search, proof and the sampler's facts all speak of it."""
-    bits, weights = units
-    return audit_floor(setting, weights, bits)
+def _worst_of(records: int, letters: int, table: Floor) -> tuple[Fraction, tuple[int, int], int]:
+    bits, lifted = table
+    return verify.Floor(records, letters, list(lifted), 1 << bits).worst()
 
 
 @lru_cache(maxsize=64)
-def _largest_growth(setting: RooSetting) -> float:
+def _largest_growth(setting: SmoothFloor) -> float:
     """Return the private growth of `_GROWTH_BITS` bits of which the next one is not private.
 
     At s = e^epsilon - 1 the ratio W(1) / W(0) alone is e^epsilon up to rounding.
@@ -421,7 +391,7 @@ def _largest_growth(setting: RooSetting) -> float:
 
     def excess(growth: float) -> float:
         if growth not in excesses:
-            ratio = _audited(setting, _floor_of(growth)).worst_ratio
+            ratio = _worst(setting, _floor_of(growth))[0]
             excesses[growth] = float((ratio - setting.ratio) / (setting.ratio - 1))
         return excesses[growth]
 
@@ -440,17 +410,3 @@ def _largest_growth(setting: RooSetting) -> float:
         rises, step = excess(middle) <= 0, step + 1
         low, high = (middle, high) if rises else (low, middle)
     return low
-
-
-def _words(value: int, count: int) -> list[int]:
-    """Return an integer as words, highest first; the highest keeps all that is left."""
-    low = [(value >> _WORD * place) & _MASK for place in reversed(range(count - 1))]
-    return [value >> _WORD * (count - 1), *low]
-
-
-def _at_most(sums: IntVector, values: list[int]) -> npt.NDArray[np.bool_]:
-    """Return sums <= value, word by word from the lowest, every word compared."""
-    answer = sums[-1] <= values[-1]
-    for word in range(len(values) - 2, -1, -1):
-        answer = (sums[word] < values[word]) | ((sums[word] == values[word]) & answer)
-    return answer

@@ -1,35 +1,32 @@
 """Reveal-or-Obscure: a uniform letter with a probability that looks at the smallest count.
 
-The setting and its programs, the recursions that solve them, and the sampler.
+The setting and its programs; the recursions that solve them are in `dpopt.roo.rules`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._numbers import exact_text
-from dpopt._types import IntVector, Json, Vector, frozen
-from dpopt.lp import Solution, make_rows
-from dpopt.lp.model import Rows
+from dpopt import _checks, verify
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import exact_text, whole
+from dpopt._types import IntVector, Vector, frozen
+from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
-from dpopt.privacy.least import Least, require_pure
-from dpopt.roo.proof import RooAudit, audit_weights, least_of_rule, moves, prove_rule
+from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
-from dpopt.roo.sampler import Below, LetterSampler, draw_record
-from dpopt.roo.setting import BITS, UNIT, RooSetting
-from dpopt.shape import Design, Setting, design, made
+from dpopt.roo.setting import BITS, UNIT, LetterSetting, RooSetting
+from dpopt.shape import Design, Displayed, design, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,12 +37,16 @@ _LARGEST_PROGRAM = 200_000
 _LARGEST_EXPONENT = 30.0
 _MOST_EVENTS = 4_000_000
 _MOST_ROWS = 1_000_000
+# Names of the rows of published rules, in the journal paper: by how the smallest count moves, and
+# whether the letter has the smallest count or all records.
+_NUMBERS = {(0, True): "(68)", (1, True): "(69)", (-1, True): "(70)"}
+_NUMBERS |= {(0, False): "(72)", (1, False): "(73)", (-1, False): "(74)"}
 # What a published rule's program may lack by rounding; what it lacks beyond is the rule's fault.
 _NOISE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
-class MinCount(RooSetting, Setting["MinCountSampler"]):
+class MinCount(LetterSetting):
     """With probability q_m a uniform letter, else that of a uniform record; m the smallest count.
 
     A letter with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n, and
@@ -78,6 +79,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
     """
 
     kind: ClassVar[str] = "roo"
+    summary: ClassVar[tuple[str, ...]] = ("excess_factor",)
 
     records: int
     letters: int
@@ -86,22 +88,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "rule", _checks.choice("rule", self.rule, RULES))
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return twelve records of three letters."""
-        return cls(records=12, letters=3, epsilon=0.3)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 6 + [1] * 4 + [2] * 2
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return twelve records, and one of them changed."""
-        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
+        self.keep(rule=_checks.choice("rule", self.rule, RULES))
 
     @property
     def constant(self) -> bool:
@@ -130,19 +117,29 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
                 f"out up to {_LARGEST_PROGRAM}. The recursion has no such limit."
             )
         problem = Problem("DS-ROO obscuring probabilities")
-        if self.constant:
-            problem.add_variables("q", 1, lower=0.0, upper=1.0)
-            every = _private_rows(self)
-            # One column: every q_m is the same variable.
-            same = sp.csr_array(every.matrix.sum(axis=1).reshape(-1, 1))
-            problem.add_rows("privacy", make_rows(same, upper=every.upper))
-        else:
-            problem.add_variables("q", self.largest_minimum + 1, lower=0.0, upper=1.0)
-            blocks = {"privacy": _private_rows(self)} if self.rule == "exact" else _published(self)
-            for name, rows in blocks.items():
-                problem.add_rows(name, rows)
+        problem.add_variables("q", self._costs().size, lower=0.0, upper=1.0)
+        n, k, blocks = self.records, self.letters, dict[str, list[verify.Name]]()
+        for m in range(self.largest_minimum + 1):
+            for _, *move in verify.moves(n, k, m, self.rule):
+                name = _NUMBERS[move[2] - move[0], move[1] == move[0]]
+                blocks.setdefault(name if self.may_fail else "privacy", []).append(tuple(move))
+        for name in sorted(blocks):
+            moves = np.array(blocks[name])
+            # e c - c~ without cancellation where c~ is next to c.
+            most = math.expm1(self.epsilon) * moves[:, 1] - (moves[:, 3] - moves[:, 1])
+            problem.add_rows(name, {"q": self._coefficients(moves)}, upper=most)
         problem.minimise({"q": self._costs()})
         return problem
+
+    def _coefficients(self, moves: IntVector) -> sp.csr_array:
+        """Return q~ (n / k - c~) - e q (n / k - c), at most e c - c~, for each move."""
+        share, e = self.records / self.letters, math.exp(self.epsilon)
+        minimum, count, new_minimum, new_count = moves.T
+        data = np.concatenate([share - new_count, -e * (share - count)])
+        # With one q for all m there is one column.
+        columns = np.concatenate([new_minimum, minimum]) * (not self.constant)
+        rows = np.tile(np.arange(len(moves)), 2)
+        return sp.csr_array((data, (rows, columns)), shape=(len(moves), self._costs().size))
 
     def _costs(self) -> Vector:
         last = self.largest_minimum
@@ -161,94 +158,161 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         """Return q_0, ..., q_M; of "roo" the one q."""
         return solution["q"]
 
-    def units(self, point: Vector) -> tuple[int, ...]:
+    def table(self, point: Vector) -> tuple[int, ...]:
         """Return a point over 2^62, rounded up and raised until it is private.
 
-        q -> q + t (1 - q) mixes the law of the letter with the uniform one, of which every row has
-        the slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation v, which the
-        judge finds exactly; v is taken larger by what the rounding of both sides can cost. A
-        published rule is raised only if v is below 1e-9, so that its own faults stay.
+        q -> q + t (1 - q) mixes the distribution of the letter with the uniform one, of which every
+        row has the slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation v,
+        which the judge finds exactly; v is taken larger by what the rounding of both sides can
+        cost. A published rule is raised only if v is below 1e-9, so that its own faults stay.
         """
         rounded = [round_up(Fraction(q)) for q in np.clip(point, 0.0, 1.0).tolist()]
-        audit = audit_weights(self, rounded, constant=self.constant)
-        if audit.private or (self.may_fail and -audit.slack > _NOISE):
+        try:
+            self._decided(rounded)
+            missed = Fraction(0)
+        except verify.Refused as refusal:
+            missed = Fraction(refusal.missed)
+        if missed == 0 or (self.may_fail and missed > _NOISE):
             return trimmed(rounded)
-        lacking = -audit.slack + 2 * (self.ratio + 1) / UNIT
+        lacking = missed + 2 * (self.ratio + 1) / UNIT
         share = lacking / ((self.ratio - 1) / self.letters + lacking)
         return tuple(round_up((w + share * (UNIT - w)) / UNIT) for w in rounded)
 
-    def value(self, units: tuple[int, ...]) -> float:
+    def value(self, table: tuple[int, ...]) -> float:
         """Return the objective: the sum of all q_m, with the last of "conference" over k."""
-        total = Fraction(sum(units), UNIT)
+        total = Fraction(sum(table), UNIT)
         if self.constant:
             total *= self.largest_minimum + 1
-        elif self.rule == "conference" and 1 < len(units) == self.largest_minimum + 1:
-            total -= (1 - Fraction(1, self.letters)) * Fraction(units[-1], UNIT)
+        elif self.rule == "conference" and 1 < len(table) == self.largest_minimum + 1:
+            total -= (1 - Fraction(1, self.letters)) * Fraction(table[-1], UNIT)
         return float(total)
 
-    def proof_size(self, units: tuple[int, ...]) -> int:
-        """Return the entries of the rows: at most five for each q_m, of two variables."""
-        return 10 * len(units)
-
-    def audit(self, units: tuple[int, ...]) -> RooAudit:
-        """Return what a rule spends, exactly."""
-        return _audited(self, units)
-
-    def prove(self, units: tuple[int, ...]) -> Certificate:
+    def judge(self, table: tuple[int, ...]) -> Certificate:
         """Return the exact proof of a rule.
 
         Raises:
             NotPrivateError: naming two data sets, if it is not private.
         """
-        return prove_rule(self, self.audit(units), self.rule)
+        self.checked(table)
+        try:
+            verdict = self._decided(table)
+        except verify.Refused:
+            audit = _audit(self, table)
+            runs = audit.witness.runs, audit.witness.neighbour_runs
+            raise NotPrivateError(
+                f"rule {self.rule!r} is not {self.epsilon:g}-DP for n = {self.records}, "
+                f"k = {self.letters}: letter 0 is {audit.excess_factor:.6g} e^epsilon times as "
+                f"likely for one of two neighbours; (count, letters): {runs[0]} and {runs[1]}.",
+                inputs=(str(runs[0]), str(runs[1])),
+                output="letter 0",
+                excess=audit.excess_factor - 1.0,
+            ) from None
+        tightest = witness_of(self, verdict.at[1:])
+        return Certificate(
+            claim="the min-count rule is private for all neighbouring data sets",
+            guarantee=self.guarantee,
+            constraints=verdict.rows,
+            slack=Fraction(verdict.slack),
+            tightest=f"(count, letters): {tightest.runs}; neighbour: {tightest.neighbour_runs}",
+        )
 
-    def spent(self, units: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon for delta = 0."""
+    def _decided(self, table: Sequence[int]) -> verify.Verdict:
+        growth = verify.exp(self.epsilon)[0]
+        return verify.decide_rule(self.records, self.letters, list(table), self.constant, growth)
+
+    def verified(self, table: tuple[int, ...]) -> Displayed:
+        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
+        displayed = cast(Displayed, super().verified(table))
+        return replace(displayed, size=self._proof_size(table))
+
+    def _proof_size(self, table: tuple[int, ...]) -> int:
+        """Return the entries of the rows: at most five for each q_m, of two variables."""
+        return 10 * len(table)
+
+    def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for delta = 0: the worst ratio is attained by the witness."""
         require_pure(self.kind, epsilon, delta)
-        return least_of_rule(self.audit(units))
+        audit = _audit(self, table)
+        sides = (audit.witness.neighbour_runs, audit.witness.runs)
+        words = tuple(f"(count, letters): {runs}" for runs in sides)
+        return least_of_ratio(audit.worst_ratio, cast(tuple[str, str], words), (0,))
 
-    def obscuring_unit(self, units: tuple[int, ...], minimum: int) -> int:
+    def obscuring_weight(self, table: tuple[int, ...], minimum: int) -> int:
         """Return q_m over 2^62 for a smallest count m."""
         if self.constant:
-            return units[0]
-        return units[minimum] if minimum < len(units) else 0
+            return table[0]
+        return table[minimum] if minimum < len(table) else 0
 
-    def law(self, units: tuple[int, ...], data: object) -> list[int]:
-        """Return the law of the letter over k n 2^62."""
-        counts = self.counted(data).tolist()
-        q = self.obscuring_unit(units, min(counts))
-        return [q * self.records + (UNIT - q) * count * self.letters for count in counts]
+    def weights(self, table: tuple[int, ...], counts: IntVector, letters: IntVector) -> list[int]:
+        """Return the weight of a letter with each count, over k n 2^62."""
+        del letters
+        q = self.obscuring_weight(table, int(counts[0]))
+        fixed, each = q * self.records, (UNIT - q) * self.letters
+        return [fixed + each * count for count in counts.tolist()]
 
-    def dominating(self, units: tuple[int, ...]) -> DominatingPair:
+    def worst_case(self, table: tuple[int, ...]) -> float:
+        """Return the largest total variation of K(x) from the empirical law, over all data x.
+
+        It is q_m times that of the empirical law from the uniform one, which is largest where one
+        letter has all it can: q_m (1 - 1/k) (1 - k m / n). Where the maximum is at m = 0, also the
+        largest distance from P over all P: then P is a single letter.
+        """
+        q = np.array(table[:1] if self.constant else table, dtype=float) / UNIT
+        spread = 1 - np.arange(q.size) * self.letters / self.records
+        return float((q * spread).max()) * (1 - 1 / self.letters)
+
+    def report(self, table: tuple[int, ...]) -> Mapping[str, Callable[[], Any]]:
+        """Return q_0, q_1, ... (all later ones 0; of "roo", all like the first), and the audit.
+
+        ``obscuring(m)`` returns q_m; ``excess_factor`` is None where the ratio is unbounded.
+        """
+
+        def excess_factor() -> float | None:
+            factor = _audit(self, table).excess_factor
+            return factor if math.isfinite(factor) else None
+
+        return {
+            **super().report(table),
+            "q": lambda: frozen([weight / UNIT for weight in table]),
+            "obscuring": lambda: lambda minimum: self.obscuring_weight(table, minimum) / UNIT,
+            "audit": lambda: _audit(self, table),
+            "excess_factor": excess_factor,
+        }
+
+    def dominating(self, table: tuple[int, ...]) -> DominatingPair:
         """Return the tight dominating pair of all neighbours, from O(1) events for each m.
 
         Raises:
             ParameterError: for more than 4e6 events.
         """
         scale = self.letters * self.records * UNIT
-        return DominatingPair.of_points(upper_hull(_events(self, units)), scale)
+        return DominatingPair.of_points(upper_hull(_events(self, table)), scale)
 
-    def draw(self, axes: Axes, units: tuple[int, ...], label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
         """Draw q_m against the smallest count m."""
-        shown = min(self.largest_minimum, 40 if self.constant else max(len(units) + 2, 4))
-        values = [self.obscuring_unit(units, m) / UNIT for m in range(shown + 1)]
-        axes.plot(np.arange(shown + 1), values, marker="o", clip_on=False, label=label)
+        last = min(self.largest_minimum, 40 if self.constant else max(len(table) + 2, 4))
+        values = [self.obscuring_weight(table, m) / UNIT for m in range(last + 1)]
+        axes.plot(np.arange(last + 1), values, marker="o", clip_on=False, label=label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("smallest count, $m$")
         axes.set_ylabel("obscuring probability $q_m$")
         axes.set_ylim(bottom=0.0)
 
-    def columns(self, units: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
+    def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
         """Return m and q; where each m has a q of its own, those beyond the last row are 0."""
-        rows = self.largest_minimum + 1 if self.constant else len(units)
+        rows = self.largest_minimum + 1 if self.constant else len(table)
         if rows > _MOST_ROWS:
             raise ParameterError(f"result has {rows:,} rows; a table is made for at most 1e6.")
-        q = [self.obscuring_unit(units, m) / UNIT for m in range(rows)]
+        q = [self.obscuring_weight(table, m) / UNIT for m in range(rows)]
         return {"m": list(range(rows)), "q": q}
+
+    def plain(self, table: tuple[int, ...]) -> list[str]:
+        """Return the integers as text for a file."""
+        return [exact_text(weight) for weight in table]
 
     def read(self, plain: Any) -> tuple[int, ...]:  # noqa: ANN401
         """Return the integers of a file; see `checked`."""
-        return self.checked(super().read(plain))
+        return self.checked([whole(weight) for weight in plain])
 
     def checked(self, weights: object) -> tuple[int, ...]:
         """Return integers as what `rule_weights` returns, checked in form.
@@ -258,10 +322,8 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         """
         longest = 1 if self.constant else self.largest_minimum + 1
         listed = tuple(weights) if isinstance(weights, list | tuple) else ()
-        if not 1 <= len(listed) <= longest or not all(
-            isinstance(weight, int) and not isinstance(weight, bool) and 0 <= weight <= UNIT
-            for weight in listed
-        ):
+        plain = set(map(type, listed)) == {int} and min(listed) >= 0 and max(listed) <= UNIT
+        if not plain or len(listed) > longest:
             raise ParameterError(
                 f"weights is {_checks.shown(weights)}; it must hold 1 to {longest} integers in "
                 f"0..2^{BITS}."
@@ -270,86 +332,12 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
 
 
 @lru_cache(maxsize=8)
-def _audited(setting: MinCount, weights: tuple[int, ...]) -> RooAudit:
-    """Return the audit; kept, since the proof and the sampler's facts both speak of it."""
-    return audit_weights(setting, weights, constant=setting.constant)
+def _audit(setting: MinCount, table: tuple[int, ...]) -> RooAudit:
+    """Return the audit; kept, since refusals and the numbers of a design both speak of it."""
+    return audited(setting, table, constant=setting.constant)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class MinCountSampler(LetterSampler, Design):
-    """With probability q_m a uniform letter, else that of a uniform record; m the smallest count.
-
-    K(y | counts) = q_m / k + (1 - q_m) c_y / n.
-
-    Attributes:
-        setting: n, k, epsilon and the rule.
-        units: q_0, q_1, ... as integers over 2^62, all later ones 0 (of "roo", all like the first):
-            what is audited, and what `release` draws from.
-        certificate: the proof that the rule is epsilon-DP; None if it is not.
-        bound: on the objective of the rule's program; see `Design`.
-    """
-
-    setting: MinCount
-
-    @property
-    def rule(self) -> str:
-        """The rule's name, one of `RULES`."""
-        return self.setting.rule
-
-    @property
-    def weights(self) -> tuple[int, ...]:
-        """q_0, q_1, ... as integers over 2^62: the units."""
-        return self.units
-
-    @cached_property
-    def q(self) -> Vector:
-        """The units as floats, read-only."""
-        return frozen([weight / UNIT for weight in self.units])
-
-    @property
-    def audit(self) -> RooAudit:
-        """The exact worst ratio over all neighbours."""
-        return self.setting.audit(self.units)
-
-    def obscuring(self, minimum: int) -> float:
-        """Return q_m for a smallest count m."""
-        return self.setting.obscuring_unit(self.units, minimum) / UNIT
-
-    def output_distribution(self, counts: npt.ArrayLike) -> Vector:
-        """Return q_m / k + (1 - q_m) c_y / n for each letter, shape (k,)."""
-        checked = self.fitting(counts)
-        q = self.obscuring(int(checked.min()))
-        return frozen(q / self.setting.letters + (1 - q) * (checked / self.setting.records))
-
-    def _draw(self, counts: IntVector, below: Below) -> int:
-        obscured = below(UNIT) < self.setting.obscuring_unit(self.units, int(counts.min()))
-        # Both are drawn, so that a clock does not tell which one was taken.
-        letters = draw_record(counts, below), below(self.setting.letters)
-        return letters[obscured]
-
-    def details(self) -> Json:
-        """Return the q of all m, where it is one."""
-        return {"q": self.obscuring(0)} if self.setting.constant else {}
-
-    def facts(self) -> Json:
-        """Return q and what the audit found."""
-        audit = self.audit
-        ratio = audit.worst_ratio
-        return {
-            "rule": self.rule,
-            "q": self.q.tolist(),
-            "worst_ratio": None if ratio is None else float(ratio),
-            "worst_ratio_exact": None if ratio is None else exact_text(ratio),
-            "excess_factor": audit.excess_factor,
-            "rows": audit.rows,
-            "witness": audit.witness.to_dict(),
-        }
-
-
-MinCount.answer = MinCountSampler
-
-
-def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -> MinCountSampler:
+def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -> Design:
     """Return a sampler whose q depends on the smallest count, audited in exact arithmetic.
 
     The parameters are the fields of the setting, see `MinCount`. Published rules that fail their
@@ -361,114 +349,26 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
     Example:
         >>> from dpopt import roo
         >>> sampler = roo.min_count(records=1000, letters=10, epsilon=0.1)
-        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.audit.private
+        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
         (0.0868, 0.0, True)
     """
     named: Any = rule
     return design(MinCount(records, letters, epsilon, named))
 
 
-def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> MinCountSampler:
+def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Design:
     """Audit a rule given as integers over 2^62; without a certificate if it is not private.
 
     Raises:
         ParameterError: for weights that are not 1 to M + 1 integers in 0..2^62, one for "roo".
     """
-    named = _setting(setting, rule)
-    return made(named, named.checked(weights), strict=False, float_bound=None)
-
-
-def _setting(sizes: RooSetting, rule: str) -> MinCount:
-    _checks.instance("setting", sizes, RooSetting)
+    _checks.instance("setting", setting, RooSetting)
     named: Any = rule
-    return MinCount(sizes.records, sizes.letters, sizes.epsilon, named)
+    rules = MinCount(setting.records, setting.letters, setting.epsilon, named)
+    return made(rules, rules.checked(weights), strict=False, float_bound=None)
 
 
-def exact_problem(setting: RooSetting) -> Problem:
-    """Return the program of the least rule in the smallest count: variable "q", block "privacy".
-
-    The optimum is least in every q_m at once.
-
-    Raises:
-        ParameterError: if M = floor(n / k) is above 200,000.
-    """
-    return _setting(setting, "exact").problem()
-
-
-def journal_problem(setting: RooSetting) -> Problem:
-    """Return the journal paper's program: (68) to (70) and (72) to (74), minimise sum of q_m.
-
-    Raises:
-        ParameterError: if M = floor(n / k) is above 200,000.
-    """
-    return _setting(setting, "journal-repaired").problem()
-
-
-def _private_rows(setting: MinCount) -> Rows:
-    """Return q~ (1/k - c~/n) - e q (1/k - c/n) <= (e c - c~) / n for each move, times n."""
-    every = [move for m in range(setting.largest_minimum + 1) for move in moves(setting, m)]
-    n, k, e = setting.records, setting.letters, math.exp(setting.epsilon)
-    # Axis 0: the moves; axis 1: a smallest count and a letter's count, before and after.
-    before = np.array([(move.minimum, move.count) for move in every], dtype=float)
-    after = np.array([(move.new_minimum, move.new_count) for move in every], dtype=float)
-    row = np.arange(len(every))
-    data = np.concatenate([n / k - after[:, 1], -e * (n / k - before[:, 1])])
-    columns = np.concatenate([after[:, 0], before[:, 0]]).astype(int)
-    shape = (len(every), setting.largest_minimum + 1)
-    matrix = sp.csr_array((data, (np.concatenate([row, row]), columns)), shape=shape)
-    # e c - c~ without cancellation where c~ is next to c.
-    right = math.expm1(setting.epsilon) * before[:, 1] - (after[:, 1] - before[:, 1])
-    return make_rows(matrix, upper=right)
-
-
-def _published(setting: MinCount) -> dict[str, Rows]:
-    """Return the rows of a published rule, by their numbers in the journal paper.
-
-    u_m, v_m and w_m belong to a letter with the smallest count m; u', v' and w', in (72) to (74),
-    to a letter that has all n records.
-    """
-    n, k, e = setting.records, setting.letters, math.exp(setting.epsilon)
-    last = setting.largest_minimum
-    m = np.arange(last + 1)
-    u, v = 1 / k - (m + 1) / n, e * (1 / k - m / n)
-    w = (m * math.expm1(setting.epsilon) - 1) / n
-    ones = np.ones(last + 1)
-    u_all, v_all = ones * (1 / k - 1 - 1 / n), ones * e * (1 / k - 1)
-    w_all = ones * (math.expm1(setting.epsilon) - 1 / n)
-    # Each block is about these m, and has q_m and a neighbour's q_{m+1} or q_{m-1} in it.
-    every, not_last, not_first = slice(0, last + 1), slice(0, last), slice(1, last + 1)
-    if setting.rule == "conference":
-        # v_m q_m >= ... says nothing where v_m = 0: the smallest count cannot be larger.
-        held = slice(1, last + (n != k * last))
-        first = {"(68)": _diagonals({0: u - v}, w, slice(0, 1))}
-        return first | ({"(70)": _diagonals({0: -v, -1: u}, w, held)} if held.stop > 1 else {})
-    stays = slice(0, max(last, 1)) if setting.rule == "journal" else every
-    blocks = {
-        "(68)": _diagonals({0: u - v}, w, stays),
-        "(72)": _diagonals({0: u_all - v_all}, w_all, every),
-    }
-    if last:
-        blocks |= {
-            "(69)": _diagonals({0: -v, 1: u}, w, not_last),
-            "(70)": _diagonals({0: -v, -1: u}, w, not_first),
-            "(73)": _diagonals({0: -v_all, 1: u_all}, w_all, not_last),
-            "(74)": _diagonals({0: -v_all, -1: u_all}, w_all, not_first),
-        }
-    return blocks
-
-
-def _diagonals(bands: dict[int, Vector], right: Vector, chosen: slice) -> Rows:
-    """Return rows sum over offsets of band[m] q_{m + offset} <= right[m], for the chosen m."""
-    size = right.size
-    m = np.arange(size)[chosen]
-    data = np.concatenate([band[chosen] for band in bands.values()])
-    columns = np.concatenate([m + offset for offset in bands])
-    row = np.tile(np.arange(m.size), len(bands))
-    matrix = sp.csr_array((data, (row, columns)), shape=(m.size, size))
-    return make_rows(matrix, upper=right[chosen])
-
-
-def _events(setting: MinCount, units: tuple[int, ...]) -> Iterator[Point]:
+def _events(setting: MinCount, table: tuple[int, ...]) -> Iterator[Point]:
     """Yield the chances of events under neighbours, which dominate all others; over k n 2^62.
 
     An event of s letters with C records in sum has q_m s / k + (1 - q_m) C / n, affine in (s, C),
@@ -479,7 +379,7 @@ def _events(setting: MinCount, units: tuple[int, ...]) -> Iterator[Point]:
     Smallest counts whose q and neighbours' q are 0 add less the larger they are.
     """
     n, k = setting.records, setting.letters
-    last = min(setting.largest_minimum, 1 if setting.constant else len(units) + 1)
+    last = min(setting.largest_minimum, 1 if setting.constant else len(table) + 1)
     if 40 * last > _MOST_EVENTS:
         raise ParameterError(
             f"records is {n}; the privacy loss is found from at most {_MOST_EVENTS:.0e} events, "
@@ -487,7 +387,7 @@ def _events(setting: MinCount, units: tuple[int, ...]) -> Iterator[Point]:
         )
 
     def law(m: int, s: int, total: int) -> int:
-        q = setting.obscuring_unit(units, m)
+        q = setting.obscuring_weight(table, m)
         return q * n * s + (UNIT - q) * k * total
 
     scale = n * k * UNIT

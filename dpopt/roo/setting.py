@@ -1,33 +1,42 @@
-"""The setting of Reveal-or-Obscure: n records over k letters, of which one letter is released."""
+"""The setting of Reveal-or-Obscure: n records over k letters, of which one letter is released.
+
+Also what the samplers of one letter share: counts in, one letter out.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from itertools import accumulate, chain, combinations, islice
+from operator import mul
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Vector
+from dpopt._types import IntVector, Vector, frozen
 from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Guarantee, exp_lower
+from dpopt.privacy.release import Source, below
+from dpopt.shape import Setting
 
 BITS = 62
 UNIT = 1 << BITS
-"""Obscuring probabilities, and chances of letters, are integers over this."""
-
-LONGEST_FLOOR = 2_000_000
-"""A smooth floor reaches up to this count at most."""
+"""Obscuring probabilities are integers over this."""
 
 _LARGEST_EPSILON = 600.0
 _LARGEST_RECORDS = 10**15
 # Counts whose sum may overflow 64 bits are added as Python integers.
 _LARGE = 1 << 40
+# Vectors of counts that are listed together: bounds memory.
+_PART = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class RooSetting:
 
     @property
     def ratio(self) -> Fraction:
-        """Rational lower bound of e^epsilon, of 128 bits: what everything is proved against."""
+        """Rational lower bound of e^epsilon, of 128 bits: what rules are rounded for."""
         return exp_lower(self.epsilon)
 
     @property
@@ -92,18 +101,89 @@ class RooSetting:
             )
         return checked
 
+
+class LetterSetting(RooSetting, Setting):
+    """A mechanism that releases one letter of a public alphabet from the counts of n records.
+
+    Data are the records (a sequence, an array, a pandas or polars column) over the letters
+    0..k-1, a mapping from these to their counts, or a `dpopt.roo.Tally` over k letters of any kind,
+    one of which is released. The alphabet is public: it is fixed before the data are looked at.
+    """
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return twelve records of three letters."""
+        return cls(records=12, letters=3, epsilon=0.3)
+
+    @classmethod
+    def example_data(cls) -> object:
+        """Return twelve records."""
+        return [0] * 6 + [1] * 4 + [2] * 2
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return twelve records, and one of them changed."""
+        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
+
+    @abstractmethod
+    def weights(self, table: Any, counts: IntVector, letters: IntVector) -> list[int]:  # noqa: ANN401
+        """Return integers in proportion to the probability of a letter with each count.
+
+        Args:
+            table: of the design.
+            counts: the counts that occur, each once, ascending.
+            letters: how many letters have each of them.
+        """
+
+    @abstractmethod
+    def worst_case(self, table: Any) -> float:  # noqa: ANN401
+        """Return the largest total variation of K(x) from the empirical law, over all data x."""
+
+    def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
+        """Return the distribution of the letter, as integers in proportion."""
+        return self._of_counts(table, self.fitting(self._tally(data).counts))
+
+    def drawn(self, table: Any, data: Any, source: Source) -> Hashable:  # noqa: ANN401
+        """Return one letter, drawn exactly: first its count, then one of the letters with it."""
+        records = self._tally(data)
+        counts, letters = np.unique(self.fitting(records.counts), return_counts=True)
+        weights = self.weights(table, counts, letters)
+        sums = list(accumulate(map(mul, weights, letters.tolist())))
+        chosen = bisect_right(sums, below(sums[-1], source))
+        alike = np.flatnonzero(records.counts == counts[chosen])
+        return records.letters[int(alike[below(alike.size, source)])]
+
+    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+        """Return how many letters are drawn for data, which are checked: 1."""
+        del table
+        self.fitting(self._tally(data).counts)
+        return 1
+
     def queries(self, numbers: Sequence[int]) -> list[Tally]:
         """Return the data that a line of integers stands for: the counts of all letters."""
         return [Tally.of_counts(list(numbers), self.letters)]
 
-    def counted(self, data: object) -> IntVector:
-        """Return the counts of records over the letters 0..k-1, or of a `Tally`, checked.
+    def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
+        """Return the distribution of the letter for given counts, and the worst case."""
+        return {
+            "output_distribution": lambda: partial(self._output_distribution, table),
+            "worst_case": lambda: self.worst_case(table),
+        }
 
-        Raises:
-            ParameterError: for data that do not fit the setting.
-        """
-        records = data if isinstance(data, Tally) else tally(data, self.letters)
-        return self.fitting(records.counts)
+    def _tally(self, data: object) -> Tally:
+        return data if isinstance(data, Tally) else tally(data, self.letters)
+
+    def _of_counts(self, table: Any, counts: IntVector) -> list[int]:  # noqa: ANN401
+        """Return the weight of each letter, for checked counts."""
+        distinct, index, letters = np.unique(counts, return_inverse=True, return_counts=True)
+        weights = self.weights(table, distinct, letters)
+        return [weights[i] for i in index.tolist()]
+
+    def _output_distribution(self, table: Any, counts: npt.ArrayLike) -> Vector:  # noqa: ANN401
+        """Return the distribution of the letter given the counts, both of shape (k,)."""
+        weights = self._of_counts(table, self.fitting(counts))
+        total = sum(weights)
+        return frozen([weight / total for weight in weights])
 
 
 def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
@@ -118,3 +198,15 @@ def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
     if not np.all((law >= 0) & (law <= 2)) or not abs(law.sum() - 1) <= 1e-9:
         raise ParameterError("distribution must hold probabilities that sum to 1.")
     return law / law.sum()
+
+
+def all_counts(records: int, letters: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield all counts of n records over k letters, in parts of shape (part, k)."""
+    n, k = records, letters
+    # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
+    choices = combinations(range(n + k - 1), k - 1)
+    while bars := list(islice(choices, _PART)):
+        edges = np.full((len(bars), k + 1), -1)
+        edges[:, 1:-1] = np.fromiter(chain.from_iterable(bars), np.int64).reshape(-1, k - 1)
+        edges[:, -1] = n + k - 1
+        yield np.diff(edges, axis=1) - 1

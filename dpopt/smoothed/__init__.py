@@ -6,10 +6,14 @@ from a distribution of a set that the adversary picks from. All are exact sums, 
 """
 
 from dpopt.prob.batches import BatchLaw, batch_law
-from dpopt.prob.histograms import distribution_reduction, histograms, hull_vertices
+from dpopt.prob.histograms import (
+    MaximumCertificate,
+    distribution_reduction,
+    histograms,
+    hull_vertices,
+)
 from dpopt.smoothed.delta import (
     ExpectedDelta,
-    MaximumCertificate,
     SmoothedDelta,
     SmoothedEpsilon,
     expected_delta,
@@ -19,7 +23,6 @@ from dpopt.smoothed.delta import (
 from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
     KernelMechanism,
-    SamplingAverage,
     SamplingHistogram,
 )
 from dpopt.smoothed.profile import (
@@ -39,7 +42,6 @@ __all__ = [
     "KernelMechanism",
     "MaximumCertificate",
     "PrivacyProfile",
-    "SamplingAverage",
     "SamplingHistogram",
     "SgdNeighbour",
     "SgdProfile",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,12 +13,11 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._page import result_page
 from dpopt._progress import advance
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
-from dpopt.files import write_json
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import (
+    MaximumCertificate,
     binary_share,
     checked_distributions,
     dropping_loss,
@@ -36,54 +34,6 @@ from dpopt.smoothed.results import LN10, Found, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class MaximumCertificate:
-    """The largest expected delta(x), and why no composition of the records has a larger one.
-
-    Attributes:
-        log_delta: its natural logarithm, -inf if it is 0.
-        argmax: how many records come from each distribution, summing to n.
-        log_bound: no composition's logarithm is larger.
-        rounding: what rounding can have changed in either.
-        method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
-            "branch and bound" (V-shaped majorants).
-        evaluated: number of compositions whose expectation was computed.
-        compositions: number of all.
-    """
-
-    log_delta: float
-    argmax: tuple[int, ...]
-    log_bound: float
-    rounding: float
-    method: str
-    evaluated: int
-    compositions: int
-
-    @property
-    def claim(self) -> str:
-        """What is proved, in words."""
-        return (
-            f"no composition of the {sum(self.argmax)} records has an expected delta above the "
-            "bound, for the profile as computed"
-        )
-
-    @property
-    def excess(self) -> float:
-        """What is left between the value and the bound, in the logarithm."""
-        return 0.0 if self.log_bound == self.log_delta else self.log_bound - self.log_delta
-
-    @property
-    def slack(self) -> float:
-        """Twice the rounding allowed, less the excess: at least 0 if the claim is proved."""
-        return 2.0 * self.rounding - self.excess
-
-    def to_dict(self) -> Json:
-        """Return the claim and what proves it as plain values; None for the logarithm of 0."""
-        told = ("claim", "method", "evaluated", "compositions", "log_bound", "excess", "slack")
-        plain = {name: getattr(self, name) for name in told}
-        return {**plain, "log_bound": finite(self.log_bound)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +59,7 @@ class SmoothedDelta(Found[float]):
     @property
     def log_delta(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Natural logarithm of the largest expected delta(x), -inf if it is 0."""
-        return self.certificate.log_delta
+        return self.certificate.log_value
 
     @property
     def bound(self) -> float:
@@ -119,7 +69,7 @@ class SmoothedDelta(Found[float]):
     @property
     def argmax(self) -> tuple[int, ...]:
         """How many records come from each distribution where the maximum is, summing to n."""
-        return self.certificate.argmax
+        return self.certificate.composition
 
     @property
     def certified(self) -> bool:
@@ -144,7 +94,12 @@ class SmoothedDelta(Found[float]):
     def to_dict(self) -> Json:
         """Return the maximum, where it is, why it is one, and DP's, as plain values."""
         return {
-            **_plain(self),
+            "kind": self.kind,
+            "mechanism": self.mechanism.to_dict(),
+            "epsilon": self.epsilon,
+            "distributions": self.distributions.tolist(),
+            "delta": self.delta,
+            "log10_delta": finite(self.log10_delta),
             "bound": self.bound,
             "argmax": list(self.argmax),
             "certified": self.certified,
@@ -154,7 +109,8 @@ class SmoothedDelta(Found[float]):
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return each distribution and how many records come from it."""
-        return _columns(self.distributions, self.argmax)
+        shares = {f"p_{c}": column.tolist() for c, column in enumerate(self.distributions.T)}
+        return {**shares, "records": list(self.argmax)}
 
     def draw(self, axes: Axes, label: str | None) -> None:
         """Draw log10 of smoothed delta beside DP's."""
@@ -165,51 +121,22 @@ class SmoothedDelta(Found[float]):
         axes.margins(x=0.5)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ExpectedDelta(Found[float]):
+@dataclass(frozen=True)
+class ExpectedDelta:
     """E_{x ~ pi} delta_{epsilon,M}(x) at one composition of the records.
 
     Attributes:
-        mechanism: M.
-        epsilon: in nats.
-        distributions: one law in each row, shape (l, m), read-only.
-        composition: how many records come from each law, summing to n.
         log_delta: natural logarithm of the expected delta(x), -inf if it is 0.
         rounding: what rounding can have changed in the logarithm, for the profile as computed.
     """
 
-    kind: ClassVar[str] = "expected"
-
-    mechanism: Mechanism
-    epsilon: float
-    distributions: Matrix
-    composition: tuple[int, ...]
     log_delta: float
     rounding: float
 
-    def facts(self) -> Json:
-        """Return what the one-line repr tells."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "log10_delta": self.log10_delta,
-            "composition": self.composition,
-        }
-
-    def to_dict(self) -> Json:
-        """Return delta, its logarithm, and the rounding of that, as plain values."""
-        composition = list(self.composition)
-        return {**_plain(self), "composition": composition, "rounding": self.rounding}
-
-    def columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return each distribution and how many records come from it."""
-        return _columns(self.distributions, self.composition)
-
-    def draw(self, axes: Axes, label: str | None) -> None:
-        """Draw log10 of the expectation above the composition."""
-        axes.plot([str(self.composition)], [self.log10_delta], "o", label=label)
-        axes.set_ylabel(r"$\log_{10}$ of the expected $\delta(x)$")
-        axes.set_xlabel("records from each distribution")
+    @property
+    def delta(self) -> float:
+        """The expectation itself; 0 below 1e-308."""
+        return math.exp(self.log_delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,37 +160,6 @@ class SmoothedEpsilon:
     def certified(self) -> bool:
         """Whether the maximum over compositions is proved at ``epsilon``."""
         return self.at.certified
-
-    def to_dict(self) -> Json:
-        """Return the result as plain values, ready for JSON; None for an infinite epsilon."""
-        return {
-            "kind": "smoothed-epsilon",
-            "target": self.target,
-            "epsilon": finite(self.epsilon),
-            "lower": self.lower,
-            "at": self.at.to_dict(),
-        }
-
-    def _repr_html_(self) -> str:
-        """Return picture, statement and facts, for notebooks."""
-        statement = (
-            f"Smoothed delta is at most {self.target:g} from epsilon = {self.epsilon:.6g} on; "
-            f"below {self.lower:.6g} it was not found to be."
-        )
-        facts = {"at epsilon": self.at, "certified": self.certified}
-        return result_page(type(self).__name__, statement, None, facts, self.plot)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what `SmoothedDelta.plot` does, at ``epsilon``; return the axes."""
-        return self.at.plot(ax)
-
-    def save(self, path: str | Path) -> None:
-        """Write the result to a JSON file.
-
-        Raises:
-            ParameterError: if the file cannot be written.
-        """
-        write_json(Path(path), self.to_dict())
 
 
 def smoothed_delta(
@@ -345,14 +241,11 @@ def expected_delta(
     values = log_profile(whole, epsilon)
     used = np.unique(laws[counts > 0], axis=0)
     if m > 2 or len(used) > 2:
-        log_value, rounding = log_composed(values, n, m, laws, counts.tolist())
-    else:
-        low, high = (used[row] for row in extremes(used))
-        ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
-        log_value = log_composition(values, binary_share(low), binary_share(high), ones)
-        rounding = allowance(n, log_value)
-    given = tuple(counts.tolist())
-    return ExpectedDelta(whole, epsilon, frozen(laws), given, log_value, rounding)
+        return ExpectedDelta(*log_composed(values, n, m, laws, counts.tolist()))
+    low, high = (used[row] for row in extremes(used))
+    ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
+    log_value = log_composition(values, binary_share(low), binary_share(high), ones)
+    return ExpectedDelta(log_value, allowance(n, log_value))
 
 
 def smoothed_epsilon(
@@ -415,35 +308,19 @@ def smoothed_epsilon(
 
 def _largest(mechanism: Mechanism, values: Vector, laws: Matrix) -> MaximumCertificate:
     """Return the maximum over all compositions by exact sums."""
-    n, m = mechanism.records, mechanism.categories
-    vertices, counts = _vertices(tuple(map(tuple, laws.tolist()))), [0] * len(laws)
-    if m == 2:
-        low, high = vertices[list(extremes(laws[vertices]))].tolist()
-        best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
-        counts[low] += n - best.ones_from_high
-        counts[high] += best.ones_from_high
-        return MaximumCertificate(
-            best.log_value,
-            tuple(counts),
-            best.log_bound,
-            allowance(n, best.log_value, n),
-            best.method,
-            best.evaluated,
-            n + 1,
-        )
-    every = largest_expectation(values, n, m, laws[vertices])
-    for vertex, count in zip(vertices, every.composition, strict=True):
-        counts[int(vertex)] = count
-    rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
-    return MaximumCertificate(
-        every.log_value,
-        tuple(counts),
-        every.log_value + rounding,
-        rounding,
-        "every composition",
-        every.evaluated,
-        every.evaluated,
-    )
+    n, vertices = mechanism.records, _vertices(tuple(map(tuple, laws.tolist())))
+    if mechanism.categories == 2:
+        places = vertices[list(extremes(laws[vertices]))]
+        best = maximise(values, *(binary_share(laws[place]) for place in places))
+    else:
+        places = vertices
+        best = largest_expectation(values, n, mechanism.categories, laws[vertices])
+        if vertices.size < len(laws):
+            rounding = best.rounding + dropping_loss(n)
+            best = replace(best, rounding=rounding, log_bound=best.log_value + rounding)
+    counts = np.zeros(len(laws), dtype=np.int64)
+    np.add.at(counts, places, best.composition)
+    return replace(best, composition=tuple(counts.tolist()))
 
 
 def _checked(
@@ -453,23 +330,6 @@ def _checked(
     whole = checked_mechanism(mechanism)
     laws = checked_distributions(distributions, whole.categories)
     return whole, _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), laws
-
-
-def _plain(found: SmoothedDelta | ExpectedDelta) -> Json:
-    """Return what was asked and the value, as plain values."""
-    return {
-        "kind": found.kind,
-        "mechanism": found.mechanism.to_dict(),
-        "epsilon": found.epsilon,
-        "distributions": found.distributions.tolist(),
-        "delta": found.delta,
-        "log10_delta": finite(found.log10_delta),
-    }
-
-
-def _columns(distributions: Matrix, records: Sequence[int]) -> Mapping[str, Sequence[Any]]:
-    shares = {f"p_{c}": column.tolist() for c, column in enumerate(distributions.T)}
-    return {**shares, "records": list(records)}
 
 
 @lru_cache(maxsize=8)

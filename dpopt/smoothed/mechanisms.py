@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import decimal_rational, exact_text
+from dpopt._numbers import decimal_rational
 from dpopt._types import Json, Matrix, Vector, brief, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
@@ -249,125 +249,6 @@ class DrawnHistogram(AnonymousMechanism):
         return self.mechanism.to_dict()
 
 
-@dataclass(frozen=True)
-class SamplingAverage(AnonymousMechanism):
-    """Draw T of n quantised records without replacement and publish their average (Algorithm 3).
-
-    The output is the sum of the drawn values, which tells as much as the average. Theorem 4 (no
-    privacy) is about continuous values; these are finitely many.
-
-    Attributes:
-        records: n.
-        drawn: T, from 1 to n.
-        values: the value of each category, m >= 2 numbers; a float is read as its shortest
-            decimal.
-    """
-
-    records: int
-    drawn: int
-    values: tuple[Fraction, ...]
-
-    def __repr__(self) -> str:
-        return brief(self)
-
-    def __init__(self, records: int, drawn: int, values: npt.ArrayLike) -> None:
-        n = _checks.integer("records", records, 1)
-        table = _checks.array("values", values)
-        given = list(np.asarray(values, dtype=object)) if table.ndim == 1 else []
-        if len(given) < 2:
-            raise ParameterError(
-                f"values is {_checks.shown(values)}; it must hold at least 2 numbers."
-            )
-        drawn, exact = _checks.integer("drawn", drawn, 1, n), tuple(map(_fraction, given))
-        settle(self, records=n, drawn=drawn, values=exact, categories=len(exact))
-        entries = (self.drawn + 1) * self.outputs * self.categories
-        if max(entries, (n + 1) * (self.drawn + 1)) > LARGEST_ENTRIES:
-            raise ParameterError(
-                f"drawn is {self.drawn} with sums on {self.outputs} levels; the law's table would "
-                f"hold {entries:,} entries, more than {LARGEST_ENTRIES:,}. Use coarser values."
-            )
-
-    @cached_property
-    def step(self) -> Fraction:
-        """The largest number of which all differences of values are multiples; 1 if all agree."""
-        common = math.lcm(*(value.denominator for value in self.values))
-        low = min(self.values)
-        divisor = math.gcd(*(int((value - low) * common) for value in self.values))
-        return Fraction(max(divisor, 1), common if divisor else 1)
-
-    @cached_property
-    def levels(self) -> tuple[int, ...]:
-        """Each value in steps above the smallest one."""
-        low = min(self.values)
-        return tuple(int((value - low) / self.step) for value in self.values)
-
-    @property
-    def outputs(self) -> int:
-        """Number of levels between T times the smallest and T times the largest value."""
-        return self.drawn * max(self.levels) + 1
-
-    @property
-    def sums(self) -> Vector:
-        """The sum of the drawn values at each output, shape (outputs,), read-only."""
-        base = self.drawn * min(self.values)
-        return frozen([float(base + i * self.step) for i in range(self.outputs)])
-
-    @cached_property
-    def _weights(self) -> Matrix:
-        return count_weights(SamplingHistogram(self.records, self.drawn))
-
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return laws of the sum; see `AnonymousMechanism.laws`.
-
-        The count of T-subsets by sum is the coefficient of z^T in prod_c sum_j C(H_c, j) z^j
-        y^(j v_c): categories are added one at a time to a table over (drawn, sum), with positive
-        terms only. Databases that agree in their first categories share that table.
-        """
-        rows = checked_histograms(histograms, self.records, self.categories)
-        weights = np.empty((rows.shape[0], self.outputs))
-        start = np.zeros((self.drawn + 1, self.outputs))
-        start[0, 0] = 1.0
-        tables, before = [start], np.full(self.categories, -1)
-        for i, row in enumerate(rows):
-            # tables[c] is over the first c categories; those that agree with the last row are kept.
-            same = int(np.argmin(np.append(row[:-1] == before[:-1], False)))
-            del tables[same + 1 :]
-            for c in range(same, self.categories - 1):
-                tables.append(self._with_category(tables[-1], c, int(row[c])))
-            weights[i] = self._closed(tables[-1], int(row[-1]))
-            before = row
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def _with_category(self, table: Matrix, category: int, count: int) -> Matrix:
-        """Return the table after the records of one more category may be drawn."""
-        if count == 0:
-            return table
-        level, (size, sums) = self.levels[category], table.shape
-        wider = np.zeros_like(table)
-        for j in range(min(count, self.drawn) + 1):
-            fewer = table[: size - j, : sums - j * level]
-            wider[j:, j * level :] += self._weights[count, j] * fewer
-        return wider
-
-    def _closed(self, table: Matrix, count: int) -> Vector:
-        """Return the weights of the sums once the last category fills up the T drawn."""
-        level, sums = self.levels[-1], self.outputs
-        total = np.zeros(sums)
-        for j in range(min(count, self.drawn) + 1):
-            others = table[self.drawn - j, : sums - j * level]
-            total[j * level :] += self._weights[count, j] * others
-        return total
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values, the values as "numerator/denominator"."""
-        return {
-            "mechanism": "sampling-average",
-            "records": self.records,
-            "drawn": self.drawn,
-            "values": [exact_text(value) for value in self.values],
-        }
-
-
 def count_weights(mechanism: SamplingHistogram) -> Matrix:
     """Return weights W[c, j] with Pr[h | H] proportional to prod_c W[H_c, h_c].
 
@@ -409,15 +290,6 @@ def _poisson(rate: float, most: int) -> Vector:
     if mode:
         law[:mode] = np.cumprod(np.arange(mode, 0, -1) / rate)[::-1]
     return law / law.sum()
-
-
-def _fraction(value: object) -> Fraction:
-    try:
-        return decimal_rational(value)
-    except ValueError:
-        raise ParameterError(
-            f"values holds {_checks.shown(value)}; it must hold finite numbers."
-        ) from None
 
 
 Mechanism = SamplingHistogram | AnonymousMechanism

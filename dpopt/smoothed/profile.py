@@ -30,7 +30,7 @@ from dpopt.smoothed.mechanisms import (
     as_anonymous,
     checked_mechanism,
 )
-from dpopt.smoothed.results import LN10, Found, finite
+from dpopt.smoothed.results import Found, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,18 +153,6 @@ class WorstCase:
     def delta(self) -> float:
         """DP's delta."""
         return math.exp(self.log_delta)
-
-    def to_dict(self) -> Json:
-        """Return the result as plain values, ready for JSON."""
-        return {
-            "kind": "worst-case-delta",
-            "mechanism": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "log10_delta": finite(self.log_delta / LN10),
-            "histogram": list(self.histogram),
-            "method": self.method,
-        }
 
 
 def privacy_profile(

@@ -65,11 +65,6 @@ class Found(ABC, Generic[T]):
         self.draw(axes, label)
         return axes
 
-    def to_records(self) -> list[Json]:
-        """Return one record for each row of the table."""
-        columns = self.columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
     def save(self, path: str | Path) -> None:
         """Write the result to a JSON file.
 

@@ -352,7 +352,7 @@ def pooled_log_divergence(
         return np.array(rows).reshape(places.size, len(ones))
 
     # grid: places of T' in ``drawn``, rising; terms[i, k]: the log term of grid[i] for ones[k].
-    grid = _between(0, drawn.size - 1, _FIRST_GRID)
+    grid = draws.between(0, drawn.size - 1, _FIRST_GRID)
     terms = log_terms(grid)
     while True:
         # Range i holds what lies above grid[i], up to and with grid[i + 1].
@@ -361,37 +361,25 @@ def pooled_log_divergence(
         unsettled = np.any(bounds > terms.max(axis=0) - _NEGLIGIBLE, axis=1)
         unsettled &= np.diff(grid) > 1
         if not unsettled.any():
-            return _log_sum(terms)
+            return logarithms.log_sum(terms)
         split = np.flatnonzero(unsettled).tolist()
         added = np.concatenate(
-            [_between(int(grid[i]), int(grid[i + 1]), _NEXT_GRID)[1:-1] for i in split]
+            [draws.between(int(grid[i]), int(grid[i + 1]), _NEXT_GRID)[1:-1] for i in split]
         )
         grid, terms = np.append(grid, added), np.concatenate([terms, log_terms(added)])
         order = np.argsort(grid)
         grid, terms = grid[order], terms[order]
 
 
-def _between(first: int, last: int, count: int) -> IntVector:
-    """Return up to ``count`` integers from first to last, both included, evenly spread."""
-    return np.unique(np.linspace(first, last, count).round().astype(np.int64))
-
-
 def _pool_law(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vector]:
     """Return the possible numbers of drawn records from the pool, and their log probabilities."""
-    n, drawn = mechanism.records, mechanism.drawn
-    others, possible = n - pool, _range(mechanism, pool)
-    if others == 0:
-        return np.array([drawn]), np.zeros(1)
+    n, drawn, possible = mechanism.records, mechanism.drawn, _range(mechanism, pool)
     k = np.arange(possible.start, possible.stop, dtype=np.int64)
+    if pool == n:
+        return k, np.zeros(1)
     if mechanism.replacement:
-        plus = [_log_factorial(drawn), _log_power(k, pool), _log_power(drawn - k, others)]
-        minus = [logarithms.log_factorial(k), logarithms.log_factorial(drawn - k)]
-        minus.append(_log_power(np.array([drawn]), n))
-    else:
-        plus = [_log_factorial(value) for value in (pool, others, drawn, n - drawn)]
-        counts = (k, pool - k, drawn - k, others - drawn + k)
-        minus = [_log_factorial(n), *map(logarithms.log_factorial, counts)]
-    return k, logarithms.total([*plus, *(logarithms.negative(pair) for pair in minus)])
+        return k, draws.log_binomial(np.array([drawn]), k, pool, n)
+    return k, draws.log_hypergeometric(n, pool, drawn, k)
 
 
 def _range(mechanism: SamplingHistogram, pool: int) -> range:
@@ -402,14 +390,6 @@ def _range(mechanism: SamplingHistogram, pool: int) -> range:
     return range(max(0, drawn - others), min(drawn, pool) + 1)
 
 
-def _log_factorial(value: int) -> logarithms.Pair:
-    return logarithms.log_factorial(np.array([value]))
-
-
-def _log_power(exponents: IntVector, base: int) -> logarithms.Pair:
-    return logarithms.scale(exponents.astype(np.float64), logarithms.log_integer(np.array([base])))
-
-
 def _table(mechanism: SamplingHistogram, epsilon: float) -> Matrix:
     """Return the larger of both orders by n' and H_a, shape (n + 1, n + 1), -inf at H_a = 0."""
     n = mechanism.records
@@ -418,11 +398,3 @@ def _table(mechanism: SamplingHistogram, epsilon: float) -> Matrix:
         forward = pooled_log_divergence(mechanism, epsilon, pool, np.arange(pool))
         table[pool, 1 : pool + 1] = np.maximum(forward, forward[::-1])
     return table
-
-
-def _log_sum(terms: Matrix) -> Vector:
-    """Return ln of the sums of exponentials over the first axis; -inf where all terms are."""
-    top = terms.max(axis=0)
-    shift = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return shift + np.log(np.exp(terms - shift).sum(axis=0))

@@ -96,7 +96,9 @@ class SgdProfile(Found[Vector]):
         """Return x, how a batch is drawn and told, and delta at each epsilon, as plain values."""
         told = ("kind", "drawn", "lowest", "highest", "rounded", "neighbours")
         plain = {name: getattr(self, name) for name in told}
-        return {**plain, "values": self.values.tolist(), "deltas": self.to_records()}
+        rows = zip(*self.columns().values(), strict=True)
+        deltas = [dict(zip(self.columns(), row, strict=True)) for row in rows]
+        return {**plain, "values": self.values.tolist(), "deltas": deltas}
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return log10 delta and the neighbour that attains it, for each epsilon."""

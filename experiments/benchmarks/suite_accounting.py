@@ -1,9 +1,9 @@
 """Benchmarks of accounting: what releases spend together, beside Google's dp-accounting.
 
-The composition of dominating pairs that a ledger calls "exact" is dp-accounting's own, so nothing
-of ours stands beside it. These two are ours from end to end, and rounded up: the k-fold composition
-of pure mechanisms (Kairouz, Oh, Viswanath 2015), whose worst case is randomised response, and the
-epsilon of Gaussian noise.
+The composition of dominating pairs in `dpopt.interop.accounting` is dp-accounting's own, so
+nothing of ours stands beside it. These two are ours from end to end, and rounded up: the k-fold
+composition of pure mechanisms (Kairouz, Oh, Viswanath 2015), whose worst case is randomised
+response, and the epsilon of Gaussian noise.
 """
 
 from __future__ import annotations

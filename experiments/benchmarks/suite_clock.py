@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import kernel, majority, public_prior, roo
-from dpopt.roo import LetterSampler
-from dpopt.roo.sampler import Below
+from dpopt.shape import Design
 from experiments.benchmarks.spec import OURS, Answer, Benchmark, Contender, limited
 
 Floats = npt.NDArray[np.float64]
@@ -36,23 +36,8 @@ class Situations:
 
 def alike(repeats: int) -> Situations:
     """Return one release twice: what chance gives."""
-    sampler, counts = roo.min_count(1000, 10, 0.1), np.full(10, 100)
-    call = partial(sampler.release, counts=counts)
+    call = partial(roo.min_count(1000, 10, 0.1).release, dict.fromkeys(range(10), 100))
     return Situations((call, call), repeats)
-
-
-def branches_of_min_count(letters: int, repeats: int) -> Situations:
-    """Return a release that obscures and one that reveals, of n = 10,000 records."""
-    rule = roo.min_count(10_000, letters, 0.01, "roo")
-    counts = np.full(letters, 10_000 // letters)
-    calls = (_forced(rule, counts, 0), _forced(rule, counts, (1 << 62) - 1))
-    return Situations(calls, repeats)
-
-
-def branches_of_smooth_floor(repeats: int) -> Situations:
-    """Return a release that lifts and one that returns a record."""
-    floor, low = roo.smooth_floor(1000, 10, 0.1), np.array([982] + [2] * 9)
-    return Situations((_forced(floor, low, 0), _forced(floor, low, 1 << 4000)), repeats)
 
 
 def data_of_min_count(repeats: int) -> Situations:
@@ -79,7 +64,7 @@ def votes(ones: int, repeats: int) -> Situations:
 
 def inputs_of_a_path(repeats: int) -> Situations:
     """Return releases from both ends of 16 inputs on a line."""
-    path = kernel.optimal_kernel(np.abs(np.subtract.outer(range(16), range(16))), epsilon=1.0)
+    path = dpopt.design(kernel.KernelSetting("absolute", 1.0, size=16))
     return Situations((partial(path.release, 0), partial(path.release, 15)), repeats)
 
 
@@ -89,10 +74,9 @@ def letters_of_a_prior(repeats: int) -> Situations:
     return Situations((partial(local.release, 0), partial(local.release, 99)), repeats)
 
 
-def _of_counts(
-    sampler: LetterSampler, one: list[int], other: list[int], repeats: int
-) -> Situations:
-    first, second = (partial(sampler.release, counts=np.array(c)) for c in (one, other))
+def _of_counts(sampler: Design, one: list[int], other: list[int], repeats: int) -> Situations:
+    tallies = (roo.Tally.of_counts(counts, len(counts)) for counts in (one, other))
+    first, second = (partial(sampler.release, tally) for tally in tallies)
     return Situations((first, second), repeats)
 
 
@@ -133,25 +117,6 @@ def accuracy(times: Floats, labels: npt.NDArray[np.bool_]) -> float:
     return found if right[best] >= 0.5 else 1 - found
 
 
-def _forced(sampler: LetterSampler, counts: npt.NDArray[np.int64], first: int) -> Callable[[], int]:
-    """Return a draw whose first uniform integer is given, so that its branch is known."""
-
-    def draw() -> int:
-        left = [first]
-
-        def below(limit: int) -> int:
-            drawn = secrets.randbelow(limit)
-            return min(left.pop(), limit - 1) if left else drawn
-
-        return _draw(sampler, counts, below)
-
-    return draw
-
-
-def _draw(sampler: LetterSampler, counts: npt.NDArray[np.int64], below: Below) -> int:
-    return sampler._draw(counts, below)
-
-
 def _pair(name: str, prepare: Callable[[int], Situations]) -> Contender:
     return Contender(name, OURS, prepare, clocked, same=False)
 
@@ -168,14 +133,6 @@ BENCHMARKS = (
         sizes=(200, 1000, 2000, 10_000, 20_000),
         contenders=(
             Contender("min-count twice: nothing to tell", OURS, alike, clocked),
-            *(
-                _pair(
-                    f"min-count, k = {k}: obscure or reveal",
-                    partial(branches_of_min_count, k),
-                )
-                for k in (2, 10, 1000)
-            ),
-            _pair("smooth floor, k = 10: lift or record", branches_of_smooth_floor),
             _pair("min-count, k = 10: even counts or one letter", data_of_min_count),
             _pair("smooth floor, k = 10: even counts or one letter", data_of_smooth_floor),
             _pair("optimal sampler, k = 3: even counts or one letter", data_of_optimal_sampler),

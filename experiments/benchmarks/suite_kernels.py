@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import design, kernel, public_prior, solve
+from dpopt import Design, Problem, design, kernel, public_prior, solve
 from dpopt.prob import total_variation
 from experiments.benchmarks import rivals
 from experiments.benchmarks.spec import (
@@ -136,12 +136,12 @@ def mollified(instance: Instance) -> Answer:
 
 def by_program(instance: Instance) -> Answer:
     """Solve the program of Gamma_TV; its optimum is the worst user's distance."""
-    return Answer(solve(public_prior.tv_problem(instance.prior, instance.epsilon)).objective)
+    return Answer(solve(least_worst(instance)).objective)
 
 
 def matrix(instance: Instance) -> Answer:
     """Write the closed form's matrix out."""
-    return _diagonal(public_prior.minimax_kernel(instance.prior, instance.epsilon).matrix())
+    return _diagonal(public_prior.minimax_kernel(instance.prior, instance.epsilon).kernel)
 
 
 def matrix_in_place(instance: Instance) -> Answer:
@@ -162,7 +162,7 @@ def _diagonal(kernel: Floats) -> Answer:
 class Made:
     """A kernel that is made already, as layers or as a matrix, and a user's law."""
 
-    kernel: public_prior.PublicPriorKernel | Floats
+    kernel: Design | Floats
     law: Floats
 
 
@@ -175,12 +175,12 @@ def layers(letters: int) -> Made:
 def dense(letters: int) -> Made:
     """Return its matrix."""
     made = user(letters)
-    return Made(public_prior.minimax_kernel(made.prior, made.epsilon).matrix(), made.law)
+    return Made(public_prior.minimax_kernel(made.prior, made.epsilon).kernel, made.law)
 
 
 def apply_layers(instance: Made) -> Answer:
     """Apply the kernel to the law."""
-    kernel = cast("public_prior.PublicPriorKernel", instance.kernel)
+    kernel = cast("Design", instance.kernel)
     return Answer(float(total_variation(instance.law, kernel.apply(instance.law))))
 
 
@@ -203,27 +203,18 @@ def worst_as_printed(instance: Instance) -> Answer:
 
 def by_backend(backend: str, instance: Instance) -> Answer:
     """Write the program of Gamma_TV with n^2 rows and solve it by one of dpopt's backends."""
-    problem = public_prior.tv_problem(instance.prior, instance.epsilon)
-    found = solve(problem, backend=backend)
+    found = solve(least_worst(instance), backend=backend)
     return Answer(found.objective, note=f"{found.rows_used:,} rows")
 
 
 def shifted_form(instance: Instance) -> Answer:
     """Solve the program with n^2 rows: K = 1 u^T + V."""
-    problem = public_prior.tv_problem(instance.prior, instance.epsilon, "shifted")
-    return Answer(solve(problem).objective)
+    return Answer(solve(least_worst(instance)).objective)
 
 
-def column_form(instance: Instance) -> Answer:
-    """Solve the program with the least of each column as a variable: 2 n^2 rows."""
-    problem = public_prior.tv_problem(instance.prior, instance.epsilon, "columns")
-    return Answer(solve(problem).objective)
-
-
-def ratio_form(instance: Instance) -> Answer:
-    """Solve the program with a row for each ratio by dpopt's backend."""
-    problem = public_prior.tv_problem(instance.prior, instance.epsilon, "naive")
-    return Answer(solve(problem).objective, note=_rows(instance))
+def least_worst(instance: Instance) -> Problem:
+    """Return the program of Gamma_TV."""
+    return public_prior.PublicPriorSetting(instance.prior, instance.epsilon).problem()
 
 
 def by_highs(instance: Instance) -> Answer:
@@ -345,23 +336,6 @@ PROGRAM = Benchmark(
             Contender(f"{name}, all rows", SOLVER, program, partial(all_rows, solver), largest=40)
             for name, solver, _ in rivals.SOLVERS
         ),
-    ),
-    tolerance=1e-6,
-    warm_up=3,
-)
-
-FORMS = Benchmark(
-    name="kernel-forms",
-    title="The program of Gamma_TV in three forms",
-    measures="What the form of the program costs: n^2 rows, or a row for each ratio of a column.",
-    setting="epsilon = 1; q random; dpopt's backend for all",
-    axis="letters n",
-    value="optimum",
-    sizes=(5, 10, 20, 40, 60),
-    contenders=(
-        Contender("shifted rows", OURS, program, shifted_form),
-        Contender("column minima", OURS, program, column_form),
-        Contender("every ratio", OURS, program, ratio_form, largest=40),
     ),
     tolerance=1e-6,
     warm_up=3,
@@ -617,7 +591,6 @@ GRID = Benchmark(
 BENCHMARKS = (
     APPLY,
     PROGRAM,
-    FORMS,
     CLOSED_FORM,
     OTHERS,
     MATRIX,

@@ -132,7 +132,7 @@ def certified(instance: Instance) -> Answer:
         setting.allowance,
         mechanism_delta=setting.mechanism_delta,
         delta=setting.delta,
-        weights=instance.weights,
+        coefficients=instance.weights,
     )
     if design.certificate is None or design.solution is None or design.value is None:
         raise RuntimeError("the design came without a certificate.")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
+import dpopt
 from dpopt import majority, public_prior
-from dpopt.privacy import exp_lower, exp_upper, quantise_kernel
+from dpopt.privacy import exp_lower, exp_upper
 from experiments.benchmarks.spec import LIBRARY, OURS, PAPER, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_majority import pure, shifted
@@ -21,7 +22,7 @@ _KERNEL_EPSILON = 4.0
 _DESIGNED_UP_TO = 501
 
 
-def pure_design(mechanisms: int) -> majority.MajorityDesign:
+def pure_design(mechanisms: int) -> dpopt.Design:
     """Return a design for Delta = 0; beyond K = 501 the subsampling majority, as private."""
     setting = pure(mechanisms).setting
     if mechanisms <= _DESIGNED_UP_TO:
@@ -30,12 +31,12 @@ def pure_design(mechanisms: int) -> majority.MajorityDesign:
     return majority.assess(setting, gamma, prior="uniform:0,1", repair=True)
 
 
-def shifted_design(mechanisms: int) -> majority.MajorityDesign:
+def shifted_design(mechanisms: int) -> dpopt.Design:
     """Return a design for Delta = 1e-5."""
     return _designed(shifted(mechanisms).setting)
 
 
-def _designed(setting: majority.MajoritySetting) -> majority.MajorityDesign:
+def _designed(setting: majority.MajoritySetting) -> dpopt.Design:
     return majority.design(
         setting.mechanisms,
         setting.epsilon,
@@ -46,18 +47,18 @@ def _designed(setting: majority.MajoritySetting) -> majority.MajorityDesign:
     )
 
 
-def proved(design: majority.MajorityDesign) -> Answer:
+def proved(design: dpopt.Design) -> Answer:
     """Prove it over the reduced set."""
-    proof = majority.GammaProver(design.setting).certify(design.weights)
+    proof = design.setting.judge(design.table)
     return Answer(1.0, note=f"{proof.constraints:,} multisets")
 
 
-def in_intervals(design: majority.MajorityDesign) -> Answer:
+def in_intervals(design: dpopt.Design) -> Answer:
     """Look for a failing multiset in interval arithmetic."""
     return Answer(float(holds(design, interval)))
 
 
-def in_fractions(design: majority.MajorityDesign) -> Answer:
+def in_fractions(design: dpopt.Design) -> Answer:
     """Look for a failing multiset in plain fractions."""
     return Answer(float(holds(design, Fraction)))
 
@@ -67,18 +68,18 @@ def interval(value: Fraction) -> arb:
     return arb(value.numerator) / arb(value.denominator)
 
 
-def holds(design: majority.MajorityDesign, number: Any) -> bool:  # noqa: ANN401
+def holds(design: dpopt.Design, number: Any) -> bool:  # noqa: ANN401
     """Return whether no multiset of the reduced set certainly fails, each by its two laws.
 
     Args:
         design: to be judged.
         number: makes what is calculated with out of a fraction, such as `interval`.
     """
-    setting, unit = design.setting, 1 << 62
+    setting, table = design.setting, design.table
     r = exp_upper(setting.epsilon, 256)
     b, c = number(r / (r + 1)), number(1 / (r + 1))
     target = number(exp_upper(Fraction(setting.allowance) * Fraction(setting.epsilon), 256))
-    upper = [number(Fraction(w, unit)) for w in design.weights]
+    upper = [number(2 * Fraction(w, table.total) - 1) for w in table.weights[::2]]
     h = [-x for x in reversed(upper)] + upper
     one = number(Fraction(1))
     # What rounding e^epsilon to 2^-256 can add to a row that is an identity in it.
@@ -107,7 +108,7 @@ def _mean(h: list[Any], p: tuple[Any, Any], s: int, ones: int) -> Any:  # noqa: 
     return sum((mass * h[ones + i] for i, mass in enumerate(law)), p[0] * 0)
 
 
-def in_doubles(design: majority.MajorityDesign) -> Answer:
+def in_doubles(design: dpopt.Design) -> Answer:
     """Enumerate the paper's full set in double precision, which proves nothing."""
     found = check_full(design.setting, design.gamma)
     private = found.excess <= found.rounding
@@ -135,16 +136,16 @@ def proved_kernel(instance: Prior) -> Answer:
 def proved_matrix(instance: Prior) -> Answer:
     """Round the matrix to integers and prove every column, in O(n^2)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
+    exact = dpopt.certify(np.asarray(kernel.kernel), _KERNEL_EPSILON)
     return Answer(1.0, note=f"{exact.certificate.constraints:,} rows")
 
 
 def every_pair(instance: Prior) -> Answer:
     """Compare every two rows of the rounded matrix in plain fractions, in O(n^3)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
-    ratio, total = exp_lower(Fraction(_KERNEL_EPSILON)), 1 << exact.bits
-    rows = [[Fraction(weight, total) for weight in row] for row in exact.weights]
+    table = dpopt.certify(np.asarray(kernel.kernel), _KERNEL_EPSILON).table
+    ratio, letters = exp_lower(Fraction(_KERNEL_EPSILON)), range(table.inputs.inputs)
+    rows = [[Fraction(weight, table.total) for weight in table.row(x)] for x in letters]
     private = all(
         one <= ratio * two
         for first in rows

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
-from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
+from dpopt.shape import Design
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_roo import setting as roo_setting
@@ -53,7 +54,7 @@ def exact_letters(draws: int) -> Letters:
     other = (1 - _truth()) / (_ALPHABET - 1)
     matrix = np.full((_ALPHABET, _ALPHABET), other)
     np.fill_diagonal(matrix, _truth())
-    kernel = quantise_kernel(matrix, Guarantee(_EPSILON))
+    kernel = dpopt.certify(matrix, _EPSILON)
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -80,7 +81,7 @@ def opendp_letters(draws: int) -> Letters:
 
 def release_letters(instance: Letters) -> Answer:
     """Draw with the system's randomness from exact integers."""
-    kernel: ExactKernel = instance.mechanism
+    kernel: dpopt.Design = instance.mechanism
     drawn = kernel.release(np.full(instance.draws, _OWN))
     return _share(float(np.sum(drawn == _OWN)), instance.draws)
 
@@ -109,8 +110,7 @@ def _geometric() -> npt.NDArray[np.float64]:
 
 def exact_geometric(draws: int) -> Letters:
     """Return that kernel, certified on the path of its letters."""
-    pairs = [(i, j) for i in range(_ALPHABET) for j in (i - 1, i + 1) if 0 <= j < _ALPHABET]
-    kernel = quantise_kernel(_geometric(), Guarantee(_EPSILON), pairs=pairs)
+    kernel = dpopt.certify(_geometric(), _EPSILON, graph="path")
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -132,8 +132,7 @@ def _noisy() -> npt.NDArray[np.float64]:
 
 def exact_counts(draws: int) -> Letters:
     """Return that kernel, certified for counts that differ by one."""
-    pairs = [(i, j) for i in range(_ALPHABET) for j in (i - 1, i + 1) if 0 <= j < _ALPHABET]
-    kernel = quantise_kernel(_noisy(), Guarantee(_EPSILON), pairs=pairs)
+    kernel = dpopt.certify(_noisy(), _EPSILON, graph="path")
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -174,7 +173,7 @@ def _told() -> float:
 def exact_answers(draws: int) -> Letters:
     """Return the certified kernel of randomised response over two answers."""
     matrix = np.array([[_told(), 1 - _told()], [1 - _told(), _told()]])
-    kernel = quantise_kernel(matrix, Guarantee(_EPSILON))
+    kernel = dpopt.certify(matrix, _EPSILON)
     kernel.release(np.zeros(1, np.int64))
     return Letters(draws, kernel)
 
@@ -187,7 +186,7 @@ def opendp_answers(draws: int) -> Letters:
 
 def release_answers(instance: Letters) -> Answer:
     """Draw with the system's randomness from exact integers."""
-    kernel: ExactKernel = instance.mechanism
+    kernel: dpopt.Design = instance.mechanism
     drawn = kernel.release(np.ones(instance.draws, np.int64))
     return _share(float(np.sum(drawn == 1)), instance.draws)
 
@@ -209,7 +208,7 @@ def float_answers(instance: Letters) -> Answer:
 class Votes:
     """A certified design and votes, shape (queries, K)."""
 
-    design: majority.MajorityDesign
+    design: dpopt.Design
     votes: Integers
 
 
@@ -241,7 +240,7 @@ class Queries:
     """A certified mechanism, what it releases from, a row a query, and the laws of all rows."""
 
     design: Any
-    data: dict[str, Integers]
+    data: Any
     places: Integers
     laws: npt.NDArray[np.float64]
 
@@ -252,34 +251,34 @@ def private_voters(queries: int) -> Queries:
     votes = np.random.default_rng(_SEED).integers(0, _CLASSES, (queries, _VOTERS))
     counts = np.stack([(votes == c).sum(axis=1) for c in range(_CLASSES)], axis=1)
     made.release(votes[:1])
-    return _with_laws(made, {"data": votes}, counts)
+    return _with_laws(made, votes, counts)
 
 
 def plain_ballots(queries: int) -> Queries:
     """Return a plurality of 20 plain ballots over three classes, and their counts."""
     made = plurality.design(_BALLOTS, _CLASSES, 0.5)
     counts = np.random.default_rng(_SEED).multinomial(_BALLOTS, [0.5, 0.3, 0.2], queries)
-    made.release(counts=counts[:1])
-    return _with_laws(made, {"counts": counts}, counts)
+    made.release(plurality.Counts(counts[:1]))
+    return _with_laws(made, plurality.Counts(counts), counts)
 
 
 def _with_laws(
     design: Any,  # noqa: ANN401
-    data: dict[str, Integers],
+    data: Any,  # noqa: ANN401
     counts: Integers,
 ) -> Queries:
     """Add the laws of all counts as floats, and where each row's law is among them."""
     codes = counts @ (int(counts.max()) + 1) ** np.arange(_CLASSES)
     _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
     votes = [np.repeat(np.arange(_CLASSES), row) for row in counts[firsts]]
-    weights = [design.setting.law(design.units, ballots) for ballots in votes]
+    weights = [design.setting.distribution(design.table, ballots) for ballots in votes]
     laws = np.array([[w / sum(row) for w in row] for row in weights])
     return Queries(design, data, places, laws)
 
 
 def release_queries(instance: Queries) -> Answer:
     """Release one class for each query."""
-    drawn = np.asarray(instance.design.release(**instance.data))
+    drawn = np.asarray(instance.design.release(instance.data))
     return _share(float(np.sum(drawn == 0)), drawn.size)
 
 
@@ -294,15 +293,15 @@ def choose_queries(instance: Queries) -> Answer:
 class Words:
     """A certified kernel over words of bits, known by its orbits, and the users' own words."""
 
-    kernel: kernel.KernelDesign
+    kernel: dpopt.Design
     own: Integers
 
 
 def words(draws: int) -> Words:
     """Return the best kernel for the Hamming distance of words of 6 bits, which are neighbours."""
     size = (2,) * _BITS_LONG
-    made = kernel.optimal_kernel(
-        "hamming", epsilon=_EPSILON, graph="hamming", shape=size, symmetry="hamming"
+    made = dpopt.design(
+        kernel.KernelSetting("hamming", _EPSILON, graph="hamming", shape=size, symmetry="hamming")
     )
     made.release(0)
     return Words(made, np.random.default_rng(_SEED).integers(0, 1 << _BITS_LONG, draws))
@@ -353,7 +352,7 @@ def _ones(drawn: npt.NDArray[np.uint8]) -> Answer:
 class Users:
     """A certified kernel and the letters of its users."""
 
-    kernel: public_prior.PublicPriorKernel
+    kernel: Design
     own: Integers
 
 
@@ -388,14 +387,15 @@ def layered_users(instance: Users) -> Answer:
     e^epsilon g_i q_i, then g_i q_j.
     """
     rng, made = np.random.default_rng(_DRAWN), instance.kernel
-    order = made.prior.order
-    q, g = made.prior.masses[order], made.units.scale
+    order, epsilon = made.setting.public.order, made.setting.epsilon
+    q = made.setting.public.masses[order]
+    g = made.diagonal[order] * math.exp(-epsilon) / q
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     own, u = rank[instance.own], rng.random(instance.own.size)
     base, shares = np.cumsum(g * q), np.cumsum(q)
     below = np.where(own > 0, base[own - 1], 0.0)
-    past = u - below - (math.exp(made.epsilon) * g * q)[own]
+    past = u - below - (math.exp(epsilon) * g * q)[own]
     value = np.where(u < below, u, 2.0 + shares[own] + past / g[own])
     found = np.searchsorted(np.append(base, 2.0 + shares), value, side="right")
     drawn = np.where(u < below, found, np.where(past < 0, own, found - order.size))
@@ -405,7 +405,7 @@ def layered_users(instance: Users) -> Answer:
 def choose_users(instance: Users) -> Answer:
     """Make each user's row in floats and let numpy choose from it."""
     rng, kernel = np.random.default_rng(_DRAWN), instance.kernel
-    hits, letter = 0, np.zeros(kernel.letters)
+    hits, letter = 0, np.zeros(kernel.setting.public.size)
     for own in instance.own.tolist():
         letter[own] = 1.0
         row = kernel.apply(letter)
@@ -418,7 +418,7 @@ def choose_users(instance: Users) -> Answer:
 class Records:
     """A certified sampler and the counts of its records."""
 
-    sampler: roo.MinCountSampler
+    sampler: Design
     counts: Integers
 
 
@@ -435,7 +435,8 @@ def records(size: int) -> Records:
 def release_records(instance: Records) -> Answer:
     """Release a letter 1,000 times."""
     last = instance.counts.size - 1
-    hits = sum(instance.sampler.release(counts=instance.counts) == last for _ in range(_TIMES))
+    tally = roo.Tally.of_counts(instance.counts, instance.counts.size)
+    hits = sum(instance.sampler.release(tally) == last for _ in range(_TIMES))
     return _share(float(hits), _TIMES)
 
 

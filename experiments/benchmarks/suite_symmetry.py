@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import kernel
 from experiments.benchmarks.spec import OURS, PAPER, SOLVER, Answer, Benchmark, Contender, limited
 
@@ -59,7 +60,7 @@ def over_entries(instance: Instance) -> Answer:
 
 
 def _designed(instance: Instance, symmetry: str) -> Answer:
-    design = kernel.optimal_kernel(
+    setting = kernel.KernelSetting(
         instance.loss,
         epsilon=instance.epsilon,
         graph=instance.graph,
@@ -67,6 +68,7 @@ def _designed(instance: Instance, symmetry: str) -> Answer:
         objective="minimax",
         symmetry=symmetry,
     )
+    design = dpopt.design(setting)
     problem = design.problem
     rows = sum(block.count for block in problem.blocks.values())
     return Answer(design.value, note=f"{problem.size} variables, {rows} rows")
@@ -74,7 +76,7 @@ def _designed(instance: Instance, symmetry: str) -> Answer:
 
 def by_name(places: int) -> Answer:
     """Solve over orbits with the loss by name, which is never written out; repair and prove."""
-    design = kernel.optimal_kernel(
+    setting = kernel.KernelSetting(
         "hamming",
         epsilon=_EPSILON,
         graph="hamming",
@@ -82,7 +84,7 @@ def by_name(places: int) -> Answer:
         objective="minimax",
         symmetry="hamming",
     )
-    return Answer(design.value)
+    return Answer(dpopt.design(setting).value)
 
 
 def same(size: int) -> int:

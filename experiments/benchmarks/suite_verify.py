@@ -36,7 +36,7 @@ class Saved:
 
 def kernel(inputs: int) -> KernelSetting:
     """Return the setting of a path's least largest mean error."""
-    return KernelSetting("absolute", _EPSILON, graph="path", inputs=inputs, objective="minimax")
+    return KernelSetting("absolute", _EPSILON, graph="path", size=inputs, objective="minimax")
 
 
 def voters(mechanisms: int) -> MajoritySetting:

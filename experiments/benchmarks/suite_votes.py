@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import multiclass, plurality
-from dpopt.ballots import Partitions
-from dpopt.kernel import optimal_kernel
+from dpopt.kernel import KernelSetting
+from dpopt.table import SortedHistograms
 from experiments.benchmarks.spec import OURS, SOLVER, Answer, Benchmark, Contender, limited
 
 _CLASSES, _EPSILON, _ALLOWANCE, _BALLOT = 3, 0.1, 3.0, 0.5
@@ -35,7 +36,7 @@ def every_multiset(voters: int) -> Answer:
     """Give cvxpy a row for each multiset of the nine corners, with HiGHS."""
     import cvxpy as cp
 
-    partitions = Partitions(voters, _CLASSES)
+    inputs = SortedHistograms(voters, _CLASSES)
     target = math.exp(min(_ALLOWANCE, voters) * _EPSILON)
     rows = np.array(
         [
@@ -44,14 +45,13 @@ def every_multiset(voters: int) -> Answer:
         ]
     )
     # The row is of the first class, by the variables that are the same up to names.
-    matrix = rows @ places(partitions)
-    kernel = cp.Variable(partitions.size, nonneg=True)
-    sums = np.zeros((len(partitions.states), partitions.size))
-    sums[partitions.state_of, np.arange(partitions.size)] = partitions.multiplicities
-    orders = np.array(partitions.orders, dtype=float)
-    missed = (orders / orders.sum())[partitions.state_of] * partitions.multiplicities
-    missed[partitions.starts[:-1]] = 0.0
-    problem = cp.Problem(cp.Minimize(missed @ kernel), [sums @ kernel == 1, matrix @ kernel <= 0])
+    matrix = rows @ places(inputs)
+    kernel = cp.Variable(inputs.size, nonneg=True)
+    orders = np.array(inputs.row_sizes, dtype=float)
+    missed = (orders / orders.sum())[inputs.rows] * inputs.counts
+    missed[inputs.starts[:-1]] = 0.0
+    rules = [inputs.sums @ kernel == 1, matrix @ kernel <= 0]
+    problem = cp.Problem(cp.Minimize(missed @ kernel), rules)
     problem.solve(solver="HIGHS")
     return Answer(float(np.asarray(problem.value)))
 
@@ -86,14 +86,11 @@ def expected(chosen: tuple[Corner, ...]) -> tuple[Floats, Floats]:
     return laws[0], laws[1]
 
 
-def places(partitions: Partitions) -> Floats:
+def places(inputs: SortedHistograms) -> Floats:
     """Return which variable is the first class's at each pair of counts, as a 0-1 matrix."""
-    side = partitions.voters + 1
-    found = np.zeros((side * side, partitions.size))
-    for a, b in product(range(side), repeat=2):
-        if a + b <= partitions.voters:
-            first = partitions.classes_of((a, b, partitions.voters - a - b))[0]
-            found[a * side + b, first] = 1.0
+    side, every = inputs.records + 1, inputs.every()
+    found = np.zeros((side * side, inputs.size))
+    found[every[:, 0] * side + every[:, 1], inputs.table()[:, 0]] = 1.0
     return found
 
 
@@ -105,7 +102,7 @@ def over_partitions(ballots: int) -> Answer:
 def over_histograms(ballots: int) -> Answer:
     """Design it as a kernel over all histograms, of which nothing else is known."""
     losses, edges = histograms(ballots)
-    return Answer(optimal_kernel(losses, epsilon=_BALLOT, graph=edges).value)
+    return Answer(dpopt.design(KernelSetting(losses, _BALLOT, graph=edges)).value)
 
 
 def with_cvxpy(ballots: int) -> Answer:

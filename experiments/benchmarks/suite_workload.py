@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from dpopt.local import WorkloadSetting, workload_mechanism
-from dpopt.local.baselines import subset_selection
+from dpopt import design
+from dpopt.local import WorkloadSetting
 from dpopt.local.decoder import letter_variances
 from experiments.benchmarks.spec import (
     OURS,
@@ -20,7 +20,7 @@ from experiments.benchmarks.spec import (
     Contender,
     limited,
 )
-from experiments.workload.descent import projected_gradient
+from experiments.workload.baselines import projected_gradient, subset_selection
 
 # Rounds of the local search; it is as good as its start by then.
 _STEPS = 500
@@ -33,8 +33,7 @@ def asked(workload: str, epsilon: float, letters: int) -> WorkloadSetting:
 
 def proved(setting: WorkloadSetting) -> Answer:
     """Design in integers, with a bound of every other mechanism."""
-    name = str(setting.workload)
-    found = workload_mechanism(name, setting.letters, epsilon=setting.epsilon)
+    found = design(setting)
     bound = found.float_bound
     gap = math.nan if bound is None else 1 - bound / found.variance
     return Answer(found.variance, note=f"{found.proof}, gap {gap:.1e}")

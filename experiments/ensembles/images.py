@@ -9,11 +9,12 @@ where each has images of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+import dpopt
 from dpopt import NotPrivateError, majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
@@ -127,11 +128,11 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
     setting = majority.MajoritySetting(k, epsilon, allowance, shift, allowance * shift)
     budget = setting.guarantee
-    made: dict[str, Callable[[], majority.MajorityDesign]] = {
-        "common": lambda: majority.design_for(setting, prior="common-uniform:0,1"),
-        "independent": lambda: majority.design_for(setting, prior="uniform:0,1"),
-        "least-regret": lambda: majority.design_for(setting, objective="least-regret"),
-        "surrogate": lambda: majority.design_for(setting, objective="surrogate"),
+    made: dict[str, Callable[[], dpopt.Design]] = {
+        "common": lambda: dpopt.design(replace(setting, prior="common-uniform:0,1")),
+        "independent": lambda: dpopt.design(replace(setting, prior="uniform:0,1")),
+        "least-regret": lambda: dpopt.design(replace(setting, objective="least-regret")),
+        "surrogate": lambda: dpopt.design(replace(setting, objective="surrogate")),
         "subsampling": lambda: majority.assess(
             setting, majority.subsampling(k, allowance), repair=True
         ),
@@ -190,7 +191,7 @@ def _ladder(voters: int, epsilon: float) -> Floats:
     if found.certificate is None:
         raise NotPrivateError("no proof for the ladder of two classes.")
     splits = [[voters - ones, ones] for ones in range(voters + 1)]
-    laws = [found.setting.law(found.units, counts=counts) for counts in splits]
+    laws = [found.setting.distribution(found.table, plurality.Counts(n)) for n in splits]
     return np.array([law[1] / sum(law) for law in laws])
 
 

@@ -1,6 +1,6 @@
 """Chances that a class wins, without sampling: rules on counts, and the largest noisy count.
 
-Rules are vectors k[v] over the variables of `dpopt.ballots.Partitions`: the probability of one
+Rules are vectors k[v] over the variables of `dpopt.table.SortedHistograms`: the probability of one
 class of each count, for each sorted histogram. They are computed in double precision, as are the
 ratios by which they are calibrated; what is released is proved in integers by the package.
 """
@@ -17,9 +17,9 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from dpopt.ballots import Partitions
 from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
 from dpopt.privacy import Guarantee
+from dpopt.table import SortedHistograms
 from experiments.majority.renyi import ConcentratedGuarantee, gaussian_sigma
 
 Floats = npt.NDArray[np.float64]
@@ -35,20 +35,20 @@ class Rules:
     """The rules of one number of ballots and classes, and what they spend.
 
     Args:
-        partitions: K ballots over C classes.
+        inputs: K ballots over C classes.
     """
 
-    def __init__(self, partitions: Partitions) -> None:
-        self.partitions = partitions
-        self._rungs = Rungs(partitions)
+    def __init__(self, inputs: SortedHistograms) -> None:
+        self.inputs = inputs
+        self._rungs = Rungs(inputs)
 
     def exponential(self, step: float) -> Floats:
         """Return the exponential mechanism, in proportion to s^count."""
-        return exponential_table(self.partitions, Fraction(step))
+        return exponential_table(self.inputs, Fraction(step))
 
     def permute_and_flip(self, step: float) -> Floats:
         """Return permute-and-flip, of the chances s^-gap."""
-        return permute_and_flip_table(self.partitions, Fraction(step))
+        return permute_and_flip_table(self.inputs, Fraction(step))
 
     def ladder(self, ratio: float) -> Floats:
         """Return the ladder at r = ``ratio``."""
@@ -56,18 +56,17 @@ class Rules:
 
     def plurality(self) -> Floats:
         """Return the plurality without noise, ties shared evenly."""
-        share = np.zeros(self.partitions.size)
-        tops = self.partitions.starts[:-1]
-        share[tops] = 1.0 / self.partitions.multiplicities[tops]
+        share = np.zeros(self.inputs.size)
+        tops = self.inputs.starts[:-1]
+        share[tops] = 1.0 / self.inputs.counts[tops]
         return share
 
     def spent(self, share: Floats) -> float:
         """Return the largest |log ratio| between histograms that differ by one replaced ballot."""
-        one, other = self.partitions.neighbours
         if share.min() <= 0.0:
             return math.inf
-        logs = np.log(share)
-        return float(np.abs(logs[one] - logs[other]).max())
+        logs = np.log(share)[self.inputs.neighbours]
+        return float(np.abs(logs[:, 0] - logs[:, 1]).max())
 
     def calibrated(self, rule: Callable[[float], Floats], epsilon: float) -> tuple[Floats, float]:
         """Return a rule and its parameter s = e^x, with the largest x found that spends epsilon.
@@ -96,7 +95,7 @@ class Rules:
 @lru_cache(maxsize=8)
 def rules_of(voters: int, classes: int) -> Rules:
     """Return the rules of K ballots over C classes."""
-    return Rules(Partitions(voters, classes))
+    return Rules(SortedHistograms(voters, classes))
 
 
 @lru_cache(maxsize=16)
@@ -218,18 +217,12 @@ def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
     return low
 
 
-def variables_of(partitions: Partitions, histograms: Ints, own: Sequence[int] | Ints) -> Ints:
+def variables_of(inputs: SortedHistograms, counts: Ints, own: Sequence[int] | Ints) -> Ints:
     """Return the variable k[lambda, c] of one class of each histogram.
 
     Args:
-        partitions: K ballots over C classes.
-        histograms: counts, shape (n, C).
+        inputs: K ballots over C classes.
+        counts: histograms, shape (n, C).
         own: the class, shape (n,).
     """
-    counts = histograms[np.arange(len(own)), own]
-    rows = np.column_stack([-np.sort(-histograms, axis=1), counts])
-    found, inverse = np.unique(rows, axis=0, return_inverse=True)
-    places = [
-        partitions.variable(partitions.place[tuple(row[:-1])], row[-1]) for row in found.tolist()
-    ]
-    return np.array(places, dtype=np.int64)[inverse.reshape(-1)]
+    return inputs.variables_of(counts)[np.arange(len(own)), own]

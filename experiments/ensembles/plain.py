@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpopt import NotPrivateError, plurality
-from dpopt.ballots import flat
-from dpopt.ballots.table import Units
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
@@ -194,7 +192,7 @@ class Ballots:
         shape = (len(polled), -1)
         rows = np.column_stack([-np.sort(-counts, axis=1), own])
         found, inverse = np.unique(rows, axis=0, return_inverse=True)
-        variables = variables_of(rules.partitions, counts, labels)
+        variables = variables_of(rules.inputs, counts, labels)
         return cls(
             rules,
             variables.reshape(shape),
@@ -267,11 +265,11 @@ def answers(ballots: Ballots, epsilon: float, ranged: float, sigma: float) -> It
 
 def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Answer:
     """Return the program's choice: it misses the plurality least often under its prior."""
-    table = ballots.rules.partitions
-    found = plurality.design(table.voters, table.classes, epsilon, loss="error", prior=prior)
+    sizes = ballots.rules.inputs.records, ballots.rules.inputs.categories
+    found = plurality.design(*sizes, epsilon, loss="error", prior=prior)
     if found.certificate is None:
-        raise NotPrivateError(f"no proof for the program of {table.voters} ballots.")
-    share = flat(table, cast(Units, found.units), found.setting.bits)
+        raise NotPrivateError(f"no proof for the program of {sizes[0]} ballots.")
+    share = found.table.probabilities
     spent = ballots.rules.spent(share)
     return Answer(f"optimal, {prior}", ballots.right(share), None, spent, 0.0)
 

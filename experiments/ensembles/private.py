@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import NotPrivateError, multiclass
-from dpopt.ballots import quantised
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt.table import rounded
+from dpopt.verify import corner_count
 from experiments import drawing
 from experiments.data.images import DIGITS, NAME
 from experiments.ensembles.common import (
@@ -163,21 +163,19 @@ def _sampled(voters: int, classes: int, count: int, epsilon: float) -> tuple[Flo
 
     Of few configurations it is the exact largest ratio, otherwise what those voters spend together.
     """
-    table = rules_of(voters, classes).partitions
-    exact = sampled_plurality(table, count)
+    inputs = rules_of(voters, classes).inputs
+    exact = sampled_plurality(inputs, count)
     share = np.array([float(value) for value in exact])
     spent = count * epsilon
     if solved(voters, classes):
-        target = multiclass.Target(voters, classes, epsilon, voters, 0.0, 0.0)
-        ratio, _ = multiclass.spent_ratio(target, quantised(table, exact))
-        if ratio is not None:
-            spent = min(spent, math.log(ratio))
+        setting = multiclass.MulticlassSetting(voters, classes, epsilon, voters)
+        spent = min(spent, setting.spent(rounded(inputs, exact), None, 0.0).upper)
     return share, spent
 
 
 def solved(voters: int, classes: int) -> bool:
     """Whether the program is solved, and what is spent found exactly: for few configurations."""
-    return reduced_count(voters, classes) <= _MOST_CONFIGURATIONS
+    return corner_count(voters, classes) <= _MOST_CONFIGURATIONS
 
 
 def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:
@@ -213,16 +211,16 @@ def response_right(rules: Rules, share: Floats, epsilon: float) -> float:
         share: the rule's law.
         epsilon: of each response.
     """
-    table = rules.partitions
-    true, other = response(epsilon, table.classes)
+    inputs = rules.inputs
+    true, other = response(epsilon, inputs.categories)
     total = 0.0
-    for variable, (state, count) in enumerate(zip(table.state_of, table.counts, strict=True)):
-        ways_to_fall = math.factorial(table.voters)
-        for value in table.states[state]:
+    for variable, (row, count) in enumerate(zip(inputs.rows, inputs.values, strict=True)):
+        ways_to_fall = math.factorial(inputs.records)
+        for value in inputs.histograms[row].tolist():
             ways_to_fall //= math.factorial(value)
         # The orders of the other classes' counts: those of all, by the share of this count.
-        orders = table.orders[state] * int(table.multiplicities[variable]) // table.classes
-        chance = true ** int(count) * other ** int(table.voters - count)
+        orders = inputs.row_sizes[row] * int(inputs.counts[variable]) // inputs.categories
+        chance = true ** int(count) * other ** int(inputs.records - count)
         total += ways_to_fall * orders * chance * float(share[variable])
     return total
 
@@ -247,8 +245,8 @@ def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) ->
         polled = [model.noisy(epsilon, voters, rng) for _ in range(draws)]
         counts = np.concatenate([each.counts() for each in polled])
         labels = np.concatenate([each.labels for each in polled])
-        table = rules_of(voters, polled[0].classes).partitions
-        found.append(variables_of(table, counts, labels))
+        inputs = rules_of(voters, polled[0].classes).inputs
+        found.append(variables_of(inputs, counts, labels))
     return np.array(found)
 
 

@@ -28,9 +28,11 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import lcm
 
+import numpy as np
+
 from dpopt import ParameterError
-from dpopt.ballots import Partitions
-from dpopt.multiclass.pairs import reduced_count
+from dpopt.table import SortedHistograms
+from dpopt.verify import corner_count
 
 Edges = tuple[int, ...]
 Table = dict[tuple[int, ...], int]
@@ -54,7 +56,7 @@ class Spent:
 
 
 def spent(
-    partitions: Partitions, kernel: Sequence[Fraction], ratio: Fraction, *, output: int = 0
+    inputs: SortedHistograms, kernel: Sequence[Fraction], ratio: Fraction, *, output: int = 0
 ) -> Spent:
     """Return the largest ratio of an output's probabilities over all private voters, exactly.
 
@@ -62,7 +64,7 @@ def spent(
     more on an edge at a time.
 
     Args:
-        partitions: the sorted histograms of K votes over C classes.
+        inputs: the sorted histograms of K votes over C classes.
         kernel: k[lambda, c] by variable.
         ratio: r = e^epsilon of each voter, above 1.
         output: the class that is told; by symmetry all are alike.
@@ -70,19 +72,18 @@ def spent(
     Raises:
         ParameterError: for too many choices of corners.
     """
-    voters, classes = partitions.voters, partitions.classes
-    if reduced_count(voters, classes) > MOST_CHOICES:
+    voters, classes = inputs.records, inputs.categories
+    if corner_count(voters, classes) > MOST_CHOICES:
         raise ParameterError(
-            f"{voters} voters over {classes} classes have {reduced_count(voters, classes):,} "
+            f"{voters} voters over {classes} classes have {corner_count(voters, classes):,} "
             f"choices of corners; at most {MOST_CHOICES:,} are walked over."
         )
     exact, shares = Fraction(ratio), [Fraction(share) for share in kernel]
     whole = lcm(*(share.denominator for share in shares))
-    table = {
-        histogram: int(whole * shares[partitions.classes_of(histogram)[output]])
-        for histogram in product(range(voters + 1), repeat=classes)
-        if sum(histogram) == voters
-    }
+    every = product(range(voters + 1), repeat=classes)
+    histograms = [histogram for histogram in every if sum(histogram) == voters]
+    told = inputs.variables_of(np.array(histograms))[:, output].tolist()
+    table = {h: int(whole * shares[v]) for h, v in zip(histograms, told, strict=True)}
     pairs, best = list(combinations(range(classes), 2)), Spent(Fraction(0), {}, ())
     # Level by level: signed numbers of voters on each pair of classes -> E a over the loops, times
     # a number of the level, which the two sides share.

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+import dpopt
 from dpopt import majority, solve
 from dpopt.privacy import Guarantee, general_composition
 from dpopt.prob import poisson_binomial_pmf
@@ -231,11 +232,11 @@ def objectives(
 
 
 def _sampled_difference(
-    better: majority.MajorityDesign, worse: majority.MajorityDesign, draws: int, seed: int
+    better: dpopt.Design, worse: dpopt.Design, draws: int, seed: int
 ) -> tuple[float, float]:
     """Return mean and standard error of |error| of ``worse`` less that of ``better``, same p."""
     rng = np.random.default_rng(seed)
-    margins = majority.sampled_margins(better.setting.mechanisms, better.prior, rng, draws)
+    margins = majority.sampled_margins(better.setting.mechanisms, better.setting.prior, rng, draws)
     middle = better.setting.middle
     gain = np.abs(margins @ (1.0 - worse.gamma[middle:]))
     gain -= np.abs(margins @ (1.0 - better.gamma[middle:]))

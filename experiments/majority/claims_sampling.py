@@ -27,6 +27,7 @@ at 0, and their neighbours at c and 0, the ratio of E Pr[1 | L]^Q is a rational 
 r = e^epsilon; it is computed for a rational r <= e^epsilon, at which the voters are still private.
 
 What holds, for any number of queries, is the composition of the voters: all labels are computed
+import dpopt
 from K votes for each query, and K trained voters are (K epsilon, K Delta)-DP together.
 """
 
@@ -40,6 +41,7 @@ from math import ceil, comb, floor, log
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import majority
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.prob import poisson_binomial_pmf
@@ -346,9 +348,9 @@ def repeated_queries(cases: Sequence[Repeated], advance: Advance) -> Part:
     return Part(tuple(claims), {"repeated-queries": Table.of(caption, records)})
 
 
-def chances_of_one(design: majority.MajorityDesign) -> list[Fraction]:
-    """Return Pr[label 1 | L = l], l = 0..K, as `release` draws it: integers over 2^63."""
-    upper = [Fraction((1 << 62) + weight, 1 << 63) for weight in design.weights]
+def chances_of_one(design: dpopt.Design) -> list[Fraction]:
+    """Return Pr[label 1 | L = l], l = 0..K, as `release` draws it."""
+    upper = [Fraction(weight, design.table.total) for weight in design.table.weights[::2]]
     return [1 - chance for chance in reversed(upper)] + upper
 
 
@@ -382,7 +384,7 @@ def exact_chances(
     return up / whole, down / whole
 
 
-def _claim(case: Repeated, design: majority.MajorityDesign, chances: Sequence[Fraction]) -> Claim:
+def _claim(case: Repeated, design: dpopt.Design, chances: Sequence[Fraction]) -> Claim:
     setting, q = design.setting, case.queries
     voters, spent = worst_voters(setting, chances, q)
     here, there = exact_chances(chances, q, voters, exp_lower(setting.epsilon))

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+import dpopt
 from dpopt import NotPrivateError, majority
 from experiments.majority.figures_drawing import plot_with_axis
 from experiments.majority.figures_verdicts import of_noise_functions
@@ -33,7 +34,7 @@ def steps(config: Voters) -> int:
 
 def run(config: Voters, advance: Advance) -> Outcome:
     """Design, prove and measure each noise function for each target."""
-    designs: dict[tuple[float, str], majority.MajorityDesign] = {}
+    designs: dict[tuple[float, str], dpopt.Design] = {}
     for target in config.targets:
         for curve in config.drawn:
             designs[target.at, curve] = _design(config, target, curve)
@@ -56,10 +57,10 @@ def run(config: Voters, advance: Advance) -> Outcome:
     return Outcome(tables, _findings(config, tables["errors"]), of_noise_functions(config, tables))
 
 
-def _design(config: Voters, target: Target, curve: str) -> majority.MajorityDesign:
+def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:
     setting = config.setting(target)
     if curve in ("expected-error", "surrogate"):
-        return majority.design_for(setting, objective=curve)
+        return dpopt.design(replace(setting, objective=curve))
     if curve == "subsampling":
         gamma = majority.subsampling(config.mechanisms, target.sample)
     elif curve == "double":
@@ -70,7 +71,7 @@ def _design(config: Voters, target: Target, curve: str) -> majority.MajorityDesi
 
 
 def _sampled(
-    config: Voters, designs: Mapping[tuple[float, str], majority.MajorityDesign]
+    config: Voters, designs: Mapping[tuple[float, str], dpopt.Design]
 ) -> dict[tuple[float, str], list[float]]:
     """Return, for each design, the mean error of each repeat; all share the same p."""
     rng = np.random.default_rng(config.seed)
@@ -83,10 +84,10 @@ def _sampled(
     return {key: [float(m[i]) for m in means] for i, key in enumerate(designs)}
 
 
-def _record(design: majority.MajorityDesign, means: list[float]) -> dict[str, Cell]:
+def _record(design: dpopt.Design, means: list[float]) -> dict[str, Cell]:
     check, proof = check_design(design), design.certificate
     if proof is None:
-        raise NotPrivateError(f"no proof for {design.objective} at {design.setting.allowance}.")
+        raise NotPrivateError(f"no proof at allowance {design.setting.allowance}.")
     return {
         "m": design.setting.allowance,
         "expected_error": design.expected_error,
@@ -95,7 +96,7 @@ def _record(design: majority.MajorityDesign, means: list[float]) -> dict[str, Ce
         "target_epsilon": design.guarantee.epsilon,
         "spent_epsilon": None if check is None else check.epsilon,
         "delta": design.guarantee.delta,
-        "worst_violation": design.worst_violation,
+        "worst_violation": max(0.0, -float(proof.slack)),
         "exact_slack": float(proof.slack),
         "constraints_proved": proof.constraints,
         "paper_constraints": full_size(design.setting),

@@ -13,8 +13,8 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError, Problem
-from dpopt.majority import MajorityDesign, MajoritySetting
+from dpopt import Design, ParameterError, Problem
+from dpopt.majority import MajoritySetting
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
 
@@ -102,17 +102,15 @@ def check_full(
     return PrivacyCheck(full_size(setting), worst, rounding_error(setting), epsilon, where)
 
 
-def check_design(design: MajorityDesign) -> PrivacyCheck | None:
+def check_design(design: Design) -> PrivacyCheck | None:
     """Check a design by its integers; None where the set is above `FULL_LIMIT`.
 
     That is K above 21 for Delta > 0, above 191 for Delta = 0.
     """
     if full_size(design.setting) > FULL_LIMIT:
         return None
-    setting, k = design.setting, design.setting.mechanisms
-    laws = [setting.law(design.units, [1] * ones + [0] * (k - ones)) for ones in range(k + 1)]
-    chances = np.array([one / (zero + one) for zero, one in laws])
-    return check_full(setting, design.gamma, chances)
+    chances = design.table.matrix()[:, 1]
+    return check_full(design.setting, design.gamma, chances)
 
 
 def full_problem(setting: MajoritySetting, weights: npt.ArrayLike) -> Problem:

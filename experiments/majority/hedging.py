@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.voters import PAPER_PRIOR
@@ -86,7 +87,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     shapes: list[Mapping[str, Cell]] = []
     for setting in config.voters:
         where = {"K": setting.mechanisms, "m": setting.allowance, "Delta": setting.mechanism_delta}
-        hedged = majority.design_for(setting, objective="least-regret")
+        hedged = dpopt.design(replace(setting, objective="least-regret"))
         for curve, design in _designs(config, setting, hedged).items():
             shapes += [
                 {**where, "curve": curve, "l": ones, "gamma": float(value)}
@@ -121,13 +122,13 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 
 def _designs(
-    config: Config, setting: majority.MajoritySetting, hedged: majority.MajorityDesign
-) -> dict[str, majority.MajorityDesign]:
-    own = {_named(prior): majority.design_for(setting, prior=prior) for prior in config.priors}
+    config: Config, setting: majority.MajoritySetting, hedged: dpopt.Design
+) -> dict[str, dpopt.Design]:
+    own = {_named(prior): dpopt.design(replace(setting, prior=prior)) for prior in config.priors}
     return own | {
-        PAPER: majority.design_for(setting, objective="surrogate"),
+        PAPER: dpopt.design(replace(setting, objective="surrogate")),
         # Over all p, whatever the voters have in common.
-        WORST: majority.design_for(setting, objective="worst-case", prior=PAPER_PRIOR),
+        WORST: dpopt.design(replace(setting, objective="worst-case", prior=PAPER_PRIOR)),
         REGRET: hedged,
     }
 

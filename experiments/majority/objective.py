@@ -8,7 +8,7 @@ algorithm 5 prints is followed line by line, with N of its last line read as T.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb, factorial, prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 from experiments import drawing, style
@@ -255,7 +256,7 @@ def _loss_records(
 def _designed(setting: majority.MajoritySetting, weights: Floats) -> Floats:
     """Return the upper half of the gamma designed with some weights, proved private."""
     # A weight sampled below zero asks for no noise level: the designer takes none below it.
-    design = majority.design_for(setting, weights=weights)
+    design = dpopt.design(replace(setting, coefficients=weights))
     if design.certificate is None:
         raise NotPrivateError(f"no proof at K = {setting.mechanisms}.")
     return np.asarray(design.gamma[setting.middle :])

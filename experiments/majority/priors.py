@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.figures_drawing import draw_shapes, scale_errors
@@ -141,18 +142,18 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 def _design(
     setting: majority.MajoritySetting, sample: int, curve: str, prior: str | None
-) -> majority.MajorityDesign:
+) -> dpopt.Design:
     if curve == SUBSAMPLING:
         gamma = majority.subsampling(setting.mechanisms, sample)
         return majority.assess(setting, gamma, repair=True)
     if curve == RESPONSE:
         return majority.assess(setting, majority.constant(setting), repair=True)
     if prior is None:
-        return majority.design_for(setting, objective="worst-case")
+        return dpopt.design(replace(setting, objective="worst-case"))
     if curve.startswith(_PAPER):
         weights = majority.surrogate_weights(setting.mechanisms, upper_half(prior)).values
-        return majority.design_for(setting, weights=weights)
-    return majority.design_for(setting, objective="expected-error", prior=prior)
+        return dpopt.design(replace(setting, coefficients=weights))
+    return dpopt.design(replace(setting, objective="expected-error", prior=prior))
 
 
 def upper_half(prior: str) -> majority.Prior:
@@ -164,7 +165,8 @@ def upper_half(prior: str) -> majority.Prior:
     law = majority.parse_prior(prior)
     if not isinstance(law, Independent):
         raise ParameterError(f"prior is {prior!r}; it must be a uniform or a beta law.")
-    lowest = round(2.0 * law.mean_distance, 15)
+    # E|p - 1/2| is the weight of a single voter.
+    lowest = round(2.0 * float(majority.expected_error_weights(1, law).values[0]), 15)
     if lowest >= 1.0:
         return majority.PointPrior((1.0,))
     return majority.UniformPrior(((lowest, 1.0),))

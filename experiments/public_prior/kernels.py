@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing, style
@@ -122,7 +123,7 @@ def run(config: Config, advance: Advance) -> Outcome:
 def _records(
     prior: np.ndarray, epsilon: float, training: np.ndarray, held_out: np.ndarray
 ) -> list[dict[str, Cell]]:
-    designed = public_prior.population_kernel(prior, epsilon, training)
+    designed = dpopt.design(public_prior.PopulationSetting(prior, epsilon, training))
     rows: list[dict[str, Cell]] = []
     for method in _SHOWN:
         if method == "population":

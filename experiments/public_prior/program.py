@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 import dpopt
 from dpopt import public_prior
+from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import PublicPriorSetting
 from experiments import drawing, style
@@ -153,7 +154,7 @@ def _record(
     solved = dpopt.design(setting, backend=config.backend)
     found: Any = solved.solution
     gamma = public_prior.minimax_utility(prior, epsilon)
-    kernel, other = ours.matrix(), solved.matrix()
+    kernel, other = ours.kernel, solved.kernel
     few = prior.size <= config.second_letters
     second = (
         dpopt.design(setting, backend=config.second).solution if few and config.second else None
@@ -173,14 +174,14 @@ def _record(
         ),
         "rows": found.rows_used,
         "residual": found.residual,
-        "slack": float(ours.certificate.slack),
+        "slack": float(cast(Certificate, ours.certificate).slack),
         "drift": ours.drift,
     }
     record |= _divergences(kernel, prior, epsilon, laws)
     record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
     record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
     exact = prior.size <= config.exact_letters
-    ratio = ours.certificate.ratio
+    ratio = exp_lower(epsilon)
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
 
 

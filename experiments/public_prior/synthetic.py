@@ -107,7 +107,7 @@ def run(config: Config, advance: Advance) -> Outcome:
 def _released(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
     if method != "mollifier-tv":
         return sampling_laws(method, prior, laws, epsilon)
-    programs = (public_prior.mollifier_problem(prior, law, epsilon) for law in laws)
+    programs = (public_prior.MollifierSetting(prior, epsilon, law).problem() for law in laws)
     found = np.array([solve(program)["law"] for program in programs])
     # The solver keeps the limits up to its tolerance.
     found = np.maximum(found, prior * math.exp(-epsilon / 2))

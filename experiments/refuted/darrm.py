@@ -18,7 +18,7 @@ _LABEL = (
     "chance(l) = (1 + gamma(l))/2 if 2*l > K else (1 - gamma(l))/2",
     "one(p) = sum(law(p, K, l)*chance(l) for l in range(K + 1))",
 )
-_UNITS = "gamma(l) = units[l - (K + 1)//2]/2**62 if 2*l > K else gamma(K - l)"
+_TABLE = "gamma(l) = 2*weights[l - (K + 1)//2][0]/total - 1 if 2*l > K else gamma(K - l)"
 
 
 def _harmonic(mechanisms: int) -> Any:  # noqa: ANN401
@@ -31,7 +31,7 @@ def _harmonic(mechanisms: int) -> Any:  # noqa: ANN401
 _ON_AVERAGE = (
     "K = 3",
     "N = 5",
-    _UNITS,
+    _TABLE,
     # The label errs by half of |X|, and X is affine in each p_i.
     "X(p, a, b) = (1 - b)*(p[0]*p[1]*p[2] - (1-p[0])*(1-p[1])*(1-p[2])) + (1 - a)*("
     "p[0]*p[1]*(1-p[2]) + p[0]*(1-p[1])*p[2] + (1-p[0])*p[1]*p[2] - "
@@ -59,7 +59,7 @@ REFUTATIONS = (
         formulas=(
             "K = 3",
             "p = [1, 1, 0]",
-            _UNITS,
+            _TABLE,
             _LAW,
             *_LABEL,
             "majority = sum(law(p, K, l) for l in range((K + 1)//2, K + 1))",
@@ -175,7 +175,7 @@ REFUTATIONS = (
             "K = 41",
             "queries = 12",
             "epsilon = 1/2",
-            _UNITS,
+            _TABLE,
             _LABEL[0],
             # 35 voters say 1 with b, or with c from the neighbour, the others 0.
             "q = 16487212707/10**10",

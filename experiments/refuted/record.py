@@ -38,8 +38,8 @@ class Refutation:
             `dpopt.verify.Formulas`.
         claim: the comparison that the statement makes, and that is false.
         given: comparisons that hold: what the statement asks for.
-        design: makes a design whose privacy the file shows besides; its integers are ``units`` in
-            the formulas. None if there is none.
+        design: makes a design whose privacy the file shows besides; in the formulas its integers
+            are ``weights``, a list for each input, over ``total``. None if there is none.
     """
 
     paper: str

@@ -95,7 +95,7 @@ def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
         "rule": rule,
         "excess_factor": sampler.audit.excess_factor,
         "violates": violates(sampler),
-        "private": sampler.audit.private,
+        "private": sampler.private,
         "inequalities": sampler.audit.rows,
         # Where lemma 2 does not reach: m = M above n / k - 1, and w_M < 0.
         "beyond_lemma_2": n % k != 0 and math.expm1(epsilon) * (n // k) < 1,

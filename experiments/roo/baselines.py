@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from dpopt import roo
 from dpopt.roo.rules import round_up
+from dpopt.shape import Design
 
 
-def subrr(
-    records: int, letters: int, epsilon: float, *, tight: bool = False
-) -> roo.MinCountSampler:
+def subrr(records: int, letters: int, epsilon: float, *, tight: bool = False) -> Design:
     """Return the sampler of Cheu and Nayak: a random record through k-ary randomised response.
 
     Randomised response of privacy e_0 keeps the letter, or with probability

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt import ParameterError, roo
+from dpopt.shape import Design
 from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, require_some, smooth_floor, two_level
@@ -150,7 +151,7 @@ def _record(panel: Panel, n: int) -> dict[str, Cell]:
     }
 
 
-def _worst(sampler: roo.MinCountSampler, least: float) -> tuple[float, int]:
+def _worst(sampler: Design, least: float) -> tuple[float, int]:
     """Return the largest exact value over P with some letters at gamma, the others equal."""
     k = sampler.setting.letters
     tried = sorted({1, k // 2, max(1, k - 2), k - 1})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpopt import ParameterError, roo
+from dpopt.shape import Design
 from experiments import drawing
 from experiments.roo.baselines import LaplaceProjection
 
@@ -30,12 +31,12 @@ RULES = {
 """Label and look of each rule, in the order in which they are drawn."""
 
 
-def violates(sampler: roo.MinCountSampler) -> bool:
+def violates(sampler: Design) -> bool:
     """Return whether a rule exceeds e^epsilon by more than the rounding of its weights."""
     return sampler.audit.excess_factor > VIOLATES
 
 
-def data_sets(sampler: roo.MinCountSampler) -> str:
+def data_sets(sampler: Design) -> str:
     """Return the audit's neighbours in words: counts, or runs of counts for many letters."""
     witness = sampler.audit.witness
     if sampler.setting.letters <= 12:
@@ -64,7 +65,7 @@ def two_level(letters: int, least: float, low: int) -> np.ndarray:
     return np.concatenate([np.full(low, least), np.full(letters - low, rest)])
 
 
-def smooth_floor(n: int, k: int, epsilon: float) -> roo.SmoothFloorSampler | None:
+def smooth_floor(n: int, k: int, epsilon: float) -> Design | None:
     """Return the smooth floor, or None where epsilon is too small for so few records."""
     return roo.smooth_floor(n, k, epsilon) if epsilon > math.log1p(1 / n) else None
 
@@ -97,7 +98,7 @@ def _partitions(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def distances(sampler: roo.LetterSampler, data: DataSets) -> np.ndarray:
+def distances(sampler: Design, data: DataSets) -> np.ndarray:
     """Return the total variation of K(x) from the empirical law, for each data set."""
     laws = np.array([sampler.output_distribution(row) for row in data.counts])
     return np.abs(laws - data.counts / data.counts[0].sum()).sum(axis=1) / 2

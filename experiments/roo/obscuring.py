@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from dpopt import ParameterError, roo
+from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.audit_map import of_theorem_2
@@ -169,14 +170,14 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, tuple(_findings(tables)), of_obscuring(tables))
 
 
-def _shape(sampler: roo.MinCountSampler, longest: int) -> list[dict[str, Cell]]:
+def _shape(sampler: Design, longest: int) -> list[dict[str, Cell]]:
     setting = sampler.setting
     return [
         {
             "records": setting.records,
             "letters": setting.letters,
             "epsilon": setting.epsilon,
-            "rule": sampler.rule,
+            "rule": sampler.setting.rule,
             "m": m,
             "q": sampler.obscuring(m),
         }
@@ -184,13 +185,13 @@ def _shape(sampler: roo.MinCountSampler, longest: int) -> list[dict[str, Cell]]:
     ]
 
 
-def _audit(sampler: roo.MinCountSampler) -> dict[str, Cell]:
+def _audit(sampler: Design) -> dict[str, Cell]:
     setting, audit = sampler.setting, sampler.audit
     return {
         "records": setting.records,
         "letters": setting.letters,
         "epsilon": setting.epsilon,
-        "rule": sampler.rule,
+        "rule": sampler.setting.rule,
         "excess_factor": audit.excess_factor,
         "violates": violates(sampler),
         "inequalities": audit.rows,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SOLVED = {
-    "journal-repaired": ("journal's program", roo.journal_problem, "variant"),
-    "exact": ("exact program", roo.exact_problem, "optimum"),
+    "journal-repaired": ("journal's program", "variant"),
+    "exact": ("exact program", "optimum"),
 }
 _UNIT = 1 << 62
 # Below this a difference of doubles is that of rounding; the picture shows it there.
@@ -114,7 +114,9 @@ def _q(setting: roo.RooSetting, rule: str) -> np.ndarray:
 
 
 def _optimum(setting: roo.RooSetting, rule: str, backend: str) -> tuple[np.ndarray, float]:
-    solution = dpopt.solve(_SOLVED[rule][1](setting), backend=backend)
+    named: Any = rule
+    rules = roo.MinCount(setting.records, setting.letters, setting.epsilon, named)
+    solution = dpopt.solve(rules.problem(), backend=backend)
     return np.asarray(solution["q"], dtype=float), float(solution.objective)
 
 
@@ -142,7 +144,7 @@ def _worst(rows: list[dict[str, Any]]) -> float:
 def _findings(tables: dict[str, Table]) -> list[str]:
     rows = tables["differences"].records
     found = []
-    for rule, (name, _, _) in _SOLVED.items():
+    for rule, (name, _) in _SOLVED.items():
         part = [row for row in rows if row["rule"] == rule]
         by_way = (
             f"{way} at most {_worst([r for r in part if r['backend'] == way]):.1e}"
@@ -197,7 +199,7 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
                 holds=_worst([r for r in rows if r["rule"] == rule]) <= limit,
                 name=f"optimum, {rule}",
             )
-            for rule, (name, _, _) in _SOLVED.items()
+            for rule, (name, _) in _SOLVED.items()
         ),
     )
 
@@ -207,7 +209,7 @@ def plot(outcome: Outcome) -> Figure:
     figure, grid = style.figure(1, 2, height=0.9)
     left, right = grid[0]
     table = outcome.tables["differences"]
-    for rule, (name, _, role) in _SOLVED.items():
+    for rule, (name, role) in _SOLVED.items():
         for backend in dict.fromkeys(table.column("backend")):
             part = table.select(rule=rule, backend=backend).records
             sizes = sorted({row["records"] for row in part})
@@ -228,7 +230,7 @@ def plot(outcome: Outcome) -> Figure:
     left.set_title("recursion and program")
     curves = outcome.tables["curves"]
     at = curves.records[0]
-    for rule, (name, _, role) in _SOLVED.items():
+    for rule, (name, role) in _SOLVED.items():
         part = curves.select(rule=rule)
         label, looks = RULES[rule]
         looks = looks | {"marker": None, "linestyle": "-"}

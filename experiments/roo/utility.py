@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from dpopt import ParameterError, roo
+from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.baselines import LaplaceProjection, subrr
@@ -111,7 +112,7 @@ def _records(
 ) -> list[dict[str, Cell]]:
     data = DataSets.of(n, k)
     rules = ("roo", "journal-repaired", "exact")
-    samplers: dict[str, roo.LetterSampler] = {
+    samplers: dict[str, Design] = {
         "subrr": subrr(n, k, epsilon),
         **{rule: roo.min_count(n, k, epsilon, rule) for rule in rules},
     }
@@ -148,18 +149,18 @@ def _row(
     }
 
 
-def _worst(sampler: roo.LetterSampler, data: DataSets) -> tuple[float, str]:
+def _worst(sampler: Design, data: DataSets) -> tuple[float, str]:
     found = distances(sampler, data)
     # Equal distances differ in the last digit; the first of them is the same on every machine.
     place = int(np.flatnonzero(found >= found.max() - 1e-12)[0])
     return float(found.max()), str(tuple(data.counts[place].tolist()))
 
 
-def _mean(sampler: roo.LetterSampler, data: DataSets) -> float:
+def _mean(sampler: Design, data: DataSets) -> float:
     return float(data.weights @ distances(sampler, data))
 
 
-def _measured(name: str, sampler: roo.LetterSampler, data: DataSets) -> dict[str, Cell]:
+def _measured(name: str, sampler: Design, data: DataSets) -> dict[str, Cell]:
     worst, counts = _worst(sampler, data)
     return _row(name, worst, _mean(sampler, data), counts=counts)
 

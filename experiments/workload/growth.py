@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpopt.local import query_matrix, workload_mechanism
-from dpopt.local.baselines import best_subset_selection, variances
+import dpopt
+from dpopt.local import WorkloadSetting, query_matrix
+from dpopt.local.subsets import best_subset
 from experiments import drawing
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.verdicts import short
+from experiments.workload.baselines import variances
 from experiments.workload.common import (
     PAPER,
     PROGRAM,
@@ -57,14 +59,14 @@ def run(config: Config, advance: Advance) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
     records: list[dict[str, Cell]] = []
     for n in config.letters:
-        found = workload_mechanism(config.workload, n, epsilon=config.epsilon)
+        found = dpopt.design(WorkloadSetting(config.workload, n, config.epsilon))
         records.append(
             _record(config, config.workload, n, found.variance)
             | {"bound": found.bound, "bound_proved_by": found.proof}
         )
         advance()
     for n in config.closed:
-        least = best_subset_selection(n, math.exp(config.epsilon), np.eye(n))
+        least = best_subset(n, math.exp(config.epsilon), np.eye(n))[0] - 1
         records.append(
             _record(config, _CLOSED, n, least) | {"bound": least, "bound_proved_by": "symmetry"}
         )

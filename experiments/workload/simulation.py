@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpopt.local import WorkloadDesign, workload_mechanism
+import dpopt
+from dpopt.local import WorkloadSetting
 from experiments import drawing, style
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.smoothed.votes import units
@@ -96,7 +97,8 @@ class Config:
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
-    found = workload_mechanism(config.workload, config.letters, epsilon=config.epsilon)
+    asked = WorkloadSetting(config.workload, config.letters, config.epsilon)  # type: ignore[arg-type]
+    found = dpopt.design(asked)
     rng = np.random.default_rng(config.seed)
     records: list[dict[str, Cell]] = []
     for data, law in config.laws().items():
@@ -141,7 +143,7 @@ def _histogram(law: np.ndarray, people: int) -> Counts:
 
 
 def _squares(
-    found: WorkloadDesign, histogram: Counts, runs: int, rng: np.random.Generator
+    found: dpopt.Design, histogram: Counts, runs: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the squared error of all answers in each run, shape (runs,).
 

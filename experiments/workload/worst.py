@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpopt.local import workload_mechanism
+import dpopt
+from dpopt.local import WorkloadSetting
 from experiments import drawing, style
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.verdicts import short
@@ -53,9 +54,8 @@ def run(config: Config, advance: Advance) -> Outcome:
     by_letter: list[dict[str, Cell]] = []
     for n in config.letters:
         for objective in OBJECTIVES:
-            found = workload_mechanism(
-                config.workload, n, epsilon=config.epsilon, objective=objective
-            )
+            asked = WorkloadSetting(config.workload, n, config.epsilon, objective=objective)
+            found = dpopt.design(asked)
             each = found.letter_variances
             records.append(
                 {

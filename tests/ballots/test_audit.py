@@ -11,19 +11,11 @@ import numpy as np
 import pytest
 
 from dpopt import NotPrivateError, ParameterError
-from dpopt.ballots import (
-    Partitions,
-    audit_rule,
-    checked,
-    exponential,
-    flat,
-    law,
-    permute_and_flip,
-    quantised,
-    scale,
-    worst,
-)
-from dpopt.privacy.exponential import exp_lower
+from dpopt.ballots import audit_rule, exponential, permute_and_flip
+from dpopt.privacy import Guarantee
+from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.table import SortedHistograms, certify_table, rounded
+from dpopt.table.least import least_of_table
 from experiments.ensembles.ladder import ladder
 
 Weights = Callable[[tuple[int, ...]], Sequence[Fraction | int]]
@@ -44,17 +36,16 @@ def largest_ratio(voters: int, classes: int, weights: Weights) -> Fraction:
 
 
 @pytest.mark.parametrize(("voters", "classes"), [(1, 2), (2, 3), (5, 3), (4, 4), (3, 5)])
-def test_spent_ratio_is_the_largest_over_all_ordered_histograms(voters: int, classes: int) -> None:
-    partitions = Partitions(voters, classes)
-    drawn = np.random.default_rng(voters).integers(1, 1 << 40, partitions.size)
-    units = quantised(partitions, drawn / (drawn * partitions.multiplicities).sum())
-    expected = largest_ratio(voters, classes, lambda h: law(partitions, units, h))
-    assert worst(partitions, units).ratio == expected
-    found = worst(partitions, units)
-    changes = [q - p for p, q in zip(found.first, found.second, strict=True)]
-    assert sorted(changes) == [-1, *[0] * (classes - 2), 1]
-    pair = (law(partitions, units, h)[found.place] for h in (found.first, found.second))
-    assert Fraction(*pair) == expected
+def test_what_a_table_spends_is_the_largest_over_all_ordered_histograms(
+    voters: int, classes: int
+) -> None:
+    inputs = SortedHistograms(voters, classes)
+    drawn = np.random.default_rng(voters).integers(1, 1 << 40, inputs.size)
+    table = rounded(inputs, drawn.astype(float))
+    expected = largest_ratio(voters, classes, lambda h: table.row(np.array(h)))
+    found = least_of_table(table, None, 0.0)
+    assert exp_lower(found.lower) <= expected <= exp_upper(found.upper)
+    assert found.upper == pytest.approx(math.log(expected), rel=1e-15)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -65,29 +56,26 @@ def test_an_audited_table_is_the_rule_and_private(
     rule: str, voters: int, classes: int, epsilon: float
 ) -> None:
     made = audit_rule(rule, voters, classes, epsilon)  # pyright: ignore[reportArgumentType]
-    partitions = Partitions(voters, classes)
-    assert checked(partitions, made.units, made.bits) == made.units
-    assert made.spent.ratio == worst(partitions, made.units).ratio <= exp_lower(epsilon)
-    for state in partitions.states[:40]:
-        weights = law(partitions, made.units, state)
+    assert certify_table(made.table, Guarantee(epsilon)).slack >= 0
+    for state in list(SortedHistograms(voters, classes).listed())[:40]:
+        weights = made.table.row(np.array(state))
         for share, weight in zip(RULES[rule](state, made.step), weights, strict=True):
-            relative = Fraction(weight, scale(classes, made.bits)) / share - 1
+            relative = Fraction(weight, made.table.total) / share - 1
             assert abs(relative) < Fraction(epsilon) / (1 << 58)
     # Nothing is left to take: where the spent epsilon is short of epsilon, it is by the search.
-    assert math.log(made.spent.ratio) == pytest.approx(epsilon, rel=1e-9)
+    assert least_of_table(made.table, None, 0.0).upper == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(("voters", "classes"), [(1, 300), (2, 300), (2, 1000)])
 def test_permute_and_flip_over_many_classes(voters: int, classes: int) -> None:
     """Of one class with all ballots: with q = s^-K, int_0^1 (1 - q t)^(C - 1) dt."""
     made = audit_rule("permute-and-flip", voters, classes, 1.0)
-    q = made.step**-voters
+    q, table = made.step**-voters, made.table
     exact = (1 - (1 - q) ** classes) / (classes * q)
-    row, whole = made.units[0], scale(classes, made.bits)
-    assert abs(Fraction(row[0], whole) / exact - 1) < Fraction(1, 1 << 58)
+    assert abs(Fraction(table.weights[0], table.total) / exact - 1) < Fraction(1, 1 << 58)
     others = (1 - exact) / (classes - 1)
-    assert abs(Fraction(row[1], whole) / others - 1) < Fraction(1, 1 << 58)
-    assert math.log(made.spent.ratio) == pytest.approx(1.0, rel=1e-9)
+    assert abs(Fraction(table.weights[1], table.total) / others - 1) < Fraction(1, 1 << 58)
+    assert least_of_table(table, None, 0.0).upper == pytest.approx(1.0, rel=1e-9)
 
 
 def test_calibrated_steps_are_at_least_the_proved_ones() -> None:
@@ -96,14 +84,15 @@ def test_calibrated_steps_are_at_least_the_proved_ones() -> None:
         assert math.log(step) > 0.25
 
 
-def test_a_table_with_an_impossible_output_is_refused() -> None:
-    partitions = Partitions(2, 2)
-    with pytest.raises(NotPrivateError, match="private for no epsilon"):
-        worst(partitions, quantised(partitions, [1.0, 0.0, 0.5]))
+def test_a_table_with_an_impossible_output_is_private_for_no_epsilon() -> None:
+    table = rounded(SortedHistograms(2, 2), np.array([1.0, 0.0, 0.5]))
+    assert math.isinf(least_of_table(table, None, 0.0).lower)
+    with pytest.raises(NotPrivateError, match="by 0.5"):
+        certify_table(table, Guarantee(50.0))
 
 
 def test_audits_refuse_what_cannot_be_listed() -> None:
-    with pytest.raises(ParameterError, match=r"all [\d,]+ sorted histograms of 252 ballots"):
+    with pytest.raises(ParameterError, match=r"all sorted histograms of 252 ballots .* 20,000"):
         audit_rule("ladder", 252, 10, 0.5)
     with pytest.raises(ParameterError, match="epsilon is 0"):
         audit_rule("ladder", 5, 3, 0.0)
@@ -111,11 +100,9 @@ def test_audits_refuse_what_cannot_be_listed() -> None:
         audit_rule("laplace", 5, 3, 1.0)  # pyright: ignore[reportArgumentType]
 
 
-def test_spent_ratio_of_one_where_all_is_uniform() -> None:
-    partitions = Partitions(4, 3)
-    units = quantised(partitions, np.full(partitions.size, 1 / 3))
-    assert worst(partitions, units).ratio == 1
-    assert np.ptp(flat(partitions, units)) == 0
+def test_what_is_uniform_spends_nothing() -> None:
+    inputs = SortedHistograms(4, 3)
+    assert least_of_table(rounded(inputs, np.full(inputs.size, 1 / 3)), None, 0.0).upper < 1e-18
 
 
 # The failures of the specification: C, K, epsilon, by how much the ladder at e^epsilon spends more.
@@ -141,6 +128,5 @@ def test_a_ladder_that_is_no_law_is_lowered() -> None:
     step = exp_lower(0.1)
     assert min(ladder((6, 1, *[0] * 48), step)) < 0
     made = audit_rule("ladder", 7, 50, 0.1)
-    assert made.spent.ratio <= exp_lower(0.1)
     # Its top is a small difference, which floats search a little less finely.
-    assert math.log(made.spent.ratio) == pytest.approx(0.1, rel=1e-6)
+    assert least_of_table(made.table, None, 0.0).upper == pytest.approx(0.1, rel=1e-6)

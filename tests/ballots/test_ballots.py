@@ -1,57 +1,18 @@
-"""Sorted histograms, their neighbours, and the laws of the rules, against enumeration."""
+"""The distributions of the rules, and priors of votes, against enumeration."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import permutations, product
-from math import comb, factorial
-from typing import Any
+from itertools import permutations
+from math import factorial
 
 import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from dpopt.ballots import (
-    Partitions,
-    checked,
-    exponential,
-    flat,
-    law,
-    partition_count,
-    permute_and_flip,
-    quantised,
-    scale,
-)
-
-
-@pytest.mark.parametrize(("voters", "classes"), [(1, 2), (5, 3), (6, 4), (4, 6)])
-def test_partitions_are_the_sorted_histograms(voters: int, classes: int) -> None:
-    partitions = Partitions(voters, classes)
-    histograms = [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
-    expected = {tuple(sorted(h, reverse=True)) for h in histograms}
-    assert set(partitions.states) == expected
-    assert len(partitions.states) == partition_count(voters, classes) == len(expected)
-    assert list(partitions.states) == sorted(expected, reverse=True)
-    assert sum(partitions.orders) == comb(voters + classes - 1, classes - 1) == len(histograms)
-
-
-@pytest.mark.parametrize(("voters", "classes"), [(1, 3), (4, 3), (5, 4), (3, 5)])
-def test_neighbours_are_those_of_all_histograms(voters: int, classes: int) -> None:
-    partitions, expected = Partitions(voters, classes), set()
-    for h in product(range(voters + 1), repeat=classes):
-        if sum(h) != voters:
-            continue
-        for a, b in permutations(range(classes), 2):
-            if h[a] == 0:
-                continue
-            moved = list(h)
-            moved[a] -= 1
-            moved[b] += 1
-            for v, w in zip(partitions.classes_of(h), partitions.classes_of(moved), strict=True):
-                if v != w:
-                    expected.add((min(v, w), max(v, w)))
-    first, second = partitions.neighbours
-    assert set(zip(first.tolist(), second.tolist(), strict=True)) == expected
+from dpopt.ballots import VotePrior, exponential, permute_and_flip
+from dpopt.table import SortedHistograms
 
 
 def flipped(counts: tuple[int, ...], step: Fraction) -> list[Fraction]:
@@ -74,51 +35,41 @@ def test_permute_and_flip_by_definition(counts: tuple[int, ...]) -> None:
     assert list(exponential(counts, step)) == [w / sum(weights) for w in weights]
 
 
-@pytest.mark.parametrize(("voters", "classes"), [(7, 3), (6, 4), (12, 6)])
-def test_units_keep_ties_and_sums(voters: int, classes: int) -> None:
-    partitions = Partitions(voters, classes)
-    shares = [
-        dict(zip(state, permute_and_flip(state, Fraction(3, 2)), strict=True))
-        for state in partitions.states
-    ]
-    point = [
-        shares[s][c] for s, c in zip(partitions.state_of, partitions.counts.tolist(), strict=True)
-    ]
-    units = quantised(partitions, point)
-    assert checked(partitions, units) == units
-    assert np.allclose(flat(partitions, units), np.array(point, dtype=float), rtol=1e-15, atol=0)
-    histogram = [0, *[1] * (classes - 2), voters - classes + 2]
-    weights = law(partitions, units, histogram)
-    assert sum(weights) == scale(classes)
-    assert len(set(weights[1:-1])) == 1
-    with pytest.raises(ParameterError, match="does not add up"):
-        checked(partitions, ((units[0][0] + 1, *units[0][1:]), *units[1:]))
-
-
-def test_too_many_histograms_are_refused_with_their_number() -> None:
-    with pytest.raises(ParameterError, match=r"200 ballots over 10 classes have [\d,]+ sorted"):
-        Partitions(200, 10)
+def test_priors() -> None:
+    inputs = SortedHistograms(4, 3)
+    states = list(inputs.listed())
+    uniform = VotePrior().law(inputs)
+    assert uniform.tolist() == pytest.approx([n / 15 for n in inputs.row_sizes], abs=1e-15)
+    # Of one law, by all 81 votes.
+    p, masses = (0.5, 0.3, 0.2), np.zeros(len(states))
+    for votes in np.ndindex(*(3,) * 4):
+        counts = tuple(sorted(np.bincount(votes, minlength=3).tolist(), reverse=True))
+        masses[states.index(counts)] += math.prod(p[v] for v in votes)
+    assert VotePrior.of("point:0.2,0.5,0.3", 3).law(inputs) == pytest.approx(masses, abs=1e-15)
+    # p ~ Dirichlet(A, A, A), by quadrature over draws: the mean of the laws of points.
+    rng = np.random.default_rng(5)
+    draws = rng.dirichlet([2.5] * 3, size=4000)
+    mean = np.mean([VotePrior(p=tuple(p)).law(inputs) for p in draws], axis=0)
+    assert VotePrior(2.5).law(inputs) == pytest.approx(mean, abs=0.02)
 
 
 @pytest.mark.parametrize(
-    "point",
+    ("text", "kept"),
     [
-        None,
-        0.5,
-        [0.5, 0.5],
-        ["0.5", "0.5", "0.5"],
-        [0.5, 0.5, float("nan")],
-        [0.5, 0.5, float("inf")],
-        [-0.5, 1.5, 0.5],
-        [0.0, 0.0, 0.5],
-        np.full((3, 1), 0.5),
-        [Fraction(1, 2), Fraction(1, 2)],
+        ("uniform", "uniform"),
+        ("dirichlet:1", "uniform"),
+        ("dirichlet:1/2", "dirichlet:0.5"),
+        ("point:1/2,0.25,0.25", "point:0.5,0.25,0.25"),
     ],
-    ids=str,
 )
-def test_a_point_that_is_no_kernel_is_refused(point: Any) -> None:
-    """Two ballots over two classes have the three variables (2, 0), (0, 2) and (1, 1)."""
-    assert quantised(Partitions(2, 2), [0.5, 0.5, 0.5])
-    with pytest.raises(ParameterError, match="point ") as caught:
-        quantised(Partitions(2, 2), point)
-    assert str(caught.value).count(". ") == 0
+def test_priors_are_kept_in_one_form(text: str, kept: str) -> None:
+    assert str(VotePrior.of(text, 3)) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["dirichlet", "dirichlet:0", "dirichlet:1,2", "dirichlet:1e7", "uniform:1", "point:1", 1, ""],
+)
+def test_what_is_no_prior(text: object) -> None:
+    with pytest.raises(ParameterError, match="prior is "):
+        VotePrior.of(text, 3)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpopt import ParameterError
+from dpopt import ParameterError, majority
 from dpopt._kinds import arguments
 from dpopt.majority import MajoritySetting
 from tests.cli.running import Capture, run
@@ -21,8 +21,9 @@ def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
     found = json.loads(out)
     assert code == 0
     assert found["setting"]["priors"] == TWO.split(";")
-    assert [known["prior"] for known in found["regrets"]] == TWO.split(";")
-    assert found["value"] == -max(known["regret"] for known in found["regrets"])
+    design = majority.design(11, 0.1, 3, objective="least-regret", priors=TWO)
+    assert [known.prior for known in design.regrets] == TWO.split(";")
+    assert found["value"] == design.value == -max(known.regret for known in design.regrets)
 
 
 @pytest.mark.parametrize("priors", [None, TWO, ("point:0.5", "point:0.6"), "beta:2,2;point:0.1"])

@@ -8,13 +8,16 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, public_prior, roo
-from dpopt.cli import release
+from dpopt._figure import STYLES
+from dpopt.cli import cli
+from dpopt.plurality.mode import Rule
 from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
 from tests.cli.running import Capture, run
@@ -124,12 +127,12 @@ def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
     broken.save(path, even_if_not_private=True)
     found = json.loads(path.read_text())
     assert (found["kind"], found["body"]["of"]) == ("audit", "roo")
-    assert found["body"]["witness"] == broken.audit.witness.to_dict()
+    assert found["body"]["excess_factor"] == broken.audit.excess_factor
     with pytest.raises(NotPrivateError, match="not proved private"):
         dpopt.load(path)
     # What is private is saved as itself, whatever else was allowed.
     roo.min_count(20, 3, 0.1).save(path, even_if_not_private=True)
-    assert isinstance(dpopt.load(path), roo.MinCountSampler)
+    assert isinstance(dpopt.load(path).setting, roo.MinCount)
     with pytest.raises(ParameterError, match="even_if_not_private is 1"):
         broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
 
@@ -160,9 +163,9 @@ def test_a_saved_kernel_is_made_again_and_drawn_from(
     words = ["prior", "--prior", "0.7,0.1,0.2", "--epsilon", "3", "--objective", objective]
     assert run([*words, "--save", str(path)], capfd)[0] == 0
     again = dpopt.load(path)
-    assert isinstance(again, public_prior.SamplingKernel)
+    assert isinstance(again.setting, public_prior.PublicPriorSetting)
     make = public_prior.minimax_kernel if objective == "minimax" else public_prior.leximin_kernel
-    assert again.weights() == make([0.7, 0.1, 0.2], 3.0).weights()
+    assert again.table.row(0) == make([0.7, 0.1, 0.2], 3.0).table.row(0)
     mine.write_text("0\n3\n0\n")
     drawn: Counter[str] = Counter()
     for _ in range(60):
@@ -177,8 +180,14 @@ def test_a_saved_kernel_is_made_again_and_drawn_from(
         assert (code, out, err.count("\n")) == (2, "", 1)
 
 
-def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
-    assert release.GRAPHS == graph.GRAPHS
+def test_the_words_that_a_command_offers_are_the_package_s() -> None:
+    for command, option, words in (
+        ("certify", "graph", graph.GRAPHS),
+        ("profile", "style", STYLES),
+        ("mode", "rule", get_args(Rule)),
+    ):
+        (found,) = (each for each in cli.commands[command].params if each.name == option)
+        assert found.type.words == words  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +200,11 @@ def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
         ("majority --mechanisms 11 --allowance 1", 2, "Missing option '--epsilon'"),
         ("majority --mechanisms 11 --epsilon 1", 2, "Missing option '--allowance'"),
         ("majority --mechanisms 0 --epsilon 1 --allowance 1", 2, "mechanisms is 0; it must be"),
-        ("kernel --loss absolute --epsilon 1", 2, "Missing option '--inputs': a loss by name"),
+        (
+            "kernel --loss absolute --epsilon 1",
+            2,
+            "size is None and loss is 'absolute'; a loss by name",
+        ),
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
             2,
@@ -206,7 +219,7 @@ def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Cap
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
-    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --minimax"
+    line = "kernel --loss absolute --size 16 --graph path --epsilon 1 --minimax"
     _, few, _ = run(line.split(), capsys)
     _, whole, _ = run([*line.split(), "--all-rows"], capsys)
     assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"
@@ -233,7 +246,7 @@ def test_a_loss_is_a_table_like_any_other(tmp_path: Path, capsys: Capture) -> No
         (tmp_path / name).write_text("\n".join(text))
     np.save(tmp_path / "loss.npy", loss)
     np.savez(tmp_path / "loss.npz", loss)
-    wanted = dpopt.kernel.optimal_kernel(loss, epsilon=1.0).value
+    wanted = dpopt.design(dpopt.kernel.KernelSetting(loss, 1.0)).value
     for name in (*texts, "loss.npy", "loss.npz"):
         words = ["kernel", "--loss", str(tmp_path / name), "--epsilon", "1", "--json"]
         code, out, _ = run(words, capsys)

@@ -491,15 +491,6 @@ def test_a_clock_tells_what_differs_and_nothing_else() -> None:
     assert suite_clock.accuracy(rng.random(1000), labels) == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_forced_draw_takes_its_branch() -> None:
-    """One letter alone: it is recorded where q_m = 0 obscures nothing, and any where it does."""
-    rule = roo.min_count(100, 2, 0.01, "roo")
-    counts = np.array([100, 0])
-    obscured = {suite_clock._forced(rule, counts, 0)() for _ in range(200)}
-    revealed = {suite_clock._forced(rule, counts, (1 << 62) - 1)() for _ in range(200)}
-    assert (obscured, revealed) == ({0, 1}, {0})
-
-
 def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
     setting = roo.RooSetting(9, 4, 0.3)
     n, k, e = 9, 4, math.exp(0.3)

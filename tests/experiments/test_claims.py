@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import DpoptError, majority
 from experiments.majority import (
     claims_error,
@@ -441,12 +442,10 @@ def test_queries_to_voters_trained_once_do_not_compose(claims: Table) -> None:
     assert "the chance of it is 0.0029 above what (6, 0)-DP allows" in record["found"]
 
 
-def output_of(design: majority.MajorityDesign, ones: int) -> Fraction:
+def output_of(design: dpopt.Design, ones: int) -> Fraction:
     """Pr[label 1 | ones], from the certified integers."""
-    middle = design.setting.middle
-    if ones >= middle:
-        return Fraction(2**62 + design.weights[ones - middle], 2**63)
-    return Fraction(2**62 - design.weights[middle - 1 - ones], 2**63)
+    votes = [1] * ones + [0] * (design.setting.mechanisms - ones)
+    return Fraction(design.table.row(votes)[1], design.table.total)
 
 
 def test_an_exact_ratio_by_hand() -> None:

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, majority, solve
+from dpopt import NotPrivateError, ParameterError, majority, solve
 from dpopt.majority import MajoritySetting
 from experiments.majority.full_set import check_design, check_full, full_problem, full_size
 from tests.majority.brute import laws, worst_excess
@@ -62,7 +62,9 @@ def test_a_broken_gamma_breaks_it_by_what_the_proof_says() -> None:
     broken = majority.assess(MajoritySetting(3, 0.5, 1), np.ones(4))
     check = check_design(broken)
     assert check is not None
-    assert check.excess == pytest.approx(broken.worst_violation, rel=1e-12)
+    with pytest.raises(NotPrivateError) as caught:
+        broken.require_private()
+    assert check.excess == pytest.approx(caught.value.excess, rel=1e-12)
     assert check.excess > 0.01
 
 

@@ -229,13 +229,13 @@ def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]
     sizes = tables["sizes"]
     assert sizes.column("letters") == [5, 5, 2000, 2000]
     assert max(sizes.column("invariance")) < 1e-12
-    assert max(sizes.column("least_diagonal")) < 1e-12
+    assert max(sizes.column("least_diagonal")) < 2e-12
 
 
 @pytest.mark.parametrize("size", [2, 3, 17])
 def test_both_recursions_are_algorithm_1(size: int) -> None:
     prior = np.random.default_rng(size).random(size) + 0.01
     prior /= prior.sum()
-    closed = public_prior.minimax_kernel(prior, 2.0).matrix()
-    np.testing.assert_allclose(printed_algorithm(prior, 2.0), closed, rtol=1e-12)
-    np.testing.assert_allclose(grown_algorithm(prior, 2.0), closed, rtol=1e-12)
+    closed = public_prior.minimax_kernel(prior, 2.0).kernel
+    np.testing.assert_allclose(printed_algorithm(prior, 2.0), closed, rtol=2e-12)
+    np.testing.assert_allclose(grown_algorithm(prior, 2.0), closed, rtol=2e-12)

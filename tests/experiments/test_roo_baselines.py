@@ -33,7 +33,7 @@ def test_the_published_bound(n: int, k: int, epsilon: float, bound: float) -> No
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(1000, 10, 0.1), (7, 2, 3.0), (1, 5, 0.2)])
 def test_tight_amplification_is_roo(n: int, k: int, epsilon: float) -> None:
     sampler = subrr(n, k, epsilon, tight=True)
-    assert sampler.weights == roo.min_count(n, k, epsilon, "roo").weights
+    assert sampler.table == roo.min_count(n, k, epsilon, "roo").table
     assert sampler.obscuring(0) <= subrr(n, k, epsilon).obscuring(0)
 
 
@@ -43,7 +43,7 @@ def test_the_law_is_randomised_response_of_a_random_record(
     n: int, k: int, epsilon: float, tight: bool
 ) -> None:
     sampler = subrr(n, k, epsilon, tight=tight)
-    q, r = Fraction(sampler.weights[0], 2**62), sampler.setting.ratio
+    q, r = Fraction(sampler.table[0], 2**62), sampler.setting.ratio
     keep = q / k + 1 - q
     for counts in histograms(n, k):
         found = sampler.output_distribution(counts)

@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import (
     Guarantee,
     NotPrivateError,
@@ -20,14 +21,13 @@ from dpopt import (
     public_prior,
     roo,
 )
-from dpopt.privacy import (
-    ExactKernel,
-    exp_lower,
-    general_composition,
-    quantise_kernel,
-    simple_composition,
-)
+from dpopt.privacy import exp_lower, general_composition, simple_composition
 from dpopt.prob import poisson_binomial_pmf
+from dpopt.shape import Design
+from dpopt.table import Table
+from dpopt.table.least import dominating_pair as pair_of
+from tests.privacy.known import path, response
+from tests.table.rows import of_rows
 
 pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
 
@@ -60,17 +60,16 @@ def slopes(laws: Sequence[tuple[Law, Law]]) -> list[Fraction]:
     return sorted(found | set(ALPHAS))
 
 
-def randomised_response(letters: int, ratio: int) -> ExactKernel:
-    """K-ary randomised response with e^epsilon = ratio, up to 2^-63."""
-    matrix = (np.eye(letters) * (ratio - 1) + 1) / (ratio + letters - 1)
-    return quantise_kernel(matrix, Guarantee(math.log(ratio) + 1e-12))
+def randomised_response(letters: int, ratio: int) -> DominatingPair:
+    """The pair of k-ary randomised response with e^epsilon = ratio, up to 2^-60."""
+    return pair_of(response(letters, math.log(ratio)))
 
 
-def random_kernel(seed: int, inputs: int, outputs: int) -> ExactKernel:
+def random_kernel(seed: int, inputs: int, outputs: int) -> Table:
     rng = np.random.default_rng(seed)
     cuts = np.sort(rng.integers(0, 1 << 10, size=(inputs, outputs - 1)), axis=1)
     weights = np.diff(cuts, axis=1, prepend=0, append=1 << 10)
-    return ExactKernel.make(weights.tolist(), 10, Guarantee(0.1, 0.999999))
+    return of_rows(weights.tolist())
 
 
 def exact_delta(pair: DominatingPair, folds: int, epsilon: float) -> float:
@@ -112,9 +111,9 @@ def optimal_epsilon(guarantee: Guarantee, folds: int, delta: float) -> float:
 @pytest.mark.parametrize("seed", range(12))
 def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> None:
     found = random_kernel(seed, 2 + seed % 4, 2 + seed % 5)
-    rows = [[Fraction(w, 1 << found.bits) for w in row] for row in found.weights]
+    rows = [[Fraction(w, found.total) for w in found.row(place)] for place in range(2 + seed % 4)]
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
-    pair = dominating_pair(found)
+    pair = pair_of(found)
     for alpha in slopes(laws):
         assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
     assert len(pair.upper) >= 1
@@ -124,37 +123,25 @@ def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> Non
 
 def test_only_certified_neighbours_count() -> None:
     weights = [[3, 1, 0], [2, 1, 1], [0, 1, 3]]
-    path = [(0, 1), (1, 0), (1, 2), (2, 1)]
-    found = ExactKernel.make(weights, 2, Guarantee(0.5, 0.9), pairs=path)
     rows = [[Fraction(w, 4) for w in row] for row in weights]
-    laws = [(rows[x], rows[y]) for x, y in path]
-    pair = dominating_pair(found)
+    laws = [(rows[x], rows[y]) for x, y in path(3)]
+    pair = pair_of(of_rows(weights, path(3)))
     for alpha in slopes(laws):
         assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
     assert pair.infinite_mass == Fraction(1, 2)
     assert pair.largest_loss == math.inf
-    everyone = dominating_pair(ExactKernel.make(weights, 2, Guarantee(0.5, 0.9)))
+    everyone = pair_of(of_rows(weights))
     assert everyone.infinite_mass == Fraction(3, 4)
 
 
-def test_rows_give_that_pair_alone() -> None:
-    found = random_kernel(3, 3, 4)
-    rows = [[Fraction(w, 1 << found.bits) for w in row] for row in found.weights]
-    pair = dominating_pair(found, rows=(2, 0))
-    for alpha in slopes([(rows[2], rows[0])]):
-        assert of_pair(pair, alpha) == hockey_stick(rows[2], rows[0], alpha)
-
-
 def test_delta_is_rounded_up_and_largest_loss_is_epsilon() -> None:
-    found = randomised_response(4, 3)
-    pair = dominating_pair(found)
+    pair = randomised_response(4, 3)
     for epsilon in (-1.0, 0.0, 0.3, 1.0):
         exact = of_pair(pair, exp_lower(epsilon, 256))
         assert Fraction(pair.delta(epsilon)) >= exact
         assert pair.delta(epsilon) == pytest.approx(float(exact), rel=1e-15)
     assert pair.delta(pair.largest_loss) == 0.0
     assert pair.largest_loss == pytest.approx(math.log(3), abs=1e-14)
-    assert pair.largest_loss <= found.guarantee.epsilon
 
 
 def test_of_randomised_response_as_dp_accounting_has_it() -> None:
@@ -173,19 +160,14 @@ def test_of_randomised_response_as_dp_accounting_has_it() -> None:
 def test_public_prior_and_programs_are_kernels_too() -> None:
     prior = public_prior.public_prior([0.5, 0.2, 0.3], ["a", "b", "c"])
     local = public_prior.minimax_kernel(prior, 1.0)
-    scale = 1 << local.exact.rows.bits
-    rows = [[Fraction(w, scale) for w in row] for row in local.weights()]
+    weights = [local.table.row(letter) for letter in range(3)]
+    rows = [[Fraction(w, sum(row)) for w in row] for row in weights]
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
     for alpha in slopes(laws):
         assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
-    one = dominating_pair(local, rows=(0, 1))
-    assert of_pair(one, Fraction(1)) == hockey_stick(rows[0], rows[1], Fraction(1))
     best = kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0)
-    assert dominating_pair(best) == dominating_pair(best.exact)
-    two, same = dominating_pair(best, rows=(2, 0)), dominating_pair(best.exact, rows=(2, 0))
-    for alpha in ALPHAS:
-        assert of_pair(two, alpha) == of_pair(same, alpha)
+    assert dominating_pair(best) == pair_of(best.table)
 
 
 @pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
@@ -193,7 +175,7 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
 def test_composition_bounds_the_multinomial_formula_tightly(
     letters: int, folds: int, delta: float
 ) -> None:
-    pair = dominating_pair(randomised_response(letters, 3))
+    pair = randomised_response(letters, 3)
     epsilon = composed_epsilon(pair, folds, delta)
     assert exact_delta(pair, folds, epsilon) <= delta
     # 1e-14 of delta per release is reserved; the rest is the grid's and the FFT's.
@@ -216,7 +198,7 @@ def test_composition_of_uneven_losses_bounds_fractions(folds: int) -> None:
 
 def test_single_distribution_is_never_below_the_exact_profile() -> None:
     for pair in (
-        dominating_pair(random_kernel(8, 4, 5)),
+        pair_of(random_kernel(8, 4, 5)),
         dominating_pair(roo.min_count(20, 3, 0.5)),
     ):
         for interval in (None, 0.05, 1e-3):
@@ -229,7 +211,7 @@ def test_single_distribution_is_never_below_the_exact_profile() -> None:
 
 def test_different_mechanisms_compose_on_one_grid() -> None:
     first, second = (
-        dominating_pair(randomised_response(3, 3)),
+        randomised_response(3, 3),
         dominating_pair(roo.min_count(20, 3, 0.5)),
     )
     together = privacy_loss(first, interval=1e-4).compose(privacy_loss(second, interval=1e-4))
@@ -259,19 +241,19 @@ def generic_bounds(guarantee: Guarantee, folds: int, delta: float) -> dict[str, 
 @pytest.mark.parametrize("delta", [1e-8, 1e-5])
 @pytest.mark.parametrize("name", ["response", "prior", "rule"])
 def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta: float) -> None:
-    mechanism = {
-        "response": lambda: randomised_response(4, 2),
-        "prior": lambda: public_prior.minimax_kernel([0.5, 0.2, 0.3], 0.5),
-        "rule": lambda: roo.min_count(1000, 10, 0.1),
+    mechanism, guarantee = {
+        "response": lambda: (randomised_response(4, 2), Guarantee(math.log(2))),
+        "prior": lambda: (public_prior.minimax_kernel([0.5, 0.2, 0.3], 0.5), Guarantee(0.5)),
+        "rule": lambda: (roo.min_count(1000, 10, 0.1), Guarantee(0.1)),
     }[name]()
     found = composed_epsilon(mechanism, 100, delta)
-    bounds = generic_bounds(mechanism.guarantee, 100, delta)
+    bounds = generic_bounds(guarantee, 100, delta)
     assert bounds["optimal"] <= bounds["advanced"]
     assert found < 0.98 * bounds["optimal"]
 
 
 def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
-    pair = dominating_pair(randomised_response(2, 2))
+    pair = randomised_response(2, 2)
     guarantee = Guarantee(math.log(2))
     for folds in (10, 40):
         for i in range(1, folds // 2):
@@ -304,7 +286,7 @@ SETTINGS = [
 def test_pair_of_a_majority_against_every_choice_of_corners(
     setting: majority.MajoritySetting,
 ) -> None:
-    design = majority.design_for(setting)
+    design = dpopt.design(setting)
     chances = 0.5 + 0.5 * np.concatenate(
         [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
     )
@@ -323,7 +305,7 @@ def test_pair_of_a_majority_against_every_choice_of_corners(
 def test_no_voters_within_their_privacy_are_beyond_the_pair(
     setting: majority.MajoritySetting,
 ) -> None:
-    design = majority.design_for(setting)
+    design = dpopt.design(setting)
     pair = dominating_pair(design)
     rng = np.random.default_rng(7)
     chances = 0.5 + 0.5 * np.concatenate(
@@ -345,18 +327,12 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
             assert np.all(a - alpha * b <= limit + 1e-13)
 
 
-def rule_laws(sampler: roo.MinCountSampler) -> list[tuple[Law, Law]]:
+def rule_laws(sampler: Design) -> list[tuple[Law, Law]]:
     """The laws of all ordered pairs of neighbouring data sets, by their counts."""
     n, k = sampler.setting.records, sampler.setting.letters
 
     def law(counts: tuple[int, ...]) -> Law:
-        m = min(counts)
-        weight = (
-            sampler.weights[0]
-            if sampler.rule == "roo"
-            else (sampler.weights[m] if m < len(sampler.weights) else 0)
-        )
-        q = Fraction(weight, 1 << 62)
+        q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)
         return [q / k + (1 - q) * Fraction(c, n) for c in counts]
 
     found = []
@@ -409,31 +385,24 @@ def test_large_rules_are_quick() -> None:
 
 def test_pure_composition_is_a_sum() -> None:
     found = randomised_response(3, 3)
-    loss = dominating_pair(found).largest_loss
+    loss = found.largest_loss
     assert composed_epsilon(found, 7, 0.0) >= 7 * Fraction(loss)
     assert composed_epsilon(found, 7, 0.0) == pytest.approx(7 * loss, rel=1e-15)
-    open_kernel = ExactKernel.make([[3, 1], [4, 0]], 2, Guarantee(0.5, 0.5))
+    open_kernel = pair_of(of_rows([[3, 1], [4, 0]]))
     assert composed_epsilon(open_kernel, 2, 0.0) == math.inf
     assert composed_epsilon(open_kernel, 2, 1e-3) == math.inf
     assert composed_epsilon(open_kernel, 1, 0.3) < 1.0
 
 
 def test_refusals() -> None:
-    found = randomised_response(3, 3)
-    design = majority.design(3, 0.5, 1)
-    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
-        composed_epsilon(design, 2, 1e-6)
-    with pytest.raises(ParameterError, match="trained once do not compose"):
-        composed_epsilon(design, 2, 1e-6, trained_once=True)
-    assert composed_epsilon(design, 1, 0.0, trained_once=True) == pytest.approx(0.5)
-    several = multiclass.design(3, 3, 0.5, 1)
-    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
-        composed_epsilon(several, 2, 1e-6)
-    with pytest.raises(ParameterError, match="trained once do not compose"):
-        composed_epsilon(several, 2, 1e-6, trained_once=True)
-    assert composed_epsilon(several, 2, 0.0, trained_once=False) == pytest.approx(1.0)
-    with pytest.raises(ParameterError, match="trained_once is given"):
-        composed_epsilon(found, 2, 1e-6, trained_once=False)
+    for design in (majority.design(3, 0.5, 1), multiclass.design(3, 3, 0.5, 1)):
+        with pytest.raises(ParameterError, match="composed by dpopt.votes.Spending"):
+            composed_epsilon(design, 2, 1e-6)
+        assert composed_epsilon(design, 1, 0.0) == pytest.approx(0.5)
+    with pytest.raises(ParameterError, match="for 2 releases it must be 0, or at least"):
+        composed_epsilon(randomised_response(3, 3), 2, 1e-15)
+    with pytest.raises(ParameterError, match="interval is 1e-09; it must be a finite number of"):
+        privacy_loss(randomised_response(3, 3), interval=1e-9)
     with pytest.raises(ParameterError, match="no dominating pair of it is known"):
         dominating_pair(roo.smooth_floor(20, 3, 0.5))
 
@@ -446,20 +415,7 @@ def test_what_is_not_private_has_no_distribution() -> None:
         dominating_pair(majority.assess(setting, np.ones(6)))
 
 
-def test_what_was_proved_in_one_direction_only_is_no_guarantee() -> None:
-    weights, loss = [[2, 2], [4, 0]], Guarantee(math.log(2))
-    kernel = ExactKernel.make(weights, 2, loss, pairs=[(1, 0)], ratio=Fraction(2), one_way=True)
-    for use in (dominating_pair, privacy_loss, lambda it: composed_epsilon(it, 3, 1e-6)):
-        with pytest.raises(NotPrivateError, match="one direction only"):
-            use(kernel)
-    # Asked for by name: these two rows, in this direction.
-    assert dominating_pair(kernel, rows=(1, 0)).largest_loss == pytest.approx(math.log(2))
-    assert dominating_pair(kernel, rows=(0, 1)).largest_loss == math.inf
-    with pytest.raises(ParameterError, match="no input is its own neighbour"):
-        privacy_loss(kernel, rows=(1, 1))
-
-
 def test_voters_that_vote_by_coin_spend_nothing() -> None:
     # gamma = 0: ratios next to 1, whose logarithms are far from the floats next to 0.
     design = majority.assess(majority.MajoritySetting(3, 0.1, 1), [0.0, 0.0])
-    assert composed_epsilon(design, 10, 1e-6, trained_once=False) <= 1e-15
+    assert composed_epsilon(dominating_pair(design), 10, 1e-6) <= 1e-15

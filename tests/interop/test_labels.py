@@ -27,7 +27,8 @@ def test_counts_follow_their_index() -> None:
         1,
     ]
     assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LETTERS).counts.tolist() == [1, 0, 3]
-    assert roo.min_count(4, 3, 600.0).release(counts=pd.Series({"b": 4}), alphabet=LETTERS) == "b"
+    only = roo.Tally.of_counts(pd.Series({"b": 4}), LETTERS)
+    assert roo.min_count(4, 3, 600.0).release(only) == "b"
     with pytest.raises(ParameterError, match="outside the alphabet"):
         roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LETTERS)
 
@@ -44,11 +45,12 @@ def test_priors_follow_their_index() -> None:
 def test_users_counts_follow_their_labels() -> None:
     prior = public_prior.public_prior([0.5, 0.3, 0.2], LETTERS)
     sure = public_prior.minimax_kernel(prior, 600.0)
-    assert sure.release_from(pd.Series({"c": 5, "a": 0, "b": 0})) == "c"
+    assert public_prior.draw_own_letter(pd.Series({"c": 5, "a": 0, "b": 0}), LETTERS) == "c"
     for table in (pd.DataFrame, pl.DataFrame):
         users = table({"c": [1, 0], "b": [0, 0], "a": [0, 1]})
-        assert sure.release_from(users) == ["c", "a"]
-        assert sure.release_from(table({"u": [1, 0], "v": [0, 0], "w": [0, 1]})) == ["a", "c"]
+        assert sure.release(public_prior.draw_own_letter(users, LETTERS)) == ["c", "a"]
+        other = table({"u": [1, 0], "v": [0, 0], "w": [0, 1]})
+        assert sure.release(public_prior.draw_own_letter(other, LETTERS)) == ["a", "c"]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpopt import Guarantee, NotPrivateError, ParameterError, kernel, majority, public_prior, roo
-from dpopt.privacy import ExactKernel, certify_kernel, exp_lower, exp_upper, simple_composition
+from dpopt import Design, Guarantee, NotPrivateError, ParameterError, majority, public_prior, roo
+from dpopt.privacy import exp_lower, exp_upper, simple_composition
+from tests.kernel.brute import made_of, optimal, rows_of
+from tests.table.rows import certify
 
 pytest.importorskip("opendp", reason="OpenDP is not installed")
 
@@ -23,9 +25,7 @@ from dpopt.interop.opendp import group_privacy, make_kernel, make_majority, make
 
 dp: Any = opendp.prelude
 ALARM = 1e-9
-THIRD = ExactKernel.make(
-    [[2, 1, 1], [1, 2, 1], [1, 1, 2]], 2, Guarantee(math.log(2)), ratio=Fraction(2)
-)
+THIRD = made_of([[2, 1, 1], [1, 2, 1], [1, 1, 2]], math.nextafter(math.log(2), 1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +48,10 @@ def at_least(epsilon: float, ratio: Fraction) -> bool:
     return exp_lower(epsilon, 256) >= ratio
 
 
-def path_kernel(epsilon: float = 0.7, delta: float = 0.0) -> kernel.KernelDesign:
+def path_kernel(epsilon: float = 0.7, delta: float = 0.0) -> Design:
     places = np.arange(4)
     loss = np.abs(places[:, None] - places[None, :]).astype(float)
-    return kernel.optimal_kernel(loss, epsilon=epsilon, delta=delta, graph="path")
+    return optimal(loss, epsilon=epsilon, delta=delta, graph="path")
 
 
 def test_local_kernel_is_a_measurement_under_the_discrete_distance() -> None:
@@ -99,7 +99,7 @@ def test_adaptive_composition_and_postprocessing() -> None:
 
 
 def test_kernel_with_delta_spends_both() -> None:
-    design = kernel.optimal_kernel(1 - np.eye(4), epsilon=0.5, delta=0.01)
+    design = optimal(1 - np.eye(4), epsilon=0.5, delta=0.01)
     made = make_kernel(design)
     assert made.output_measure == dp.approximate(dp.max_divergence())
     assert made.map(1) == (0.5, 0.01)
@@ -126,15 +126,13 @@ def test_path_is_group_privacy_in_the_absolute_distance(delta: float) -> None:
         epsilon, grown = spent if isinstance(spent, tuple) else (spent, 0.0)
         # The kernel itself is the judge of what inputs `steps` apart may spend.
         pairs = [(x, y) for x, y in product(range(4), repeat=2) if abs(x - y) == steps]
-        exact = design.exact
-        certify_kernel(exact.weights, exact.bits, Guarantee(epsilon, grown), pairs=pairs)
-    assert make_kernel(design.exact).map(2) == made.map(2)
+        certify(rows_of(design), Guarantee(epsilon, grown), pairs)
 
 
 def test_words_are_vectors_under_the_hamming_distance() -> None:
     letters = [np.unravel_index(x, (2, 2, 2)) for x in range(8)]
     loss = np.array([[np.sum(np.not_equal(x, y)) for y in letters] for x in letters], dtype=float)
-    design = kernel.optimal_kernel(loss, epsilon=1.0, graph="hamming", shape=(2, 2, 2))
+    design = optimal(loss, epsilon=1.0, graph="hamming", shape=(2, 2, 2))
     made = make_kernel(design)
     assert made.input_metric == dp.hamming_distance()
     assert [made.map(d) for d in (0, 1, 2, 3, 4)] == [0.0, 1.0, 2.0, 3.0, 3.0]
@@ -144,17 +142,24 @@ def test_words_are_vectors_under_the_hamming_distance() -> None:
         made([1, 0])
 
 
+def test_words_along_other_graphs_are_not_measured_letter_by_letter() -> None:
+    """A changed letter is one step of the Hamming distance, and may be many of a grid or a path."""
+    asked: dict[str, Any] = {"epsilon": 1.0, "shape": (3, 3)}
+    with pytest.raises(ParameterError, match="no metric"):
+        make_kernel(optimal("absolute", graph="grid", **asked))
+    along = make_kernel(optimal("absolute", graph="path", **asked))
+    assert along.input_metric == dp.absolute_distance(T=int)
+    assert along.map(3) == pytest.approx(3.0)
+
+
 def test_other_neighbours_are_refused() -> None:
-    ring = kernel.optimal_kernel(1 - np.eye(4), epsilon=1.0, graph=[(0, 1), (1, 2), (2, 3), (3, 0)])
+    ring = optimal(1 - np.eye(4), epsilon=1.0, graph=[(0, 1), (1, 2), (2, 3), (3, 0)])
     with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
         make_kernel(ring)
-    one_way = ExactKernel.make([[1, 1], [1, 1]], 1, Guarantee(0.5), pairs=[(0, 1)], one_way=True)
-    with pytest.raises(NotPrivateError, match="one direction only"):
-        make_kernel(one_way)
-    mixed = kernel.optimal_kernel(1 - np.eye(6), epsilon=1.0, graph="hamming", shape=(2, 3))
+    mixed = optimal(1 - np.eye(6), epsilon=1.0, graph="hamming", shape=(2, 3))
     with pytest.raises(ParameterError, match="same letters at every place"):
         make_kernel(mixed)
-    with pytest.raises(ParameterError, match="kernel is of type ndarray"):
+    with pytest.raises(ParameterError, match="must be the design of a kernel"):
         make_kernel(np.eye(2))  # type: ignore[arg-type]
 
 
@@ -167,7 +172,7 @@ def test_public_prior_takes_letters() -> None:
     assert made.input_domain.member("x")
     assert not made.input_domain.member("w")
     assert not made.input_domain.member(1)
-    row = local.matrix()[1]
+    row = local.kernel[1]
     assert_law([made("y") for _ in range(1000)], dict(zip("xyz", row, strict=True)))
     together = dp.c.make_composition([made, make_kernel(public_prior.leximin_kernel(prior, 0.5))])
     assert set(together("z")) <= set("xyz")
@@ -175,7 +180,7 @@ def test_public_prior_takes_letters() -> None:
     # What is no letter counts as the first one: an error would be an output of its own.
     assert_law(
         [made("private value") for _ in range(1000)],
-        dict(zip("xyz", local.matrix()[0], strict=True)),
+        dict(zip("xyz", local.kernel[0], strict=True)),
     )
     other = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "w"])
     with pytest.raises(dp.OpenDPException, match="All input domains must be the same"):
@@ -292,29 +297,6 @@ def test_majority_of_other_and_of_approximate_voters() -> None:
     assert made(True) in {0, 1}
 
 
-def test_majority_of_a_function_is_the_callers_word() -> None:
-    design = majority.design(3, 0.5, 1.5, mechanism_delta=1e-5, delta=1e-4)
-    domain = dp.vector_domain(dp.atom_domain(T=int))
-    seen = []
-
-    def voters(data: list[int]) -> list[int]:
-        seen.append(data)
-        return [int(sum(data) > 3)] * 3
-
-    made = make_majority(design, voters, input_domain=domain, input_metric=dp.symmetric_distance())
-    assert made.map(1) == (0.75, 1e-4)
-    assert made.map(3) == group_privacy(0.75, 1e-4, 3)
-    assert made([2, 2]) in {0, 1}
-    assert seen == [[2, 2]]
-    local = make_majority(
-        design,
-        lambda own: [own] * 3,
-        input_domain=dp.atom_domain(bounds=(0, 1)),
-        input_metric=dp.discrete_distance(),
-    )
-    assert local.map(4) == (0.75, 1e-4)
-
-
 def loud(answers: Any) -> Any:
     if answers == "error":
         raise ValueError("what the data said")
@@ -323,35 +305,13 @@ def loud(answers: Any) -> Any:
 
 # At K = 3, m = 3 the majority itself is private: the label tells which votes were counted as 1.
 ANSWERS = [
-    ([1, True, 2], 1),
-    ([1, np.bool_(True), -1], 1),
-    ([1.0, np.int64(1), None], 1),
-    ([1, 2, 2], 0),
-    ([1, math.nan, 1j], 0),
-    ([1, "1", [1]], 0),
-    ([1, np.array([1, 1]), {}], 0),
-    ([1, 1], 1),
-    ([1], 0),
-    ([0, 0, 0, 1, 1, 1, 1], 0),
-    (7, 0),
-    (None, 0),
-    ("error", 0),
+    *((1, 1), (True, 1), (1.0, 1), (np.int64(1), 1), (np.bool_(True), 1)),
+    *((0, 0), (2, 0), (-1, 0), (math.nan, 0), (1j, 0), ("x", 0), ("1", 0), (None, 0)),
+    *(([1], 0), (np.array([1, 1]), 0), ({}, 0), ("error", 0)),
 ]
 
 
-@pytest.mark.parametrize(("answers", "label"), ANSWERS)
-def test_whatever_voters_answer_is_a_vote(answers: Any, label: int) -> None:
-    domain = dp.user_domain("anything", lambda _: True)
-    made = make_majority(
-        majority.design(3, 1.0, 3.0),
-        lambda _: loud(answers),
-        input_domain=domain,
-        input_metric=dp.discrete_distance(),
-    )
-    assert [made(0) for _ in range(20)] == [label] * 20
-
-
-@pytest.mark.parametrize(("answer", "label"), [(1, 1), (2, 0), ("x", 0), ("error", 0), (0, 0)])
+@pytest.mark.parametrize(("answer", "label"), ANSWERS)
 def test_an_odd_voter_does_not_change_the_others(answer: Any, label: int) -> None:
     domain, metric = dp.atom_domain(bounds=(0, 9)), dp.discrete_distance()
 
@@ -375,7 +335,7 @@ def test_an_odd_voter_does_not_change_the_others(answer: Any, label: int) -> Non
 @pytest.mark.parametrize(("given", "taken"), [(-5, 0), (7, 3), (10**6, 3), (2, 2)])
 def test_an_input_outside_is_moved_into_the_domain(given: Any, taken: int) -> None:
     loss = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-    design = kernel.optimal_kernel(loss, epsilon=100.0, graph="path")
+    design = optimal(loss, epsilon=100.0, graph="path")
     made = make_kernel(design)
     assert {made(given) for _ in range(20)} == {taken}
 
@@ -395,7 +355,7 @@ def test_records_outside_the_alphabet_are_its_first_letter() -> None:
 
 def test_words_outside_are_moved_letter_by_letter() -> None:
     loss = 1 - np.eye(8)
-    design = kernel.optimal_kernel(loss, epsilon=40.0, graph="hamming", shape=(2, 2, 2))
+    design = optimal(loss, epsilon=40.0, graph="hamming", shape=(2, 2, 2))
     made = make_kernel(design)
     assert {made([9, -3, 1]) for _ in range(20)} == {5}
 
@@ -413,21 +373,3 @@ def test_group_privacy_bounds_the_sum_closely(epsilon: float, delta: float) -> N
         assert Fraction(grown) >= min(low, Fraction(1))
         assert grown <= float(min(high, Fraction(1))) * (1 + 1e-15)
     assert group_privacy(50.0, 1e-9, 4_000_000_000) == (2e11, 1.0)
-
-
-def test_a_ratio_above_epsilons_float_is_rounded_up() -> None:
-    """The logarithm of 3 is rounded down: the map is the next float, for which e^epsilon >= 3."""
-    below = math.log(3)
-    while exp_lower(below, 256) >= 3:
-        below = math.nextafter(below, 0)
-    thrice = ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(below), ratio=Fraction(3))
-    made = make_kernel(thrice)
-    assert made.map(1) > below
-    assert at_least(made.map(1), Fraction(3))
-
-
-def test_words_along_a_grid_are_not_measured_letter_by_letter() -> None:
-    """A letter that changes at will is many steps of a grid, not one."""
-    found = kernel.optimal_kernel("absolute", epsilon=1.0, graph="grid", shape=(3, 3))
-    with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
-        make_kernel(found)

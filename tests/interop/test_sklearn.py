@@ -96,9 +96,9 @@ def exact_chances(
     fitted: PrivateVotingClassifier, voters: list[Any], X: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
     """Pr[second class] for each row: the law of L by convolution, then the certified gamma."""
-    units: Any = fitted.design_.units
-    weights = [weight / (1 << 62) for weight in units]
-    shift = np.array([-w for w in reversed(weights)] + weights)
+    table: Any = fitted.design_.table
+    answers = np.array(table.weights).reshape(-1, 2) / table.total
+    chance = np.concatenate([answers[::-1, 1], answers[:, 0]])
     ones = np.array([voter.model_.predict(X) == voter.classes_[1] for voter in voters])
     chances = []
     for column in ones.T:
@@ -106,7 +106,7 @@ def exact_chances(
         for one in column:
             p = TRUTHFUL if one else 1 - TRUTHFUL
             law = np.convolve(law, [1 - p, p])
-        chances.append(float(law @ (0.5 + 0.5 * shift)))
+        chances.append(float(law @ chance))
     return np.array(chances)
 
 

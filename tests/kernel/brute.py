@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
+
+import dpopt
+from dpopt.kernel import KernelSetting
+from dpopt.shape import made
+from dpopt.table import Table
 
 Array = npt.NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -20,6 +26,33 @@ def sure(value: T | None) -> T:
     """What every solved and proved design has: its bound, gap, solution or certificate."""
     assert value is not None
     return value
+
+
+def optimal(
+    loss: Any, *, backend: str | None = None, stop_at_gap: float = 0.0, **asked: Any
+) -> Any:
+    """The design of a kernel with these parameters."""
+    setting = KernelSetting(loss, **asked)
+    return dpopt.design(setting, backend=backend, stop_at_gap=stop_at_gap)
+
+
+def made_of(rows: Sequence[Sequence[int]], epsilon: float, delta: float = 0.0) -> Any:
+    """The kernel design of these integers, all inputs being neighbours."""
+    setting = KernelSetting(np.zeros((len(rows), len(rows[0]))), epsilon, delta)
+    weights = tuple(weight for row in rows for weight in row)
+    return made(setting, Table(setting.inputs, weights, sum(rows[0])), float_bound=None)
+
+
+def rows_of(design: Any) -> list[list[int]]:
+    """The integers of a design, written out: a row for each input, over its table's total."""
+    return [design.table.row(x) for x in range(design.table.inputs.inputs)]
+
+
+def private(design: Any, edges: Edges) -> bool:
+    """Whether a design is as private as its setting says, by all events."""
+    setting = design.setting
+    rows, total = rows_of(design), design.table.total
+    return is_private(rows, total, edges, setting.epsilon, setting.delta)
 
 
 def complete(inputs: int) -> Edges:
@@ -142,10 +175,10 @@ def exp_below(epsilon: float) -> Fraction:
 
 
 def is_private(
-    weights: tuple[tuple[int, ...], ...], bits: int, edges: Edges, epsilon: float, delta: float
+    weights: Sequence[Sequence[int]], total: int, edges: Edges, epsilon: float, delta: float
 ) -> bool:
     """Whether K(S | x) <= e^epsilon K(S | x') + delta for all edges and events, in fractions."""
-    ratio, slack = exp_below(epsilon), Fraction(delta) * (1 << bits)
+    ratio, slack = exp_below(epsilon), Fraction(delta) * total
     return all(
         sum(weights[x][y] for y in chosen) <= ratio * sum(weights[other][y] for y in chosen) + slack
         for x, other in edges

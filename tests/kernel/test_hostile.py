@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from dpopt.kernel import KernelSetting, optimal_kernel
+from dpopt.kernel import KernelSetting
+from tests.kernel.brute import optimal
 
 NAN = float("nan")
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"loss": "absolute"}, "inputs is None and loss is 'absolute'"),
-    ({"loss": "absolute", "inputs": 2**22 + 1}, "inputs is 4194305; .* at most 4194304"),
-    ({"loss": "hamming", "inputs": 4}, "shape is None and loss is 'hamming'"),
+    ({"loss": "absolute"}, "size is None and loss is 'absolute'"),
+    ({"loss": "absolute", "size": 2**22 + 1}, "size is 4194305; .* at most 4194304"),
+    ({"loss": "hamming", "size": 4}, "shape is None and loss is 'hamming'"),
     ({"loss": "hamming", "shape": (10**9,) * 50}, "which makes about 1e.450 .* words"),
     ({"loss": "hamming", "shape": (1, 1)}, r"shape is \(1, 1\), which makes 1 words"),
-    ({"loss": "hamming", "shape": (2, 2), "inputs": 3}, "makes 4 words of 3 inputs"),
+    ({"loss": "hamming", "shape": (2, 2), "size": 3}, "makes 4 words of 3 inputs"),
     ({"loss": "hamming", "shape": (2, 2), "outputs": 3}, "outputs is 3 and shape"),
-    ({"loss": "absolute", "inputs": 3, "graph": "grid"}, "shape is None"),
-    ({"loss": "absolute", "prior": [0.5, 0.5], "inputs": 3}, "prior has shape"),
-    ({"inputs": 4}, r"inputs is 4 and loss a table of shape \(3, 3\)"),
+    ({"loss": "absolute", "size": 3, "graph": "grid"}, "shape is None"),
+    ({"loss": "absolute", "prior": [0.5, 0.5], "size": 3}, "prior has shape"),
+    ({"size": 4}, r"size is 4 and loss a table of shape \(3, 3\)"),
     ({"outputs": 4}, "outputs is 4 and loss a table"),
     ({"loss": [[1.0, 1e101], [0.0, 0.0]]}, "above 1e\\+100"),
     ({"epsilon": 601.0}, "epsilon is 601"),
@@ -61,25 +62,25 @@ def test_bad_input_gets_one_sentence(options: dict[str, Any], message: str) -> N
     given: dict[str, Any] = {"loss": np.eye(3), "epsilon": 1.0, **options}
     loss = given.pop("loss")
     with pytest.raises(ParameterError, match=message) as caught:
-        optimal_kernel(loss, **given)
+        optimal(loss, **given)
     assert "\n" not in str(caught.value)
 
 
 def test_a_program_too_large_is_refused_before_it_is_built() -> None:
-    with pytest.raises(ParameterError, match="at most 2000000"):
-        optimal_kernel(np.zeros((150, 150)), epsilon=1.0, delta=0.1)
+    with pytest.raises(ParameterError, match="at most 2,000,000"):
+        optimal(np.zeros((150, 150)), epsilon=1.0, delta=0.1)
 
 
 def test_the_setting_keeps_its_own_copies() -> None:
     loss, edges, q = np.eye(3), np.array([[0, 1]]), np.array([0.2, 0.3, 0.5])
     setting = KernelSetting(loss, 1.0, graph=edges, prior=q, invariant=q)
     loss[0, 0], edges[0, 1], q[0] = 9.0, 2, 0.9
-    assert setting.losses[0, 0] == 1.0
+    assert setting.loss_table[0, 0] == 1.0
     assert setting.pairs is not None
     assert setting.pairs.tolist() == [[0, 1], [1, 0]]
     assert setting.weights is not None
     assert setting.weights.tolist() == pytest.approx([0.2, 0.3, 0.5])
     assert setting.invariances is not None
     assert setting.invariances[0][0].tolist() == pytest.approx([0.2, 0.3, 0.5])
-    for array in (setting.losses, setting.weights, setting.pairs, *setting.invariances):
+    for array in (setting.loss_table, setting.weights, setting.pairs, *setting.invariances):
         assert not array.flags.writeable

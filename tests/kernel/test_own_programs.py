@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from tests.kernel.brute import Edges, complete, is_private, path, sure
+from tests.kernel.brute import Edges, complete, is_private, path, rows_of, sure
 
 COUNT = 200
 
@@ -65,9 +65,9 @@ def random_program(seed: int) -> Program:
     return Program(kernel, problem, own, epsilon, delta, graph, edges, loss, prior)
 
 
-def exact_value(program: Program, weights: Any, bits: int) -> Fraction:
+def exact_value(program: Program, weights: Any, total: int) -> Fraction:
     losses = [
-        sum((Fraction(c) * w for c, w in zip(line, row, strict=True)), Fraction(0)) / (1 << bits)
+        sum((Fraction(c) * w for c, w in zip(line, row, strict=True)), Fraction(0)) / total
         for line, row in zip(program.loss.tolist(), weights, strict=True)
     ]
     if program.prior is None:
@@ -98,9 +98,9 @@ def test_a_program_of_a_user(seed: int) -> None:
     design = dpopt.certify(
         program.kernel, program.epsilon, program.delta, graph=program.graph, rows=program.own
     )
-    exact = design.units
-    assert is_private(exact.weights, exact.bits, program.edges, program.epsilon, program.delta)
-    value = float(exact_value(program, exact.weights, exact.bits))
+    rows, total = rows_of(design), design.table.total
+    assert is_private(rows, total, program.edges, program.epsilon, program.delta)
+    value = float(exact_value(program, rows, total))
     # Equalities hold up to their residual, and what that saves is bounded by it.
     slack = 1e-9 + 10 * max(design.residuals.values(), default=0.0)
     assert optimum - slack <= value <= optimum + 1e-4

@@ -4,11 +4,8 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-
-import dpopt
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {
@@ -22,13 +19,14 @@ BASE = {
     "files",
 }
 BASE |= {"provenance", "_figure", "_sweep", "_threads", "verify"}
-LOWER = {"base", "lp", "prob", "privacy", "data", "proofs"}
+LOWER = {"base", "lp", "prob", "privacy", "table", "data", "proofs"}
 ABOVE = {"interop", "cli"}
 ALLOWED = {
     "base": {"base"},
     "lp": {"base", "lp"},
     "prob": {"base", "prob"},
     "privacy": {"base", "lp", "prob", "privacy"},
+    "table": {"base", "lp", "prob", "privacy", "table"},
     "data": {"base", "data"},
     "proofs": {"base", "lp", "proofs"},
     "shape": {*LOWER, "shape"},
@@ -116,8 +114,9 @@ def test_papers_do_not_import_each_other(paper: str) -> None:
                 assert not other, f"{path} imports {target}"
 
 
-FORBIDDEN = ("dpopt.lp", "dpopt.shape")
-JUDGES = [path for path in sources("dpopt") if path.name == "proof.py"]
+# What decides privacy: the stand-alone judge, and what calls it in process.
+JUDGE, CALLER = ROOT / "dpopt/verify.py", ROOT / "dpopt/table/judge.py"
+FORBIDDEN = ("dpopt.lp.loop", "dpopt.lp.backends", "dpopt.shape", "dpopt.table.program")
 
 
 def path_of(module: str) -> Path | None:
@@ -174,92 +173,22 @@ def reached(path: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("path", JUDGES, ids=module_name)
-def test_the_judge_never_imports_the_designer(path: Path) -> None:
-    """What proves has not seen a solver, a program, or a setting that makes one."""
-    for module, importer in reached(path).items():
+def test_the_judge_needs_nothing_but_python() -> None:
+    assert reached(JUDGE) == {}
+    modules = {module.partition(".")[0] for module, _ in run_imports(JUDGE)}
+    assert modules <= sys.stdlib_module_names
+
+
+def test_what_calls_the_judge_has_seen_no_solver() -> None:
+    for module, importer in reached(CALLER).items():
         outside = not any(f"{module}.".startswith(f"{name}.") for name in FORBIDDEN)
         assert outside, f"{importer} imports {module}"
-        assert "program" not in module, f"{importer} imports {module}"
 
 
-def test_there_are_judges() -> None:
-    """By their file's name, in a package of which each has at least one setting that is proved."""
-    assert JUDGES
-    for path in JUDGES:
-        assert any("Certificate" in part.read_text() for part in path.parent.glob("*.py")), path
-
-
-def test_the_rule_finds_what_a_judge_reaches_through_others() -> None:
+def test_the_rule_finds_what_a_module_reaches_through_others() -> None:
     assert "dpopt.lp.problem" in reached(ROOT / "dpopt/shape.py")
-    assert home_of("dpopt.privacy", "certify_kernel") == "dpopt.privacy.exact"
+    assert home_of("dpopt.table", "certify_table") == "dpopt.table.judge"
     assert home_of("dpopt", "lp") == "dpopt.lp"
-    assert "dpopt.privacy.exponential" in reached(ROOT / "dpopt/privacy/quantise.py")
+    assert "dpopt.privacy.exponential" in reached(ROOT / "dpopt/privacy/exact.py")
     types = reached(ROOT / "dpopt/_figure.py")
     assert not any(name.startswith("matplotlib") for name in types)
-
-
-@pytest.mark.parametrize("path", sources("experiments"), ids=module_name)
-def test_experiments_use_public_names(path: Path) -> None:
-    for target in imported_modules(path):
-        if target.split(".")[0] == "dpopt":
-            private = [part for part in target.split(".") if part.startswith("_")]
-            assert private in ([], ["__version__"]), f"{path} imports {target}"
-
-
-def test_no_optional_solver_is_imported_at_start() -> None:
-    for name in ("__init__", "model", "problem", "solution", "loop"):
-        path = ROOT / f"dpopt/lp/{name}.py"
-        top = [
-            node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.Import | ast.ImportFrom)
-        ]
-        assert not {"cvxpy", "highspy"} & {str(module).split(".")[0] for module in top}
-
-
-SLOW = {"cvxpy", "highspy", "matplotlib", "rich", "scipy.optimize", "scipy.stats"}
-"""Libraries that take longer to load than most of what does without them."""
-OPTIONAL = {"ipywidgets", "joblib", "polars"}
-LATE = {
-    # The doors to the solvers, which load these.
-    "dpopt.lp.export": {"dpopt.lp.backends.highs"},
-    "dpopt.lp.loop": {"dpopt.lp.backends.highs", "dpopt.lp.door"},
-    # The command line loads these to list its commands, and neither numpy nor a design for that.
-    "dpopt._progress": {"dpopt._checks"},
-    "dpopt.files": {"numpy"},
-    # An accountant, where it is installed, adds up tighter.
-    "dpopt.ledger": {"dpopt.interop.accounting"},
-}
-"""What else is imported inside a function, and where; of `dpopt.cli`, what a command needs."""
-
-
-def late_imports(path: Path) -> Iterator[str]:
-    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                if isinstance(node, ast.Import):
-                    yield from (alias.name for alias in node.names)
-                elif isinstance(node, ast.ImportFrom):
-                    names = [f"{node.module}.{alias.name}" for alias in node.names]
-                    yield from (name if path_of(name) else str(node.module) for name in names)
-
-
-@pytest.mark.parametrize("path", sources("dpopt"), ids=module_name)
-def test_imports_stand_at_the_top(path: Path) -> None:
-    """But for libraries that are optional or slow, and what the command line can list without."""
-    name = module_name(path)
-    if layer_of(name) == "cli":
-        return
-    allowed = SLOW | OPTIONAL | LATE.get(name, set())
-    for target in late_imports(path):
-        assert any(f"{target}.".startswith(f"{known}.") for known in allowed), f"late: {target}"
-
-
-def test_no_module_is_more_than_a_module() -> None:
-    """None has a class of its own, by which it could be called, and a function is not its name."""
-    assert dpopt.kinds()
-    modules = [part for part in list(sys.modules.values()) if part is not None]
-    own = [part for part in modules if getattr(part, "__name__", "").split(".")[0] == "dpopt"]
-    assert all(type(part) is ModuleType for part in own)
-    assert not isinstance(dpopt.design, ModuleType)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 import pickle
 import random
@@ -19,8 +18,6 @@ import pytest
 import dpopt
 from dpopt import BudgetError, Guarantee, Ledger, ParameterError
 from dpopt.ledger import Entry
-from dpopt.privacy.composed import optimal
-from dpopt.privacy.dominating import DominatingPair
 
 TENTH = Guarantee(0.1)
 
@@ -52,7 +49,7 @@ def test_copies_and_pickles_are_of_the_same_file(name: str, path: Path) -> None:
     again = COPIES[name](ledger)
     assert again.entries() == made
     assert again.datasets == ("May", "June")
-    assert (again.budget, again.adaptive) == (ledger.budget, ledger.adaptive)
+    assert again.budget == ledger.budget
     charge(again, Guarantee(0.25))
     with pytest.raises(BudgetError):
         charge(ledger)
@@ -64,8 +61,6 @@ def test_a_budget_refuses_before_anything_is_written(path: Path) -> None:
     ledger = Ledger(path, Guarantee(0.5))
     quarter = Guarantee(0.25)
     charge(ledger, quarter)
-    assert ledger.refused(quarter, "May", count=2)
-    assert not ledger.refused(quarter, "May")
     before = path.read_bytes()
     with pytest.raises(BudgetError, match=r"has an epsilon of 0\.25 left of the budget") as caught:
         charge(ledger, quarter, count=2)
@@ -81,8 +76,7 @@ def test_a_budget_refuses_before_anything_is_written(path: Path) -> None:
     assert ledger.total() == ("simple", Guarantee(0.75))
 
 
-@pytest.mark.parametrize("adaptive", [True, False])
-def test_exactly_what_is_left_is_released_and_no_more(adaptive: bool, tmp_path: Path) -> None:
+def test_exactly_what_is_left_is_released_and_no_more(tmp_path: Path) -> None:
     """Over budgets and charges for which the nearest float of what is left is above it."""
     random_ones, rounded_up = random.Random(30), 0
     for case in range(40):
@@ -90,7 +84,7 @@ def test_exactly_what_is_left_is_released_and_no_more(adaptive: bool, tmp_path: 
         spent = [random_ones.uniform(0.01, 0.1) for _ in range(3)]
         exact = Fraction(budget) - sum(map(Fraction, spent))
         rounded_up += Fraction(float(exact)) > exact
-        ledger = Ledger(tmp_path / f"{case}.ledger", Guarantee(budget), adaptive=adaptive)
+        ledger = Ledger(tmp_path / f"{case}.ledger", Guarantee(budget))
         for epsilon in spent:
             charge(ledger, Guarantee(epsilon))
         left = ledger.left("May")
@@ -121,23 +115,7 @@ def test_what_concentrated_composition_leaves_is_exact_too(count: int, path: Pat
     assert min(by_hand, count * 0.1 + left) == pytest.approx(6.0, rel=1e-9)
 
 
-def test_a_fixed_plan_is_composed_as_tightly_as_is_known(path: Path) -> None:
-    """100 releases of 0.1 spend 10 by simple composition, and 4.7746 by the best."""
-    ledger = Ledger(path, Guarantee(4.8, 1e-6), adaptive=False)
-    charge(ledger, count=100)
-    name, spent = ledger.total("May")
-    assert name == "optimal"
-    assert 4.77 < spent.epsilon < 4.78
-    left = ledger.left("May")
-    assert left is not None
-    assert math.isclose(left, 4.8 - spent.epsilon, rel_tol=1e-9)
-    assert "by optimal composition; an epsilon of 0.0254324 is left" in ledger.statement("May")
-    with pytest.raises(BudgetError, match="of the budget"):
-        charge(ledger, count=10)
-    charge(ledger, Guarantee(left))
-
-
-def test_a_ledger_is_adaptive_unless_told_otherwise(path: Path) -> None:
+def test_a_budget_is_kept_as_a_filter(path: Path) -> None:
     """100 releases of 0.1: rho is 0.5, and half of the delta is kept for what is random."""
     by_hand = 0.5 + 2 * math.sqrt(0.5 * math.log(2e6))
     tight = Ledger(path.with_name("tight"), Guarantee(by_hand * (1 - 1e-9), 1e-6))
@@ -150,57 +128,6 @@ def test_a_ledger_is_adaptive_unless_told_otherwise(path: Path) -> None:
     assert ", by the budget; an epsilon of" in ledger.statement("May")
     with pytest.raises(BudgetError, match="of the budget"):
         charge(ledger)
-    assert Ledger(path).adaptive
-    with pytest.raises(ParameterError, match="adaptive is False"):
-        Ledger(path, adaptive=False)
-
-
-def brute_epsilon(pairs: list[DominatingPair], delta: float) -> float:
-    """The epsilon of the product law, over all tuples of outcomes."""
-    laws = []
-    for outcome in itertools.product(*(range(len(pair.upper)) for pair in pairs)):
-        p = math.prod(pair.upper[i] / pair.scale for pair, i in zip(pairs, outcome, strict=True))
-        q = math.prod(pair.lower[i] / pair.scale for pair, i in zip(pairs, outcome, strict=True))
-        laws.append((p, q))
-    low, high = 0.0, 50.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        spent = sum(max(0.0, p - math.exp(middle) * q) for p, q in laws)
-        low, high = (low, middle) if spent <= delta else (middle, high)
-    return high
-
-
-def test_pairs_of_different_mechanisms_against_all_outcomes(path: Path) -> None:
-    """Two certified kernels of three outputs, and a guarantee alone."""
-    pytest.importorskip("dp_accounting")
-    from dpopt.interop.pairs import dominating_pair
-    from dpopt.privacy import quantise_kernel
-
-    weights = [[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], [[0.5, 0.375, 0.125], [0.125, 0.375, 0.5]]]
-    ratios = 2.6, 4.1
-    one, other = (
-        quantise_kernel(rows, Guarantee(math.log(ratio)))
-        for rows, ratio in zip(weights, ratios, strict=True)
-    )
-    ledger = Ledger(path, adaptive=False)
-    ledger.release(one, [0, 1, 0], "May")
-    ledger.release(other, [1, 1], "May")
-    charge(ledger, Guarantee(0.5))
-    assert [entry.pair for entry in ledger.entries()] == [
-        dominating_pair(one),
-        dominating_pair(other),
-        None,
-    ]
-    response = DominatingPair((10**9, 606530660), (606530660, 10**9), 1606530660)
-    pairs = [dominating_pair(one)] * 3 + [dominating_pair(other)] * 2 + [response]
-    expected = brute_epsilon(pairs, 0.01)
-    name, spent = ledger.total("May", 0.01)
-    assert name == "exact"
-    assert expected - 1e-9 <= spent.epsilon <= expected + 1e-3
-    by_guarantees = [(one.guarantee, 3), (other.guarantee, 2), (Guarantee(0.5), 1)]
-    best = optimal(by_guarantees, 0.01)
-    assert best is not None
-    assert spent.epsilon < best.epsilon
 
 
 @pytest.mark.parametrize(
@@ -230,7 +157,7 @@ def test_another_budget_is_refused(path: Path) -> None:
     with pytest.raises(ParameterError, match="which stays"):
         Ledger(path, Guarantee(2.0))
     assert Ledger(path, Guarantee(1.0)).budget == Guarantee(1.0)
-    for wrong in ({"budget": 1.0}, {"adaptive": 1}, {"path": 3}):
+    for wrong in ({"budget": 1.0}, {"path": 3}):
         with pytest.raises(ParameterError):
             Ledger(**{"path": path, **wrong})
 
@@ -338,7 +265,7 @@ def test_many_entries_of_many_data_sets(path: Path) -> None:
     charge(ledger)
     copied = (
         "INSERT INTO entries SELECT NULL, time, 'd' || (? % 5000), what, epsilon, delta, count, "
-        "spent_epsilon, spent_delta, folds, pair FROM entries WHERE id = 1"
+        "spent_epsilon, spent_delta, folds FROM entries WHERE id = 1"
     )
     with sqlite3.connect(path) as db:
         db.executemany(copied, [(place,) for place in range(20_000)])

@@ -25,9 +25,9 @@ from dpopt import (
     roo,
     vote,
 )
-from dpopt.kernel import optimal_kernel
 from dpopt.votes import Spending
 from tests.cli.running import run
+from tests.kernel.brute import optimal
 
 EPSILON = 0.5
 RECORDS = [0, 0, 1, 1, 1]
@@ -36,9 +36,8 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
     "min-count": (lambda: roo.min_count(5, 2, EPSILON), RECORDS, 1),
     "smooth floor": (lambda: roo.smooth_floor(5, 2, EPSILON), RECORDS, 1),
     "best sampler": (lambda: roo.optimal_sampler(5, 2, EPSILON), RECORDS, 1),
-    "kernel": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON), 1, 1),
-    "kernel of several": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON), [0, 1, 1], 3),
-    "integers": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON).exact, [0, 1], 2),
+    "kernel": (lambda: optimal([[0, 1], [1, 0]], epsilon=EPSILON), 1, 1),
+    "kernel of several": (lambda: optimal([[0, 1], [1, 0]], epsilon=EPSILON), [0, 1, 1], 3),
     "certified": (lambda: dpopt.certify([[0.6, 0.4], [0.4, 0.6]], epsilon=EPSILON), [0, 1], 2),
     "users": (lambda: public_prior.minimax_kernel([0.4, 0.6], EPSILON), [0, 1, 1], 1),
     "plurality": (lambda: plurality.design(5, 3, EPSILON), [[0, 0, 0, 1, 2], [0] * 5], 2),
@@ -79,7 +78,7 @@ def test_a_release_is_written_down_before_it_is_drawn(
 def test_what_else_a_release_takes(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger", Guarantee(1.0))
     made = roo.min_count(5, 2, EPSILON)
-    letter = ledger.release(made, counts=[2, 3], alphabet=["no", "yes"], dataset="May")
+    letter = ledger.release(made, roo.Tally.of_counts([2, 3], ["no", "yes"]), "May")
     assert letter in ("no", "yes")
     with pytest.raises(ParameterError, match="data is an iterator"):
         ledger.release(made, iter(RECORDS), "May")
@@ -92,7 +91,7 @@ def test_nothing_is_written_of_what_is_not_private(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger")
     broken = roo.min_count(20, 3, 0.1, "conference")
     for asks in (
-        lambda: ledger.release(broken, counts=[10, 5, 5]),
+        lambda: ledger.release(broken, roo.Tally.of_counts([10, 5, 5], ["a", "b", "c"])),
         lambda: ledger.charge(broken),
     ):
         with pytest.raises(NotPrivateError):
@@ -101,7 +100,7 @@ def test_nothing_is_written_of_what_is_not_private(tmp_path: Path) -> None:
 
 
 def test_no_query_is_no_release(tmp_path: Path) -> None:
-    make, _, _ = MAKERS["integers"]
+    make, _, _ = MAKERS["kernel"]
     ledger = Ledger(tmp_path / "a.ledger")
     assert len(ledger.release(make(), np.array([], dtype=np.int64))) == 0
     assert ledger.entries() == []

@@ -9,18 +9,17 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import InfeasibleError, Problem, solve
-from dpopt.lp.backends.highs import Highs
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.model import Model
 from tests.lp.zoo import ZOO, random_program
 
 
 def infeasible(model: Model) -> bool:
-    return surely_infeasible(model, Highs().load)
+    return surely_infeasible(model)
 
 
 def unbounded(model: Model) -> bool:
-    return surely_unbounded(model, Highs().load)
+    return surely_unbounded(model)
 
 
 @pytest.mark.parametrize("case", ZOO, ids=lambda case: case.name)

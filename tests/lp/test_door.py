@@ -11,7 +11,7 @@ import pytest
 
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, majority, private, solve
 from dpopt.lp import Separation, make_rows
-from dpopt.lp.implied import implied_bound, implied_box
+from dpopt.lp.bounds import implied_bound, implied_box
 
 CLOSE = 2e-6
 
@@ -373,7 +373,8 @@ def test_the_majority_modelled_in_cvxpy(
     gamma = cp.Variable(middle, name="gamma", nonneg=True)
     weights = majority.MajoritySetting(mechanisms, epsilon, allowance).linear
     problem = cp.Problem(cp.Maximize(weights @ gamma), [(gamma <= 1).set_label("one")])
-    corners = majority.corners(mechanisms, epsilon, allowance, **deltas)
+    setting = majority.MajoritySetting(mechanisms, epsilon, allowance, **deltas)
+    corners = majority.CornerOracle(setting)
     solution = solve(problem, families={"corners": (gamma, corners)})
     best = majority.design(mechanisms, epsilon, allowance, **deltas)
     assert solution.objective == pytest.approx(float(weights @ best.gamma[middle:]), abs=1e-9)
@@ -410,7 +411,7 @@ def test_a_start_keeps_basis_and_cuts() -> None:
     gamma = cp.Variable(8, name="gamma", bounds=[0, 1])
     weights = majority.MajoritySetting(15, 0.2, 4).linear
     problem = cp.Problem(cp.Maximize(weights @ gamma - price * gamma[7]))
-    families = {"corners": (gamma, majority.corners(15, 0.2, 4))}
+    families = {"corners": (gamma, majority.CornerOracle(majority.MajoritySetting(15, 0.2, 4)))}
     cold = solve(problem, families=families)
     again = solve(problem, families=families, start=cold)
     assert again.objective == pytest.approx(cold.objective, abs=1e-9)

@@ -9,7 +9,7 @@ import highspy
 import numpy as np
 import pytest
 
-from dpopt import Problem, solve
+from dpopt import Problem, ProgressEvent, reporting, solve
 from dpopt.lp import Progress, Separation, make_rows
 from tests.lp.zoo import disc
 
@@ -123,10 +123,12 @@ def test_two_families_and_a_block(backend: str) -> None:
     assert sum(cuts.count for cuts in solution.cuts.values()) + 1 == solution.rows_used
 
 
-def test_callback_hears_of_every_round() -> None:
-    told: list[Progress] = []
-    solution = solve(disc_problem((3.0, 4.0)), callback=told.append)
-    rounds = [progress.round for progress in told]
+def test_a_listener_hears_of_every_round() -> None:
+    events: list[ProgressEvent] = []
+    with reporting(events.append):
+        solution = solve(disc_problem((3.0, 4.0)))
+    told = [event for event in events if isinstance(event, Progress)]
+    rounds = [progress.done for progress in told]
     assert rounds[0] == 1
     assert rounds == sorted(set(rounds))
     assert len(rounds) > 3
@@ -136,6 +138,12 @@ def test_callback_hears_of_every_round() -> None:
     assert all(a >= b - 1e-8 for a, b in pairwise(objectives))
     assert told[0].worst == pytest.approx(np.sqrt(8.0) - 1.0, rel=1e-9)
     assert told[-1].worst <= 1e-9
+    assert told[-1].message.startswith("disc: objective 5, worst violation ")
+    assert (events[0].done, events[-1].done, events[-1].total) == (
+        0,
+        solution.rounds,
+        solution.rounds,
+    )
     rows = [progress.rows for progress in told]
     assert rows[0] == 0
     assert rows == sorted(rows)

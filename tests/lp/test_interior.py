@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError, Problem, solve
+from dpopt import ParameterError, Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Rows, Separation, make_rows
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.interior import Interior
+from tests.lp.zoo import disc
 
 INTERIOR = Highs(rounds="interior")
 
@@ -64,8 +65,10 @@ def test_value_is_that_of_all_rows(seed: int) -> None:
 
 def test_every_round_has_a_gap_that_holds() -> None:
     problem, best = packing(3)
-    told: list[Progress] = []
-    solve(problem, INTERIOR, callback=told.append)
+    events: list[ProgressEvent] = []
+    with reporting(events.append):
+        solve(problem, INTERIOR)
+    told = [event for event in events if isinstance(event, Progress)]
     assert len(told) > 5
     for progress in told:
         assert progress.bound >= best - 1e-9
@@ -90,8 +93,7 @@ def test_stopping_at_a_gap(rounds: str, seed: int) -> None:
     assert solution.rounds <= full.rounds - (rounds == "interior")
 
 
-def test_rows_that_were_left_out_come_back() -> None:
-    # Rows far from the first points are tight at the optimum: of few a round, some are dropped.
+def test_a_family_of_thousands_of_rows() -> None:
     problem, best = packing(5, size=30, rows=2000, most=3)
     solution = solve(problem, INTERIOR)
     assert solution.objective == pytest.approx(best, rel=1e-9)
@@ -122,7 +124,7 @@ def test_programs_that_do_not_suit_have_simplex_rounds() -> None:
 def test_the_method_bounds_a_program_by_hand() -> None:
     # minimise -x - y subject to x + y <= 1 and 0 <= x, y <= 2/3: the optimum is -1.
     method = Interior(np.array([-1.0, -1.0]), np.full(2, 2.0 / 3.0))
-    method.add(np.array([[1.0, 1.0]]), np.array([1.0]), np.empty(0, dtype=bool))
+    method.add(np.array([[1.0, 1.0]]), np.array([1.0]), np.full(2, 0.25))
     bound = method.solve(lambda _: 1e-13, lambda: None)
     assert bound == pytest.approx(-1.0, abs=1e-12)
     assert method.state.x == pytest.approx([0.5, 0.5], abs=1e-6)
@@ -138,3 +140,26 @@ def test_a_point_outside_is_refused() -> None:
         problem.set_inside({"x": 0.0}, slack=0.0)
     with pytest.raises(ParameterError, match="stop_at_gap"):
         solve(problem, stop_at_gap=-1.0)
+
+
+def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
+    """Each is a row that every private noise function keeps, such as subsampling's."""
+    setting = majority.MajoritySetting(301, 0.1, 20)
+    rows = majority.CornerOracle(setting).spread()
+    private = np.asarray(majority.subsampling(301, 20))[151:]
+    assert rows.count > 50
+    assert np.max(rows.matrix @ private - rows.upper) <= 1e-9
+    # With them or without, the optimum is the same.
+    problem = majority.gamma_problem(setting, majority.surrogate_weights(301).values)
+    bare = Problem("without")
+    bare.add_variables("gamma", 151, lower=0.0, upper=1.0)
+    bare.maximise({"gamma": majority.surrogate_weights(301).values})
+    bare.add_family("corners", majority.CornerOracle(setting), over="gamma")
+    assert solve(problem).objective == pytest.approx(solve(bare).objective, abs=1e-9)
+
+
+def test_what_gives_no_rows_is_refused() -> None:
+    problem = Problem("disc")
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    with pytest.raises(ParameterError, match="first is 3; it must be a function"):
+        problem.add_family("disc", disc, first=3)  # pyright: ignore[reportArgumentType]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from dpopt import ParameterError, Problem, solve
-from dpopt.lp import Rows, backends, make_rows, register_backend
+from dpopt.lp import Rows, make_rows
 
 
 def small() -> Problem:
@@ -221,13 +220,6 @@ def test_a_problem_without_variables(use: Callable[[Problem], object]) -> None:
 def test_time_limit_where_cvxpy_knows_no_option() -> None:
     with pytest.raises(ParameterError, match="time_limit is"):
         solve(small(), "cvxpy:SCIPY", time_limit=10.0)
-
-
-def test_registered_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("dpopt.lp.backends"), "_REGISTRY", {})
-    register_backend("mine", "dpopt.lp.backends.highs:Highs")
-    assert backends() == ("mine",)
-    assert solve(small(), "mine").objective == pytest.approx(1.5, abs=1e-9)
 
 
 def shaped() -> Problem:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import InfeasibleError, ParameterError, Problem, Solution, solve
+from dpopt import InfeasibleError, Problem, Solution, solve
 from dpopt.lp import Separation, make_rows
 from dpopt.lp.basis import vertex
-from tests.lp.zoo import diet, disc
+from tests.lp.zoo import disc
 
 Change = Callable[[Problem, np.random.Generator], None]
 
@@ -221,17 +221,3 @@ def test_a_basis_that_determines_nothing() -> None:
     # Not square; and a row at a limit that it does not have.
     assert vertex(model, both, both, np.zeros(2), np.zeros(2)) is None
     assert vertex(model, both, np.zeros(2, dtype=np.int8), np.zeros(2), np.zeros(2)) is None
-
-
-def test_verbose_writes_a_line_a_round(capfd: pytest.CaptureFixture[str]) -> None:
-    quiet = solve(over_disc(Disc()))
-    assert capfd.readouterr().out == ""
-    told = []
-    solution = solve(over_disc(Disc()), verbose=True, callback=told.append)
-    lines = capfd.readouterr().out.splitlines()
-    assert len(lines) == len(told) == solution.rounds == quiet.rounds
-    assert lines[-1].startswith(f"round {solution.rounds}: objective 5")
-    for word in ("worst violation", " rows, ", " s"):
-        assert all(word in line for line in lines)
-    with pytest.raises(ParameterError, match="verbose is 'yes'"):
-        solve(diet(), verbose="yes")  # pyright: ignore[reportArgumentType]

@@ -8,8 +8,9 @@ from itertools import combinations_with_replacement, product
 import mpmath
 import numpy as np
 
-from dpopt import NotPrivateError
-from dpopt.majority import GammaProver, MajoritySetting
+from dpopt import NotPrivateError, verify
+from dpopt.majority import MajoritySetting
+from dpopt.table import Table
 
 ONE = 1 << 62
 
@@ -99,11 +100,33 @@ def at_the_limit(setting: MajoritySetting, weights: tuple[int, ...]) -> tuple[in
     return tuple(min(ONE, int(weight * factor)) for weight in weights)
 
 
+def table(setting: MajoritySetting, weights: tuple[int, ...]) -> Table:
+    """A gamma over 2^62 as a table."""
+    pairs = tuple(mass for weight in weights for mass in (ONE + weight, ONE - weight))
+    return Table(setting.inputs, pairs, 2 * ONE)
+
+
+def weights(table: Table) -> tuple[int, ...]:
+    """A table as a gamma over 2^62."""
+    assert table.total == 2 * ONE
+    return tuple(mass - ONE for mass in table.weights[::2])
+
+
 def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
-    """Whether the prover certifies a gamma."""
+    """Whether a gamma is proved private."""
     try:
-        GammaProver(setting).certify(weights)
+        setting.judge(table(setting, weights))
     except NotPrivateError:
+        return False
+    return True
+
+
+def verdict_of_verify(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+    """Whether `dpopt.verify` accepts a gamma, by going through every multiset itself."""
+    plain = setting.to_dict() | {"coefficients": [0.0] * setting.middle}
+    try:
+        verify.decide(verify.majority(plain, table(setting, weights).plain(), None, {}))
+    except verify.Refused:
         return False
     return True
 
@@ -122,7 +145,7 @@ def reduced_multisets(setting: MajoritySetting) -> list[tuple[tuple[str, int], .
         rest = k - sum(inner) - ones
         if rest < 0:
             continue
-        for family in product(*(axis.names for axis in axes)):
+        for family in product(*axes):
             pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))
             found[tuple((name, int(n)) for name, n in pairs if n)] = None
     return list(found)

@@ -1,9 +1,7 @@
 """Malformed arguments of the public functions: one sentence each, never another error."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from math import comb
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,16 +11,7 @@ from dpopt.majority import (
     BetaPrior,
     CommonPrior,
     UniformPrior,
-    proof,
 )
-
-
-def values(*found: Any) -> tuple[Any, ...]:
-    return found
-
-
-def design(**more: object) -> Callable[[], object]:
-    return lambda: majority.design(3, 0.1, 1, **more)  # type: ignore[arg-type]
 
 
 def test_narrow_intervals_keep_their_weights() -> None:
@@ -44,9 +33,3 @@ def test_peaked_beta_priors(shape: float) -> None:
     chance = Fraction(sum((2 * ones - 11) * comb(11, ones) for ones in range(6, 12)), 11 * 2**10)
     expected = float(chance) * np.sqrt(2 / np.pi) * deviation
     assert weights.values.sum() == pytest.approx(expected, rel=0.02)
-
-
-def test_a_list_that_was_cut_off_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "MOST_LISTED", 5)
-    found = majority.design(11, 0.1, 3)
-    assert found.private

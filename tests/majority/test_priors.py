@@ -1,6 +1,7 @@
 """Priors beyond independent uniform ones, and what they weigh, by integration and samples."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction as F
 from itertools import pairwise
 from math import comb, sqrt
@@ -21,7 +22,6 @@ from dpopt import ParameterError, majority
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
-    MajorityDesign,
     MajoritySetting,
     PointPrior,
     Prior,
@@ -102,7 +102,8 @@ def test_beta_of_one_and_one_is_uniform(k: int) -> None:
             beta.binomial(k, signed=signed), uniform.binomial(k, signed=signed), atol=1e-13
         )
     assert beta.mean == uniform.mean
-    assert beta.mean_distance == pytest.approx(uniform.mean_distance, abs=1e-15)
+    for prior in (beta, uniform):
+        assert expected_error_weights(1, prior).values == pytest.approx([0.25], abs=1e-15)
     t = np.linspace(0.1, 300, 57)
     np.testing.assert_allclose(beta.tilted(t), uniform.tilted(t), atol=1e-12)
 
@@ -113,7 +114,7 @@ def test_moments_and_transform_of_a_beta_prior(a: float, b: float) -> None:
     law = beta_law(a, b)
     distance = law.expect(lambda p: 0.5 - p, ub=0.5) + law.expect(lambda p: p - 0.5, lb=0.5)
     assert prior.mean == pytest.approx(law.mean())
-    assert prior.mean_distance == pytest.approx(distance, abs=1e-7)
+    assert expected_error_weights(1, prior).values == pytest.approx([distance], abs=1e-7)
     t = np.array([0.3, 2.0, 11.0, 45.0])
     one, zero = prior.tilted(t)
     for values, first, mean in ((one, a + 1, a / (a + b)), (zero, a, b / (a + b))):
@@ -229,7 +230,7 @@ def test_standard_errors_cover_the_truth_as_often_as_they_should() -> None:
     rng = np.random.default_rng(4)
     repeats, inside, drawn, claimed = 300, 0, [], []
     for _ in range(repeats):
-        prior = SamplePrior.draw(base.sample, 7, rng, 400)
+        prior = SamplePrior(base.sample((400, 7), rng))
         found = expected_error(gamma, prior)
         inside += abs(found.value - truth) <= 1.96 * found.standard_error
         sampled = expected_error_weights(7, prior)
@@ -305,13 +306,22 @@ def test_a_prior_s_name_is_read_back(prior: UniformPrior | BetaPrior | CommonPri
      "beta:a,b", "beta:0,1", "beta:-1,1", "beta:nan,1", "beta:1,inf", "beta:1e5,1", "point",
      "point:", "point:a", "point:2", "point:-0.1", "point:nan", "point:0.5,", "common-",
      "common-uniform", "common-uniform:1,0", "common-beta:1", "common-point:0.5",
-     "common-common-uniform:0,1", "gauss:1", "samples:10x3:0123456789abcdef"],
+     "common-common-uniform:0,1", "gauss:1", "samples:10x3:0123456789abcde"],
 )  # fmt: skip
 def test_malformed_names_are_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="prior"):
         parse_prior(text)
     with pytest.raises(ParameterError, match="prior"):
         majority.design(3, 0.5, 1, prior=text)
+
+
+def test_the_name_of_samples_is_read_but_says_nothing_of_them() -> None:
+    name = "samples:10x3:0123456789abcdef"
+    with pytest.raises(ParameterError, match="must have the form"):
+        parse_prior(name)
+    for objective in ("expected-error", "worst-case"):
+        with pytest.raises(ParameterError, match="its samples were not saved"):
+            majority.design(3, 0.5, 1, prior=name, objective=objective)
 
 
 def test_a_prior_of_other_voters_is_refused() -> None:
@@ -353,21 +363,20 @@ def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: 
     path = tmp_path / "gamma.json"
     design.save(path)
     loaded = dpopt.load(path)
-    assert isinstance(loaded, MajorityDesign)
-    assert str(loaded.prior) == str(prior)
-    assert loaded.weights == design.weights
-    assert loaded.objective == objective
+    assert str(loaded.setting.prior) == str(prior)
+    assert loaded.table == design.table
+    assert loaded.setting.objective == objective
     assert loaded.bound == design.bound
     if isinstance(prior, SamplePrior):
         # The samples are not in the file, and what follows from them alone is not known.
-        assert isinstance(loaded.prior, RecordedPrior)
+        assert isinstance(loaded.setting.prior, RecordedPrior)
         assert np.isnan(loaded.expected_error)
         assert loaded.to_dict()["expected_error"] is None
         assert np.isnan(loaded.value) == (objective != "surrogate")
         with pytest.raises(ParameterError, match="samples were not saved"):
             loaded.sampled_error(np.random.default_rng(0))
     else:
-        assert loaded.prior == prior
+        assert loaded.setting.prior == prior
         assert loaded.value == design.value
         assert loaded.expected_error == pytest.approx(design.expected_error, abs=1e-15)
         assert loaded.expected_error_standard_error == design.expected_error_standard_error
@@ -376,11 +385,11 @@ def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_the_design_has_no_more_error_than_other_private_gammas(prior: Prior) -> None:
     setting = MajoritySetting(5, 0.5, 1.5)
-    designed = majority.design_for(setting, prior=prior)
+    designed = dpopt.design(replace(setting, prior=prior))
     for other in (
         majority.subsampling(5, 1),
-        majority.design_for(setting, objective="surrogate").gamma,
-        majority.design_for(setting, objective="worst-case").gamma,
+        dpopt.design(replace(setting, objective="surrogate")).gamma,
+        dpopt.design(replace(setting, objective="worst-case")).gamma,
     ):
         rival = expected_error(other, prior)
         # The weights take the sign of sum p - K/2, which costs little.

@@ -1,4 +1,3 @@
-from itertools import product
 from math import comb, log
 
 import numpy as np
@@ -7,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt import majority, solve
-from dpopt.majority import CornerOracle, MajoritySetting, reduced_size, voters
+from dpopt.majority import CornerOracle, MajoritySetting, reduced_size
 from dpopt.majority.program import corner_rows
-from dpopt.majority.voters import walk, walk_size
 from experiments.majority.full_set import check_full
 from tests.majority.brute import reduced_multisets
 
@@ -77,18 +75,6 @@ def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float)
     own = found.rows.violation(upper)
     assert own.max() == pytest.approx(listed.max(), abs=1e-13)
     assert np.all(own > 0)
-
-
-def test_the_oracle_stops_early_only_with_violated_rows_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where it walks, as it does if not all can be priced."""
-    monkeypatch.setattr(voters, "_LARGEST_SHIFTED", 3)
-    setting = MajoritySetting(5, 0.6, 1.2, 0.02, 0.02)
-    upper = np.array([1.0, 0.9, 1.0])
-    found = CornerOracle(setting, partial=True)(upper)
-    assert found.worst == np.inf
-    assert np.all(found.rows.violation(upper) > 1e-7)
 
 
 @pytest.mark.parametrize("k", [1, 3, 11, 41, 101])
@@ -170,34 +156,3 @@ def test_backends_agree(backend: str) -> None:
     weights = majority.surrogate_weights(11).values
     other = solve(majority.gamma_problem(setting, weights), backend)
     assert other.objective == pytest.approx(0.424403008456, abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        MajoritySetting(5, 0.6, 1.2),
-        MajoritySetting(3, 0.6, 1.2, 0.02, 0.02),
-    ],
-)
-@pytest.mark.parametrize("most", [None, 1])
-def test_the_walk_goes_once_through_every_choice(
-    setting: MajoritySetting, most: int | None
-) -> None:
-    """Its tables hold what was added, for each choice of at most K voters."""
-    k = setting.mechanisms
-    blank = (0,) * len(setting.axes)
-
-    def add(place: int, table: tuple[int, ...]) -> tuple[int, ...]:
-        return (*table[:place], table[place] + 1, *table[place + 1 :])
-
-    found = list(walk(setting.axes, k, blank, add, most))
-    assert all(counts == table for counts, table in found)
-    listed = {
-        counts
-        for counts in product(range(k + 1), repeat=len(setting.axes))
-        if sum(counts) <= k and (most is None or sum(counts[:-1]) <= most)
-    }
-    assert len(found) == len(listed)
-    assert {counts for counts, _ in found} == listed
-    if most is None:
-        assert len(found) == walk_size(setting.axes, k)

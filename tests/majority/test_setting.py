@@ -27,13 +27,12 @@ def test_corners_are_extreme_points_of_both_privacy_constraints() -> None:
     assert setting.corner("0D") == (0.0, 0.05)
 
 
-def test_a_file_from_when_there_were_groups_is_read_where_it_has_none() -> None:
-    plain = MajoritySetting(**GOOD).to_dict()
-    for earlier in ({"groups": []}, {"groups": [], "voter_ratio": None}):
-        assert MajoritySetting.from_dict({**plain, **earlier}) == MajoritySetting(**GOOD)
-    for name, value in {"groups": [[5, 0.1, 0.0], [6, 0.05, 0.0]], "voter_ratio": "5/2"}.items():
-        other = {**plain, name: value}
-        with pytest.raises(ParameterError, match=name):
-            MajoritySetting.from_dict(other)
-        with pytest.raises(verify.Malformed, match=f"{name} of the setting is unknown"):
-            verify.allowed("majority", other)
+@pytest.mark.parametrize(
+    ("voters", "shift", "most"), [(4003, 0.0, 4001), (503, 1e-6, 501)], ids=["pure", "Delta"]
+)
+def test_more_voters_than_can_be_decided_are_refused(voters: int, shift: float, most: int) -> None:
+    setting = MajoritySetting(most, 0.1, 3, shift, shift)
+    with pytest.raises(ParameterError, match=f"mechanisms is {voters}; every constraint"):
+        MajoritySetting(voters, 0.1, 3, shift, shift)
+    with pytest.raises(verify.Malformed):
+        verify.allowed("majority", {**setting.to_dict(), "mechanisms": voters})

@@ -1,13 +1,14 @@
 """Prices of voters near 0 and 1, all at once, against the walk over every multiset."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import majority, solve
+import dpopt
+from dpopt import majority, solve, verify
 from dpopt.majority import CornerOracle, MajoritySetting, corner_rows
 from dpopt.majority.voters import full_gamma, signed
 
@@ -47,25 +48,32 @@ def test_the_worst_row_is_that_of_the_walk(instance: tuple[MajoritySetting, np.n
         pytest.fail("a violated row was not found")
 
 
-@pytest.mark.parametrize("shift", [1e-4, 0.05, 0.4])
+@pytest.mark.parametrize("shift", [0.0, 1e-4, 0.05, 0.4])
 def test_every_place_has_the_best_of_the_walk(shift: float) -> None:
     """The largest value at each (corner of bc and cb, s, voters near 1), wherever one is broken."""
     setting = MajoritySetting(7, 0.5, 2.0, shift, shift)
+    voters = verify.Voters(setting.to_dict(), None)
+    says = {name[0]: setting.corner(name)[0] for pair in setting.axes for name in pair}
+
+    def step(values: list[float], name: str) -> list[float]:
+        return [says[name] * b + (1 - says[name]) * a for a, b in pairwise(values)]
+
     rng = np.random.default_rng(7)
     for upper in (np.ones(4), rng.random(4), (rng.random(4) < 0.5) * 1.0):
-        oracle = CornerOracle(setting)
-        h = signed(full_gamma(upper))
+        h = signed(full_gamma(upper)) / setting.budget
         expected = np.full((2, 8, 8), -np.inf)
-        for (_, high), values in oracle._slices(h):
-            best = values.max(axis=(0, 1))
-            # The walk counts the voters at 11, of whom there are fewer by those at 1m and m1.
-            part = expected[:, : best.shape[1], high : high + best.shape[2]]
-            np.maximum(part, best, out=part)
-        assert oracle._quick is not None
-        found = oracle._quick.best(h / setting.budget, 1.0, 10**9)
+        for placed, up, down in voters.walk(h.tolist(), step):
+            counts = dict(placed)
+            s, high = counts.get("bc", counts.get("cb", 0)), counts.get("1m", counts.get("m1", 0))
+            values = np.array(up) - setting.ratio * np.array(down)
+            for corner, name in enumerate(("bc", "cb")):
+                if name in counts or s == 0:
+                    part = expected[corner, s, high : high + values.size]
+                    np.maximum(part, values, out=part)
+        found = CornerOracle(setting)._values.best(h, 1.0, 10**9)
         assert found.complete
         best = found.values.max(axis=(0, 1)) - 1.0
-        np.testing.assert_allclose(np.maximum(best, 0.0), np.maximum(expected, 0.0), atol=1e-12)
+        np.testing.assert_allclose(np.maximum(best, 0.0), np.maximum(expected - 1, 0.0), atol=1e-12)
 
 
 def test_the_bound_of_the_lemma() -> None:
@@ -101,7 +109,7 @@ def test_optima_are_those_of_the_walk(k: int, shift: float, value: float) -> Non
 @pytest.mark.parametrize(("shift", "delta"), [(1e-5, 1e-4), (0.05, 0.06), (0.3, 0.3)])
 def test_designs_keep_the_optimum(shift: float, delta: float) -> None:
     """The repair takes no more than the solver's tolerance: it looks at every place it must."""
-    found = majority.design_for(MajoritySetting(41, 0.1, 3, shift, delta))
+    found = dpopt.design(MajoritySetting(41, 0.1, 3, shift, delta))
     assert found.value is not None
     assert found.bound is not None
     assert found.value == pytest.approx(found.bound, abs=1e-9)

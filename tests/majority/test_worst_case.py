@@ -1,9 +1,12 @@
 """The largest error over all p that a prior allows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import majority, solve
 from dpopt.majority import (
     BetaPrior,
@@ -15,7 +18,6 @@ from dpopt.majority import (
     UniformPrior,
     WorstCase,
     constant,
-    worst_case_problem,
 )
 from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
@@ -143,10 +145,9 @@ def test_the_optimum_is_that_of_all_rows_written_out(
     right = np.concatenate([np.ones(len(dense)), *(-s * margins.sum(axis=1) for s in (1, -1))])
     cost = np.append(np.zeros(middle), 1.0)
     listed = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
-    assert solve(worst_case_problem(setting, prior)).objective == pytest.approx(
-        listed.fun, abs=1e-9
-    )
-    design = majority.design_for(setting, objective="worst-case", prior=prior)
+    problem = replace(setting, objective="worst-case", prior=prior).problem()
+    assert solve(problem).objective == pytest.approx(-listed.fun, abs=1e-9)
+    design = dpopt.design(replace(setting, objective="worst-case", prior=prior))
     assert design.value == pytest.approx(-listed.fun, abs=3e-9)
     assert design.value is not None
     assert design.bound is not None
@@ -177,7 +178,7 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajorityS
     )
     right = np.concatenate([np.ones(len(dense)), np.zeros(middle)])
     best = linprog(np.append(np.zeros(middle), -1.0), A_ub=matrix, b_ub=right, bounds=(0, 1))
-    design = majority.design_for(setting, objective="worst-case", prior=UniformPrior())
+    design = dpopt.design(replace(setting, objective="worst-case", prior=UniformPrior()))
     assert design.value == pytest.approx(-(1 + best.fun) / 2, abs=3e-9)
     assert 1 - 2 * -(design.value or 0.0) == pytest.approx(design.gamma.min(), abs=1e-12)
     # No constant gamma can do better, and the best one attains it or less.
@@ -190,9 +191,9 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajorityS
 @pytest.mark.parametrize("prior", [BOXES[0], CommonPrior(UniformPrior())], ids=str)
 def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
     setting = MajoritySetting(11, 0.1, 3)
-    worst = majority.design_for(setting, objective="worst-case", prior=prior)
-    expected = majority.design_for(setting, prior=prior)
-    program = worst_case_problem(setting, prior)
+    worst = dpopt.design(replace(setting, objective="worst-case", prior=prior))
+    expected = dpopt.design(replace(setting, prior=prior))
+    program = replace(setting, objective="worst-case", prior=prior).problem()
     first = solve(program)["gamma"]
     assert worst.value is not None
     assert expected.expected_error <= worst.expected_error + 1e-12
@@ -210,7 +211,7 @@ def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
 def test_a_smaller_set_of_p_has_a_smaller_worst_case() -> None:
     setting = MajoritySetting(11, 0.1, 3)
     wide, narrow, common = (
-        -(majority.design_for(setting, objective="worst-case", prior=prior).value or 0.0)
+        -(dpopt.design(replace(setting, objective="worst-case", prior=prior)).value or 0.0)
         for prior in ("uniform:0,1", "uniform:0.2,0.8", "common-uniform:0.2,0.8")
     )
     assert common <= narrow + 1e-8
@@ -223,7 +224,7 @@ def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
     asked = majority.design(11, 0.1, 3, objective="worst-case", prior="uniform:0,1")
     assert found.value == asked.value
     setting = MajoritySetting(11, 0.1, 3)
-    assert majority.design_for(setting, objective="worst-case").value == asked.value
+    assert dpopt.design(replace(setting, objective="worst-case")).value == asked.value
     common = majority.design(11, 0.1, 3, objective="worst-case", prior="common-uniform:0,1")
     assert common.value > asked.value + 0.01
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, product
 
-from dpopt.ballots import Partitions, scale
+import numpy as np
+
 from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.table import SortedHistograms, Table
 
 BITS = 160
 ONE = 1 << BITS
@@ -49,46 +51,37 @@ def told(known: Callable[[Law], Sequence[int]], laws: Sequence[Law]) -> list[int
     return sums
 
 
-def weights_of(
-    partitions: Partitions, units: Sequence[Sequence[int]]
-) -> Callable[[Law], list[int]]:
-    """The weights of all classes by histogram: those of its sorted one, put in its order."""
-    known: dict[tuple[int, ...], list[int]] = {}
-    for histogram in product(range(partitions.voters + 1), repeat=partitions.classes):
-        if sum(histogram) == partitions.voters:
-            state = partitions.place[tuple(sorted(histogram, reverse=True))]
-            row = dict(zip((c for c, _ in partitions.levels[state]), units[state], strict=True))
-            known[histogram] = [row[count] for count in histogram]
+def weights_of(table: Table) -> Callable[[Law], list[int]]:
+    """The weights of all classes by histogram."""
+    inputs = table.inputs
+    assert isinstance(inputs, SortedHistograms)
+    every = product(range(inputs.records + 1), repeat=inputs.categories)
+    known = {h: table.row(np.array(h)) for h in every if sum(h) == inputs.records}
     return lambda histogram: known[histogram]
 
 
-def choices(
-    partitions: Partitions, units: Sequence[Sequence[int]], epsilon: float
-) -> Iterator[tuple[list[int], list[int]]]:
+def choices(table: Table, epsilon: float) -> Iterator[tuple[list[int], list[int]]]:
     """Weights of the outputs on both sides, for all choices of corners of all voters, in order."""
-    known = weights_of(partitions, units)
-    for chosen in product(corner_pairs(partitions.classes, epsilon), repeat=partitions.voters):
+    known, inputs = weights_of(table), table.inputs
+    assert isinstance(inputs, SortedHistograms)
+    for chosen in product(corner_pairs(inputs.categories, epsilon), repeat=inputs.records):
         yield told(known, [one for one, _ in chosen]), told(known, [other for _, other in chosen])
 
 
 def largest_excess(
-    partitions: Partitions,
-    units: Sequence[Sequence[int]],
-    epsilon: float,
-    exponent: Fraction,
-    *,
-    sets: bool = False,
-    bits: int = 62,
+    table: Table, epsilon: float, exponent: Fraction, *, sets: bool = False
 ) -> Fraction:
     """The largest P(S) - e^exponent P'(S) of all choices: of single outputs, or of all sets."""
-    budget, classes = exp_lower(exponent), range(partitions.classes)
-    sizes = range(1, partitions.classes) if sets else range(1, 2)
+    inputs = table.inputs
+    assert isinstance(inputs, SortedHistograms)
+    budget, classes = exp_lower(exponent), range(inputs.categories)
+    sizes = range(1, inputs.categories) if sets else range(1, 2)
     subsets = list(chain.from_iterable(combinations(classes, size) for size in sizes))
-    whole = scale(partitions.classes, bits) << (BITS * partitions.voters)
+    whole = table.total << (BITS * inputs.records)
     most = max(
         sum(one[y] for y in subset) * budget.denominator
         - sum(other[y] for y in subset) * budget.numerator
-        for one, other in choices(partitions, units, epsilon)
+        for one, other in choices(table, epsilon)
         for subset in subsets
     )
     return Fraction(most, whole * budget.denominator)

@@ -9,12 +9,13 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from dpopt.ballots import Partitions, permute_and_flip
+from dpopt.ballots import permute_and_flip
 from dpopt.multiclass.bound import budget_below, one_voter, vote_ratio_below
-from dpopt.multiclass.pairs import corners
 from dpopt.privacy import exp_upper
+from dpopt.table import SortedHistograms
 from experiments.ensembles.ladder import ladder
 from experiments.ensembles.sampled import spent
+from tests.multiclass.pairs import corners
 
 ZERO = Fraction(0)
 
@@ -63,19 +64,17 @@ def test_it_is_sharp_where_the_rule_answers_each_vote() -> None:
 
 @pytest.mark.parametrize("voters", [2, 4, 6])
 def test_rules_spend_no_more_than_the_bound(voters: int) -> None:
-    r, partitions = Fraction(3, 2), Partitions(voters, 3)
+    r, inputs = Fraction(3, 2), SortedHistograms(voters, 3)
     for v in (Fraction(6, 5), Fraction(2), Fraction(9)):
-        ladders = [ladder(state, v) for state in partitions.states]
-        flips = [permute_and_flip(state, Fraction(6, 5)) for state in partitions.states]
+        ladders = [ladder(state, v) for state in inputs.listed()]
+        flips = [permute_and_flip(state, Fraction(6, 5)) for state in inputs.listed()]
         for rows, stable in ((ladders, v), (flips, Fraction(36, 25))):
             kernel = [
                 row[state.index(count)]
-                for state, levels, row in zip(
-                    partitions.states, partitions.levels, rows, strict=True
-                )
-                for count, _ in levels
+                for state, row in zip(inputs.listed(), rows, strict=True)
+                for count in dict.fromkeys(state)
             ]
-            found = spent(partitions, kernel, r).ratio
+            found = spent(inputs, kernel, r).ratio
             assert 1 < found <= one_voter(r, stable) ** voters
 
 

@@ -6,34 +6,20 @@ import math
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError, majority, multiclass
-from dpopt.ballots import Partitions
-from dpopt.multiclass import (
-    MulticlassSetting,
-    Priced,
-    Pricing,
-    Target,
-    VotePrior,
-    certify,
-    spent_ratio,
-)
-from dpopt.multiclass.corners import (
-    DIRECTIONS,
-    configuration_count,
-    configurations,
-    histograms,
-)
-from dpopt.multiclass.pairs import reduced_count
-from dpopt.multiclass.proof import judged
+from dpopt import NotPrivateError, ParameterError, majority, multiclass, verify
+from dpopt.multiclass import MulticlassSetting
+from dpopt.multiclass.corners import configurations, histograms
+from dpopt.multiclass.oracle import Priced, Pricing
 from dpopt.multiclass.subsampling import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
+from dpopt.table import Table, rounded
 from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
 
 # From a program of other code, which priced one configuration after the other.
@@ -71,9 +57,7 @@ def test_every_corner_of_every_voter_decides_the_same(
 ) -> None:
     """The largest f over all choices, in order, is the certificate's, up to its rounding."""
     found = multiclass.design(voters, classes, epsilon, allowance)
-    partitions = Partitions(voters, classes)
-    exponent = Fraction(allowance) * Fraction(epsilon)
-    worst = largest_excess(partitions, found.units, epsilon, exponent)
+    worst = largest_excess(found.table, epsilon, Fraction(allowance) * Fraction(epsilon))
     assert found.certificate is not None
     slack = found.certificate.slack
     assert worst <= 0
@@ -83,8 +67,7 @@ def test_every_corner_of_every_voter_decides_the_same(
 @pytest.mark.parametrize(("voters", "classes"), [(3, 3), (3, 4), (4, 2)])
 def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
     found = multiclass.design(voters, classes, 0.4, 1.0, delta=1e-4)
-    partitions = Partitions(voters, classes)
-    worst = largest_excess(partitions, found.units, 0.4, Fraction(0.4), sets=True)
+    worst = largest_excess(found.table, 0.4, Fraction(0.4), sets=True)
     assert worst <= Fraction(1e-4)
     assert worst == pytest.approx(1e-4, abs=1e-12)
     assert found.value < multiclass.design(voters, classes, 0.4, 1.0).value
@@ -92,15 +75,13 @@ def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
 
 def test_a_kernel_that_fails_is_refused_with_the_same_excess() -> None:
     """The plurality itself, ties shared: f from the proof is f over all choices."""
-    partitions = Partitions(4, 3)
-    rows = []
-    for levels in partitions.levels:
-        top = levels[0][1]
-        rows.append((6 * (1 << 62) // top, *(0 for _ in levels[1:])))
-    target = Target(4, 3, 0.3, 1.0)
+    setting = MulticlassSetting(4, 3, 0.3, 1.0)
+    point = np.zeros(setting.inputs.size)
+    point[setting.inputs.starts[:-1]] = 1.0
+    table = rounded(setting.inputs, point)
     with pytest.raises(NotPrivateError) as caught:
-        certify(target, tuple(rows))
-    worst = largest_excess(partitions, rows, 0.3, Fraction(0.3))
+        setting.judge(table)
+    worst = largest_excess(table, 0.3, Fraction(0.3))
     assert caught.value.excess == pytest.approx(float(worst), rel=1e-12)
     assert "voters" in str(caught.value)
 
@@ -109,17 +90,16 @@ def test_a_few_units_more_at_the_tightest_are_refused() -> None:
     """What is left is of the size of a unit: the most that each histogram could give is 1e5."""
     found = multiclass.design(7, 3, 0.1, 3)
     assert found.certificate is not None
-    assert found.certificate.slack < Fraction(100, 6 << 62)
-    refused = set()
-    for state, levels in enumerate(found.setting.partitions.levels):
-        for one, other in permutations(range(len(levels)), 2):
-            row = list(found.units[state])
-            row[one] += 100_000 * levels[other][1]
-            row[other] -= 100_000 * levels[one][1]
-            changed = (*found.units[:state], tuple(row), *found.units[state + 1 :])
-            if min(row) >= 0:
+    assert found.certificate.slack < Fraction(100, 1 << 62)
+    inputs, table, refused = found.setting.inputs, found.table, set()
+    for state, (start, end) in enumerate(pairwise(inputs.starts.tolist())):
+        for one, other in permutations(range(start, end), 2):
+            weights = list(table.weights)
+            weights[one] += 100_000 * int(inputs.counts[other])
+            weights[other] -= 100_000 * int(inputs.counts[one])
+            if min(weights) >= 0:
                 try:
-                    certify(found.setting.target, changed)
+                    found.setting.judge(Table(inputs, tuple(weights), table.total))
                 except NotPrivateError:
                     refused.add(state)
     assert len(refused) > 3
@@ -130,9 +110,9 @@ def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     """Voters with random epsilon-private pairs of laws, not at corners, in floats."""
     epsilon, allowance = 0.4, 2.0
     found = multiclass.design(voters, classes, epsilon, allowance)
-    partitions, rng = Partitions(voters, classes), np.random.default_rng(20261123)
-    counts = histograms(voters, classes)
-    weight = {tuple(row): found.kernel[list(partitions.classes_of(row))] for row in counts.tolist()}
+    rng, counts = np.random.default_rng(20261123), histograms(voters, classes)
+    variables = found.setting.inputs.variables_of(counts)
+    weight = dict(zip(map(tuple, counts.tolist()), found.kernel[variables], strict=True))
     share = 1.0 / (1.0 + math.exp(-epsilon))
     worst = -math.inf
     for _ in range(60):
@@ -168,7 +148,7 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
     """
     found = multiclass.design(voters, 2, epsilon, allowance)
     middle = (voters + 1) // 2
-    other = majority.design(voters, epsilon, allowance, weights=np.ones(middle))
+    other = majority.design(voters, epsilon, allowance, coefficients=(1.0,) * middle)
     assert found.value == pytest.approx((1 - other.value / middle) / 2, abs=1e-9)
     signed = 2 * found.kernel[0::2] - 1
     assert signed.min() > -1e-9
@@ -178,11 +158,11 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
 def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
     """DaRRM's form, a majority or a coin, is a loss here; judged over all multisets of corners."""
     found = multiclass.design(9, 2, 0.1, 1)
-    other = majority.design(9, 0.1, 1, weights=np.ones(5))
+    other = majority.design(9, 0.1, 1, coefficients=(1.0,) * 5)
     assert found.value == pytest.approx(0.182619923, abs=1e-9)
     assert (1 - other.value / 5) / 2 == pytest.approx(0.189097013, abs=1e-9)
     assert found.kernel[0::2].min() < 0.35
-    known = weights_of(found.setting.partitions, found.units)
+    known = weights_of(found.table)
     budget, worst = exp_lower(Fraction(0.1)), Fraction(-1)
     for chosen in combinations_with_replacement(corner_pairs(2, 0.1), 9):
         one, other_side = (told(known, [pair[side] for pair in chosen]) for side in (0, 1))
@@ -195,11 +175,11 @@ def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
 def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
     """f of the plurality is half of f - (e^(m epsilon) - 1) of DaRRM."""
     setting = majority.MajoritySetting(9, 0.2, 2.0)
-    oracle, pricing = majority.CornerOracle(setting), Pricing(Target(9, 2, 0.2, 2.0))
+    oracle, pricing = majority.CornerOracle(setting), Pricing(9, 2, 0.2, 2.0)
     rng = np.random.default_rng(3)
     for _ in range(10):
         gamma = rng.random(5)
-        # Partitions are listed from (9, 0) on, gamma's upper half from l = 5 on.
+        # Histograms are listed from (9, 0) on, gamma's upper half from l = 5 on.
         kernel = np.stack([(1 + gamma[::-1]) / 2, (1 - gamma[::-1]) / 2], axis=1).ravel()
         budget = math.expm1(0.4)
         expected = oracle.price(gamma).violation * budget / 2
@@ -226,39 +206,37 @@ def test_even_numbers_of_voters() -> None:
 # The walk
 
 
-@pytest.mark.parametrize(
-    ("voters", "classes", "outputs"),
-    [(4, 3, 1), (5, 3, 2), (3, 4, 1), (3, 4, 2), (2, 5, 3), (6, 2, 1)],
-)
-def test_the_walk_holds_every_configuration_once(voters: int, classes: int, outputs: int) -> None:
-    found = configurations(voters, classes, outputs)
-    total = 0
+@pytest.mark.parametrize(("voters", "classes"), [(4, 3), (5, 3), (3, 4), (2, 5), (6, 2)])
+def test_the_walk_holds_every_configuration_once(voters: int, classes: int) -> None:
+    """By brute force: no circle of three, and opposite ones are turned around."""
+    found = configurations(voters, classes)
+    listed, total = set(), 0
     for level in found.levels:
-        renamed = set()
-        for row in level.signed.tolist():
-            orbit = set()
-            for names in found.renamings:
-                turned = [0] * len(found.pairs)
-                for (y, z), many in zip(found.pairs, row, strict=True):
-                    one, other = names[y], names[z]
-                    place = found.pairs.index((min(one, other), max(one, other)))
-                    turned[place] = many if one < other else -many
-                orbit.add(tuple(turned))
-            assert not orbit & renamed
-            renamed |= orbit
-        assert all(sum(map(abs, row)) == level.edges for row in renamed)
-        total += len(renamed) * len(histograms(voters - level.edges, classes))
-    assert total == configuration_count(voters, classes)
-    assert total <= reduced_count(voters, classes)
+        assert np.array_equal(level.signed[level.opposite], -level.signed)
+        assert np.all(np.abs(level.signed).sum(axis=1) == level.edges)
+        listed |= set(map(tuple, level.signed.tolist()))
+        total += len(level.signed) * len(histograms(voters - level.edges, classes))
+    known = set()
+    for signed in product(range(-voters, voters + 1), repeat=len(found.pairs)):
+        arrows = {
+            pair[:: 1 if n > 0 else -1] for pair, n in zip(found.pairs, signed, strict=True) if n
+        }
+        if sum(map(abs, signed)) <= voters and not any(
+            {(y, z), (z, w), (w, y)} <= arrows for y, z, w in permutations(range(classes), 3)
+        ):
+            known.add(signed)
+    assert listed == known
+    assert sum(len(level.signed) for level in found.levels) == len(known)
+    assert found.count == total <= verify.corner_count(voters, classes)
 
 
 def test_rows_are_the_prices() -> None:
     """Row @ kernel is f, for the configuration that pricing finds; also of sets of outputs."""
     rng = np.random.default_rng(8)
     for sizes in [(6, 3, 0.3, 2.0, 0.0), (4, 4, 0.5, 1.0, 0.01)]:
-        pricing = Pricing(Target(*sizes))
+        pricing = Pricing(*sizes)
         for _ in range(5):
-            kernel = rng.random(pricing.partitions.size) ** 8
+            kernel = rng.random(pricing.inputs.size) ** 8
             worst = pricing.price(kernel)
             assert worst.excess > 1e-3
             assert pricing.row(worst) @ kernel == pytest.approx(worst.excess, abs=1e-12)
@@ -317,26 +295,6 @@ def test_three_voters_in_a_circle_are_a_mixture() -> None:
             assert mixed == law(*edges)
 
 
-def test_the_ways_to_direct_pairs_without_circles() -> None:
-    for classes in (2, 3, 4):
-        pairs = list(combinations(range(classes), 2))
-        counts = [0] * (len(pairs) + 1)
-        for signs in product((-1, 0, 1), repeat=len(pairs)):
-            arrows = {
-                (y, z) if sign > 0 else (z, y)
-                for (y, z), sign in zip(pairs, signs, strict=True)
-                if sign
-            }
-            if not any(
-                {(y, z), (z, w), (w, y)} <= arrows for y, z, w in permutations(range(classes), 3)
-            ):
-                counts[len(arrows)] += 1
-        assert tuple(counts) == DIRECTIONS[classes]
-    for classes, counts in DIRECTIONS.items():
-        assert counts[1] == classes * (classes - 1)
-        assert counts[-1] == math.factorial(classes)
-
-
 # Rules, priors, data
 
 
@@ -346,9 +304,8 @@ def test_the_ladder_uses_its_budget(sizes: tuple[int, float, float], expected: f
     found = multiclass.design(voters, 3, epsilon, allowance, rule="ladder")
     assert found.value == pytest.approx(expected, abs=5e-5)
     assert found.bound is None
-    ratio, _ = spent_ratio(found.setting.target, found.units)
-    assert ratio is not None
-    assert math.log(float(ratio)) == pytest.approx(allowance * epsilon, rel=1e-6)
+    spent = found.setting.spent(found.table, None, 0.0)
+    assert spent.upper == pytest.approx(allowance * epsilon, rel=1e-6)
     assert found.value > multiclass.design(voters, 3, epsilon, allowance).value
 
 
@@ -356,7 +313,7 @@ def test_samples_of_the_voters() -> None:
     """As many as the theorem of the subsampling module says, told by its own walk in fractions."""
     for allowance, sample in ((1.0, 2), (3.0, 5), (2.3, 4), (2.0, 3)):
         found = multiclass.design(11, 3, 0.1, allowance, rule="subsampling")
-        exact = sampled_plurality(found.setting.partitions, sample)
+        exact = sampled_plurality(found.setting.inputs, sample)
         assert found.kernel == pytest.approx([float(share) for share in exact], abs=1e-12)
         assert found.private
     assert multiclass.design(11, 3, 0.1, 3, rule="subsampling").value == pytest.approx(
@@ -369,45 +326,28 @@ def test_samples_of_the_voters() -> None:
 def test_the_least_epsilon_is_enclosed() -> None:
     """Of a kernel whose worst voters are found by brute force, in fractions."""
     found = multiclass.design(3, 3, 0.5, 1.3)
-    least = dpopt.certify(found)
-    sides = choices(found.setting.partitions, found.units, 0.5)
+    least = found.setting.spent(found.table, None, 0.0)
+    sides = choices(found.table, 0.5)
     largest = max(Fraction(p, q) for one, other in sides for p, q in zip(one, other, strict=True))
     assert least.lower <= least.upper <= 0.65 * (1 + 1e-12)
     assert least.lower * (1 - 1e-14) <= math.log(largest) <= least.upper * (1 + 1e-14)
     with pytest.raises(ParameterError, match="delta"):
-        dpopt.certify(found, delta=0.1)
+        found.setting.spent(found.table, None, 0.1)
 
 
 def test_many_classes_by_the_bound() -> None:
     found = multiclass.design(11, 10, 0.1, 3, rule="permute-and-flip")
     assert found.private
     assert found.certificate is not None
-    assert "bound" in found.certificate.arithmetic
+    assert "private in each vote" in found.certificate.claim
     shifted = multiclass.design(11, 3, 0.1, 3, mechanism_delta=1e-5, rule="ladder")
     # The value of the ladder by the bound alone, told in the specification of the rule.
     assert shifted.value == pytest.approx(0.2271, abs=5e-5)
 
 
-def test_priors() -> None:
-    partitions = Partitions(4, 3)
-    uniform = VotePrior().law(partitions)
-    assert uniform.tolist() == pytest.approx([n / 15 for n in partitions.orders], abs=1e-15)
-    # Of one law, by all 81 votes.
-    p, masses = (0.5, 0.3, 0.2), np.zeros(len(partitions.states))
-    for votes in np.ndindex(*(3,) * 4):
-        counts = tuple(sorted(np.bincount(votes, minlength=3).tolist(), reverse=True))
-        masses[partitions.place[counts]] += math.prod(p[v] for v in votes)
-    assert VotePrior.of("point:0.2,0.5,0.3", 3).law(partitions) == pytest.approx(masses, abs=1e-15)
-    # p ~ Dirichlet(A, A, A), by quadrature over draws: the mean of the laws of points.
-    rng = np.random.default_rng(5)
-    draws = rng.dirichlet([2.5] * 3, size=4000)
-    mean = np.mean([VotePrior(p=tuple(p)).law(partitions) for p in draws], axis=0)
-    assert VotePrior(2.5).law(partitions) == pytest.approx(mean, abs=0.02)
-
-
 def test_prices_are_of_voters_without_a_delta() -> None:
     with pytest.raises(ParameterError, match=r"^mechanism_delta is 0\.01; it must be 0"):
-        Pricing(Target(3, 3, 0.1, 1.0, mechanism_delta=0.01))
+        assert MulticlassSetting(3, 3, 0.1, 1.0, mechanism_delta=0.01, rule="ladder").pricing
     with pytest.raises(TypeError):
         multiclass.design(3, 3, 0.1, 1.0, objective="bayes")  # pyright: ignore[reportCallIssue]
 
@@ -425,7 +365,7 @@ def test_votes_are_checked_and_not_shown() -> None:
     assert set(drawn.tolist()) <= {0, 1, 2}
     rng = np.random.default_rng(0)
     many = found.simulate(np.repeat(table[:1], 3000, axis=0), rng)
-    weights = np.array(found.setting.law(found.units, table[0]), dtype=float)
+    weights = np.array(found.setting.distribution(found.table, table[0]), dtype=float)
     share = np.bincount(many, minlength=3) / 3000
     assert share == pytest.approx(weights / weights.sum(), abs=0.04)
 
@@ -433,19 +373,18 @@ def test_votes_are_checked_and_not_shown() -> None:
 def test_integers_of_another_setting_are_judged_anew() -> None:
     found = multiclass.design(5, 3, 0.5, 2)
     with pytest.raises(NotPrivateError):
-        replace(found.setting, epsilon=0.4).prove(found.units)
-    assert judged(found.setting.target, found.units).count == 412
+        replace(found.setting, epsilon=0.4).judge(found.table)
+    assert found.setting.judge(found.table).constraints == configurations(5, 3).count == 777
     with pytest.raises(ParameterError):
-        MulticlassSetting(5, 4, 0.5, 2).prove(found.units)
+        MulticlassSetting(5, 4, 0.5, 2).judge(found.table)
 
 
 def test_the_largest_loss_is_the_budget() -> None:
     """The dominating pair, from all sets of outputs, against the ratio of single ones."""
     found = multiclass.design(7, 3, 0.2, 2)
-    pair = found.setting.dominating(found.units)
-    ratio, _ = spent_ratio(found.setting.target, found.units)
-    assert ratio is not None
-    assert pair.largest_loss == pytest.approx(math.log(float(ratio)), rel=1e-12)
+    pair = found.setting.dominating(found.table)
+    spent = found.setting.spent(found.table, None, 0.0)
+    assert pair.largest_loss == pytest.approx(spent.upper, rel=1e-12)
     assert pair.largest_loss <= 0.4 * (1 + 1e-12)
     assert 0 < pair.delta(0.2) < 0.1
     assert dpopt.design(found.setting).value == found.value
@@ -456,6 +395,6 @@ def test_many_voters_over_two_classes_have_rules_by_the_bound(rule: str) -> None
     """No walk over configurations whose integers grow with the voters."""
     design = multiclass.design(1_000, 2, 0.1, 3, rule=rule)
     assert design.private
-    assert not design.setting.target.exact
+    assert not design.setting.exact
     with pytest.raises(ParameterError, match="1,000 levels, and at most 300 are priced: take rule"):
         multiclass.design(1_000, 2, 0.1, 3, rule="optimal")

@@ -9,8 +9,8 @@ from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
-from dpopt.ballots import Partitions
 from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt.table import SortedHistograms
 from experiments.ensembles.sampled import spent
 
 ZERO = Fraction(0)
@@ -31,12 +31,12 @@ def told(votes: Sequence[int], sample: int, output: int) -> Fraction:
 
 @pytest.mark.parametrize(("voters", "classes"), [(4, 3), (5, 3), (4, 4), (5, 2)])
 def test_law_is_that_of_listed_samples(voters: int, classes: int) -> None:
-    partitions = Partitions(voters, classes)
+    inputs = SortedHistograms(voters, classes)
     for sample in range(1, voters + 1):
-        law = sampled_plurality(partitions, sample)
-        for counts in partitions.states:
+        law = sampled_plurality(inputs, sample)
+        for counts, variables in zip(inputs.listed(), inputs.variables.tolist(), strict=True):
             votes = [y for y in range(classes) for _ in range(counts[y])]
-            for y, variable in enumerate(partitions.classes_of(counts)):
+            for y, variable in enumerate(variables):
                 assert law[variable] == told(votes, sample, y)
 
 
@@ -58,7 +58,7 @@ def one_side(
 
 @pytest.mark.parametrize(("voters", "classes"), [(3, 3), (4, 3), (3, 4), (4, 2)])
 def test_spent_is_the_largest_over_all_corners(voters: int, classes: int) -> None:
-    ratio, partitions = Fraction(3, 2), Partitions(voters, classes)
+    ratio, inputs = Fraction(3, 2), SortedHistograms(voters, classes)
     corners = [(y, z) for y in range(classes) for z in range(classes)]
     for sample in range(1, voters + 1):
         best = ZERO
@@ -69,28 +69,28 @@ def test_spent_is_the_largest_over_all_corners(voters: int, classes: int) -> Non
             assert (one == 0) == (other == 0)
             if other:
                 best = max(best, one / other)
-        found = spent(partitions, sampled_plurality(partitions, sample), ratio)
+        found = spent(inputs, sampled_plurality(inputs, sample), ratio)
         assert found.ratio == best
         one, other = one_side(found.edges, found.loops, ratio, sample)
         assert one / other == best
 
 
 def test_double_subsampling_does_not_extend_to_three_classes() -> None:
-    partitions = Partitions(11, 3)
-    laws = [sampled_plurality(partitions, sample) for sample in range(1, 12)]
-    found = [spent(partitions, law, TENTH).ratio for law in laws]
+    inputs = SortedHistograms(11, 3)
+    laws = [sampled_plurality(inputs, sample) for sample in range(1, 12)]
+    found = [spent(inputs, law, TENTH).ratio for law in laws]
     whole = {1: 1, 2: 1, 3: 2, 5: 3, 6: 4, 7: 4, 8: 5, 9: 6, 10: 6, 11: 7}
     for sample, times in whole.items():
         assert found[sample - 1] == TENTH**times
     assert math.log(found[3]) / math.log(TENTH) == pytest.approx(2.2039, abs=6e-5)
-    at_one = spent(partitions, laws[3], Fraction(math.e)).ratio
+    at_one = spent(inputs, laws[3], Fraction(math.e)).ratio
     assert math.log(at_one) == pytest.approx(2.1917, abs=5e-5)
 
 
 def test_two_classes_spend_half_of_the_sample() -> None:
-    partitions = Partitions(11, 2)
+    inputs = SortedHistograms(11, 2)
     for sample in range(1, 12):
-        found = spent(partitions, sampled_plurality(partitions, sample), TENTH)
+        found = spent(inputs, sampled_plurality(inputs, sample), TENTH)
         assert found.ratio == TENTH ** -(-sample // 2)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt.ballots import Partitions
-from dpopt.multiclass.pairs import (
+from dpopt.table import SortedHistograms
+from tests.multiclass.pairs import (
     Law,
     Pair,
     corner_count,
@@ -301,35 +301,33 @@ def float_law(pairs: list[Law]) -> dict[tuple[int, ...], float]:
     return law
 
 
-def privacy_rows(partitions: Partitions, allowed: list[Pair], t: float) -> np.ndarray:
+def privacy_rows(inputs: SortedHistograms, allowed: list[Pair], t: float) -> np.ndarray:
     """Pr_P[0] - t Pr_P'[0] of each choice of corners, on the variables k[lambda, c]."""
     found = []
-    for chosen in choices(partitions.voters, allowed):
+    for chosen in choices(inputs.records, allowed):
         if not is_reduced(chosen):
             continue
-        row = np.zeros(partitions.size)
+        row = np.zeros(inputs.size)
         for side, factor in zip(zip(*chosen, strict=True), (1.0, -t), strict=True):
             for counts, mass in float_law(list(side)).items():
-                row[partitions.classes_of(counts)[0]] += factor * mass
+                row[inputs.variables_of(np.array([counts]))[0, 0]] += factor * mass
         found.append(row)
     return np.array(found)
 
 
 def test_edges_between_two_other_classes_are_needed() -> None:
     voters, ratio, allowance = 4, Fraction(3, 2), 2
-    partitions, t = Partitions(voters, 3), float(ratio) ** allowance
+    inputs, t = SortedHistograms(voters, 3), float(ratio) ** allowance
     found = corners(3, ratio)
     # Output 0; the edge between 1 and 2 left out, loops kept.
     few = [pair for pair in found if pair[0][0] or pair[1][0] or max(pair[0]) == 1]
     assert len(found) - len(few) == 2
-    rows_few, rows_all = (privacy_rows(partitions, kept, t) for kept in (few, found))
+    rows_few, rows_all = (privacy_rows(inputs, kept, t) for kept in (few, found))
     # The most probable right answer over uniform histograms.
-    gain = np.zeros(partitions.size)
-    for state, levels in enumerate(partitions.levels):
-        _, many = levels[0]
-        gain[partitions.starts[state]] = many * partitions.orders[state]
-    sums = np.zeros((len(partitions.states), partitions.size))
-    sums[partitions.state_of, np.arange(partitions.size)] = partitions.multiplicities
+    gain = np.zeros(inputs.size)
+    tops = inputs.starts[:-1]
+    gain[tops] = inputs.counts[tops] * np.array(inputs.row_sizes)
+    sums = inputs.sums.toarray()
 
     def best(limits: np.ndarray) -> np.ndarray:
         solution = linprog(

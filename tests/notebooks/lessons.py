@@ -71,7 +71,7 @@ def proofs__accepted(it: Any) -> None:
 
 def proofs__moved(it: Any) -> None:
     assert it.moved[0] == 4
-    assert it.moved[1].startswith("REFUSED: not private: row ('privacy', 0, 1, 0)")
+    assert it.moved[1].startswith("REFUSED: not private: the ratio of variables")
 
 
 def proofs__weaker(it: Any) -> None:

@@ -147,7 +147,7 @@ def test_notebooks_are_short_and_begin_with_their_title(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_release_in_a_notebook_takes_a_seed(path: Path) -> None:
     source = "\n".join(cell.source for cell in code(read(path)))
-    calls = re.findall(r"\.(?:release|release_from|vote)\(([^\n]*)", source)
+    calls = re.findall(r"\.(?:release|vote)\(([^\n]*)", source)
     assert not [call for call in calls if re.search(r"rng|seed", call)]
     assert not re.search(r"np\.random\.(seed|rand)\b|default_rng\(\)", source)
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Guarantee
-from dpopt.privacy import ExactKernel, quantise_kernel
+from dpopt.table import Graph, Table, rounded
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,8 +29,8 @@ def geometric(n: int, epsilon: float) -> Floats:
     return kernel
 
 
-def response(k: int, epsilon: float) -> ExactKernel:
-    """Randomised response, certified."""
+def response(k: int, epsilon: float) -> Table:
+    """Randomised response, its integers next to e^epsilon."""
     a = math.exp(epsilon)
     kernel = (np.ones((k, k)) + (a - 1) * np.eye(k)) / (a + k - 1)
-    return quantise_kernel(kernel, Guarantee(epsilon))
+    return rounded(Graph(k, k), kernel.ravel())

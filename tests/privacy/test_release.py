@@ -17,10 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from dpopt import Guarantee, ParameterError, Problem, solve
-from dpopt.privacy import ExactKernel, quantise_kernel, ratio_rows, release, stochastic_rows
+import dpopt
+from dpopt import ParameterError
+from dpopt.kernel import KernelSetting
+from dpopt.privacy import release
 from dpopt.privacy.release import Laws, below_each, random_words, seeded, settled, system
-from tests.privacy.known import distance, path, response
+from dpopt.table import Table
+from tests.privacy.known import response
+from tests.table.rows import of_rows
 
 WAYS = ["every", "searched", "looked up"]
 TOTALS = [1, 3, 5, 2**20, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**95, 2**200, 2**200 + 1]
@@ -253,28 +257,19 @@ def test_a_seed_is_a_generator() -> None:
         seeded(3)  # type: ignore[arg-type]
 
 
-def linear_program_kernel() -> ExactKernel:
-    n, guarantee = 16, Guarantee(0.4)
-    pairs = path(n)
-    problem = Problem()
-    problem.add_variables("kernel", n * n, lower=0.0, upper=1.0)
-    problem.add_rows("stochastic", stochastic_rows(n, n))
-    problem.add_rows("privacy", ratio_rows(pairs, n, n, guarantee.epsilon))
-    problem.minimise(distance(n).reshape(-1) / n)
-    solution = solve(problem)
-    return quantise_kernel(solution["kernel"].reshape(n, n), guarantee, pairs=pairs)
+def of_a_program() -> Table:
+    return dpopt.design(KernelSetting("absolute", 0.4, graph="path", size=16)).table
 
 
-def two_output_kernel() -> ExactKernel:
+def of_two_outputs() -> Table:
     end = (1 << 94) // 3
-    weights = [[end, 2**95 - end], [2**95 - end, end]]
-    return ExactKernel.make(weights, 95, Guarantee(2.0))
+    return of_rows([[end, 2**95 - end], [2**95 - end, end]])
 
 
-KERNELS = {
-    "program": linear_program_kernel,
+TABLES = {
+    "program": of_a_program,
     "response": lambda: response(7, 1.5),
-    "binary": two_output_kernel,
+    "binary": of_two_outputs,
 }
 
 
@@ -295,15 +290,15 @@ def merged(
     )
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_a_million_draws_follow_the_certified_law(name: str) -> None:
-    kernel = KERNELS[name]()
+@pytest.mark.parametrize("name", TABLES)
+def test_a_million_draws_follow_the_weights(name: str) -> None:
+    table = TABLES[name]()
     count = 1_000_000
-    chosen = kernel.inputs // 2
-    found = kernel.release(np.full(count, chosen))
-    counts = np.bincount(found, minlength=kernel.outputs)
-    law = np.array([weight / 2**kernel.bits for weight in kernel.weights[chosen]])
-    assert counts.size == kernel.outputs
+    chosen = table.inputs.inputs // 2
+    found, _ = table.drawn(np.full(count, chosen), system)
+    counts = np.bincount(found, minlength=table.inputs.outputs)
+    law = np.array([weight / table.total for weight in table.row(chosen)])
+    assert counts.size == table.inputs.outputs
     assert not np.any(counts[law == 0])
     observed, expected = merged(counts, law * count)
     assert len(observed) >= 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt.prob import hockey_stick, kl_divergence, total_variation
+from dpopt.prob import kl_divergence, total_variation
 
 MODEST = settings(max_examples=60, deadline=None, derandomize=True)
 Divergence = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -39,29 +39,10 @@ def test_the_named_ones_are_exact(laws: tuple[list[Fraction], list[Fraction]]) -
     pairs = list(zip(p, q, strict=True))
     variation = float(sum(abs(a - b) for a, b in pairs) / 2)
     assert total_variation(*found) == pytest.approx(variation, abs=1e-15)
-    assert hockey_stick(*found, 0.0) == pytest.approx(variation, abs=1e-15)
     kl = math.inf
     if all(b > 0 for a, b in pairs if a > 0):
         kl = math.fsum(a * math.log(a / b) for a, b in pairs if a)
     assert kl_divergence(*found) == pytest.approx(kl, rel=1e-12, abs=1e-14)
-
-
-@MODEST
-@given(laws=pairs_of_laws(), epsilon=st.floats(0, 5))
-def test_hockey_stick_is_the_worst_event(
-    laws: tuple[list[Fraction], list[Fraction]], epsilon: float
-) -> None:
-    p, q = laws
-    factor = Fraction(math.exp(epsilon))
-    worst = Fraction(0)
-    for event in range(1 << len(p)):
-        inside = [i for i in range(len(p)) if event >> i & 1]
-        excess = sum((p[i] for i in inside), Fraction()) - factor * sum(
-            (q[i] for i in inside), Fraction()
-        )
-        worst = max(worst, excess)
-    found = hockey_stick(floats(p), floats(q), epsilon)
-    assert found == pytest.approx(float(worst), abs=1e-14 * float(factor))
 
 
 P, Q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
@@ -84,21 +65,9 @@ def test_by_hand(divergence: Divergence, p: np.ndarray, q: np.ndarray, expected:
     assert divergence(p, q) == pytest.approx(expected, rel=1e-15)
 
 
-def test_hockey_stick_by_hand() -> None:
-    assert hockey_stick(P, Q, math.log(1.5)) == pytest.approx(0.25, rel=1e-14)
-    assert hockey_stick(Q, P, math.log(1.5)) == pytest.approx(0.5, rel=1e-14)
-    assert hockey_stick(P, Q, math.log(2) + 1e-12) == 0.0
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, 700.0, 1000.0])
-def test_hockey_stick_of_disjoint_laws_is_one(epsilon: float) -> None:
-    assert hockey_stick(P, APART, epsilon) == 1.0
-
-
 def test_last_axis_and_broadcasting() -> None:
     first = np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
     np.testing.assert_allclose(total_variation(first, Q), [0.5, 0.0], atol=1e-15)
     np.testing.assert_allclose(kl_divergence(first, Q), [math.log(2), 0.0], atol=1e-15)
-    np.testing.assert_allclose(hockey_stick(first, Q, 0.0), [0.5, 0.0], atol=1e-15)
     grid = total_variation(first[:, None, :], first[None, :, :])
     np.testing.assert_allclose(grid, [[0.0, 0.5], [0.5, 0.0]], atol=1e-15)

@@ -18,7 +18,7 @@ from dpopt import verify
 def plain(design: Any) -> tuple[Any, Any]:
     """Return setting and units as a file has them."""
     setting = design.setting
-    return tuple(json.loads(json.dumps([setting.to_dict(), setting.plain(design.units)])))
+    return tuple(json.loads(json.dumps([setting.to_dict(), setting.plain(design.table)])))
 
 
 def displayed(design: Any) -> verify.Program:

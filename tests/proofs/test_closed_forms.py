@@ -32,9 +32,7 @@ SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), 
 
 
 def path(loss: str, inputs: int, objective: str = "minimax", **other: Any) -> KernelSetting:
-    return KernelSetting(
-        loss, 1.0, inputs=inputs, graph="path", **{"objective": objective, **other}
-    )  # type: ignore[arg-type]
+    return KernelSetting(loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
 
 
 KNOWN = {
@@ -75,7 +73,7 @@ def test_minimax_squared_error_of_four_inputs_is_the_known_one_in_its_last_piece
 @pytest.mark.parametrize("inputs", [3, 5])
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> None:
-    form = dpopt.closed_form(KernelSetting("zero-one", 1.0, inputs=inputs, objective=objective))
+    form = dpopt.closed_form(KernelSetting("zero-one", 1.0, size=inputs, objective=objective))
     assert str(form.pieces[0].value) == f"{inputs - 1}/(r + {inputs - 1})"
     kernel = form.point(Fraction(7, 2))
     assert kernel["K", 1, 1] == Fraction(7, 2) / (Fraction(7, 2) + inputs - 1)
@@ -91,21 +89,21 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
     form = dpopt.closed_form(PublicPriorSetting(prior, 1.0))
     # The same program as a kernel of one's own, with the prior as an invariance.
     other = dpopt.closed_form(
-        KernelSetting("zero-one", 1.0, inputs=len(prior), invariant=prior, objective="minimax")
+        KernelSetting("zero-one", 1.0, size=len(prior), invariant=prior, objective="minimax")
     )
     assert [piece.status for piece in form.pieces] == ["proved"]
     assert form.pieces[0].value == other.pieces[0].value
     for r in map(Fraction, SAMPLES):
         assert form(r) == 1 - r * q / (r * q + 1 - q)
         found = public_prior.minimax_kernel(prior, math.log(r))
-        assert 1 - float(min(np.diag(found.matrix()))) == pytest.approx(float(form(r)), abs=1e-9)
+        assert 1 - float(min(np.diag(found.kernel))) == pytest.approx(float(form(r)), abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["bayes", "minimax"])
 def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any) -> None:
     prior = PRIORS[1]
     form = dpopt.closed_form(
-        KernelSetting("absolute", 1.0, inputs=3, invariant=prior, prior=None, objective=loss)
+        KernelSetting("absolute", 1.0, size=3, invariant=prior, prior=None, objective=loss)
     )
     for seed in range(4):
         r = random.Random(seed).uniform(1.1, 9.0)
@@ -163,13 +161,13 @@ SETTINGS: list[Any] = [
     path("absolute", 3, "bayes", delta=0.125),
     KernelSetting([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
     KernelSetting([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    KernelSetting("squared", 1.0, graph="cycle", inputs=4, objective="minimax"),
+    KernelSetting("squared", 1.0, graph="cycle", size=4, objective="minimax"),
     MajoritySetting(3, 0.1, 1.0, objective="surrogate"),
     MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
     MajoritySetting(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
     path("squared", 3, delta=0.0625),
-    KernelSetting("zero-one", 1.0, inputs=3, delta=0.25, objective="minimax"),
-    KernelSetting("zero-one", 1.0, inputs=3, invariant=[0.25, 0.25, 0.5], objective="minimax"),
+    KernelSetting("zero-one", 1.0, size=3, delta=0.25, objective="minimax"),
+    KernelSetting("zero-one", 1.0, size=3, invariant=[0.25, 0.25, 0.5], objective="minimax"),
     NearestKernel([[0.875, 0.125, 0.0], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], 1.0, tolerance=1.0),
     NearestKernel.example(),
     PluralitySetting(4, 3, 1.0),
@@ -193,7 +191,7 @@ def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> No
         program = displayed(setting.kind, plain, r)
         program.private = None  # without units, the rows themselves are looked at
         program.point = dict(form.point(r))
-        assert verify.decide(program)[1] == 0
+        assert verify.decide(program).missed == 0
         assert program.value == form(r)
 
 
@@ -366,7 +364,7 @@ def test_ratios_in_lowest_terms_are_told_in_factors(
 def test_randomised_response_of_fixed_chances_is_private_from_its_own_ratio_on() -> None:
     truth = {("K", x, y): Ratio((3,) if x == y else (1,), (5,)) for x in range(3) for y in range(3)}
     floors = {("u", y): Ratio((1,), (5,)) for y in range(3)}
-    setting = KernelSetting("zero-one", 1.0, inputs=3)
+    setting = KernelSetting("zero-one", 1.0, size=3)
     assert private_where(setting, {**truth, **floors}) == ((Root.of(Fraction(3)), None),)
 
 

@@ -22,13 +22,13 @@ STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 @pytest.mark.parametrize(
     "setting",
     [
-        Kernel("absolute", 20.0, inputs=6, graph="path"),
-        Kernel("absolute", 600.0, inputs=6, graph="path"),
-        Kernel("absolute", 1e-6, inputs=6, graph="path"),
-        Kernel("absolute", 2.0, inputs=25, graph="path", objective="minimax"),
+        Kernel("absolute", 20.0, size=6, graph="path"),
+        Kernel("absolute", 600.0, size=6, graph="path"),
+        Kernel("absolute", 1e-6, size=6, graph="path"),
+        Kernel("absolute", 2.0, size=25, graph="path", objective="minimax"),
         Kernel(1e9 * STEPS, 1.0, graph="path"),
         Kernel(1e-9 * STEPS, 1.0, objective="minimax"),
-        Kernel("absolute", 1.0, inputs=5, graph="path", prior=[0, 0, 1, 0, 1]),
+        Kernel("absolute", 1.0, size=5, graph="path", prior=[0, 0, 1, 0, 1]),
         Kernel(10.0 ** np.arange(-8, 8).reshape(4, 4), 1.0, graph="path"),
     ],
 )
@@ -39,7 +39,7 @@ def test_numbers_far_apart(setting: Any) -> None:
 
 def test_the_optimum_of_two_inputs() -> None:
     # Warner: the best answer to a bit errs with 1 / (e^epsilon + 1), here 1 / 3.
-    found = dpopt.design(Kernel("zero-one", 1.0, inputs=2))
+    found = dpopt.design(Kernel("zero-one", 1.0, size=2))
     design = json.loads(json.dumps(found.setting.to_dict()))
     program = verify.kernel(design, None, (Fraction(2), Fraction(2)), {})
     third = Fraction(1, 3)
@@ -66,13 +66,13 @@ def test_a_program_is_magnified_around_the_best_multipliers(
     prior = np.random.default_rng(25).dirichlet(np.ones(25))
     loss = np.sqrt(np.abs(np.subtract.outer(x, x)))
     found: Any = dpopt.design(Kernel(loss, 3.0, graph="path", prior=prior))
-    program, bounds, inner = displayed(found), [], dual.Written.magnified
+    program, bounds, inner = displayed(found), [], dual.Written.solved
 
-    def watched(written: Written, multipliers: Any, width: Fraction) -> Any:
-        bounds.append(verify.bound(program, multipliers))
-        return inner(written, multipliers, width)
+    def watched(written: Written, point: Any, prices: Any, width: Fraction) -> Any:
+        bounds.append(verify.bound(program, list(zip(written.names, prices, strict=True))))
+        return inner(written, point, prices, width)
 
-    monkeypatch.setattr(dual.Written, "magnified", watched)
+    monkeypatch.setattr(dual.Written, "solved", watched)
     best = proved(program)
     assert len(bounds) > 2
     assert bounds == sorted(bounds)
@@ -83,7 +83,7 @@ def test_a_program_is_magnified_around_the_best_multipliers(
 def test_a_solver_that_fails_leaves_the_float(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def failing(_: Written) -> None:
+    def failing(*_: object) -> None:
         raise dpopt.SolverError("it stopped.", "numerical")
 
     monkeypatch.setattr(dual.Written, "solved", failing)
@@ -107,7 +107,7 @@ def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.Mon
 
 
 def test_a_large_one_is_proved_when_asked_for() -> None:
-    found: Any = dpopt.design(Kernel("zero-one", 1.0, inputs=80))
+    found: Any = dpopt.design(Kernel("zero-one", 1.0, size=80))
     assert found.bound.how == "float"
     assert found.optimality.gap <= 1e-12
     assert found.bound.how == "proved"

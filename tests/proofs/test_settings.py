@@ -25,7 +25,7 @@ TABLE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
 OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
 # Beside the example of each kind: settings whose other fields are in use.
 SETTINGS: dict[str, Any] = {
-    **{kind: KINDS[kind].example() for kind in verify.KINDS},
+    **{kind: KINDS[kind].example() for kind in verify.KINDS if kind in KINDS},
     "majority with Delta": MajoritySetting(3, 0.5, 1.5, 0.01, 0.02),
     "majority of coefficients": MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.5]),
     "majority of priors": MajoritySetting(3, 0.5, 1.5, objective="least-regret"),
@@ -42,15 +42,15 @@ SETTINGS: dict[str, Any] = {
         rows=OWN,
     ),
     "kernel of pairs": KernelSetting(
-        "absolute", 1.0, inputs=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
+        "absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
     ),
     "kernel of words": KernelSetting(
         "hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"
     ),
     "kernel on a grid": KernelSetting([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
-    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
+    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", size=4, symmetry="dihedral"),
     "kernel mirrored": KernelSetting(
-        "absolute", 1.0, graph="path", inputs=3, symmetry=[([2, 1, 0], [2, 1, 0])]
+        "absolute", 1.0, graph="path", size=3, symmetry=[([2, 1, 0], [2, 1, 0])]
     ),
     "nearest of names": NearestKernel(
         [[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]],
@@ -181,7 +181,9 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     dpopt.design(MajoritySetting(3, 0.5, 0.1)).save(path)
     record = json.loads(path.read_text())
     record["body"]["setting"]["mechanisms"] = 2
-    record["body"]["units"] = [str(int(gamma * share * 2**62)) for share in (1 / 3, 1)]
+    levels = [int(gamma * share * 2**62) for share in (1 / 3, 1)]
+    weights = [[str(2**62 + w), str(2**62 - w)] for w in levels]
+    record["body"]["units"] = {"total": str(2**63), "weights": weights}
     path.write_text(json.dumps(record))
     code, lines, err = run(path, None)
     assert (code, lines) == (2, [])

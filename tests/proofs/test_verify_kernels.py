@@ -28,13 +28,13 @@ SETTINGS: dict[str, Any] = {
     "majority": majority.MajoritySetting.example(),
     "reflection": Kernel(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
     "words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 2), symmetry="hamming"),
-    "letters": Kernel("zero-one", 1.0, inputs=6, symmetry="letters"),
-    "dihedral": Kernel("zero-one", 1.0, 0.05, inputs=6, graph="cycle", symmetry="dihedral"),
+    "letters": Kernel("zero-one", 1.0, size=6, symmetry="letters"),
+    "dihedral": Kernel("zero-one", 1.0, 0.05, size=6, graph="cycle", symmetry="dihedral"),
     "generators": Kernel(PATH, 0.5, graph="path", symmetry=[([2, 1, 0], [2, 1, 0])]),
     "q K = q": Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR),
     "A K = B": Kernel(PATH, 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]])),
-    "own rows": Kernel("absolute", 1.0, inputs=4, graph="path", rows=OWN),
-    "epsilon = 0": Kernel("absolute", 0.0, inputs=4, graph="path"),
+    "own rows": Kernel("absolute", 1.0, size=4, graph="path", rows=OWN),
+    "epsilon = 0": Kernel("absolute", 0.0, size=4, graph="path"),
     "utility": Kernel(PATH, 0.7, sense="maximise", objective="minimax"),
     "Delta": majority.MajoritySetting(5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01),
     "independent": majority.MajoritySetting(5, 0.5, 1.5, prior=UNIFORM),
@@ -63,17 +63,17 @@ def test_a_changed_kernel_is_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(SETTINGS[name], tmp_path)
     file = json.loads(path.read_text())
     units = file["body"]["units"]
-    rows = units["weights"] if isinstance(units["weights"][0], list) else [units["weights"]]
+    rows = units["weights"]
     rows[0][0] = str(int(rows[0][0], 0) + (1 << 40))
     path.write_text(json.dumps(file))
     assert verify.main([str(path)]) == 4
 
 
 def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
-    path, _ = saved(Kernel("zero-one", math.log(2), inputs=2), tmp_path)
+    path, _ = saved(Kernel("zero-one", math.log(2), size=2), tmp_path)
     file = json.loads(path.read_text())
     units = file["body"]["units"]
-    total = 1 << units["bits"]
+    total = int(units["total"])
     low = math.floor(total / (1 + Fraction(verify.exp(Fraction(math.log(2)))[1])))
     for least, code in ((low - 1, 4), (low + 1, 0)):
         units["weights"] = [[str(total - least), str(least)], [str(least), str(total - least)]]
@@ -85,8 +85,11 @@ def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
 def test_a_majority_with_less_noise_is_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(SETTINGS[name], tmp_path)
     file = json.loads(path.read_text())
-    upper = [int(weight, 0) for weight in file["body"]["units"]]
-    file["body"]["units"] = [str(min(weight + (1 << 40), 1 << 62)) for weight in upper]
+    units = file["body"]["units"]
+    total = int(units["total"])
+    for row in units["weights"]:
+        more = min(int(row[0]) + (1 << 40), total)
+        row[:] = [str(more), str(total - more)]
     path.write_text(json.dumps(file))
     assert verify.main([str(path)]) == 4
 
@@ -95,7 +98,7 @@ def test_a_majority_with_less_noise_is_refused(name: str, tmp_path: Path) -> Non
 def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
     design = dpopt.design(SETTINGS[name])
     setting, units = json.loads(
-        json.dumps([design.setting.to_dict(), design.setting.plain(design.units)])
+        json.dumps([design.setting.to_dict(), design.setting.plain(design.table)])
     )
     program = verify.KINDS[design.setting.kind](setting, units, None, {})
     known = list(design.optimality.multipliers)
@@ -115,7 +118,6 @@ def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> N
         row[0], row[1] = str(int(row[0], 0) + (1 << 30)), str(int(row[1], 0) - (1 << 30))
     for part in (file["body"]["setting"], file["body"]["guarantee"]):
         part["epsilon"] += 1e-6
-    file["body"]["units"]["guarantee"]["epsilon"] += 1e-6
     path.write_text(json.dumps(file))
     with pytest.raises(verify.Refused, match="states"):
         list(verify.check(str(path)))
@@ -148,6 +150,6 @@ def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
 def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
     path, _ = saved(SETTINGS["words"], tmp_path)
     file = json.loads(path.read_text())
-    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
+    file["body"]["setting"] |= {"shape": [2] * 15, "size": 2**15, "outputs": 2**15}
     path.write_text(json.dumps(file))
     assert verify.main([str(path)]) == 2

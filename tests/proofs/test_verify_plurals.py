@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,11 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import multiclass, plurality, verify
-from dpopt.ballots import Partitions
 from dpopt.privacy import exp_lower
 from dpopt.shape import Design, made
+from dpopt.table import SortedHistograms, Table, rounded
 from tests.multiclass.brute import largest_excess
 from tests.proofs.judging import displayed
-
-Units = tuple[tuple[int, ...], ...]
 
 PLAIN: list[tuple[Any, ...]] = [
     (3, 3, 1.0, "bayes", "regret"),
@@ -161,9 +159,10 @@ def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_pat
     assert lines[0] == said
     assert lines[3].startswith("optimal: no other is below")
     body = json.loads((tmp_path / "x.json").read_text())
-    first, *others = body["body"]["units"][1]
+    weights = body["body"]["units"]["weights"]
+    first, *others = weights[1]
     # More for the first count of (K - 1, 1, ..., 0): the law breaks, and so does privacy.
-    body["body"]["units"][1] = [str(int(first) + 2**60), *others]
+    weights[1] = [str(int(first) + 2**40), *others]
     (tmp_path / "x.json").write_text(json.dumps(body))
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 4
@@ -245,34 +244,29 @@ def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance
     assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
 
 
-def moved(partitions: Partitions, units: Units, step: int) -> list[Units]:
+def moved(table: Table, step: int) -> list[Table]:
     """All tables with so many units more for each class of a count, taken from another count."""
-    found = []
-    for state, levels in enumerate(partitions.levels):
-        for (one, (_, n)), (other, (_, m)) in permutations(enumerate(levels), 2):
-            row = list(units[state])
-            row[one] += step * m
-            row[other] -= step * n
-            if row[other] >= 0:
-                found.append((*units[:state], tuple(row), *units[state + 1 :]))
+    found, counts = [], table.inputs.counts.tolist()
+    for start, end in pairwise(table.inputs.starts.tolist()):
+        for one, other in permutations(range(start, end), 2):
+            weights = list(table.weights)
+            weights[one] += step * counts[other]
+            weights[other] -= step * counts[one]
+            if weights[other] >= 0:
+                found.append(Table(table.inputs, tuple(weights), table.total))
     return found
 
 
-def broken(partitions: Partitions, units: Units, ratio: Fraction) -> bool:
+def broken(table: Table, ratio: Fraction) -> bool:
     """Whether a record replaced changes a probability by more, over all histograms in order."""
-    known = {
-        state: {c: w for (c, _), w in zip(levels, row, strict=True)}
-        for state, levels, row in zip(partitions.states, partitions.levels, units, strict=True)
-    }
-
-    def weight(h: tuple[int, ...], y: int) -> int:
-        return known[tuple(sorted(h, reverse=True))][h[y]]
-
-    inputs = product(range(partitions.voters + 1), repeat=partitions.classes)
-    for h in (h for h in inputs if sum(h) == partitions.voters):
-        for a, b in permutations(range(partitions.classes), 2):
+    inputs = table.inputs
+    assert isinstance(inputs, SortedHistograms)
+    every = product(range(inputs.records + 1), repeat=inputs.categories)
+    known = {h: table.row(np.array(h)) for h in every if sum(h) == inputs.records}
+    for h, weights in known.items():
+        for a, b in permutations(range(inputs.categories), 2):
             to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
-            if min(to) >= 0 and any(weight(h, y) > ratio * weight(to, y) for y in range(len(h))):
+            if to in known and any(w > ratio * v for w, v in zip(weights, known[to], strict=True)):
                 return True
     return False
 
@@ -280,12 +274,11 @@ def broken(partitions: Partitions, units: Units, ratio: Fraction) -> bool:
 @pytest.mark.parametrize(("records", "classes"), [(4, 3), (3, 4)])
 def test_records_a_unit_beyond_are_refused(records: int, classes: int) -> None:
     found = plurality.design(records, classes, 1.0)
-    partitions, ratio, verdicts = found.setting.partitions, exp_lower(1.0, 400), set()
-    units: Any = found.units
+    ratio, verdicts = exp_lower(1.0, 400), set()
     for exponent in range(0, 60, 4):
-        for changed in moved(partitions, units, 1 << exponent):
+        for changed in moved(found.table, 1 << exponent):
             private = accepted(made(found.setting, changed, certificate=None, float_bound=None))
-            assert private != broken(partitions, changed, ratio)
+            assert private != broken(changed, ratio)
             verdicts.add((exponent, private))
     # Some of what is a few units away is private, all of what is far away is not.
     assert (0, True) in verdicts
@@ -294,18 +287,34 @@ def test_records_a_unit_beyond_are_refused(records: int, classes: int) -> None:
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
-    found = multiclass.design(3, 3, 0.5, 1.5, delta=delta)
-    setting, partitions = found.setting, found.setting.partitions
-    verdicts = set()
+    found, verdicts = multiclass.design(3, 3, 0.5, 1.5, delta=delta), set()
     for exponent in (0, 20, 56):
-        for changed in moved(partitions, found.units, 1 << exponent):
-            private = accepted(made(setting, changed, certificate=None, float_bound=None))
-            excess = largest_excess(
-                partitions, changed, 0.5, Fraction(3, 4), sets=delta > 0
-            ) - Fraction(delta)
+        for changed in moved(found.table, 1 << exponent):
+            private = accepted(made(found.setting, changed, certificate=None, float_bound=None))
+            excess = largest_excess(changed, 0.5, Fraction(3, 4), sets=delta > 0) - Fraction(delta)
             assert private == (excess <= 0)
             verdicts.add(private)
     assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_what_is_refused_is_named_and_measured(delta: float) -> None:
+    """The row that is broken most, and by how much, of a table far from private."""
+    setting = multiclass.MulticlassSetting(3, 3, 0.5, 1.5, delta=delta)
+    point = np.zeros(setting.inputs.size)
+    point[setting.inputs.starts[:-1]] = 1.0
+    program = displayed(made(setting, rounded(setting.inputs, point), certificate=None))
+    with pytest.raises(verify.Refused) as caught:
+        verify.decide(program)
+    row, missed = program.row(caught.value.at), caught.value.missed
+    above = sum(verify.ends(a)[1] * program.point.get(v, 0) for v, a in row.terms.items())
+    _, size, signed, loops = caught.value.at
+    assert sum(map(abs, signed)) + sum(loops) == 3
+    # The row is the corner's inequality, divided by a number of its own.
+    assert above > verify.ends(row.limit)[0]
+    table = rounded(setting.inputs, point)
+    excess = largest_excess(table, 0.5, Fraction(3, 4), sets=size > 1) - Fraction(delta)
+    assert float(missed) == pytest.approx(float(excess), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -357,12 +366,11 @@ def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
 
 def test_neighbours_are_those_of_the_package() -> None:
     for records, classes in ((6, 3), (1, 2), (2, 9), (5, 5), (12, 4)):
-        partitions = Partitions(records, classes)
+        inputs = SortedHistograms(records, classes)
         setting = plurality.PluralitySetting(records, classes, 1.0).to_dict()
         program = verify.KINDS["plurality"](setting, None, None, {})
         names = list(program.names())
-        assert len(set(names)) == len(names) == 2 * len(partitions.neighbours[0])
+        assert len(set(names)) == len(names) == 2 * len(inputs.neighbours)
         chances = [program.cost[v] for law, _ in program.laws for v in law[1:]]
-        total = sum(Fraction(n) for n in partitions.orders)
-        assert total == math.comb(records + classes - 1, records)
+        assert sum(inputs.row_sizes) == math.comb(records + classes - 1, records)
         assert all(chance > 0 for chance in chances)

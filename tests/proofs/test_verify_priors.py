@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -109,57 +110,54 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
 ) -> None:
     prior = np.array(masses) / sum(masses)
     found = dpopt.design(PublicPriorSetting(prior, epsilon, objective=objective))
-    setting, bits = json.loads(json.dumps(found.setting.to_dict())), found.units.bits
-    unit = 1 << bits
+    setting, bits = json.loads(json.dumps(found.setting.to_dict())), found.table.bits
+    made, unit = verify.layers(setting, bits), 1 << bits
     q = sorted(Fraction(mass) * unit // 1 for mass in setting["prior"])
-    rows = found.units.rows
-    assert tuple(map(tuple, verify.layers(setting, q, bits))) == (
-        tuple(rows.base),
-        tuple(rows.extra),
-        tuple(rows.shares),
-    )
-    low = verify.exp(Fraction(epsilon))[0]
-    kept, drift = verify.least_kept(setting, bits, low)
-    # Against all n^2 integers: the diagonal within a unit, the drift from above, each column.
-    weights = rows.weights()
-    assert 0 <= min(row[i] for i, row in enumerate(weights)) - kept * unit <= 1
+    assert made == found.table.layers
+    assert made.q == q
+    grown = verify.growth(Fraction(epsilon))
+    verdict, kept = verify.decide_layers(made, grown)
+    # Against all n^2 integers: the diagonal within two units, the drift from above, each column.
+    order = found.setting.public.order.tolist()
+    rows = [found.table.row(letter) for letter in order]
+    weights = [[row[letter] for letter in order] for row in rows]
+    assert 0 <= min(row[i] for i, row in enumerate(weights)) - kept * unit <= 2
+    low, moved = grown(64)[0], Fraction(0)
     for j, column in enumerate(zip(*weights, strict=True)):
-        moved = sum(a * b for a, b in zip(q, column, strict=True)) - q[j] * unit
-        assert abs(Fraction(moved, sum(q) * unit)) <= drift
-        assert max(column) <= low * min(column)
+        moved += abs(sum(a * b for a, b in zip(q, column, strict=True)) - q[j] * unit)
+        assert grown(64)[2] * max(column) <= low * min(column)
+    assert moved / (2 * sum(q) * unit) <= verdict.missed
 
 
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 def test_integers_of_a_greater_ratio_are_refused(
-    objective: Any, monkeypatch: pytest.MonkeyPatch
+    objective: Any,
 ) -> None:
     setting = PublicPriorSetting(MASSES, 1.0, objective=objective).to_dict()
-    made = verify.layers
-    low = verify.exp(Fraction(1))[0]
-    q = sorted(Fraction(mass) * (1 << 62) // 1 for mass in MASSES)
+    grown = verify.growth(Fraction(1))
     # The room for rounding is 2^-40 of e^epsilon; twice as much is beyond it.
-    greater = {**setting, "epsilon": 1 + 2.0**-39}
-    monkeypatch.setattr(verify, "layers", lambda _, masses, bits: made(greater, masses, bits))
-    assert made(greater, q, 62) != made(setting, q, 62)
-    with pytest.raises(verify.Refused, match="not private"):
-        verify.least_kept(setting, 62, low)
+    greater = verify.layers({**setting, "epsilon": 1 + 2.0**-39}, 62)
+    assert verify.decide_layers(verify.layers(setting, 62), grown)[0].slack > 0
+    with pytest.raises(verify.Refused, match="not private") as caught:
+        verify.decide_layers(greater, grown)
+    assert caught.value.at in range(5)
+    assert 0 < caught.value.missed < 1e-12
 
 
 @pytest.mark.parametrize("place", range(3))
-def test_a_unit_moved_beyond_the_room_of_a_column_is_refused(
-    place: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setting = PublicPriorSetting(MASSES, 1.0).to_dict()
-    low, made = verify.exp(Fraction(1))[0], verify.layers
+def test_a_unit_moved_beyond_the_room_of_a_column_is_refused(place: int) -> None:
+    grown = verify.growth(Fraction(1))
+    made = verify.layers(PublicPriorSetting(MASSES, 1.0).to_dict(), 62)
+    low, _, unit = grown(126)
 
-    def moved(setting: Any, q: list[int], bits: int) -> Any:
-        w, e, k = made(setting, q, bits)
-        # The least integer that is above e^epsilon times the column's other entries.
-        return w, [*e[:place], low * w[place] // 1 + 1, *e[place + 1 :]], k
+    def moved(extra: int) -> verify.Layers:
+        return replace(made, e=[*made.e[:place], extra, *made.e[place + 1 :]])
 
-    monkeypatch.setattr(verify, "layers", moved)
-    with pytest.raises(verify.Refused, match="not private"):
-        verify.least_kept(setting, 62, low)
+    # The most that e^epsilon times the column's other entries allow, and a unit more.
+    most = low * made.w[place] // unit
+    verify.decide_layers(moved(most), grown)
+    with pytest.raises(verify.Refused, match=f"not private: letter {place}"):
+        verify.decide_layers(moved(most + 1), grown)
 
 
 def edited(path: Path, change: Any) -> None:
@@ -172,7 +170,8 @@ def edited(path: Path, change: Any) -> None:
 @pytest.mark.parametrize("name", ["program of the prior", "population", "nearest"])
 def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_path: Path) -> None:
     found, path, _ = saved(name, tmp_path)
-    weights, low = found.units.weights, verify.exp(Fraction(1))[0]
+    table, low = found.table, verify.exp(Fraction(1))[0]
+    weights = [table.row(x) for x in range(table.inputs.inputs)]
     slack, x, y = min(
         (low * b[y] - a[y], x, y)
         for x, a in enumerate(weights)
@@ -191,14 +190,14 @@ def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_pat
     assert verify.main([str(path)]) == 4
     done = alone(tmp_path / "empty", path)
     assert done.returncode == 4
-    assert "not private" in done.stderr
+    assert "above e^epsilon" in done.stderr
 
 
 def test_a_unit_outside_the_mollifier_is_refused(tmp_path: Path) -> None:
     found, path, _ = saved("mollifier", tmp_path)
     # Letter 0 is at its upper limit, letter 1 at none: q e^(1/2) = 0.412... of 2^64.
-    half, total = verify.exp(Fraction(1, 2))[0], sum(found.units)
-    slack = half / 4 * total - found.units[0]
+    half, total = verify.exp(Fraction(1, 2))[0], sum(found.table)
+    slack = half / 4 * total - found.table[0]
     assert 0 <= slack < 1
 
     def change(body: Any) -> None:
@@ -248,8 +247,8 @@ def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) 
     done = alone(tmp_path / "empty", tmp_path / "x.json", tmp_path / "x.proof.json")
     assert (done.returncode, done.stderr) == (0, "")
     program, told = displayed(found), done.stdout.partition("missed by at most ")[2]
-    assert float(told.split()[0]) == pytest.approx(float(verify.decide(program)[1]), rel=1e-2)
-    assert verify.decide(program)[1] < 1e-13
+    assert float(told.split()[0]) == pytest.approx(float(verify.decide(program).missed), rel=1e-2)
+    assert verify.decide(program).missed < 1e-13
 
 
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])

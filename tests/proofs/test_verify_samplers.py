@@ -18,8 +18,8 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import ParameterError, roo, verify
-from dpopt.roo.proof import least_slack
 from dpopt.shape import Setting, made
+from dpopt.table import Table, rounded
 from tests.proofs.judging import alone, optimum
 from tests.roo import brute
 
@@ -27,7 +27,7 @@ P = (0.5, 0.3, 0.2)
 R = Fraction(3)
 UNIT = 1 << 62
 
-EXAMPLES: tuple[Setting[Any], ...] = (
+EXAMPLES: tuple[Setting, ...] = (
     roo.MinCount.example(),
     roo.MinCount(24, 3, 0.05),
     roo.MinCount(31, 2, 0.3),
@@ -47,23 +47,21 @@ EXAMPLES: tuple[Setting[Any], ...] = (
 )
 
 
-def plain(setting: Setting[Any], units: Any) -> tuple[Any, Any]:
-    """What a file holds of a setting and its units."""
-    return tuple(json.loads(json.dumps([setting.to_dict(), setting.plain(units)])))
+def plain(setting: Setting, table: Any) -> tuple[Any, Any]:
+    """What a file holds of a setting and its table."""
+    return tuple(json.loads(json.dumps([setting.to_dict(), setting.plain(table)])))
 
 
-def displayed(
-    setting: Setting[Any], units: Any = None, ratio: Fraction | None = None
-) -> verify.Program:
-    kept, integers = plain(setting, units) if units is not None else (setting.to_dict(), None)
+def displayed(setting: Setting, table: Any = None, ratio: Fraction | None = None) -> verify.Program:
+    kept, integers = plain(setting, table) if table is not None else (setting.to_dict(), None)
     kept = json.loads(json.dumps(kept))
     between = None if ratio is None else (ratio, ratio)
     return verify.KINDS[setting.kind](kept, integers, between, {})
 
 
-def accepts(setting: Setting[Any], units: Any, ratio: Fraction) -> bool:
+def accepts(setting: Setting, table: Any, ratio: Fraction) -> bool:
     try:
-        verify.decide(displayed(setting, units, ratio))
+        verify.decide(displayed(setting, table, ratio))
     except verify.Refused:
         return False
     return True
@@ -78,7 +76,7 @@ def refused(folder: Path, *names: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
-def test_a_design_and_its_proof_are_accepted_alone(setting: Setting[Any], tmp_path: Path) -> None:
+def test_a_design_and_its_proof_are_accepted_alone(setting: Setting, tmp_path: Path) -> None:
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json", proof=True)
     ran = alone(tmp_path / "alone", tmp_path / "x.json", tmp_path / "x.proof.json")
@@ -98,9 +96,9 @@ def test_a_design_and_its_proof_are_accepted_alone(setting: Setting[Any], tmp_pa
 
 
 @pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
-def test_a_wrong_multiplier_never_shows_more(setting: Setting[Any]) -> None:
+def test_a_wrong_multiplier_never_shows_more(setting: Setting) -> None:
     design = dpopt.design(setting)
-    program, proof = displayed(setting, design.units), design.optimality
+    program, proof = displayed(setting, design.table), design.optimality
     assert proof is not None
     rng = np.random.default_rng(1)
     shares = [Fraction(float(share)) for share in rng.uniform(0, 2, len(proof.multipliers))]
@@ -116,9 +114,7 @@ def test_a_wrong_multiplier_never_shows_more(setting: Setting[Any]) -> None:
 @pytest.mark.parametrize(
     "setting", [EXAMPLES[0], EXAMPLES[5], EXAMPLES[8], EXAMPLES[11], EXAMPLES[15]], ids=repr
 )
-def test_a_row_that_the_program_does_not_have_is_no_proof(
-    setting: Setting[Any], tmp_path: Path
-) -> None:
+def test_a_row_that_the_program_does_not_have_is_no_proof(setting: Setting, tmp_path: Path) -> None:
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json", proof=True)
     proof = json.loads((tmp_path / "x.proof.json").read_text())
@@ -191,7 +187,7 @@ def test_optima_by_hand(n: int, k: int, value: Fraction) -> None:
 def test_one_record_of_two_letters_by_hand() -> None:
     # q / 2 + 1 - q <= 3 q / 2, so that q >= 1/2; a multiplier of 1/2 per k n shows it.
     program = displayed(roo.MinCount(1, 2, 1.0), (UNIT // 2,), R)
-    assert verify.decide(program)[0] == 1
+    assert verify.decide(program).rows == 1
     assert program.value == Fraction(1, 2)
     assert verify.bound(program, [(("move", 0, 0, 0, 1), Fraction(1, 4))]) == Fraction(1, 2)
 
@@ -201,9 +197,9 @@ def test_every_unit_of_the_exact_rule_is_needed(setting: roo.MinCount, tmp_path:
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
-    for m, w in enumerate(design.units):
+    for m, w in enumerate(design.table):
         if w:
-            units = [str(other - (place == m)) for place, other in enumerate(design.units)]
+            units = [str(other - (place == m)) for place, other in enumerate(design.table)]
             file["body"]["units"] = units
             (tmp_path / "y.json").write_text(json.dumps(file))
             assert refused(tmp_path, "y.json")[:2] == (4, "")
@@ -218,7 +214,7 @@ def test_values_of_the_rules_are_those_of_the_papers_recursions() -> None:
         named: Any = rule
         program = displayed(setting := roo.MinCount(24, 3, 0.05, named))
         design = dpopt.design(setting)
-        point = displayed(setting, design.units).point
+        point = displayed(setting, design.table).point
         assert float(point["q", 6]) == pytest.approx(q_6, abs=1e-11)
         assert float(point.get(("q", 8), 0)) == pytest.approx(q_8, abs=1e-11)
         assert optimum(program) == pytest.approx(design.value, abs=1e-9)
@@ -230,7 +226,7 @@ def test_values_of_the_rules_are_those_of_the_papers_recursions() -> None:
     ids=repr,
 )
 def test_published_rules_that_fail_are_refused(setting: roo.MinCount, tmp_path: Path) -> None:
-    units = dpopt.design(setting).units
+    units = dpopt.design(setting).table
     with pytest.raises(verify.Refused, match="not private"):
         verify.decide(displayed(setting, units))
     # The same integers in a file that calls them a design.
@@ -244,7 +240,7 @@ def test_published_rules_that_fail_are_refused(setting: roo.MinCount, tmp_path: 
 
 def test_many_records_are_decided_from_the_few_that_matter() -> None:
     design = dpopt.design(roo.MinCount(10**9, 10, 1.0))
-    assert verify.decide(displayed(design.setting, design.units))[0] == 11
+    assert verify.decide(displayed(design.setting, design.table)).rows == 11
     with pytest.raises(verify.Malformed, match="beyond"):
         displayed(roo.MinCount(10**9, 2, 1.0))
 
@@ -283,8 +279,8 @@ def test_inequalities_of_a_floor_imply_all_neighbours(n: int, k: int) -> None:
 def test_the_floor_of_a_growth_is_the_largest_of_its_lines() -> None:
     """w(c) = max over j of j (1 + s)^(c - j), s the growth that the integers have."""
     design = dpopt.design(roo.SmoothFloor(12, 3, 0.3))
-    program = displayed(design.setting, design.units)
-    bits, weights = design.units
+    program = displayed(design.setting, design.table)
+    bits, weights = design.table
     last = len(weights)
     table = [Fraction(w, 1 << bits) for w in (*weights, last << bits)]
     grown = max(after / before for before, after in pairwise(table))
@@ -298,7 +294,7 @@ def test_a_floor_of_the_next_growth_is_refused() -> None:
     best = dpopt.design(roo.SmoothFloor(12, 3, 0.3))
     faster = best.growth * (1 + 2.0**-38)
     setting = roo.SmoothFloor(12, 3, 0.3, float(np.log1p(faster)))
-    units = dpopt.design(setting).units
+    units = dpopt.design(setting).table
     assert floor_ratio(12, 3, list(units[1]), 1 << units[0]) > Fraction(exp(0.3))
     with pytest.raises(verify.Refused, match="not private"):
         verify.decide(displayed(setting, units))
@@ -370,8 +366,8 @@ def test_randomised_response_by_hand() -> None:
         value = Fraction(k - 1) / (R + k - 1)
         found = optimum(displayed(roo.OptimalLetter(1, k, 1.0), ratio=R))
         assert found == pytest.approx(float(value), abs=1e-12)
-    weights = tuple(int(UNIT * share) for share in (Fraction(3, 4), Fraction(1, 4)))
-    program = displayed(roo.OptimalLetter(1, 2, 1.0), weights, R)
+    setting = roo.OptimalLetter(1, 2, 1.0)
+    program = displayed(setting, Table(setting.inputs, (3 * UNIT, UNIT), 4 * UNIT), R)
     verify.decide(program)
     assert program.value == Fraction(1, 4)
 
@@ -427,19 +423,21 @@ def test_the_released_law_is_that_over_all_data() -> None:
     shares = [p / sum(given) for p in given]
     released = [Fraction(0)] * 3
     for counts, p in law_of_counts(4, shares).items():
-        weights = design.setting.law(design.units, [y for y in range(3) for _ in range(counts[y])])
+        weights = design.setting.distribution(
+            design.table, [y for y in range(3) for _ in range(counts[y])]
+        )
         for y in range(3):
             released[y] += p * Fraction(weights[y], sum(weights))
     far = sum(max(Fraction(0), p - q) for p, q in zip(shares, released, strict=True))
-    assert displayed(design.setting, design.units).value == far
+    assert displayed(design.setting, design.table).value == far
 
 
-def sampler_ratio(setting: roo.OptimalLetter, units: tuple[int, ...]) -> Fraction:
+def sampler_ratio(setting: roo.OptimalLetter, table: Table) -> Fraction:
     """The largest ratio of a letter's chances under neighbours, over all data sets."""
     worst, n, k = Fraction(1), setting.records, setting.letters
     laws = {}
     for x in brute.compositions(n, k):
-        weights = setting.law(units, [y for y in range(k) for _ in range(x[y])])
+        weights = setting.distribution(table, [y for y in range(k) for _ in range(x[y])])
         laws[x] = [Fraction(w, sum(weights)) for w in weights]
     for x, law in laws.items():
         for z in brute.neighbours(x):
@@ -451,10 +449,10 @@ def sampler_ratio(setting: roo.OptimalLetter, units: tuple[int, ...]) -> Fractio
 def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
     setting, draws = roo.OptimalLetter(n, k, 1.0), np.random.default_rng(10 * n + k)
     for _ in range(5):
-        units = tuple(int(w) for w in draws.integers(1, UNIT, setting.histograms.places))
-        worst = sampler_ratio(setting, units)
-        assert accepts(setting, units, worst)
-        assert not accepts(setting, units, worst * (1 - Fraction(1, 10**15)))
+        table = rounded(setting.inputs, draws.integers(1, UNIT, setting.inputs.size).tolist())
+        worst = sampler_ratio(setting, table)
+        assert accepts(setting, table, worst)
+        assert not accepts(setting, table, worst * (1 - Fraction(1, 10**15)))
 
 
 @pytest.mark.parametrize("setting", EXAMPLES[11:], ids=repr)
@@ -462,21 +460,30 @@ def test_a_unit_that_is_too_large_is_refused(setting: roo.OptimalLetter, tmp_pat
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
-    _, before, after = least_slack(setting, setting.histograms, design.units)
-    assert before != after
-    # 1e-12 of it is beyond any slack of the tightest row.
-    units = list(design.units)
-    units[after] += units[after] // 10**12
-    assert sampler_ratio(setting, tuple(units)) > Fraction(exp(setting.epsilon))
-    file["body"]["units"] = [str(w) for w in units]
+    inputs, table = setting.inputs, design.table
+    program = displayed(setting, table)
+    assert program.private is not None
+    raised, lowered = program.private().at
+    assert raised != lowered
+    # 1e-12 of it is beyond any slack of the tightest row; another count of its histogram gives it.
+    weights, counts = list(table.weights), inputs.counts.tolist()
+    other = next(
+        v for v in np.flatnonzero(inputs.rows == inputs.rows[raised]).tolist() if v != raised
+    )
+    more = weights[raised] // 10**12
+    weights[raised] += more * counts[other]
+    weights[other] -= more * counts[raised]
+    wrong = Table(inputs, tuple(weights), table.total)
+    assert sampler_ratio(setting, wrong) > Fraction(exp(setting.epsilon))
+    file["body"]["units"] = wrong.plain()
     (tmp_path / "y.json").write_text(json.dumps(file))
     assert refused(tmp_path, "y.json")[:2] == (4, "")
 
 
 def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:
     setting = roo.OptimalLetter(400, 2, 1.0, "mean", (0.5 + 2.0**-52, 0.5 - 2.0**-52))
-    units = (1,) * setting.histograms.places
-    design = made(setting, units, float_bound=0.0)
+    table = rounded(setting.inputs, [1] * setting.inputs.size)
+    design = made(setting, table, float_bound=0.0)
     assert design.bound is not None
     assert design.bound.how == "float"
     with pytest.raises(ParameterError, match="beyond"):

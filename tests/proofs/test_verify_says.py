@@ -215,7 +215,7 @@ def test_a_smooth_floor_of_another_rate_is_not_optimal(
 
 
 def test_neighbours_are_told(tmp_path: Path) -> None:
-    few = KernelSetting("absolute", 1.0, inputs=21, graph=[[3, 4]])
+    few = KernelSetting("absolute", 1.0, size=21, graph=[[3, 4]])
     code, lines, _ = run(*saved(few, tmp_path, proof=False))
     assert code == 0
     assert lines[0].endswith(
@@ -223,9 +223,9 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
     )
     assert lines[1] == (
         "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective bayes, "
-        "sense minimise, inputs 21, outputs 21, symmetry none"
+        "sense minimise, size 21, outputs 21, symmetry none"
     )
-    code, lines, _ = run(*saved(KernelSetting("zero-one", 1.0, inputs=3), tmp_path, proof=False))
+    code, lines, _ = run(*saved(KernelSetting("zero-one", 1.0, size=3), tmp_path, proof=False))
     assert lines[0].endswith(", between all 3 inputs")
     code, lines, _ = run(*saved(Setting(5, 0.5, 1.5, 0.01, 0.02), tmp_path, proof=False))
     assert lines[0].endswith(", one record changed, which all 5 voters may have seen")
@@ -237,10 +237,10 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "names"),
     [
-        (Setting(5, 0.5, 1.5), {"gamma", "verdict", "certificate"}),
-        (MinCount.example(), {"q", "worst_ratio", "verdict"}),
+        (Setting(5, 0.5, 1.5), {"expected_error", "verdict", "certificate"}),
+        (MinCount.example(), {"excess_factor", "verdict"}),
         (PluralitySetting.example(), {"mean_regret", "spending"}),
-        (KernelSetting.example(), {"residuals", "setting.formulation", "file.hash"}),
+        (KernelSetting.example(), {"residuals", "file.hash"}),
         (KernelSetting([[0.0, 1.0]] * 2, 1.0, invariant=[0.5, 0.5]), {"gap"}),
     ],
     ids=["majority", "roo", "plurality", "kernel", "residuals"],

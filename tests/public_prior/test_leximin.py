@@ -125,8 +125,8 @@ def test_matrix_is_the_formula(n: int, epsilon: float) -> None:
         np.outer(np.ones(n), u) + (e - 1) * np.diag(u) + np.outer(rest, shares / shares.sum())
     )
     kernel = leximin_kernel(q, epsilon)
-    assert kernel.level == pytest.approx(level, abs=1e-12)
-    assert kernel.matrix() == pytest.approx(expected, abs=1e-10)
+    assert kernel.diagonal.max() == pytest.approx(level, abs=1e-12)
+    assert kernel.kernel == pytest.approx(expected, abs=1e-10)
 
 
 def test_sorted_diagonal_is_at_least_that_of_algorithm_1() -> None:
@@ -143,9 +143,9 @@ def test_sorted_diagonal_is_at_least_that_of_algorithm_1() -> None:
 def test_large_epsilon_keeps_its_small_entries() -> None:
     q = np.array([1e-12, 3e-9, 0.02, 0.3, 0.679999996999])
     kernel = leximin_kernel(q / q.sum(), 50.0)
-    weights, bits = kernel.weights(), kernel.certificate.bits
-    exact = np.array([[weight / 2**bits for weight in row] for row in weights])
-    assert kernel.matrix() == pytest.approx(exact, rel=1e-9)
+    table = kernel.setting.written(kernel.table)
+    exact = np.array([weight / table.total for weight in table.weights]).reshape(5, 5)
+    assert kernel.kernel == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3])
@@ -153,8 +153,8 @@ def test_rounding_among_equal_masses_beside_a_rare_letter(epsilon: float) -> Non
     """No letter reached its level in floats, all were taken to be at it, and rows summed to 2/3."""
     for rare in (1e-10 / 2, 1e-12, 3e-7):
         kernel = leximin_kernel(np.array([rare, 0.5, 0.5]) / (1 + rare), epsilon)
-        assert kernel.matrix().sum(axis=1) == pytest.approx(np.ones(3), abs=1e-13)
+        assert kernel.kernel.sum(axis=1) == pytest.approx(np.ones(3), abs=1e-13)
     q = [4.9999999997500004e-11, 0.49999999997500005, 0.49999999997500005]
     kernel = leximin_kernel(q, epsilon)
-    exact = np.array(kernel.weights(), dtype=object) / (1 << kernel.certificate.bits)
-    assert kernel.matrix() == pytest.approx(exact.astype(float), abs=1e-11)
+    exact = kernel.setting.written(kernel.table)
+    assert kernel.kernel == pytest.approx(exact.matrix(), abs=1e-11)

@@ -7,27 +7,30 @@ import math
 import numpy as np
 import pytest
 
-from dpopt import solve
+from dpopt import Problem, design, solve
 from dpopt._types import Vector
-from dpopt.public_prior import (
-    FORMULATIONS,
-    kernel_of,
-    leximin_kernel,
-    leximin_values,
-    tv_problem,
-)
+from dpopt.public_prior import PublicPriorSetting, leximin_kernel
 from dpopt.public_prior.utility import minimax_utility
+from dpopt.table import Graph, probabilities_of
 from tests.public_prior.closed_forms import algorithm_one, leximin_diagonal, priors
 
 REFERENCE = np.array([0.05, 0.1, 0.15, 0.2, 0.5])
 EPSILONS = [0.1, 0.7, 1.0, 4.0, 8.0, 16.0]
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+def program(q: Vector, epsilon: float) -> Problem:
+    return PublicPriorSetting(q, epsilon).problem()
+
+
+def leximin_values(q: Vector, epsilon: float) -> Vector:
+    setting = PublicPriorSetting(q, epsilon, objective="leximin")
+    return design(setting, backend="highs").diagonal
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_optimum_is_that_of_algorithm_one(formulation: str, epsilon: float) -> None:
-    for q in priors(3, 8, 12):
-        solution = solve(tv_problem(q, epsilon, formulation))
+def test_the_optimum_is_that_of_algorithm_one(epsilon: float) -> None:
+    for q in [*priors(3, 8, 12), np.ones(1)]:
+        solution = solve(program(q, epsilon))
         algorithm = 1 - float(np.diag(algorithm_one(q, epsilon)).min())
         assert solution.objective == pytest.approx(algorithm, abs=1e-9)
         assert solution.objective == pytest.approx(minimax_utility(q, epsilon), abs=1e-9)
@@ -39,48 +42,40 @@ def test_the_optimum_is_that_of_algorithm_one(formulation: str, epsilon: float) 
 def test_forty_letters(epsilon: float) -> None:
     q = np.random.default_rng(7).uniform(size=40)
     q /= q.sum()
-    solution = solve(tv_problem(q, epsilon))
+    solution = solve(program(q, epsilon))
     assert solution.objective == pytest.approx(minimax_utility(q, epsilon), abs=1e-9)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_the_kernel_read_back_is_private_and_keeps_the_prior(
-    formulation: str, epsilon: float
-) -> None:
+def test_the_kernel_read_back_is_private_and_keeps_the_prior(epsilon: float) -> None:
     for q in [*priors(4, 4, 8), REFERENCE]:
-        solution = solve(tv_problem(q, epsilon, formulation))
-        kernel = kernel_of(solution, epsilon)
-        assert kernel.sum(axis=1) == pytest.approx(np.ones(q.size), abs=1e-14)
+        setting = PublicPriorSetting(q, epsilon)
+        solution = solve(setting.problem())
+        read = probabilities_of(Graph(q.size, q.size), setting.guarantee, solution)
+        assert setting.point(solution) == pytest.approx(read)
+        kernel = read.reshape(q.size, q.size)
+        assert kernel.sum(axis=1) == pytest.approx(np.ones(q.size), abs=1e-9)
         assert q @ kernel == pytest.approx(q, abs=1e-8)
         assert np.all(kernel.max(axis=0) * math.exp(-epsilon) <= kernel.min(axis=0) + 1e-9)
         assert 1 - np.diag(kernel).min() == pytest.approx(solution.objective, abs=1e-8)
-        assert not kernel.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("formulation", "rows"), [("naive", 7 * 7 * 6), ("columns", 2 * 7 * 7), ("shifted", 7 * 7)]
-)
-def test_rows_of_each_form(formulation: str, rows: int) -> None:
-    problem = tv_problem(np.full(7, 1 / 7), 2.0, formulation)
-    assert problem.blocks["privacy"].count == rows
-    data = np.abs(problem.blocks["privacy"].matrix.data)
-    assert data.max() == pytest.approx(1.0)
-    assert data.min() >= 0.99 * math.exp(-2.0)
+def test_rows_of_the_program() -> None:
+    problem = program(np.full(7, 1 / 7), 2.0)
+    assert problem.blocks["privacy"].count == 7 * 7
+    assert set(problem.blocks) == {"sums", "privacy", "invariance", "losses"}
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_each_form_holds_the_kernels_of_the_others(formulation: str) -> None:
-    """Algorithm 1's kernel is feasible, and a kernel of a larger epsilon is not."""
+def test_the_program_holds_the_kernel_of_algorithm_1() -> None:
+    """It is feasible, and that of a larger epsilon is not."""
     epsilon = 1.0
 
     def violation(made_for: float) -> float:
         kernel = algorithm_one(REFERENCE, made_for)
         cap = kernel.max(axis=0)
-        problem = tv_problem(REFERENCE, epsilon, formulation)
+        problem = program(REFERENCE, epsilon)
         worst = 1 - np.diag(kernel).min()
         parts = {
-            "kernel": kernel.ravel(),
             "ceiling": cap,
             "excess": (kernel - math.exp(-epsilon) * cap).ravel(),
             "worst": np.array([worst]),
@@ -99,7 +94,7 @@ def test_objectives_in_order_give_the_leximin_diagonal(epsilon: float) -> None:
     for q in priors(6, 8, 9):
         values = leximin_values(q, epsilon)
         assert values == pytest.approx(leximin_diagonal(q, epsilon), abs=1e-7)
-        assert values == pytest.approx(np.diag(leximin_kernel(q, epsilon).matrix()), abs=1e-7)
+        assert values == pytest.approx(np.diag(leximin_kernel(q, epsilon).kernel), abs=1e-7)
         minimax = np.sort(np.diag(algorithm_one(q, epsilon)))
         first = np.flatnonzero(np.abs(np.sort(values) - minimax) > 1e-7)
         assert first.size == 0 or np.sort(values)[first[0]] > minimax[first[0]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError, load
-from dpopt.privacy import exp_lower
+from dpopt.privacy import exp_lower, exp_upper
 from dpopt.public_prior import (
     MollifierSetting,
     PopulationSetting,
@@ -23,7 +25,7 @@ from dpopt.public_prior import (
     mollifier_tv,
     mollify,
 )
-from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
+from dpopt.public_prior.mollifier import integer_box
 from dpopt.shape import design, made
 from tests.public_prior.closed_forms import priors
 
@@ -40,7 +42,6 @@ def test_the_programs_land_on_the_closed_forms(objective: str, epsilon: float) -
             solved = design(setting, backend=backend)
             assert solved.value == pytest.approx(closed.value, rel=1e-9, abs=1e-9)
             assert solved.bound == pytest.approx(closed.value, rel=1e-8, abs=1e-9)
-            assert type(solved) is type(closed)
             if objective == "leximin":
                 assert solved.diagonal == pytest.approx(closed.diagonal, abs=1e-7)
 
@@ -52,31 +53,48 @@ def test_settings_read_their_own_texts() -> None:
     assert again.to_dict() == setting.to_dict()
 
 
-def test_a_kernel_is_proved_before_it_is_released_and_not_when_it_is_made() -> None:
-    kernel = minimax_kernel(REFERENCE, 1.0)
-    assert "certificate" not in vars(kernel)
-    repr(kernel)
-    assert "certificate" not in vars(kernel)
-    kernel.release(0)
-    assert vars(kernel)["certificate"] == kernel.certificate
-    other = minimax_kernel(REFERENCE, 2.0)
+def test_certificates_are_of_their_own_integers() -> None:
+    kernel, other = minimax_kernel(REFERENCE, 1.0), minimax_kernel(REFERENCE, 2.0)
     with pytest.raises(ParameterError, match="not about"):
         replace(kernel, certificate=other.certificate)
-    with pytest.raises(ParameterError, match="proved for"):
-        replace(kernel, units=other.units, certificate=None).release(0)
+    with pytest.raises(ParameterError, match="another prior, epsilon or objective"):
+        replace(kernel, table=other.table, certificate=None).release(0)
     assert pickle.loads(pickle.dumps(kernel)).certificate == kernel.certificate
 
 
-def test_units_of_another_setting_are_no_design() -> None:
+def test_tables_of_another_setting_are_no_design() -> None:
     setting = PublicPriorSetting(REFERENCE, 1.0)
-    units = design(setting).units
-    with pytest.raises(ParameterError, match="another prior"):
-        made(PublicPriorSetting(REFERENCE[::-1], 1.0), units)
-    with pytest.raises(ParameterError, match="proved for"):
-        made(replace(setting, epsilon=0.9), units)
-    solved = design(setting, backend="highs").units
-    with pytest.raises(ParameterError, match="proved for"):
+    table = design(setting).table
+    for other in (
+        PublicPriorSetting(REFERENCE[::-1], 1.0),
+        replace(setting, epsilon=0.9),
+        replace(setting, objective="leximin"),
+    ):
+        with pytest.raises(ParameterError, match="another prior, epsilon or objective"):
+            made(other, table)
+    solved = design(setting, backend="highs").table
+    with pytest.raises(NotPrivateError, match=r"breaks \(0.9, 0\)-DP"):
         made(PopulationSetting(REFERENCE, 0.9, np.eye(5)), solved)
+
+
+@pytest.mark.parametrize(
+    ("objective", "bits", "words"),
+    [
+        ("leximin", 30, "at letter"),
+        # Private by how it rounds, and far from keeping the prior.
+        ("minimax", 20, "no kernel of this setting: the prior is kept up to"),
+    ],
+)
+def test_a_table_of_few_bits_is_refused(objective: str, bits: int, words: str) -> None:
+    setting = PublicPriorSetting(REFERENCE, 1.0, list("abcde"), objective)  # type: ignore[arg-type]
+    with pytest.raises(NotPrivateError, match=words) as caught:
+        made(setting, replace(setting.closed_form(), bits=bits))
+    assert caught.value.output in (list("abcde") if objective == "leximin" else [None])
+    assert caught.value.excess > 0
+    assert made(setting, replace(setting.closed_form(), bits=100)).private
+    for wrong in (0, 63, "62", None):
+        with pytest.raises(ParameterError, match="bits"):
+            setting.read({"bits": wrong})
 
 
 @given(
@@ -92,10 +110,10 @@ def test_every_mollified_law_is_private_from_every_other(
     setting = MollifierSetting(q, epsilon, p)
     found = design(setting)
     first = np.eye(q.size)[0]
-    laws = [found.units, setting.law(found.units, first), setting.law(found.units, q)]
+    laws = [found.table, *(setting.distribution(found.table, p) for p in (first, q))]
     ratio = exp_lower(epsilon)
     for law in laws:
-        assert sum(law) == sum(found.units)
+        assert sum(law) == sum(found.table)
         for other in laws:
             assert all(a <= ratio * b for a, b in zip(law, other, strict=True))
     assert found.value == pytest.approx(float(mollifier_tv(q, p, epsilon)), abs=1e-9)
@@ -105,16 +123,16 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
     setting = MollifierSetting.example()
     found = design(setting)
     masses = np.array(setting.prior)
-    limits = integer_box(masses, 1.0, box_bits(masses, 1.0))
-    total = sum(found.units)
+    limits = integer_box(masses, 1.0, sum(found.table).bit_length() - 1)
+    total = sum(found.table)
 
-    def at(place: int, weight: int) -> list[int]:
+    def at(place: int, weight: int) -> tuple[int, ...]:
         """The rest goes to the others in proportion to q, which keeps them well inside."""
         rest, others = total - weight, 1 - Fraction(masses[place])
         law = [int(rest * Fraction(mass) / others) for mass in masses]
         law[place] = weight
         law[(place + 1) % 3] += total - sum(law)
-        return law
+        return tuple(law)
 
     # The high edge of the last letter is out of reach: the low edges of the others leave it less.
     (low_a, high_a), (low_b, high_b), (low_c, _) = limits
@@ -122,14 +140,15 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
         *((0, low_a, -1), (0, high_a, 1), (1, low_b, -1), (1, high_b, 1)),
         (2, low_c, -1),
     ):
-        assert certify_mollified(at(place, inside), masses, 1.0).slack == 0
-        with pytest.raises(NotPrivateError, match=f"letter {place} is outside"):
-            certify_mollified(at(place, inside + step), masses, 1.0)
+        assert 0 <= setting.judge(at(place, inside)).slack < 1e-18
+        with pytest.raises(NotPrivateError, match=f"letter {place} is outside the box"):
+            setting.judge(at(place, inside + step))
     ratio = Fraction(limits[0][1], limits[0][0])
     assert ratio <= exp_lower(1.0)
     assert float(ratio) == pytest.approx(np.e, rel=1e-12)
-    with pytest.raises(ParameterError, match="sum to"):
-        certify_mollified([1, 2, 3], masses, 1.0)
+    for wrong in ((1, 2), (0, 0, 0), (1, -1, 1), [1, 2, 3], (1.0, 2, 3)):
+        with pytest.raises(ParameterError, match="3 weights"):
+            setting.judge(wrong)
 
 
 def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
@@ -143,4 +162,38 @@ def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
         counts = [drawn.count(letter) for letter in "abc"]
         assert chisquare(counts, law * 4000).pvalue > 1e-6
     found.save(tmp_path / "law.json")
-    assert load(tmp_path / "law.json").units == found.units
+    assert load(tmp_path / "law.json").table == found.table
+
+
+@pytest.mark.parametrize("objective", ["minimax", "leximin"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+def test_the_least_epsilon_of_a_closed_form(objective: str, epsilon: float) -> None:
+    prior = np.random.default_rng(3).dirichlet(np.ones(9))
+    setting = PublicPriorSetting(prior, epsilon, objective=objective)  # type: ignore[arg-type]
+    for backend in (None, "highs"):
+        found = design(setting, backend=backend)
+        least = setting.spent(found.table, None, 0.0)
+        columns = list(zip(*(found.table.row(letter) for letter in range(9)), strict=True))
+        exact = max(Fraction(max(column), min(column)) for column in columns)
+        assert exp_lower(least.lower, 400) <= exact <= exp_upper(least.upper, 400)
+        assert least.upper <= epsilon
+        assert least.upper - least.lower <= 4 * math.ulp(epsilon)
+        (x, other), (y,) = map(int, least.inputs), least.outputs
+        ratio = columns[int(y)][x] / columns[int(y)][other]
+        assert math.log(ratio) == pytest.approx(least.upper, rel=1e-9)
+
+
+def test_the_least_epsilon_of_a_mollifier() -> None:
+    rng = np.random.default_rng(5)
+    for prior, epsilon in (([0.25, 0.25, 0.5], 1.0), ([0.1, 0.2, 0.3, 0.4], 3.0), ([0.5, 0.5], 9)):
+        setting = MollifierSetting(prior, epsilon, prior)
+        found = design(setting)
+        least = setting.spent(found.table, None, 0.0)
+        assert 0 < least.lower <= least.upper <= epsilon
+        assert least.upper - least.lower <= 1e-12
+        users = [*np.eye(len(prior)), *rng.dirichlet(np.full(len(prior), 0.3), 40)]
+        laws = [setting.distribution(found.table, user) for user in users]
+        ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(laws, laws)]
+        assert math.log(max(ratios)) <= least.upper * (1 + 1e-15)
+        # Users of one letter need it all: of any box, what a letter can have is least there.
+        assert math.log(max(ratios)) == pytest.approx(least.lower, rel=1e-9)

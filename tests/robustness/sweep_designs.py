@@ -11,14 +11,15 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import click
 
+import dpopt
 from dpopt import DpoptError
-from dpopt.majority import MajoritySetting, design_for
+from dpopt.majority import MajoritySetting
 
 LARGEST_GAP = 1e-8
 # What adding up the objective in doubles may take the value above the bound.
@@ -84,7 +85,7 @@ def cases(seed: int, largest: int = 51) -> Iterator[Case]:
 def fault_of(case: Case) -> tuple[str, float]:
     """Return what is wrong with the design, or an empty text; and its gap."""
     try:
-        found = design_for(case.setting, **case.told)
+        found = dpopt.design(replace(case.setting, **case.told))
     except DpoptError as error:
         return f"{type(error).__name__}: {error}", math.inf
     if found.gap is None or found.certificate is None:

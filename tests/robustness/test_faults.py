@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import (
     DpoptError,
     InfeasibleError,
     Problem,
     SolverError,
     Status,
-    kernel,
     majority,
     public_prior,
     roo,
@@ -29,6 +29,7 @@ from dpopt import (
 from dpopt.lp import Model, Rows
 from dpopt.lp.backends import RawSolution, Session
 from dpopt.lp.backends.highs import Highs
+from tests.kernel.brute import optimal
 from tests.lp.zoo import ZOO, random_program
 
 Spoil = Callable[[RawSolution], RawSolution]
@@ -133,12 +134,15 @@ TASKS: dict[str, Callable[[Faulty], object]] = {
     "worst case": lambda backend: majority.design(
         5, 0.3, 2, objective="worst-case", prior="uniform:0.5,1", backend=backend
     ),
-    "kernel": lambda backend: kernel.optimal_kernel(1.0 - np.eye(3), epsilon=1.0, backend=backend),
-    "population kernel": lambda backend: public_prior.population_kernel(
-        [0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], backend=backend
+    "kernel": lambda backend: optimal(1.0 - np.eye(3), epsilon=1.0, backend=backend),
+    "population kernel": lambda backend: dpopt.design(
+        public_prior.PopulationSetting([0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]),
+        backend=backend,
     ),
     "optimal sampler": lambda backend: roo.optimal_sampler(4, 2, 1.0, backend=backend),
-    "leximin": lambda backend: public_prior.leximin_values([0.2, 0.3, 0.5], 1.0, backend=backend),
+    "leximin": lambda backend: dpopt.design(
+        public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0, objective="leximin"), backend=backend
+    ),
 }
 
 
@@ -165,8 +169,8 @@ def test_a_fault_in_a_later_run(task: str, fault: str, first: int) -> None:
     except (SolverError, InfeasibleError):
         return
     right = TASKS[task](Faulty(lambda raw: raw))
-    if isinstance(found, majority.MajorityDesign):
-        assert isinstance(right, majority.MajorityDesign)
+    if isinstance(found, dpopt.Design):
+        assert isinstance(right, dpopt.Design)
         assert found.value == pytest.approx(right.value, rel=1e-9)
         assert found.private
     else:
@@ -198,8 +202,8 @@ def test_a_wrong_point_gives_no_wrong_mechanism(task: str, point: str) -> None:
     except DpoptError:
         return
     right = TASKS[task](Faulty(lambda raw: raw))
-    if isinstance(found, majority.MajorityDesign):
-        assert isinstance(right, majority.MajorityDesign)
+    if isinstance(found, dpopt.Design):
+        assert isinstance(right, dpopt.Design)
         assert found.private
         assert found.value is not None
         assert right.bound is not None
@@ -279,12 +283,12 @@ def test_mechanisms_in_threads_are_those_in_a_row() -> None:
     rng = np.random.default_rng(0)
     jobs: list[Callable[[], object]] = []
     for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2), (21, 0.1)):
-        jobs.append(lambda k=voters, e=epsilon: majority.design(k, e, k / 3).weights)
+        jobs.append(lambda k=voters, e=epsilon: majority.design(k, e, k / 3).table)
     for records, letters in ((9, 2), (20, 3), (50, 4)):
-        jobs.append(lambda n=records, k=letters: roo.min_count(n, k, 0.5).weights)
+        jobs.append(lambda n=records, k=letters: roo.min_count(n, k, 0.5).table)
     for size in (2, 3, 5):
         loss = rng.random((size, size))
-        jobs.append(lambda c=loss: kernel.optimal_kernel(c, epsilon=1.0).exact.weights)
+        jobs.append(lambda c=loss: optimal(c, epsilon=1.0).table.weights)
         prior = rng.dirichlet(np.ones(size))
         jobs.append(lambda q=prior: public_prior.leximin_kernel(q, 0.7).diagonal.tobytes())
     mechanism = smoothed.SamplingHistogram(30, 10)

@@ -18,11 +18,8 @@ from dpopt import DpoptError, ParameterError, lp, privacy, roo, smoothed
 from tests.robustness.hostile import NEVER, VALUES, values_for
 from tests.robustness.registry import (
     BY_FUNCTION,
-    LEFT_OUT,
     METHODS,
-    MODULES,
     NAMES,
-    ROOMS,
     called,
     good_for,
     is_called,
@@ -34,26 +31,21 @@ FUNCTIONS = {"curve", "f", "divergence", "mapping", "callback", "rows"}
 PATHS = {"path"}
 # Any value will do: a label that is only shown.
 LABELS = {"smoothed.KernelMechanism.name", "dpopt.certify.inputs"} | {
-    f"privacy.Certificate.{name}" for name in ("claim", "tightest", "arithmetic", "digest")
+    f"privacy.Certificate.{name}" for name in ("claim", "tightest", "digest")
 }
 
 
 def test_every_public_function_is_called_with_good_arguments() -> None:
-    assert len(NAMES) > 100
+    assert len(NAMES) > 90
     for name in NAMES:
         assert set(good_for(name)) == set(parameter_of(name))
     assert not set(BY_FUNCTION) - set(NAMES) - set(METHODS)
-    assert {f"{room}.{name}" for room in ROOMS for name in public(room)} >= LEFT_OUT
-
-
-def public(room: str) -> list[str]:
-    return MODULES[ROOMS.index(room)].__all__
 
 
 def test_a_class_is_called_if_it_checks_what_it_is_given() -> None:
     assert is_called(roo.RooSetting)
     assert is_called(privacy.Guarantee)
-    assert is_called(smoothed.SamplingAverage)
+    assert is_called(smoothed.KernelMechanism)
     assert is_called(privacy.Certificate)
     for record in (lp.Solution, lp.Status, lp.Backend, roo.Tally):
         assert not is_called(record)
@@ -76,9 +68,6 @@ LEGAL = {
     "data": {"texts"},
     "counts": {"huge list"},
     "values": {"huge list"},
-    "worst": {"10**400"},
-    "ratio": {"10**400"},
-    "budget": {"10**400"},
     "name": {"text", "text of a number"},
     "path": {"text", "text of a number"},
 }

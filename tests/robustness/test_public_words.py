@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -39,17 +38,17 @@ def test_what_a_function_returns_shows_in_one_line(name: str) -> None:
 
 def test_counts_by_letter() -> None:
     sampler = roo.min_count(5, 2, 1.0)
-    by_letter = sampler.simulate(
-        rng=np.random.default_rng(3), counts={"b": 2, "a": 3}, alphabet=["a", "b"]
+    by_letter, in_order = (
+        sampler.simulate(roo.Tally.of_counts(counts, ["a", "b"]), np.random.default_rng(3))
+        for counts in ({"b": 2, "a": 3}, [3, 2])
     )
-    in_order = sampler.simulate(rng=np.random.default_rng(3), counts=[3, 2], alphabet=["a", "b"])
     assert by_letter == in_order
     np.testing.assert_array_equal(
-        sampler.fitting({1: 2, 0: 3}),
+        sampler.setting.fitting({1: 2, 0: 3}),
         [3, 2],
     )
     with pytest.raises(ParameterError, match="outside the alphabet"):
-        sampler.release(counts={"c": 5}, alphabet=["a", "b"])
+        sampler.release({"c": 5})
 
 
 @pytest.mark.parametrize("unordered", [{0: 1, 1: 1}, {1, 2}, frozenset({1})])
@@ -58,12 +57,12 @@ def test_what_has_no_order_is_no_array(unordered: object) -> None:
     with pytest.raises(ParameterError, match=rf"votes is a {type(unordered).__name__}; .* order"):
         design.release(unordered)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=rf"loss is a {type(unordered).__name__}"):
-        kernel.optimal_kernel(unordered, epsilon=1.0)  # type: ignore[arg-type]
+        kernel.KernelSetting(unordered, 1.0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "instead"), [("gurobi", "GUROBI"), ("Mosek", "MOSEK")])
-def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str, instead: str) -> None:
-    with pytest.raises(ParameterError, match=re.escape(f"such as cvxpy:{instead}.")):
+@pytest.mark.parametrize("name", ["gurobi", "Mosek"])
+def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str) -> None:
+    with pytest.raises(ParameterError, match=r"such as cvxpy:CLARABEL\."):
         majority.design(3, 0.1, 1.0, backend=name)
 
 

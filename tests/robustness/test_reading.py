@@ -109,7 +109,7 @@ def test_a_file_beyond_the_limit_is_neither_read_nor_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "kernel.json"
-    MAKERS["exact-kernel"](path)
+    MAKERS["kernel"](path)
     size = path.stat().st_size
     monkeypatch.setattr(files, "LARGEST_FILE", size)
     assert dpopt.load(path).certificate is not None
@@ -117,7 +117,7 @@ def test_a_file_beyond_the_limit_is_neither_read_nor_written(
     with pytest.raises(ParameterError, match="more than"):
         dpopt.load(path)
     with pytest.raises(ParameterError, match="more than"):
-        MAKERS["exact-kernel"](tmp_path / "new.json")
+        MAKERS["kernel"](tmp_path / "new.json")
     assert not (tmp_path / "new.json").exists()
 
 
@@ -181,18 +181,9 @@ def test_values_are_computed_again_for_each_objective(objective: str, tmp_path: 
 
 def test_a_value_under_coefficients_of_ones_own_is_computed_too(tmp_path: Path) -> None:
     path = tmp_path / "gamma.json"
-    made = majority.design(5, 0.5, 2.0, weights=[1.0, 2.0, 3.0])
+    made = majority.design(5, 0.5, 2.0, coefficients=[1.0, 2.0, 3.0])
     made.save(path)
     found = dpopt.load(path)
-    assert isinstance(found, majority.MajorityDesign)
+    assert isinstance(found, dpopt.Design)
     assert found.value == made.value
     assert found.stated == ("bound",)
-
-
-def test_a_kernels_cost_is_only_said(tmp_path: Path) -> None:
-    path = tmp_path / "kernel.json"
-    MAKERS["exact-kernel"](path)
-    found = resealed(path, cost=0.25, stated_by_file=[])
-    assert (found.cost, found.stated) == (0.25, ("cost",))
-    assert found.to_dict()["stated_by_file"] == ["cost"]
-    assert "stated_by_file=cost" in repr(found)

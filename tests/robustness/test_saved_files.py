@@ -19,7 +19,6 @@ import pytest
 import dpopt
 from dpopt import (
     DpoptError,
-    Guarantee,
     NotPrivateError,
     ParameterError,
     _kinds,
@@ -29,18 +28,18 @@ from dpopt import (
     roo,
 )
 from dpopt.files import read_integer_rows, read_rows, read_text
-from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.saved import seal
 from dpopt.shape import Design, kind_of
+from tests.kernel.brute import made_of
 
 Json = dict[str, Any]
 
 
-def _kernel() -> ExactKernel:
+def _kernel() -> Design:
     """At its limit: one unit more for output 0 of input 0 breaks it."""
     low = 2**62 // 5
     high = int(privacy.exp_lower(0.5) * low)
-    return ExactKernel.make([[high, 2**62 - high], [low, 2**62 - low]], 62, Guarantee(0.5))
+    return made_of([[high, 2**62 - high], [low, 2**62 - low]], 0.5)
 
 
 def _example(kind: str) -> Callable[[Path], object]:
@@ -51,7 +50,7 @@ def _example(kind: str) -> Callable[[Path], object]:
 
 MAKERS: dict[str, Callable[[Path], object]] = {
     **{kind: _example(kind) for kind in _kinds.KINDS},
-    "exact-kernel": lambda path: _kernel().save(path),
+    "kernel-tight": lambda path: _kernel().save(path),
     "majority-delta": lambda path: majority.design(
         3, 0.4, 1, mechanism_delta=1e-3, delta=2e-3
     ).save(path),
@@ -233,20 +232,22 @@ def all_zero(weights: list[Any]) -> None:
     weights[:] = ["0"] * len(weights)
 
 
-def all_one(weights: list[Any]) -> None:
-    weights[:] = [str(2**62)] * len(weights)
+def no_noise(weights: list[Any]) -> None:
+    """The majority itself."""
+    weights[:] = [[str(sum(map(int, row))), "0"] for row in weights]
 
 
 BREAKING = [
-    *(("exact-kernel", more_for_the_first), ("roo", less_for_the_first), ("roo", all_zero)),
+    *(("kernel-tight", more_for_the_first), ("roo", less_for_the_first), ("roo", all_zero)),
     *(("roo-two", less_for_the_first), ("roo-two", all_zero)),
-    *(("majority", all_one), ("majority-delta", all_one)),
+    *(("majority", no_noise), ("majority-delta", no_noise)),
 ]
 
 
 def integers(body: Json) -> list[Any]:
     """The integers of a mechanism's file."""
-    return body["weights"] if "weights" in body else body["units"]
+    found = body["weights"] if "weights" in body else body["units"]
+    return found["weights"] if isinstance(found, dict) else found
 
 
 @pytest.mark.parametrize(("kind", "change"), BREAKING)
@@ -273,38 +274,40 @@ def test_the_least_change_of_gamma_that_breaks_it(
 ) -> None:
     """Bisect one weight with right hashes: accepted below some integer, NotPrivateError above."""
     record, path = json.loads(originals[kind]), tmp_path / "file"
-    place = next(i for i, w in enumerate(record["body"]["units"]) if int(w) < 2**62)
+    rows, total = integers(record["body"]), int(record["body"]["units"]["total"])
+    place = next(i for i, (_, other) in enumerate(rows) if int(other) > 0)
 
     def private(weight: int) -> bool:
-        record["body"]["units"][place] = str(weight)
+        rows[place] = [str(weight), str(total - weight)]
         seal(record["kind"], record["body"], path)
         error = refused(path, path.read_bytes())
         assert error is None or isinstance(error, NotPrivateError)
         return error is None
 
-    low, high = int(record["body"]["units"][place]), 2**62
+    low, high = int(rows[place][0]), total
     assert private(low)
     assert not private(high)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if private(middle) else (low, middle)
     # The design was at its limit: no more than a part in 1e6 of the range was left over.
-    assert low - int(json.loads(originals[kind])["body"]["units"][place]) < 2**62 / 1e6
+    assert low - int(integers(json.loads(originals[kind])["body"])[place][0]) < total / 1e6
 
 
-@pytest.mark.parametrize("kind", ["exact-kernel", "majority", "roo"])
+@pytest.mark.parametrize("kind", ["kernel-tight", "majority", "roo"])
 def test_more_private_with_a_wrong_hash_is_refused(
     kind: str, originals: dict[str, bytes], tmp_path: Path
 ) -> None:
     record = json.loads(originals[kind])
     weights = integers(record["body"])
-    if kind == "exact-kernel":
+    if kind == "kernel-tight":
         weights[:] = [weights[0]] * 2
     elif kind == "roo":
         # A uniform letter, whatever the smallest of 12 counts of 3 letters is: 0..4.
         weights[:] = [str(2**62)] * 5
     else:
-        weights[:] = ["0"] * len(weights)
+        half = str(int(record["body"]["units"]["total"]) // 2)
+        weights[:] = [[half, half] for _ in weights]
     error = refused(tmp_path / "file", json.dumps(record).encode())
     assert isinstance(error, ParameterError)
     assert "changed" in str(error)

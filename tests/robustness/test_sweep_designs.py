@@ -6,10 +6,12 @@ builds the whole program anew in every round.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
+import dpopt
 from dpopt import majority
 from tests.robustness.sweep_designs import LARGEST_GAP, ROUNDING, Case, cases, fault_of
 
@@ -57,7 +59,7 @@ def test_designs_that_once_failed(hard: Case) -> None:
 @pytest.mark.parametrize("hard", [HARD[1], HARD[5], HARD[7], HARD[9]], ids=str)
 def test_another_interface_finds_the_same_optimum(hard: Case) -> None:
     ours, theirs = (
-        majority.design_for(hard.setting, **hard.told, backend=backend)
+        dpopt.design(replace(hard.setting, **hard.told), backend=backend)
         for backend in ("highs", "cvxpy")
     )
     assert ours.value is not None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -14,48 +14,55 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from dpopt import NotPrivateError, ParameterError
-from dpopt.roo.accuracy import expected_output, worst_case_tv
-from dpopt.roo.floor import SmoothFloor, SmoothFloorSampler, floor_weights, smooth_floor
-from dpopt.roo.proof import audit_floor
-from dpopt.roo.setting import RooSetting
-from dpopt.shape import design, made
+from dpopt import NotPrivateError, ParameterError, roo, verify
+from dpopt.roo.accuracy import expected_output
+from dpopt.roo.floor import SmoothFloor, floor_weights, smooth_floor
+from dpopt.shape import Design, design, made
 from tests.roo.brute import chance, compositions, histograms, neighbours
 
 
 @dataclass(frozen=True)
 class Floor:
-    """What makes the law of a smooth floor."""
+    """Any weights, beside what `dpopt.verify` says of them."""
 
-    setting: RooSetting
+    records: int
+    letters: int
     weights: tuple[int, ...]
     bits: int
 
+    @classmethod
+    def of(cls, sampler: Design) -> Floor:
+        bits, weights = sampler.table
+        return cls(sampler.setting.records, sampler.setting.letters, weights, bits)
 
-def weight(sampler: SmoothFloorSampler | Floor, count: int) -> int:
-    table = sampler.weights
-    return table[count] if count < len(table) else count << sampler.bits
+    @property
+    def judged(self) -> verify.Floor:
+        return verify.Floor(self.records, self.letters, list(self.weights), 1 << self.bits)
+
+    def weight(self, count: int) -> int:
+        return self.weights[count] if count < len(self.weights) else count << self.bits
+
+    def law(self, counts: Sequence[int]) -> list[Fraction]:
+        weights = [self.weight(count) for count in counts]
+        return [Fraction(w, sum(weights)) for w in weights]
+
+    def worst_of_all(self) -> Fraction:
+        """Return the largest ratio over all neighbours and all letters, exactly."""
+        worst = (0, 1)
+        for counts in histograms(self.records, self.letters):
+            before = [self.weight(count) for count in counts]
+            total = sum(before)
+            for moved in neighbours(counts):
+                after = [self.weight(count) for count in moved]
+                other = sum(after)
+                for a, b in zip(before, after, strict=True):
+                    if b * total * worst[1] > worst[0] * a * other:
+                        worst = (b * total, a * other)
+        return Fraction(*worst)
 
 
-def law(sampler: SmoothFloorSampler, counts: Sequence[int]) -> list[Fraction]:
-    weights = [weight(sampler, count) for count in counts]
-    return [Fraction(w, sum(weights)) for w in weights]
-
-
-def worst_of_all(sampler: SmoothFloorSampler | Floor) -> Fraction:
-    """Return the largest ratio over all neighbours and all letters, exactly."""
-    n, k = sampler.setting.records, sampler.setting.letters
-    worst = (0, 1)
-    for counts in histograms(n, k):
-        before = [weight(sampler, count) for count in counts]
-        total = sum(before)
-        for moved in neighbours(counts):
-            after = [weight(sampler, count) for count in moved]
-            other = sum(after)
-            for a, b in zip(before, after, strict=True):
-                if b * total * worst[1] > worst[0] * a * other:
-                    worst = (b * total, a * other)
-    return Fraction(*worst)
+def grown(epsilon: float) -> Fraction:
+    return Fraction(verify.exp(epsilon)[0])
 
 
 CASES = [
@@ -67,21 +74,18 @@ CASES = [
 ]
 
 
-def with_growth(sampler: SmoothFloorSampler, growth: float) -> Floor:
-    """Return the floor of another growth, which nobody audited."""
-    return Floor(sampler.setting, floor_weights(growth, sampler.bits), sampler.bits)
-
-
 @pytest.mark.parametrize(("n", "k", "epsilon"), [*CASES, (20, 4, 0.1)])
 def test_no_larger_rate_is_private(n: int, k: int, epsilon: float) -> None:
     sampler = smooth_floor(n, k, epsilon)
+    floor, largest = Floor.of(sampler), grown(epsilon)
     assert sampler.private
-    assert worst_of_all(sampler) == sampler.audit.worst_ratio <= sampler.setting.ratio
+    assert floor.worst_of_all() == sampler.worst_ratio <= largest
     mantissa, exponent = math.frexp(sampler.growth)
     assert (mantissa * 2.0**41).is_integer()
     for units in (1, 2**30):
-        larger = with_growth(sampler, sampler.growth + units * 2.0 ** (exponent - 40))
-        assert worst_of_all(larger) > sampler.setting.ratio
+        growth = sampler.growth + units * 2.0 ** (exponent - 40)
+        larger = replace(floor, weights=floor_weights(growth, floor.bits))
+        assert larger.worst_of_all() > largest
 
 
 @given(
@@ -97,21 +101,21 @@ def test_the_audit_finds_the_largest_ratio_there_is(
     assume(epsilon > math.log1p(1 / n) * 1.001)
     rate = None if share is None else share * epsilon
     sampler = smooth_floor(n, k, epsilon, rate=rate)
-    worst = worst_of_all(sampler)
-    assert sampler.audit.worst_ratio == worst
-    assert sampler.private == (worst <= sampler.setting.ratio)
+    worst = Floor.of(sampler).worst_of_all()
+    assert sampler.worst_ratio == worst
+    assert sampler.private == (worst <= grown(epsilon))
     assert sampler.private or rate is not None
 
 
 def test_the_rate_epsilon_itself_is_not_private_and_refuses() -> None:
     sampler = smooth_floor(20, 3, 0.5, rate=0.5)
-    assert worst_of_all(sampler) > sampler.setting.ratio
+    worst = Floor.of(sampler).worst_of_all()
+    assert worst > grown(0.5)
     assert sampler.certificate is None
     with pytest.raises(NotPrivateError, match=r"rate is 0\.5") as caught:
-        sampler.release(counts=[0, 0, 20])
-    assert caught.value.excess == pytest.approx(float(worst_of_all(sampler)) / math.exp(0.5) - 1)
-    rng = np.random.default_rng(1)
-    assert sampler.simulate(counts=[0, 0, 20], rng=rng) in range(3)
+        sampler.release([2] * 20)
+    assert caught.value.excess == pytest.approx(float(worst) / math.exp(0.5) - 1)
+    assert sampler.simulate([2] * 20, np.random.default_rng(1)) in range(3)
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.01, 0.1, 0.37, math.log(2), 1.0, 5.0, 100.0])
@@ -156,14 +160,16 @@ def test_the_rate_solves_the_equation_where_letters_are_few(n: int, epsilon: flo
 
 
 def test_weights_that_break_the_theorem_are_refused() -> None:
-    setting = RooSetting(20, 3, 0.5)
     sampler = smooth_floor(20, 3, 0.5)
-    weights, bits = list(sampler.weights), sampler.bits
-    assert audit_floor(setting, weights, bits).private
-    assert not audit_floor(setting, [weights[0] * 99 // 100, *weights[1:]], bits).private
-    for broken in ([0, *weights[1:]], [weights[0], weights[0] - 1, *weights[2:]], weights[1:]):
+    bits, (first, *rest) = sampler.table
+    assert sampler.setting.judge((bits, (first, *rest))).slack >= 0
+    with pytest.raises(NotPrivateError):
+        sampler.setting.judge((bits, (first * 99 // 100, *rest)))
+    for broken in ((first, first - 1, *rest[1:]), tuple(rest)):
         with pytest.raises(ParameterError, match="convex"):
-            audit_floor(setting, broken, bits)
+            sampler.setting.judge((bits, broken))
+    with pytest.raises(ParameterError, match="above 0"):
+        sampler.setting.judge((bits, (0, *rest)))
 
 
 @given(
@@ -178,39 +184,40 @@ def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> Non
         weights.append(weights[-1] - step)
     table = tuple(reversed(weights[1:]))
     assume(table[0] > 0)
-    sampler = Floor(RooSetting(n, k, 1.0), table, bits)
-    audit = audit_floor(sampler.setting, table, bits)
-    worst = worst_of_all(sampler)
-    assert worst == audit.worst_ratio
-    assert audit.private == (worst <= sampler.setting.ratio)
+    floor = Floor(n, k, table, bits)
+    worst = floor.worst_of_all()
+    assert floor.judged.worst()[0] == worst
+    assert floor.judged.decide(worst).slack == 0
+    with pytest.raises(verify.Refused, match="not private"):
+        floor.judged.decide(worst * (1 - Fraction(1, 10**15)))
 
 
 def test_no_bias_where_every_count_is_above_the_floor() -> None:
     sampler = smooth_floor(1000, 4, 0.1)
     counts = np.array([700, 250, 30, 20])
-    assert len(sampler.weights) <= 20
+    assert len(sampler.floor) <= 20
     assert np.array_equal(sampler.output_distribution(counts), counts / 1000)
     floored = sampler.output_distribution([980, 20, 0, 0])
-    exact = law(sampler, [980, 20, 0, 0])
+    exact = Floor.of(sampler).law([980, 20, 0, 0])
     assert floored == pytest.approx([float(p) for p in exact], rel=1e-14)
     assert not floored.flags.writeable
 
 
 def test_every_drawn_integer_gives_its_letter() -> None:
     small = made(SmoothFloor(6, 4, 0.5), (2, (4, 6, 9)), strict=False)
-    counts = np.array([0, 4, 2, 0])
-    total = 4 + 16 + 9 + 4
+    data = roo.Tally.of_counts([0, 4, 2, 0], 4)
 
-    def below(value: int) -> Callable[[int], int]:
-        def give(limit: int) -> int:
-            assert limit == total
-            return value
+    def drawn(*integers: int) -> int:
+        """The letter for a weight among the 33 of all letters, and a place among those alike."""
+        given = iter(integers)
+        return small.setting.drawn(small.table, data, lambda n: next(given).to_bytes(n, "little"))
 
-        return give
-
-    drawn = [small._draw(counts, below(value)) for value in range(total)]
-    assert np.bincount(drawn, minlength=4).tolist() == [4, 16, 9, 4]
-    assert small.output_distribution(counts) == pytest.approx(np.array([4, 16, 9, 4]) / 33)
+    # Two letters of count 0 share 8 of the weights: each is drawn from half of them.
+    lowest = [drawn(value, index) for value in range(8) for index in range(2)]
+    others = [drawn(value, 0) for value in range(8, 33)]
+    assert np.bincount(lowest, minlength=4).tolist() == [8, 0, 0, 8]
+    assert np.bincount(others, minlength=4).tolist() == [0, 16, 9, 0]
+    assert small.setting.distribution(small.table, data) == [4, 16, 9, 4]
 
 
 def test_a_thousand_million_records_and_a_million_letters() -> None:
@@ -219,7 +226,7 @@ def test_a_thousand_million_records_and_a_million_letters() -> None:
     counts = np.random.default_rng(2).multinomial(n - 5, np.ones(k) / k)
     counts[0] += 5
     assert sampler.private
-    assert sampler.release(counts=counts) in range(k)
+    assert sampler.release(roo.Tally.of_counts(counts, k)) in range(k)
     assert sampler.output_distribution(counts).sum() == pytest.approx(1.0)
 
 
@@ -233,18 +240,15 @@ def test_large_epsilon_keeps_its_tiny_weights(epsilon: float) -> None:
 
 def test_the_certificates_slack_is_below_that_of_all_neighbours() -> None:
     sampler = smooth_floor(12, 3, 0.3)
-    proof = sampler.certificate
+    proof, law = sampler.certificate, Floor.of(sampler).law
     assert proof is not None
     assert proof.guarantee.epsilon == 0.3
     assert proof.slack >= 0
-    assert proof.ratio <= Fraction(math.exp(0.3)) * (1 + Fraction(1, 2**50))
-    slacks = []
+    r, slacks = grown(0.3), []
     for counts in histograms(12, 3):
-        before = law(sampler, counts)
+        before = law(counts)
         for moved in neighbours(counts):
-            slacks += [
-                proof.ratio * a - b for a, b in zip(before, law(sampler, moved), strict=True)
-            ]
+            slacks += [r * a - b for a, b in zip(before, law(moved), strict=True)]
     assert 0 <= proof.slack <= min(slacks)
 
 
@@ -255,14 +259,15 @@ def test_expected_output_and_worst_case_sum_over_all_data_sets(
     n: int, k: int, epsilon: float
 ) -> None:
     sampler = smooth_floor(n, k, epsilon)
+    floor = Floor.of(sampler)
     p = [Fraction(int(x), 2**12) for x in np.random.default_rng(n).integers(1, 2**10, k - 1)]
     p.append(1 - sum(p, Fraction(0)))
     mean, lifted, worst = [Fraction(0)] * k, Fraction(0), Fraction(0)
     for counts in compositions(n, k):
-        weighed, given_law = chance(counts, p), law(sampler, counts)
+        weighed, given_law = chance(counts, p), floor.law(counts)
         mean = [a + weighed * b for a, b in zip(mean, given_law, strict=True)]
-        total = sum(weight(sampler, c) for c in counts)
-        lifted += weighed * (1 - Fraction(n << sampler.bits, total))
+        total = sum(floor.weight(c) for c in counts)
+        lifted += weighed * (1 - Fraction(n << floor.bits, total))
         worst = max(
             worst, sum(abs(a - Fraction(c, n)) for a, c in zip(given_law, counts, strict=True)) / 2
         )
@@ -271,7 +276,7 @@ def test_expected_output_and_worst_case_sum_over_all_data_sets(
     assert found.mean_obscuring == pytest.approx(float(lifted), rel=1e-12)
     distance = sum(abs(a - b) for a, b in zip(mean, p, strict=True)) / 2
     assert found.total_variation == pytest.approx(float(distance), rel=1e-10)
-    assert worst_case_tv(sampler) == pytest.approx(float(worst), rel=1e-13)
+    assert sampler.worst_case == pytest.approx(float(worst), rel=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +292,7 @@ def test_the_table_solves_its_program(
     assert solved.value == pytest.approx(table.value, rel=1e-10)
     assert solved.bound == pytest.approx(table.value, rel=1e-9)
     assert solved.private == table.private == (rate is None)
-    assert all(a >= b for a, b in zip(solved.weights, table.weights, strict=True))
+    assert all(a >= b for a, b in zip(solved.table[1], table.table[1], strict=True))
     assert table.growth == setting.growth
-    lift = sum(w / 2**table.bits - c for c, w in enumerate(table.weights))
+    lift = sum(w - c for c, w in enumerate(table.floor))
     assert table.value == pytest.approx(lift, rel=1e-12)

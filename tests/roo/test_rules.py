@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import NotPrivateError, ParameterError, roo, solve
-from dpopt.roo.proof import audit_weights
+from dpopt.roo.audit import audited
 from dpopt.roo.rules import first_free
 from dpopt.roo.setting import BITS, UNIT
 from dpopt.shape import design
@@ -70,9 +70,9 @@ def test_recursions_solve_their_programs() -> None:
     for n, k, epsilon in GRID:
         setting = roo.RooSetting(n, k, epsilon)
         exact, repaired = q_of(setting, "exact"), q_of(setting, "journal-repaired")
-        found = solve(roo.exact_problem(setting))["q"]
+        found = solve(roo.MinCount(n, k, epsilon).problem())["q"]
         np.testing.assert_allclose(exact, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
-        found = solve(roo.journal_problem(setting))["q"]
+        found = solve(roo.MinCount(n, k, epsilon, "journal-repaired").problem())["q"]
         np.testing.assert_allclose(repaired, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
 
 
@@ -123,7 +123,7 @@ def test_every_q_is_least_on_its_own(n: int, k: int) -> None:
         setting = roo.RooSetting(n, k, epsilon)
         exact = q_of(setting, "exact")
         for m, value in enumerate(exact):
-            problem = roo.exact_problem(setting)
+            problem = roo.MinCount(n, k, epsilon).problem()
             problem.minimise({"q": np.eye(exact.size)[m]})
             assert solve(problem).objective == pytest.approx(value, abs=1e-11)
 
@@ -133,13 +133,12 @@ def test_one_unit_less_anywhere_breaks_a_row() -> None:
     for n, k, epsilon in product((3, 7, 12, 25, 30), (2, 3, 5), (0.05, 0.3, 1.0)):
         setting = roo.RooSetting(n, k, epsilon)
         weights = list(roo.rule_weights(setting, "exact"))
-        assert audit_weights(setting, weights, constant=False).private
+        assert audited(setting, weights, constant=False).excess_factor <= 1
         for m, weight in enumerate(weights):
             if weight:
                 less = [*weights[:m], weight - 1, *weights[m + 1 :]]
-                audit = audit_weights(setting, less, constant=False)
-                assert not audit.private, (n, k, epsilon, m)
-                assert audit.slack < 0
+                found = roo.from_weights(setting, "exact", less)
+                assert not found.private, (n, k, epsilon, m)
                 checked += 1
     assert checked > 100
 
@@ -230,8 +229,8 @@ def test_a_point_that_is_not_private_is_raised_until_it_is(rule: Any) -> None:
         setting = roo.MinCount(n, k, epsilon, rule)
         best = setting.point(solve(setting.problem()))
         for less in (0.0, 1e-12, 1e-3, 1.0):
-            raised = setting.units(best * (1 - less))
-            assert audit_weights(setting, raised, constant=rule == "roo").private
+            raised = setting.table(best * (1 - less))
+            assert setting.judge(raised).slack >= 0
             assert (
                 less == 1e-3
                 or less == 1.0
@@ -245,7 +244,7 @@ def test_a_published_rule_is_not_mended_by_its_rounding() -> None:
     assert solved.audit.excess_factor == pytest.approx(1.00668167682, abs=1e-9)
     assert solved.certificate is None
     with pytest.raises(NotPrivateError, match="conference"):
-        solved.release(counts=[6, 7, 7])
+        solved.release({0: 6, 1: 7, 2: 7})
 
 
 @pytest.mark.parametrize("rule", ["exact", "journal"])

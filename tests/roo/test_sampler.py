@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import inspect
-import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, roo
-from dpopt.roo.floor import smooth_floor
 
 DRAWS = 20_000
 FALSE_ALARM = 1e-9
-Maker = Callable[[int, int, float], roo.LetterSampler]
+Maker = Callable[[int, int, float], Any]
 
 SAMPLERS: dict[str, Maker] = {
     "exact": lambda n, k, e: roo.min_count(n, k, e, "exact"),
     "roo": lambda n, k, e: roo.min_count(n, k, e, "roo"),
-    "floor": smooth_floor,
+    "floor": roo.smooth_floor,
 }
 DATA = [
     (7, 0.3, [3, 2, 2]),
@@ -47,13 +47,15 @@ def test_draws_of_the_system_follow_the_law(
     sampler = SAMPLERS[name](n, len(counts), epsilon)
     law = sampler.output_distribution(counts)
     assert law.sum() == pytest.approx(1.0)
-    found = sampler.fitting(counts)
-    check_law([sampler._draw(found, secrets.randbelow) for _ in range(DRAWS)], law)
+    data = roo.Tally.of_counts(counts, len(counts))
+    check_law([sampler.release(data) for _ in range(DRAWS)], law)
+    weights = sampler.setting.distribution(sampler.table, data)
+    assert law == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
 
 
 def test_the_check_of_laws_sees_a_wrong_one() -> None:
     sampler = roo.min_count(6, 3, 0.8)
-    letters = [sampler.release(counts=[4, 0, 2]) for _ in range(DRAWS)]
+    letters = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
     right = sampler.output_distribution([4, 0, 2])
     wrong = right + np.array([-0.06, 0.0, 0.06])
     check_law(letters, right)
@@ -67,7 +69,8 @@ def test_simulations_follow_the_law_and_repeat(name: str) -> None:
     runs = []
     for draws in (DRAWS, 500):
         rng = np.random.default_rng(11)
-        runs.append([sampler.simulate(counts=counts, rng=rng) for _ in range(draws)])
+        data = roo.Tally.of_counts(counts, 3)
+        runs.append([sampler.simulate(data, rng) for _ in range(draws)])
     assert runs[0][:500] == runs[1]
     check_law(runs[0], sampler.output_distribution(counts))
 
@@ -79,11 +82,11 @@ def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
     words = ["red"] * 32 + ["blue"] * 5 + ["green"] * 3
     law = sampler.output_distribution([5, 3, 32])
     alphabet = ("blue", "green", "red")
-    found = [sampler.release(words, alphabet=alphabet) for _ in range(4000)]
+    found = [sampler.release(roo.tally(words, alphabet)) for _ in range(4000)]
     check_law([alphabet.index(str(word)) for word in found], law)
-    numbers = sampler.release(np.array([7] * n), alphabet=np.array([3, 9, 7]))
+    numbers = sampler.release(roo.tally(np.array([7] * n), np.array([3, 9, 7])))
     assert type(numbers) is int
-    flags = SAMPLERS[name](n, 2, 30.0).release([True] * n, alphabet=(False, True))
+    flags = SAMPLERS[name](n, 2, 30.0).release(roo.tally([True] * n, (False, True)))
     assert type(flags) is bool
 
 
@@ -97,12 +100,12 @@ def test_no_letter_is_certain_or_impossible(name: str) -> None:
 
 def test_release_takes_no_seed_and_ignores_global_ones() -> None:
     assert not {"seed", "rng", "random_state"} & set(inspect.signature(roo.min_count).parameters)
-    sampler = smooth_floor(20, 5, 0.5)
+    sampler = roo.smooth_floor(20, 5, 0.5)
     assert "rng" not in inspect.signature(sampler.release).parameters
     draws = []
     for _ in range(2):
         np.random.seed(3)  # noqa: NPY002
-        draws.append([sampler.release(counts=[4] * 5) for _ in range(200)])
+        draws.append([sampler.release([0, 1, 2, 3, 4] * 4) for _ in range(200)])
     assert draws[0] != draws[1]
 
 
@@ -120,13 +123,19 @@ def test_data_of_every_kind_are_the_same_data() -> None:
 def test_rules_that_are_not_private_refuse_to_release() -> None:
     published = roo.min_count(20, 3, 0.1, "conference")
     with pytest.raises(NotPrivateError, match="conference"):
-        published.release(counts=[6, 7, 7])
+        published.release({0: 6, 1: 7, 2: 7})
     with pytest.raises(NotPrivateError, match="rate is"):
-        smooth_floor(20, 3, 0.5, rate=0.5).release(counts=[6, 7, 7])
+        roo.smooth_floor(20, 3, 0.5, rate=0.5).release({0: 6, 1: 7, 2: 7})
 
 
 def test_a_hundred_million_records_at_once() -> None:
     n, k = 10**8, 10
     counts = np.random.default_rng(1).multinomial(n, np.ones(k) / k)
     for make in SAMPLERS.values():
-        assert make(n, k, 0.1).release(counts=counts) in range(k)
+        assert make(n, k, 0.1).release(roo.Tally.of_counts(counts, k)) in range(k)
+
+
+def test_a_million_letters() -> None:
+    k = 10**6
+    counts = np.random.default_rng(1).multinomial(10**9, np.ones(k) / k)
+    assert roo.smooth_floor(10**9, k, 0.1).release(roo.Tally.of_counts(counts, k)) in range(k)

@@ -1,21 +1,15 @@
-"""The code of a page of documentation, taken out of it and run in a copy of the package."""
+"""The code of a page of documentation, taken out of it, and compared with what it prints."""
 
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_COMMAND = "from dpopt.cli import main; main()"
 _SIGNS = doctest.ELLIPSIS
 
 
@@ -60,60 +54,6 @@ def _commands(text: str) -> Iterator[tuple[str, str]]:
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, printed = part.partition("\n")
         yield command, printed
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A copy of the package, with a folder to work in.
-
-    Attributes:
-        root: where the copy is; also the folder that commands run in.
-    """
-
-    root: Path
-
-    @classmethod
-    def make(cls, root: Path, page: Page) -> Copy:
-        """Copy the package, its experiments, tests and pages, and add what a page says."""
-        leave = shutil.ignore_patterns("__pycache__", "*.pyc", "*.png")
-        for name in ("dpopt", "experiments", "tests", "docs"):
-            shutil.copytree(ROOT / name, root / name, ignore=leave)
-        shutil.copy(ROOT / "pyproject.toml", root)
-        for name, text in page.files.items():
-            (root / name).write_text(text, encoding="utf-8")
-        for (name, table), lines in page.entries.items():
-            text = (root / name).read_text(encoding="utf-8")
-            start = re.search(rf"^{table}\b.*\{{\n", text, re.MULTILINE)
-            assert start is not None, f"{name} has no dictionary {table}"
-            text = text[: start.end()] + lines + text[start.end() :]
-            (root / name).write_text(text, encoding="utf-8")
-        return cls(root)
-
-    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run this Python in the copy's folder, where it finds the copy first."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=self.root,
-            env={**_environment(), "PYTHONPATH": str(self.root), "COLUMNS": "80"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def shell(self, command: str) -> str:
-        """Run a command of the page; return what it prints, and how it ended if it failed."""
-        program, *arguments = shlex.split(command)
-        before = {"dpopt": ["-c", _COMMAND], "python": []}[program]
-        if arguments[:2] == ["-m", "pytest"]:
-            arguments += ["-n", "0", "-p", "no:cacheprovider"]
-        done = self.python(*before, *arguments)
-        if done.returncode == 0:
-            return done.stdout
-        return f"{done.stdout}{done.stderr}[exit code {done.returncode}]\n"
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
 
 
 def differs(expected: str, printed: str) -> str | None:

@@ -3,103 +3,87 @@
 from __future__ import annotations
 
 import json
-import math
+import os
+import subprocess
 import sys
-from fractions import Fraction
-from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.shape.page import ROOT, Copy, Page, differs
+from dpopt import Setting
+from tests.shape.page import ROOT, Page, differs
 
+TEXT = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
 PAGE = Page.of(ROOT / "docs/adding.md")
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    return Copy.make(tmp_path_factory.mktemp("adding"), PAGE)
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one process says that follows the whole page."""
+    folder = tmp_path_factory.mktemp("adding")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.shape.follow", str(folder)],
+        cwd=ROOT,
+        env={**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
 
 
-def test_the_page_adds_files_and_edits_a_list_alone() -> None:
+def test_the_page_is_short_and_adds_files_alone() -> None:
+    assert len(TEXT.splitlines()) <= 350
     assert list(PAGE.entries) == [("dpopt/_kinds.py", "KINDS")]
     assert len([name for name in PAGE.files if name.startswith("dpopt/")]) == 2
     assert not [name for name in PAGE.files if (ROOT / name).exists()]
-    # As promised at its beginning: short enough to be read at once.
-    assert len(PAGE.files["dpopt/count.py"].splitlines()) <= 120
 
 
-@pytest.mark.parametrize("place", range(len(PAGE.commands)), ids=lambda i: PAGE.commands[i][0])
-def test_a_command(copy: Copy, place: int) -> None:
-    for before, _ in PAGE.commands[:place]:
-        if "--save" in before and not (copy.root / "count.json").exists():
-            copy.shell(before)
-    command, expected = PAGE.commands[place]
-    wrong = differs(expected, copy.shell(command))
-    assert wrong is None, wrong
+def test_it_names_what_a_setting_may_say_and_counts_it() -> None:
+    section = TEXT.partition("## What a setting may say")[2].partition("\n## ")[0]
+    first, rest = section.split("say otherwise")
+    cells = [
+        [row.split("|")[1:3] for row in part.splitlines() if row.startswith("|") and "`" in row]
+        for part in (first, rest)
+    ]
+    ten = {name for row in cells[0] for name in row[0].split("`")[1::2]}
+    others = {name for row in cells[1] for name in row[1].split("`")[1::2]}
+    # `keep` is for a setting to call.
+    own = {name for name in (*vars(Setting), *Setting.__annotations__) if name[0] != "_"} - {"keep"}
+    assert ten | others == own
+    assert not ten & others
+    assert len(ten) == 10
+    assert f"{len(others)} members" in section
 
 
-@pytest.mark.parametrize("session", PAGE.sessions)
-def test_a_session(copy: Copy, session: str, tmp_path: Path) -> None:
-    path = tmp_path / "session.txt"
-    path.write_text(session, encoding="utf-8")
-    done = copy.python("-m", "doctest", "-o", "ELLIPSIS", str(path))
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_its_commands_print_what_it_says(told: dict[str, Any]) -> None:
+    for (command, expected), printed in zip(PAGE.commands, told["commands"], strict=True):
+        wrong = differs(expected, printed)
+        assert wrong is None, f"{command}\n{wrong}"
 
 
-def test_the_new_kinds_are_found(copy: Copy) -> None:
-    done = copy.python("-c", "import dpopt; print(*(kind.kind for kind in dpopt.kinds()))")
-    assert {"count", "survey"} <= set(done.stdout.split()), done.stderr
-    listed = copy.shell("dpopt --help")
-    assert all(f"\n  {name} " in listed for name in ("count", "survey"))
+def test_its_sessions_print_what_it_says(told: dict[str, Any]) -> None:
+    assert len(PAGE.sessions) == 2
+    assert told["sessions"] == ""
 
 
-def test_the_new_kinds_pass_what_every_kind_passes(copy: Copy) -> None:
-    done = copy.shell("python -m pytest -q tests/shape/test_kinds.py -k survey")
-    assert " passed" in done, done
-    assert "failed" not in done, done
+def test_its_kinds_are_listed_and_pass_what_every_kind_passes(told: dict[str, Any]) -> None:
+    assert told["broken"] == []
+    assert all(f"\n  {name} " in told["help"] for name in ("count", "survey"))
 
 
-def test_the_new_files_are_as_clean_as_the_rest(copy: Copy) -> None:
-    names = list(PAGE.files)
-    typed = ["pyright", "--pythonpath", sys.executable]
-    for command in (["ruff", "check"], ["ruff", "format", "--diff"], typed):
-        done = copy.python("-m", *command, *names)
+def test_its_files_are_as_clean_as_the_rest(tmp_path: Path) -> None:
+    for name, text in PAGE.files.items():
+        target = tmp_path / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    ours = ["--config", "lint.isort.known-first-party = ['dpopt']"]
+    for command in (["check"], ["format", "--diff"]):
+        words = [sys.executable, "-m", "ruff", *command, *ours, "--config", ROOT / "pyproject.toml"]
+        done = subprocess.run(
+            [*words, "."], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
-    done = copy.shell("python -m pytest -q tests/test_public_names.py tests/layers")
-    assert "failed" not in done, done
-    assert " passed" in done, done
-
-
-def value_of(copy: Copy, command: str) -> float:
-    return json.loads(copy.shell(f"{command} --json"))["value"]
-
-
-def test_two_people_by_hand(copy: Copy) -> None:
-    """A grid of kernels in fractions: none is better, and the best comes close.
-
-    For e^epsilon = 2 and two people. By symmetry (x, y) -> (2 - x, 2 - y), and since the largest
-    error is convex, rows 0 and 2 mirror each other and row 1 is its own mirror image.
-    """
-    found = value_of(copy, f"dpopt count --people 2 --epsilon {math.log(2)!r}")
-    steps = 60
-    best = Fraction(2)
-    for a, b in product(range(steps + 1), repeat=2):
-        if a + b > steps:
-            continue
-        end = (Fraction(a, steps), Fraction(b, steps), Fraction(steps - a - b, steps))
-        for m in range(steps // 2 + 1):
-            middle = (Fraction(m, steps), 1 - Fraction(2 * m, steps), Fraction(m, steps))
-            if all(p <= 2 * q and q <= 2 * p for p, q in zip(end, middle, strict=True)):
-                best = min(best, max(end[1] + 2 * end[2], middle[0] + middle[2]))
-    assert found <= float(best) + 1e-9
-    assert found == pytest.approx(float(best), abs=2 / steps)
-
-
-@pytest.mark.parametrize(("answers", "epsilon"), [(2, math.log(3)), (4, 1.0), (1000, 20.0)])
-def test_a_survey_by_its_formula(copy: Copy, answers: int, epsilon: float) -> None:
-    for backend in ("", " --backend highs"):
-        options = f"--answers {answers} --epsilon {epsilon!r}{backend}"
-        found = value_of(copy, f"dpopt survey {options}")
-        ratio = math.exp(epsilon)
-        assert found == pytest.approx(ratio / (ratio + answers - 1), rel=1e-9)

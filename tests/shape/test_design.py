@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,13 +12,13 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Design, ParameterError, Setting, _kinds
-from dpopt.privacy import Certificate
+from dpopt import ParameterError, Setting, _kinds
 from dpopt.privacy.saved import seal
 from dpopt.shape import kind_of, made
+from dpopt.table import Graph, Losses
 from tests.robustness.hostile import VALUES
 from tests.shape.checks import says_one_sentence
-from tests.shape.toys import Careless, Coin, registered
+from tests.shape.toys import Careless, Coin, Odds, registered
 
 
 def test_kinds_are_in_the_order_of_their_names() -> None:
@@ -50,18 +49,18 @@ def test_a_field_that_there_is_none_of() -> None:
     "law", [None, 3, [], [0, 0], [2, -1], [0.75, 0.25], [1, 0.5], np.array([3, 1])], ids=repr
 )
 def test_a_law_that_is_none(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = dpopt.design(Coin(1.0))
-    monkeypatch.setattr(Coin, "law", lambda *_: law)
+    found = dpopt.design(Odds(1.0))
+    monkeypatch.setattr(Odds, "distribution", lambda *_: law)
     for draw in (found.release, lambda data: found.simulate(data, np.random.default_rng(1))):
-        with pytest.raises(ParameterError, match="^law of kind 'toy-coin' must return") as caught:
+        with pytest.raises(ParameterError, match="^distribution of kind 'toy-odds' must") as caught:
             draw(1)
         says_one_sentence(caught.value)
 
 
 @pytest.mark.parametrize("proof", [None, True, "private"])
 def test_a_proof_that_is_none(proof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Coin, "prove", lambda *_: proof)
-    with pytest.raises(ParameterError, match="^prove of kind 'toy-coin' returned .* Certificate"):
+    monkeypatch.setattr(Coin, "judge", lambda *_: proof)
+    with pytest.raises(ParameterError, match="^judge of kind 'toy-coin' returned .* Certificate"):
         dpopt.design(Coin(1.0))
 
 
@@ -74,7 +73,7 @@ def test_a_verb_is_no_kind(verb: str) -> None:
 def loose(frozen: bool, name: str | None) -> type[Any]:
     """A setting, of a kind if it has a name."""
 
-    class Named(Setting[Design]):
+    class Named(Setting):
         pass
 
     if name is not None:
@@ -88,27 +87,17 @@ def loose(frozen: bool, name: str | None) -> type[Any]:
         def example(cls) -> Loose:
             return cls(1.0)
 
-        def problem(self) -> dpopt.Problem:
-            return Coin(self.scale).problem()
-
         @property
         def guarantee(self) -> dpopt.Guarantee:
             return dpopt.Guarantee(self.scale)
 
-        def point(self, solution: dpopt.Solution) -> Any:
-            return Coin(self.scale).point(solution)
+        @property
+        def inputs(self) -> Graph:
+            return Graph(2, 2)
 
-        def units(self, point: Any) -> Any:
-            return Coin(self.scale).units(point)
-
-        def prove(self, units: Any) -> Certificate:
-            return Coin(self.scale).prove(units)
-
-        def law(self, units: Any, data: Any) -> Sequence[int]:
-            return Coin(self.scale).law(units, data)
-
-        def value(self, units: Any) -> float:
-            return Coin(self.scale).value(units)
+        @property
+        def losses(self) -> Losses:
+            return Losses(np.array([0.0, 1.0, 1.0, 0.0]))
 
     return Loose
 
@@ -119,7 +108,7 @@ def test_a_setting_that_could_change_after_its_proof() -> None:
     with pytest.raises(ParameterError, match="Loose, which must say its kind"):
         dpopt.design(loose(frozen=True, name=None)(1.0))
     found = dpopt.design(loose(frozen=True, name="loose")(1.0))
-    assert found.value == pytest.approx(math.e / (1 + math.e), rel=1e-9)
+    assert found.value == pytest.approx(1 / (1 + math.e), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["", "Coin", "a kind", "3", "-x", None, 3, "kern\u00e9l"])
@@ -142,7 +131,7 @@ def test_a_kind_has_a_name_of_its_own() -> None:
         assert kind_of("toy-coin") in (again, *again.__bases__, Coin)
 
 
-class Bare(Setting[Design]):
+class Bare(Setting):
     """Not a kind, and not a whole setting."""
 
     kind: ClassVar[str]
@@ -169,22 +158,26 @@ def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(tmp_path: Path) -> 
     with registered():
         dpopt.design(Careless(1.0)).save(path)
         body = json.loads(path.read_text())["body"]
-        seal(Careless.kind, {**body, "units": [[], None]}, path)
+        seal(Careless.kind, {**body, "units": [3, None]}, path)
         with pytest.raises(ParameterError, match="missing or malformed") as caught:
             dpopt.load(path)
     assert isinstance(caught.value.__cause__, TypeError)
 
 
-def test_units_that_are_no_laws_are_drawn_and_tabled_too() -> None:
+@pytest.mark.parametrize("member", ["distribution", "columns", "plain"])
+def test_integers_that_are_no_table_have_to_be_described(member: str) -> None:
     coin = Coin(1.0)
-    assert coin.columns((1, 3)) == {"place": [0, 1], "value": [1.0, 3.0]}
-    assert coin.columns(0.5) == {"place": [0], "value": [0.5]}
-    table = coin.columns(((1, 3), (1 << 5000, 1 << 5000)))
-    assert table == {
-        "input": [0, 0, 1, 1],
-        "output": [0, 1, 0, 1],
-        "probability": [0.25, 0.75, 0.5, 0.5],
-    }
+    given = (0,) if member == "distribution" else ()
+    with pytest.raises(ParameterError, match=f"'toy-coin' has integers .* not say {member}"):
+        getattr(coin, member)((1, 3), *given)
+
+
+def test_a_setting_says_its_losses_or_its_program() -> None:
+    class Silent(Coin):
+        problem, value = Setting.problem, Setting.value
+
+    with pytest.raises(ParameterError, match="says neither its losses nor its problem"):
+        dpopt.design(Silent(1.0), backend="highs")
 
 
 def test_columns_of_ones_own_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

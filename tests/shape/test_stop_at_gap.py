@@ -21,6 +21,7 @@ from dpopt import (
     roo,
 )
 from dpopt.cli import main
+from dpopt.shape import made
 
 # Between a value and its bound, in floats.
 ROUNDING = 1e-8
@@ -33,7 +34,7 @@ def stands(found: Any, full: Any, gap: float, unit: float) -> None:
     assert sign * (full.value - found.bound) >= -ROUNDING
     assert found.gap == sign * (found.value - found.bound)
     assert found.gap <= gap * unit + ROUNDING
-    assert found.certificate == found.setting.proved(found.units)
+    assert found.certificate == made(found.setting, found.table).certificate
     assert found.status in (Status.OPTIMAL, Status.GAP)
 
 
@@ -66,7 +67,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     assert "Stopped at a gap" in found.solution._repr_html_()
     found.save(tmp_path / "stopped.json")
     again = dpopt.load(tmp_path / "stopped.json")
-    assert (again.units, again.value, again.bound) == (found.units, found.value, found.bound)
+    assert (again.table, again.value, again.bound) == (found.table, found.value, found.bound)
     whole = majority.design(51, 0.1, 3)
     assert "status" not in repr(whole)
     assert "status" not in whole.known()
@@ -87,28 +88,30 @@ def path_loss(size: int) -> np.ndarray:
 
 Designed = Callable[..., Any]
 WAYS: dict[str, Designed] = {
-    "kernel along a path": lambda **way: kernel.optimal_kernel(
-        path_loss(30), epsilon=0.5, graph="path", **way
+    "kernel along a path": lambda **way: dpopt.design(
+        kernel.KernelSetting(path_loss(30), 0.5, graph="path"), **way
     ),
-    "kernel of a setting": lambda **way: dpopt.design(
-        kernel.KernelSetting(path_loss(20), 0.5, graph="path"), **way
+    "worst row along a path": lambda **way: dpopt.design(
+        kernel.KernelSetting(path_loss(12), 0.5, graph="path", objective="minimax"), **way
     ),
-    "worst row along a path": lambda **way: kernel.optimal_kernel(
-        path_loss(12), epsilon=0.5, graph="path", objective="minimax", **way
+    "kernel with further rows": lambda **way: dpopt.design(
+        kernel.KernelSetting(path_loss(10), 0.5, rows=[("first", np.eye(1, 100), 0.2, 0.3)]), **way
     ),
-    "kernel with further rows": lambda **way: kernel.optimal_kernel(
-        path_loss(10), epsilon=0.5, rows=[("first", np.eye(1, 100), 0.2, 0.3)], **way
-    ),
-    "kernel under symmetry": lambda **way: kernel.optimal_kernel(
-        "absolute", epsilon=0.5, graph="cycle", inputs=9, symmetry="auto", backend="highs", **way
+    "kernel under symmetry": lambda **way: dpopt.design(
+        kernel.KernelSetting("absolute", 0.5, graph="cycle", size=9, symmetry="auto"),
+        backend="highs",
+        **way,
     ),
     "letter": lambda **way: roo.optimal_sampler(8, 3, 1.0, **way),
     "letter of a prior": lambda **way: roo.optimal_sampler(8, 3, 1.0, objective="bayes", **way),
     "plurality": lambda **way: plurality.design(12, 3, 0.7, **way),
     "worst plurality": lambda **way: plurality.design(12, 3, 0.7, objective="minimax", **way),
     "private voters": lambda **way: multiclass.design(9, 3, 0.5, 2.0, **way),
-    "population": lambda **way: public_prior.population_kernel(
-        [0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40), **way
+    "population": lambda **way: dpopt.design(
+        public_prior.PopulationSetting(
+            [0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40)
+        ),
+        **way,
     ),
     "prior": lambda **way: dpopt.design(
         public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0), backend="highs", **way
@@ -120,20 +123,17 @@ WAYS: dict[str, Designed] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_designs_of_other_programs(way: str, gap: float) -> None:
     full, found = WAYS[way](), WAYS[way](stop_at_gap=gap)
-    stands(found, full, gap, max(1.0, abs(full.value)))
+    # A share is of the objective's largest coefficient: of a worst case, the unit of its losses.
+    costs = np.abs(full.problem.assemble().cost)
+    stands(found, full, gap, max(1.0, abs(full.value), float(costs.max())))
 
 
 def test_a_closed_form_has_nothing_to_stop() -> None:
     full = roo.min_count(6, 3, 1.0)
     found = dpopt.design(full.setting, stop_at_gap=0.5)
-    assert (found.units, found.status) == (full.units, None)
-    path: Any = kernel.optimal_kernel("absolute", epsilon=1.0, inputs=9, graph="path")
-    assert (
-        kernel.optimal_kernel(
-            "absolute", epsilon=1.0, inputs=9, graph="path", stop_at_gap=0.5
-        ).value
-        == path.value
-    )
+    assert (found.table, found.status) == (full.table, None)
+    path = kernel.KernelSetting("absolute", 1.0, size=9, graph="path")
+    assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
 
 
 def test_a_sweep_over_gaps() -> None:

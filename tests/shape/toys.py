@@ -11,27 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from dpopt import (
-    Design,
-    Guarantee,
-    NotPrivateError,
-    ParameterError,
-    Problem,
-    Setting,
-    Solution,
-    _checks,
-)
-from dpopt.privacy import Certificate, certify_kernel, exp_lower
+from dpopt import Guarantee, NotPrivateError, ParameterError, Problem, Setting, Solution, _checks
+from dpopt.privacy import Certificate, exp_lower
 from dpopt.shape import _KINDS
+from dpopt.table import Graph, Table, certify_table
 
-BITS = 40
-Units = tuple[int, ...]
+ONE = 1 << 40
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Coin(Setting[Design]):
+class Coin(Setting):
     """A yes or no is told truthfully with probability p (Warner 1965).
 
         maximise   p
@@ -55,12 +48,8 @@ class Coin(Setting[Design]):
         return cls(math.log(3))
 
     @classmethod
-    def example_data(cls) -> int:
-        return 1
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
-        return [(0, 1)]
+        return [(1, 0)]
 
     @property
     def maximises(self) -> bool:
@@ -69,6 +58,10 @@ class Coin(Setting[Design]):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon)
+
+    @cached_property
+    def inputs(self) -> Graph:
+        return Graph(2, 2)
 
     def problem(self) -> Problem:
         problem = Problem(self.kind)
@@ -82,24 +75,20 @@ class Coin(Setting[Design]):
         return Fraction(float(solution["p"][0]))
 
     def closed_form(self) -> Any:
+        return self.table(Fraction(1))
+
+    def rounded(self, point: Fraction) -> Pair:
+        """A truth that is not too likely, and the other answer, over `ONE`."""
         ratio = exp_lower(self.epsilon)
-        return self.units(ratio / (1 + ratio))
+        truth = math.floor(min(point, ratio / (1 + ratio)) * ONE)
+        return truth, ONE - truth
 
-    def units(self, point: Fraction) -> Units:
-        ratio = exp_lower(self.epsilon)
-        truth = math.floor(min(point, ratio / (1 + ratio)) * (1 << BITS))
-        return truth, (1 << BITS) - truth
+    def table(self, point: Fraction) -> Any:
+        truth, other = self.rounded(point)
+        return Table(self.inputs, (truth, other, other, truth), ONE)
 
-    def prove(self, units: Units) -> Certificate:
-        return certify_kernel([units, units[::-1]], BITS, self.guarantee)
-
-    def law(self, units: Units, data: int) -> Sequence[int]:
-        if _checks.integer("data", data, 0, 1):
-            return units[::-1]
-        return units
-
-    def value(self, units: Units) -> float:
-        return units[0] / (1 << BITS)
+    def value(self, table: Any) -> float:
+        return table.weights[0] / ONE
 
 
 @dataclass(frozen=True)
@@ -148,16 +137,16 @@ class Published(Coin):
         return problem
 
     def closed_form(self) -> Any:
-        return self.units(Fraction(self.truth))
+        return self.table(Fraction(self.truth))
 
-    def units(self, point: Fraction) -> Units:
-        truth = math.floor(point * (1 << BITS))
-        return truth, (1 << BITS) - truth
+    def rounded(self, point: Fraction) -> Pair:
+        truth = math.floor(point * ONE)
+        return truth, ONE - truth
 
 
 @dataclass(frozen=True)
 class Odds(Coin):
-    """The coin, of two weights that may have any sum.
+    """The coin, of two weights that may have any sum: integers that are no table.
 
     Attributes:
         epsilon: in (0, 20], in nats.
@@ -167,30 +156,40 @@ class Odds(Coin):
 
     epsilon: float
 
-    def units(self, point: Fraction) -> Units:
-        odds = min(point / (1 - point), exp_lower(self.epsilon))
-        return math.floor(odds * 10**12), 10**12
+    def table(self, point: Fraction) -> Any:
+        truth, other = self.rounded(point)
+        return truth // 7, -(-other // 7)
 
-    def prove(self, units: Units) -> Certificate:
-        if len(units) != 2 or not all(type(w) is int and w > 0 for w in units):
-            raise ParameterError("units must be two integers above 0.")
+    def judge(self, table: Any) -> Certificate:
+        if len(table) != 2 or not all(type(w) is int and w > 0 for w in table):
+            raise ParameterError("weights must be two integers above 0.")
         ratio = exp_lower(self.epsilon)
-        slack = min(ratio * low - high for low, high in (units, units[::-1])) / sum(units)
+        slack = min(ratio * low - high for low, high in (table, table[::-1])) / sum(table)
         if slack < 0:
             raise NotPrivateError(f"the odds break epsilon = {self.epsilon:g}.")
-        return Certificate(
-            claim="both answers are private",
-            guarantee=self.guarantee,
-            ratio=ratio,
-            constraints=2,
-            slack=slack,
-            tightest="inputs 0 and 1, output 0",
-            arithmetic="exact integers",
-            bits=0,
-        )
+        return proof_of(self, slack)
 
-    def value(self, units: Units) -> float:
-        return units[0] / sum(units)
+    def distribution(self, table: Any, data: int) -> Sequence[int]:
+        return table[::-1] if _checks.integer("data", data, 0, 1) else table
+
+    def value(self, table: Any) -> float:
+        return table[0] / sum(table)
+
+    def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:
+        return {"output": ["truth", "other"], "weight": list(table)}
+
+    def plain(self, table: Any) -> list[str]:
+        return list(map(str, table))
+
+    def read(self, plain: Any) -> Any:
+        if not isinstance(plain, list) or len(plain) != 2:
+            raise ParameterError("weights must be two integers.")
+        return tuple(map(int, plain))
+
+
+def proof_of(setting: Setting, slack: Fraction) -> Certificate:
+    """A certificate that says what it is told."""
+    return Certificate("both answers are private", setting.guarantee, 2, slack, "output 0")
 
 
 # Each is wrong in one way, which a test over kinds has to find.
@@ -203,7 +202,7 @@ class OtherOptimum(Coin):
     kind: ClassVar[str] = "toy-other-optimum"
 
     def closed_form(self) -> Any:
-        return self.units(Fraction(7, 10))
+        return self.table(Fraction(7, 10))
 
 
 @dataclass(frozen=True)
@@ -212,30 +211,21 @@ class LenientProof(Coin):
 
     kind: ClassVar[str] = "toy-lenient"
 
-    def prove(self, units: Units) -> Certificate:
-        del units
-        return super().prove(self.closed_form())
+    def judge(self, table: Any) -> Certificate:
+        del table
+        return super().judge(self.closed_form())
 
 
 @dataclass(frozen=True)
 class Blind(Coin):
-    """Its proof checks nothing, and says that much room is left."""
+    """Its proof checks nothing, and says that much slack is left."""
 
     kind: ClassVar[str] = "toy-blind"
     slack: ClassVar[Fraction] = Fraction(1, 2)
 
-    def prove(self, units: Units) -> Certificate:
-        del units
-        return Certificate(
-            claim="all is private",
-            guarantee=self.guarantee,
-            ratio=exp_lower(self.epsilon),
-            constraints=1,
-            slack=self.slack,
-            tightest="",
-            arithmetic="exact integers",
-            bits=BITS,
-        )
+    def judge(self, table: Any) -> Certificate:
+        del table
+        return proof_of(self, self.slack)
 
 
 @dataclass(frozen=True)
@@ -249,25 +239,14 @@ class Unlooked(Blind):
 
 
 @dataclass(frozen=True)
-class OtherLaw(Coin):
+class OtherDraws(Coin):
     """It draws from other integers than it shows."""
 
-    kind: ClassVar[str] = "toy-other-law"
-    answer: ClassVar[type[Design]]
+    kind: ClassVar[str] = "toy-other-draws"
 
-    def law(self, units: Units, data: int) -> Sequence[int]:
-        return super().law(units, data)
-
-
-class Biased(Design):
-    """Draws that are not from the law."""
-
-    def release(self, data: object = None, **named: Any) -> Any:
-        super().release(data, **named)
+    def drawn(self, table: Any, data: Any, source: Any) -> Any:
+        super().drawn(table, data, source)
         return 0
-
-
-OtherLaw.answer = Biased
 
 
 @dataclass(frozen=True)
@@ -298,30 +277,50 @@ class OtherBound(Coin):
 
     kind: ClassVar[str] = "toy-other-bound"
 
-    def bound(self, units: Units, solution: Solution | None) -> float:
+    def bound(self, table: Any, solution: Solution | None) -> float:
         del solution
-        return self.value(units) - 0.1
+        return self.value(table) - 0.1
+
+
+class Keyed(tuple[int, int]):
+    """Weights that are the same to a certificate whatever they are."""
+
+    key = ()
 
 
 @dataclass(frozen=True)
-class OtherSubject(Coin):
+class OtherSubject(Odds):
     """Its certificate is about no integers."""
 
     kind: ClassVar[str] = "toy-other-subject"
 
-    def subject(self, units: Units) -> tuple[object, ...]:
-        del units
-        return self.kind, self
+    def table(self, point: Fraction) -> Any:
+        return Keyed(super().table(point))
+
+    def read(self, plain: Any) -> Any:
+        return Keyed(super().read(plain))
 
 
 @dataclass(frozen=True)
-class Careless(Coin):
-    """It reads units of a file without a look at them, and says so with any error."""
+class Careless(Odds):
+    """It reads the integers of a file without a look at them, and says so with any error."""
 
     kind: ClassVar[str] = "toy-careless"
 
-    def prove(self, units: Units) -> Certificate:
-        return super().prove((units[0] + 0, units[1] + 0))
+    def read(self, plain: Any) -> Any:
+        return plain[0] + "", plain[1] + ""
+
+    def judge(self, table: Any) -> Certificate:
+        return super().judge((int(table[0]), int(table[1])))
+
+    def distribution(self, table: Any, data: int) -> Sequence[int]:
+        return super().distribution(tuple(map(int, table)), data)
+
+    def value(self, table: Any) -> float:
+        return super().value(tuple(map(int, table)))
+
+    def table(self, point: Fraction) -> Any:
+        return tuple(map(str, super().table(point)))
 
 
 @dataclass(frozen=True)
@@ -330,13 +329,11 @@ class LessProved(Coin):
 
     kind: ClassVar[str] = "toy-less-proved"
 
-    def prove(self, units: Units) -> Certificate:
-        return Coin(2 * self.epsilon).prove(units)
+    def judge(self, table: Any) -> Certificate:
+        return Coin(2 * self.epsilon).judge(table)
 
 
 # What they draw from, or promise, is not what was proved.
-
-ONE = 1 << BITS
 
 
 @dataclass(frozen=True)
@@ -345,18 +342,14 @@ class OneSided(Coin):
 
     kind: ClassVar[str] = "toy-one-sided"
 
-    def units(self, point: Fraction) -> Units:
+    def table(self, point: Fraction) -> Any:
         del point
-        return 9 * ONE // 10, 3 * ONE // 10 + 1
+        high, low = 9 * ONE // 10, 3 * ONE // 10 + 1
+        return Table(self.inputs, (high, ONE - high, low, ONE - low), ONE)
 
-    def _rows(self, units: Units) -> list[Units]:
-        return [(weight, ONE - weight) for weight in units]
-
-    def prove(self, units: Units) -> Certificate:
-        return certify_kernel(self._rows(units), BITS, self.guarantee, pairs=[(0, 1)], one_way=True)
-
-    def law(self, units: Units, data: int) -> Sequence[int]:
-        return self._rows(units)[_checks.integer("data", data, 0, 1)]
+    def judge(self, table: Any) -> Certificate:
+        ratio, (a, b, c, d) = exp_lower(self.epsilon), table.weights
+        return proof_of(self, min(ratio * c - a, ratio * d - b) / ONE)
 
 
 @dataclass(frozen=True)
@@ -365,18 +358,19 @@ class OffByOne(Coin):
 
     kind: ClassVar[str] = "toy-off-by-one"
 
-    def law(self, units: Units, data: int) -> Sequence[int]:
-        return super().law((units[0] + 1, units[1] - 1), data)
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:
+        one, other = super().distribution(table, data)
+        return (one + 1, other - 1) if one > other else (one - 1, other + 1)
 
 
 @dataclass(frozen=True)
 class NegativeWeight(Coin):
-    """It draws from what is no law."""
+    """It draws from what is no distribution."""
 
     kind: ClassVar[str] = "toy-negative-weight"
 
-    def law(self, units: Units, data: int) -> Sequence[int]:
-        return super().law(units, data) if data else (ONE + 1, -1)
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:
+        return super().distribution(table, data) if data else (ONE + 1, -1)
 
 
 @dataclass(frozen=True)
@@ -385,64 +379,36 @@ class MoreOutputs(Coin):
 
     kind: ClassVar[str] = "toy-more-outputs"
 
-    def law(self, units: Units, data: int) -> Sequence[int]:
-        law = super().law(units, data)
-        return law if data else (law[0], law[1] - 1, 1)
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:
+        one, other = super().distribution(table, data)
+        return (one, other) if data else (one, other - 1, 1)
 
 
 @dataclass(frozen=True)
-class LooseRatio(Coin):
-    """It is proved for 1.01 e^epsilon, and its certificate says so."""
-
-    kind: ClassVar[str] = "toy-loose-ratio"
-
-    def _ratio(self) -> Fraction:
-        return exp_lower(self.epsilon) * Fraction(101, 100)
-
-    def units(self, point: Fraction) -> Units:
-        del point
-        truth = math.floor(self._ratio() / (1 + self._ratio()) * ONE)
-        return truth, ONE - truth
-
-    def prove(self, units: Units) -> Certificate:
-        ratio = self._ratio()
-        proof = Coin(math.log(ratio) + 1e-9).prove(units)
-        return replace(proof, guarantee=self.guarantee, ratio=ratio)
-
-
-@dataclass(frozen=True)
-class HiddenRatio(LooseRatio):
+class HiddenRatio(Coin):
     """It is proved for 1.01 e^epsilon, and its certificate says e^epsilon."""
 
     kind: ClassVar[str] = "toy-hidden-ratio"
 
-    def prove(self, units: Units) -> Certificate:
-        proof = Coin(math.log(self._ratio()) + 1e-9).prove(units)
-        return replace(proof, guarantee=self.guarantee, ratio=exp_lower(self.epsilon))
+    def rounded(self, point: Fraction) -> Pair:
+        return Coin(self.epsilon + math.log(1.01)).rounded(point)
+
+    def judge(self, table: Any) -> Certificate:
+        proof = certify_table(table, Guarantee(self.epsilon + math.log(1.01)))
+        return replace(proof, guarantee=self.guarantee)
 
 
 @dataclass(frozen=True)
-class NoSignCheck(Coin):
+class NoSignCheck(Odds):
     """Its proof does not ask whether weights are negative."""
 
     kind: ClassVar[str] = "toy-no-sign-check"
 
-    def prove(self, units: Units) -> Certificate:
-        if len(units) != 2 or sum(units) != ONE:
-            raise ParameterError("units must be two integers of the right sum.")
-        ratio, (high, low) = exp_lower(self.epsilon), units
+    def judge(self, table: Any) -> Certificate:
+        ratio, (high, low) = exp_lower(self.epsilon), table
         if high > ratio * low and low >= 0:
             raise NotPrivateError("the truth is too likely.")
-        return Certificate(
-            claim="the coin is private",
-            guarantee=self.guarantee,
-            ratio=ratio,
-            constraints=1,
-            slack=max(ratio * low - high, Fraction(0)) / ONE,
-            tightest="inputs 0 and 1",
-            arithmetic="exact integers",
-            bits=BITS,
-        )
+        return proof_of(self, max(ratio * low - high, Fraction(0)) / ONE)
 
 
 @dataclass(frozen=True)
@@ -456,17 +422,15 @@ class Unnamed(Coin):
         return []
 
 
-NOT_WHAT_WAS_PROVED = (
-    *(OneSided, OffByOne, NegativeWeight, MoreOutputs, LooseRatio, HiddenRatio, NoSignCheck),
-)
 RIGHT = (Coin, Worded, Published, Odds)
 WRONG = (
-    *(OtherOptimum, LenientProof, Blind, OtherLaw, Forgetful, Unchecked),
+    *(OtherOptimum, LenientProof, Blind, OtherDraws, Forgetful, Unchecked),
     *(OtherBound, OtherSubject),
+    *(OneSided, OffByOne, NegativeWeight, MoreOutputs, HiddenRatio, NoSignCheck),
 )
 OTHERS = (Unlooked, Careless, LessProved, Unnamed)
-_ALL: Mapping[str, type[Setting[Any]]] = {
-    kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *NOT_WHAT_WAS_PROVED, *OTHERS)
+_ALL: Mapping[str, type[Setting]] = {
+    kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *OTHERS)
 }
 
 

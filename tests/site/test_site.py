@@ -173,8 +173,8 @@ def test_every_module_has_a_page_that_the_index_links(documents: dict[str, Page]
 def test_every_name_is_in_the_index(inventory: set[str]) -> None:
     found = set(all_names())
     assert {"dpopt.solve", "dpopt.majority.design", "dpopt.roo.RULES"} <= found
-    assert {"dpopt.majority.MajorityDesign.gamma", "dpopt.lp.Problem.add_rows"} <= found
-    assert {"dpopt.Status.OPTIMAL", "dpopt.roo.LetterSampler.release"} <= found
+    assert {"dpopt.majority.MajoritySetting.table", "dpopt.lp.Problem.add_rows"} <= found
+    assert {"dpopt.Status.OPTIMAL", "dpopt.roo.LetterSetting.weights"} <= found
     assert sorted(found - inventory) == []
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dpopt import smoothed, solve
-from dpopt.prob import hockey_stick
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram, as_anonymous
 from experiments.smoothed import program
@@ -22,6 +21,11 @@ def random_kernel(records: int, categories: int, outputs: int, seed: int) -> Ker
     rng = RNG(seed)
     rows = rng.dirichlet(np.full(outputs, 0.5), size=histogram_count(records, categories))
     return KernelMechanism(records, categories, rows)
+
+
+def hockey_stick(p: Any, q: Any, epsilon: float) -> Any:
+    with np.errstate(over="ignore"):
+        return np.maximum(0.0, p - np.where(q > 0, np.exp(epsilon) * q, 0.0)).sum(axis=-1)
 
 
 def closed_profile(

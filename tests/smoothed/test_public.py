@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 
@@ -146,7 +145,6 @@ def test_no_epsilon_suffices_where_a_category_may_be_absent() -> None:
     mechanism = smoothed.SamplingHistogram(5, 4)
     found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.5])
     assert found.epsilon == math.inf
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["epsilon"] is None
 
 
 def test_values_below_doubles_are_told_by_their_logarithm() -> None:

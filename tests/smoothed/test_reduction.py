@@ -172,7 +172,6 @@ def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
     truth = exact.mean(profile, rows, counts)
     found = smoothed.expected_delta(mechanism, epsilon, np.array(rows, float), counts)
     assert found.delta == pytest.approx(float(truth), rel=1e-12)
-    assert found.composition == tuple(counts)
     whole = smoothed.smoothed_delta(mechanism, epsilon, np.array(rows, float))
     assert found.log_delta <= whole.certificate.log_bound + found.rounding
     best = smoothed.expected_delta(mechanism, epsilon, np.array(rows, float), whole.argmax)
@@ -193,7 +192,6 @@ def test_expected_delta_of_three_laws_and_many_records() -> None:
     assert mixed.log_delta == plain.log_delta
     three = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.3 + 1e-13, 0.6], [100, 50, 150])
     assert three.log_delta == pytest.approx(plain.log_delta, abs=1e-9)
-    assert three.to_dict()["composition"] == [100, 50, 150]
 
 
 def test_the_hull_of_the_laws_leaves_the_value() -> None:
@@ -203,11 +201,8 @@ def test_the_hull_of_the_laws_leaves_the_value() -> None:
     laws = np.vstack([inside[:2], corners, inside[2:]])
     reduced = smoothed.distribution_reduction(laws)
     np.testing.assert_allclose(reduced, corners, rtol=1e-15)
-    for mechanism in (
-        smoothed.SamplingHistogram(9, 7, 3),
-        smoothed.SamplingAverage(9, 4, [0, 2, 3]),
-    ):
-        for epsilon in (0.0, 0.5, 1.5):
-            whole = smoothed.smoothed_delta(mechanism, epsilon, laws).delta
-            found = smoothed.smoothed_delta(mechanism, epsilon, reduced).delta
-            assert found == pytest.approx(whole, rel=1e-12)
+    mechanism = smoothed.SamplingHistogram(9, 7, 3)
+    for epsilon in (0.0, 0.5, 1.5):
+        whole = smoothed.smoothed_delta(mechanism, epsilon, laws).delta
+        found = smoothed.smoothed_delta(mechanism, epsilon, reduced).delta
+        assert found == pytest.approx(whole, rel=1e-12)

@@ -97,5 +97,5 @@ def test_configurations_without_circles_have_the_largest_excess(voters: int, cla
         assert max(f for chosen, f in excess.items() if kept(chosen, circles=False)) == best
     # The walk goes through as many.
     left = sum(kept(chosen, circles=False) for chosen in everything)
-    assert left == walk.configuration_count(voters, classes)
+    assert left == walk.configurations(voters, classes).count
     assert left < sum(kept(chosen, circles=True) for chosen in everything)

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 
-from dpopt.ballots import Partitions
+from dpopt.table import SortedHistograms
 from experiments.ensembles.ladder import (
     BITS,
     LEAST,
@@ -49,7 +49,7 @@ def moved(histogram: Histogram, loser: int, gainer: int) -> Histogram:
 
 def pairs(voters: int, classes: int) -> Iterator[tuple[Histogram, Histogram, int, int]]:
     """All neighbours up to the order of the first one's classes."""
-    for state in Partitions(voters, classes).states:
+    for state in SortedHistograms(voters, classes).listed():
         for loser, gainer in permutations(range(classes), 2):
             if state[loser]:
                 yield state, moved(state, loser, gainer), loser, gainer

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt.kernel import optimal_kernel
+from tests.kernel.brute import optimal
 
 Symmetry = tuple[tuple[int, ...], tuple[int, ...]]
 Kernel = list[list[Fraction]]
@@ -158,7 +158,7 @@ def test_orbits_have_the_optimum_of_entries(name: str, worst: bool, delta: float
             entries, abs=1e-8
         )
         group = symmetries(loss, edges)
-        found = optimal_kernel(
+        found = optimal(
             np.array(loss, dtype=float),
             epsilon=log(r),
             delta=delta,

@@ -1,16 +1,24 @@
-"""A user's program type-checks against the installed package, strictly, and runs."""
+"""A user's program and mechanisms type-check against the installed package, strictly, and run."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-# A user's calls; and a mechanism of one's own, as far as its answer's class.
-PROGRAMS = [Path(__file__).with_name(name) for name in ("program.py", "mechanism.py")]
+from tests.shape.page import ROOT, Page
+
+# A user's calls; and the mechanisms that docs/adding.md adds.
+PROGRAMS = {
+    "program.py": Path(__file__).with_name("program.py").read_text(encoding="utf-8"),
+    **{
+        Path(name).name: text
+        for name, text in Page.of(ROOT / "docs/adding.md").files.items()
+        if name.startswith("dpopt/")
+    },
+}
 
 
 @pytest.mark.parametrize(
@@ -22,10 +30,11 @@ PROGRAMS = [Path(__file__).with_name(name) for name in ("program.py", "mechanism
     ],
     ids=["mypy", "pyright", "run"],
 )
-@pytest.mark.parametrize("source", PROGRAMS, ids=lambda source: source.stem)
-def test_a_users_program(source: Path, command: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_users_program(name: str, command: list[str], tmp_path: Path) -> None:
     # From a folder of its own, so that the installed package is found and not the checkout.
-    program = shutil.copy(source, tmp_path)
+    program = tmp_path / name
+    program.write_text(PROGRAMS[name], encoding="utf-8")
     done = subprocess.run(
         [sys.executable, *command, program],
         cwd=tmp_path,

@@ -82,25 +82,9 @@ class Backend(Protocol):
         ...
 
 
-_REGISTRY: dict[str, str] = {
-    "highs": "dpopt.lp.backends.highs:Highs",
-    "cvxpy": "dpopt.lp.backends.cvxpy:Cvxpy",
-}
-
-_CVXPY_SOLVERS = (
-    *("cbc", "clarabel", "copt", "cplex", "cuopt", "ecos", "glop", "glpk", "gurobi"),
-    *("mosek", "osqp", "pdlp", "piqp", "qoco", "scip", "scipy", "scs", "xpress"),
-)
-
-
 def backends() -> tuple[str, ...]:
     """Return the names that `solve` accepts as ``backend``."""
-    return tuple(_REGISTRY)
-
-
-def register_backend(name: str, location: str) -> None:
-    """Make ``"package.module:Class"`` known under ``name``; it is imported when first used."""
-    _REGISTRY[name] = location
+    return ("highs", "cvxpy")
 
 
 def get_backend(backend: str | Backend) -> Backend:
@@ -116,20 +100,12 @@ def get_backend(backend: str | Backend) -> Backend:
             f"backend is {_checks.shown(backend)}; it must be a name or a Backend object."
         )
     name, colon, solver = backend.partition(":")
-    if name not in _REGISTRY or (colon and not solver):
-        raise ParameterError(
-            f"backend is {_checks.shown(backend)}; it must be one of {', '.join(_REGISTRY)}, or "
-            f"cvxpy:SOLVER for any solver that cvxpy has, such as cvxpy:{_example(name)}."
-        )
-    module, _, attribute = _REGISTRY[name].partition(":")
-    factory = getattr(import_module(module), attribute)
-    if solver and name != "cvxpy":
-        raise ParameterError(
-            f"backend is {_checks.shown(backend)}; only cvxpy takes a solver after the colon."
-        )
-    return factory(solver) if solver else factory()
-
-
-def _example(name: str) -> str:
-    """Return how cvxpy would write a solver's name, if it may be one."""
-    return name.upper() if name.lower() in _CVXPY_SOLVERS else "GUROBI"
+    if backend == "highs":
+        return import_module("dpopt.lp.backends.highs").Highs()
+    if name == "cvxpy" and bool(colon) == bool(solver):
+        module = import_module("dpopt.lp.backends.cvxpy")
+        return module.Cvxpy(solver) if solver else module.Cvxpy()
+    raise ParameterError(
+        f"backend is {_checks.shown(backend)}; it must be one of {', '.join(backends())}, or "
+        "cvxpy:SOLVER for any solver that cvxpy has, such as cvxpy:CLARABEL."
+    )

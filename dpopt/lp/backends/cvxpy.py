@@ -13,7 +13,7 @@ from dpopt._errors import ParameterError, SolverError
 from dpopt.lp.backends import RawSolution
 from dpopt.lp.backends.highs import silence
 from dpopt.lp.backends.interrupt import interruptible
-from dpopt.lp.export import split_limits
+from dpopt.lp.export import as_constraints
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
@@ -96,11 +96,9 @@ class CvxpySession:
         options = _options(self._solver, time_limit)
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
-        equal, below, above = split_limits(self._rows)
-        constraints = [equal.matrix @ x == equal.lower] if equal.count else []
-        constraints += [below.matrix @ x >= below.lower] if below.count else []
-        constraints += [above.matrix @ x <= above.upper] if above.count else []
-        problem = cp.Problem(cp.Minimize((self._model.cost / scale) @ x), constraints)
+        stated = as_constraints(self._rows, x)
+        cost, constraints = (self._model.cost / scale) @ x, [part[-1] for part in stated]
+        problem = cp.Problem(cp.Minimize(cost), constraints)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -112,24 +110,13 @@ class CvxpySession:
         if status is not Status.OPTIMAL or x.value is None:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
             return RawSolution(status, None, None, iterations, str(problem.status))
-        y = scale * self._multipliers(constraints)
+        y = np.zeros(self._rows.count)
+        for kind, chosen, constraint in stated:
+            if constraint.dual_value is None:
+                raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
+            dual = scale * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
+            y[chosen] += dual if kind == "lower" else -dual
         return RawSolution(status, np.array(x.value), y, iterations, str(problem.status))
-
-    def _multipliers(self, constraints: list[cp.Constraint]) -> np.ndarray:
-        """Put cvxpy's duals into the order and the sign of the rows."""
-        rows, y, left = self._rows, np.zeros(self._rows.count), list(constraints)
-        equal = rows.lower == rows.upper
-        for chosen, sign in (
-            (equal, -1.0),
-            (~equal & np.isfinite(rows.lower), 1.0),
-            (~equal & np.isfinite(rows.upper), -1.0),
-        ):
-            if np.any(chosen):
-                dual = left.pop(0).dual_value
-                if dual is None:
-                    raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
-                y[chosen] += sign * np.asarray(dual, dtype=float).reshape(-1)
-        return y
 
 
 def _options(solver: str, time_limit: float | None) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Highs:
             stalls on. Their gap is wider, and the solution states it.
         rounds: of a program with families and a point inside (`Problem.set_inside`): "simplex" for
             warm simplex rounds, "interior" for rounds of `dpopt.lp.interior`, "auto" for these
-            where the simplex method takes long. Other programs have simplex rounds.
+            where a family gives rows to begin with. Other programs have simplex rounds.
     """
 
     feasibility: float = 1e-10
@@ -121,15 +121,12 @@ _ORDINARY: dict[str, Option] = {
     "simplex_strategy": 1,
     "simplex_scale_strategy": 2,
 }
-# After the warm start, each way begins with a new instance. The first of them differs by that
-# alone: HiGHS scales appended rows by the factors of the first ones, and can lose eight digits.
+# After the warm start each way begins with a new instance: HiGHS scales appended rows by the
+# factors of the first ones, and can lose eight digits; its presolve may end without a status.
 _WAYS: tuple[dict[str, Option], ...] = (
     {},
-    {"solver": "simplex"},
     {"solver": "ipm"},
     {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
-    {"solver": "simplex", "simplex_scale_strategy": 0, "presolve": "off"},
-    {"solver": "ipm", "presolve": "off", "ipm_optimality_tolerance": 1e-10},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
 )
 _NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
@@ -138,15 +135,11 @@ _INTERIOR: tuple[dict[str, Option], ...] = (
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-10, "presolve": "off"},
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-8},
 )
-# Where interior points, and then a basis, take a half to a tenth of the simplex method's time:
-# neighbours on grids and the like, from so many variables, with so many rows for each of them, so
-# many entries of an equation (a law that couples outputs), and so much alike coefficients within a
-# row. On complete graphs, for short laws, or ratios of e^4, the simplex method is faster.
-_CENTRAL: dict[str, Option] = {"solver": "ipm"}
-_LEAST_COLUMNS, _ROWS_EACH, _LONG_LAW, _ALIKE = 1_000, 3.0, 30.0, 0.05
-# On paths, of fewer rows: from more variables, and for coefficients more alike; less so where a
-# largest loss is asked for, whose ties the simplex method stalls on.
-_PATH_COLUMNS, _PATH_ROWS_EACH, _PATH_ALIKE, _TIED_ALIKE = 2_500, 1.9, 0.5, 0.3
+# Where interior points, and then a basis, take a half to a tenth of the simplex method's time: from
+# so many variables on, with equations of so many entries (a law that couples outputs), on grids and
+# the like, with so many rows for each variable. On paths, of fewer rows, where the coefficients of
+# a row are alike, ratios of up to 3.
+_LEAST_COLUMNS, _LONG_LAW, _ROWS_EACH, _PATH_ROWS_EACH, _ALIKE = 1_000, 30.0, 3.0, 1.9, 0.3
 # A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
 # and column, and interior points less than 50 in all.
 _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
@@ -232,7 +225,7 @@ class HighsSession:
         # Rows that are appended later leave the basis dual feasible: then the dual simplex is due.
         begun, self._begun = self._begun and way == 0, False
         central = self._central and way == 0 and not begun and not self._appended
-        options = _CENTRAL if central else _FROM_BASIS if begun else self._ways[self._turn(way)]
+        options = self._ways[1] if central else _FROM_BASIS if begun else self._ways[way]
         size = self._model.cost.size + solver.getNumRow()
         # HiGHS compares time_limit with the clock of the instance, which goes on between runs.
         limit = np.inf if time_limit is None else solver.getRunTime() + max(time_limit, 0.0)
@@ -250,11 +243,6 @@ class HighsSession:
             interruptible(solver.run, self._stop)
             code = solver.getModelStatus()
         return self._answer(code)
-
-    def _turn(self, way: int) -> int:
-        """Return which way comes in this place: where a first run failed, another method."""
-        again = self._ways is _WAYS and not self._appended and not self._central
-        return {1: 2, 2: 1}.get(way, way) if again else way
 
     def _stop(self) -> None:
         """End a run that was left; a callback at each iteration would wait for other threads."""
@@ -279,18 +267,15 @@ def _suits_interior(model: Model) -> bool:
     rows, columns = model.rows, model.cost.size
     entries, equal = np.diff(rows.matrix.indptr), rows.lower == rows.upper
     # Rows of one entry are limits of a variable.
-    linked, laws = entries > 1, entries[equal]
+    laws, linked = entries[equal], entries > 1
     each = np.count_nonzero(linked) / columns
     if columns < _LEAST_COLUMNS or not laws.size or laws.mean() < _LONG_LAW:
         return False
+    if each >= _ROWS_EACH or each < _PATH_ROWS_EACH:
+        return bool(each >= _ROWS_EACH)
     starts, sizes = rows.matrix.indptr[:-1][entries > 0], np.abs(rows.matrix.data)
     ratios = np.minimum.reduceat(sizes, starts) / np.maximum.reduceat(sizes, starts)
-    alike = np.median(ratios[linked[entries > 0]])
-    if each >= _ROWS_EACH:
-        return bool(alike >= _ALIKE)
-    tied = bool(np.any(entries[~equal] >= _LONG_LAW))
-    path = columns >= _PATH_COLUMNS and each >= _PATH_ROWS_EACH
-    return bool(path and alike >= (_TIED_ALIKE if tied else _PATH_ALIKE))
+    return bool(np.median(ratios[linked[entries > 0]]) >= _ALIKE)
 
 
 _STATUSES = tuple(highspy.HighsBasisStatus(code) for code in range(4))

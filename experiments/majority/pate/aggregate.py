@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import NotPrivateError, majority
 from experiments.majority.noisy_max import GNMax, calibrate_gnmax
 from experiments.majority.pate.votes import Bits, Run, Votes
@@ -76,10 +77,10 @@ def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
         _gnmax("gnmax", k, calibrate_gnmax(setting.guarantee).sigma),
         _gnmax("gnmax-label", k, calibrate_gnmax(setting.guarantee, "label", voters=k).sigma),
         _darrm("subsampling", sampled),
-        _darrm("surrogate", majority.design_for(setting, objective="surrogate")),
-        _darrm("expected-error", majority.design_for(setting, prior=PAPER_PRIOR)),
-        _darrm("common-p", majority.design_for(setting, prior="common-uniform:0,1")),
-        _darrm("best-for-votes", majority.design_for(setting, weights=_weights_of(votes))),
+        _darrm("surrogate", dpopt.design(replace(setting, objective="surrogate"))),
+        _darrm("expected-error", dpopt.design(replace(setting, prior=PAPER_PRIOR))),
+        _darrm("common-p", dpopt.design(replace(setting, prior="common-uniform:0,1"))),
+        _darrm("best-for-votes", dpopt.design(replace(setting, coefficients=_weights_of(votes)))),
         _whole("private-majority", k),
         _whole("plain-majority", k),
     )
@@ -146,7 +147,7 @@ def _gnmax(method: str, teachers: int, sigma: float) -> Aggregator:
     return Aggregator(method, False, law[:, 1], simulate, sigma=sigma)
 
 
-def _darrm(method: str, design: majority.MajorityDesign) -> Aggregator:
+def _darrm(method: str, design: dpopt.Design) -> Aggregator:
     if design.certificate is None:
         raise NotPrivateError(f"no proof for {method} at {design.setting.allowance}.")
     ones = np.arange(design.gamma.size)

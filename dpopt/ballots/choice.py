@@ -1,0 +1,140 @@
+"""Settings of a choice among C classes from the counts of K votes: what they share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpopt._errors import ParameterError
+from dpopt._types import Vector
+from dpopt.ballots.priors import VotePrior
+from dpopt.ballots.votes import IntTable, counted
+from dpopt.lp import Solution
+from dpopt.privacy.release import Source
+from dpopt.shape import Setting
+from dpopt.table import SortedHistograms, Table
+from dpopt.table.histograms import sorted_histograms
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ClassSetting(Setting):
+    """A table k[lambda, c] over sorted histograms, which a class is drawn from for each query.
+
+    Attributes:
+        classes: C.
+        rule: "optimal" is the program's; any other takes its place.
+        prior: of the counts; see `VotePrior`.
+    """
+
+    classes: int
+    rule: Any
+    prior: str
+
+    @property
+    @abstractmethod
+    def votes(self) -> int:
+        """K, the number of votes on each query."""
+
+    @property
+    def inputs(self) -> SortedHistograms:
+        """The sorted histograms.
+
+        Raises:
+            ParameterError: if they are too many to be listed.
+        """
+        return sorted_histograms(self.votes, self.classes)
+
+    @property
+    def occurring(self) -> Vector:
+        """The probability of each sorted histogram under the prior, shape (histograms,)."""
+        return VotePrior.of(self.prior, self.classes).law(self.inputs)
+
+    def require_program(self) -> None:
+        """Refuse a rule, which has no program.
+
+        Raises:
+            ParameterError: if it is one.
+        """
+        if self.rule != "optimal":
+            raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
+
+    def bound(self, table: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
+        """Return the bound of the dual vector; None of a rule, which need not be the optimum."""
+        del table
+        return None if solution is None else solution.bound
+
+    def counted(self, data: Any) -> tuple[IntTable, bool]:  # noqa: ANN401
+        """Return the counts of each query, shape (queries, C), and whether there is but one.
+
+        Args:
+            data: votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of them,
+                or a `dpopt.roo.Tally`.
+
+        Raises:
+            ParameterError: for another shape, other values or another sum; none is shown. Which it
+                is depends on the data, and is not covered by the guarantee: make a class of each
+                vote before.
+        """
+        return counted(data, self.votes, self.classes)
+
+    def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
+        """Return the distribution of the class for one query, in the order of the classes.
+
+        Raises:
+            ParameterError: for data as `counted`, or of several queries.
+        """
+        rows, single = self.counted(data)
+        if not single:
+            raise ParameterError(f"data have {len(rows)} queries; a distribution is that of one.")
+        return table.row(rows[0])
+
+    def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
+        """Return a class in 0..C-1 for one query, an array of them for several, drawn exactly."""
+        rows, single = self.counted(data)
+        labels = table.drawn(rows, source)[0]
+        return int(labels[0]) if single else labels
+
+    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+        """Return the number of queries, each of which spends the whole guarantee."""
+        del table
+        return len(self.counted(data)[0])
+
+    def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
+        """Return the probability of a class by its count and the counts of all, a line for each."""
+        inputs = self.inputs
+        names = [" ".join(map(str, state)) for state in inputs.listed()]
+        return {
+            "counts": [names[row] for row in inputs.rows.tolist()],
+            "count": inputs.values.tolist(),
+            "classes": inputs.counts.tolist(),
+            "probability": table.probabilities.tolist(),
+        }
+
+    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
+        """Draw the probability that a class of the largest count is output, against its lead.
+
+        The line is the mean over the prior, the band from the least to the largest of all counts.
+        """
+        frame_by_lead(axes)
+        inputs = self.inputs
+        lead = inputs.histograms[:, 0] - inputs.histograms[:, 1]
+        right, leads = table.masses[inputs.starts[:-1]], np.unique(lead)
+        # A histogram that never occurs counts where there is no other.
+        weights = self.occurring + 1e-300
+        means = [np.average(right[lead == at], weights=weights[lead == at]) for at in leads]
+        low, high = ([end(right[lead == at]) for at in leads] for end in (np.min, np.max))
+        line = axes.plot(leads, means, marker="o", markersize=3, clip_on=False, label=label)[0]
+        axes.fill_between(leads, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def frame_by_lead(axes: Axes) -> None:
+    """Name the axes of a picture of probabilities by lead."""
+    axes.set_xlabel("lead of the largest count")
+    axes.set_ylabel("probability of a largest class")
+    axes.set_ylim(-0.03, 1.03)
+    axes.locator_params(axis="x", integer=True)

@@ -1,0 +1,126 @@
+"""Answers on the command line: the options of every command that has a result, and its text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dpopt._errors import ParameterError
+from dpopt._figure import context, save_figure
+from dpopt._kinds import described
+from dpopt.cli.options import Flag, parameters
+from dpopt.cli.output import show, to_json
+from dpopt.files import check_json_target, check_target, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FIGURE_ENDINGS = (".png", ".pdf", ".svg")
+_ROWS, _WIDTH = 40, 72
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What becomes of a result.
+
+    Attributes:
+        json: print the result as JSON.
+        all_rows: print all rows, not the first 40.
+        plot: draw the result to .png, .pdf or .svg.
+        style: size and fonts of the drawing.
+        save: write the result as JSON.
+    """
+
+    json: Flag = False
+    all_rows: Flag = False
+    plot: Path | None = None
+    style: Literal["plain", "neurips", "icml", "ieee"] = "plain"
+    save: Path | None = None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Answer:
+        """Take the options of an answer out of those of a command, and check them.
+
+        Raises:
+            ParameterError: for files that cannot be written and unknown styles, before anything is
+                solved.
+        """
+        named = [field.name for field in fields(cls) if given.get(field.name) is not None]
+        answer = cls(**{name: given.pop(name) for name in named})
+        plot, save = answer.plot, answer.save
+        if plot is not None and plot == save:
+            raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
+        if save is not None:
+            check_json_target(save)
+        if plot is None:
+            return answer
+        check_target(plot)
+        if plot.suffix.lower() not in _FIGURE_ENDINGS:
+            raise ParameterError(
+                f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
+            )
+        with context(answer.style):
+            return answer
+
+    def draw(self, plot: Callable[[], Axes]) -> None:
+        """Draw to the file that was asked for, if any."""
+        if self.plot is not None:
+            with context(self.style), replacing(self.plot) as temporary:
+                save_figure(plot(), temporary)
+
+    def show(
+        self,
+        record: Mapping[str, Any],
+        facts: Mapping[str, Any],
+        columns: Callable[[], Mapping[str, Sequence[Any]]],
+        seconds: float,
+    ) -> None:
+        """Print a result: its record as JSON; or its facts, a line each, and its table.
+
+        Args:
+            record: the result as plain values.
+            facts: by name; None and NaN are not known and left out.
+            columns: makes the table, or refuses.
+            seconds: what it took.
+        """
+        if self.json:
+            show(to_json({**record, "seconds": seconds}))
+            return
+        known = {name: value for name, value in facts.items() if _is_known(value)}
+        lines = [f"{name:18s} {_told(value)}" for name, value in known.items()]
+        lines.append(f"{'seconds':18s} {seconds:.3f}")
+        try:
+            table = _table(columns(), None if self.all_rows else _ROWS)
+        except ParameterError as error:
+            table = [f"no table: {error}"]
+        show("\n".join([*lines, "", *table]))
+
+
+OPTIONS = parameters(described(Answer).fields)
+
+
+def _table(columns: Mapping[str, Sequence[Any]], most: int | None) -> list[str]:
+    """Return rows of a table, aligned: all, or the first ones."""
+    written = [[name, *map(_told, list(column[:most]))] for name, column in columns.items()]
+    widths = [min(_WIDTH, max(map(len, column))) for column in written]
+    lines = [
+        "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
+        for row in zip(*written, strict=True)
+    ]
+    left = max(map(len, columns.values()), default=0) - (most or math.inf)
+    return [*lines, f"... {left:,} more; --all-rows prints them"] if left > 0 else lines
+
+
+def _is_known(value: object) -> bool:
+    """Return whether there is such a number: some means are of tables that cannot be listed."""
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
+
+
+def _told(value: Any) -> str:  # noqa: ANN401
+    """Return a value as the command line prints it."""
+    if type(value).__name__ == "Guarantee":
+        return f"({value.epsilon:g}, {value.delta:g})-DP"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

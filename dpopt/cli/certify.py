@@ -1,0 +1,155 @@
+"""``dpopt certify``: a saved mechanism proved again; or a table made private, and proved."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import roughly, shown
+from dpopt.cli.options import File, Flag, command
+from dpopt.cli.output import show, to_json
+from dpopt.files import TABLES, check_json_target
+
+if TYPE_CHECKING:
+    from dpopt.kernel.own import ExtraRows
+
+
+@command()
+def certify(
+    file: File,
+    epsilon: float | None = None,
+    delta: str | Literal["least"] | None = None,
+    graph: str | Literal["complete", "path", "cycle", "grid", "hamming"] | None = None,
+    shape: str | None = None,
+    inputs: str | None = None,
+    rows: ExtraRows | None = None,
+    tolerance: float | None = None,
+    save: Path | None = None,
+    json: Flag = False,
+) -> None:
+    """Certify a saved mechanism again; or a table: make it private and prove it.
+
+    FILE is a mechanism that was saved, proved again from its integers; or a table of probabilities,
+    .csv, .tsv, .npz, .npy or .parquet, with a row for each input or the columns input, output and
+    probability. With --epsilon the table is moved to a private one next to it, which is proved;
+    without, the least epsilon of the table is told. Exit code 4 if it is not private.
+
+    Args:
+        file: the mechanism or the table.
+        epsilon: of a table: private for this; else the least is told.
+        delta: In [0, 1), or least: the least one.  [0]
+        graph: neighbouring inputs: complete, path, cycle, grid, hamming, or edges 0:1,1:2, between
+            names where inputs have names.  [complete]
+        shape: for grid and hamming, sizes such as 2,3,3.
+        inputs: names of the inputs in their order, low,mid,high: a graph with a name goes by it.
+        rows: A CSV file of own rows that are kept.
+        tolerance: most total variation that a row is moved by.  [0.001]
+        save: write the mechanism as JSON.
+        json: print the certificate as JSON.
+
+    Example:
+        dpopt certify kernel.csv --epsilon 1 --graph path --save kernel.json
+    """
+    given = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape}
+    given |= {"inputs": inputs, "rows": rows, "tolerance": tolerance}
+    asked = {name: value for name, value in given.items() if value is not None}
+    start = time.perf_counter()
+    table = file.suffix.lower() in TABLES
+    unused = next(iter(asked), None if save is None else "save")
+    if unused is not None and not table:
+        raise ParameterError(
+            f"{unused} is given, which belongs to a table ({', '.join(TABLES)}); file "
+            f"{str(file)!r} is taken for a saved mechanism, which has its own."
+        )
+    made: Any = _of_table(file, asked, save) if table else loaded(file)
+    tell = _least if hasattr(made, "lower") else _proof
+    record, lines = tell(made, table)
+    seconds = time.perf_counter() - start
+    if json:
+        show(to_json({**record(), "seconds": seconds}))
+    else:
+        show("\n".join([*lines, f"seconds        {seconds:.3f}"]))
+    if getattr(made, "upper", 0.0) == math.inf:
+        raise NotPrivateError(
+            "no epsilon is enough: an output of one input is impossible for a neighbour."
+        )
+
+
+def loaded(file: Path) -> Any:  # noqa: ANN401
+    """Return a saved mechanism, proved again.
+
+    Raises:
+        NotPrivateError: if it has no certificate.
+    """
+    from dpopt.shape import load
+
+    mechanism = load(file)
+    if mechanism.certificate is None:
+        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    return mechanism
+
+
+def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # noqa: ANN401
+    """Make the table of a file private, prove and save it; or find its least epsilon or delta."""
+    if "delta" in asked:
+        asked["delta"] = _delta(asked["delta"])
+    if save is not None:
+        if "epsilon" not in asked or asked.get("delta", 0.0) is None:
+            raise ParameterError(
+                f"save is {str(save)!r} and no mechanism is made: give epsilon and delta for one."
+            )
+        check_json_target(save)
+    from dpopt.kernel.certify import certify
+
+    made = certify(file, **asked)
+    if save is not None:
+        cast(Any, made).save(save)
+    return made
+
+
+def _delta(text: str) -> float | None:
+    """Return a delta as typed; None for the least one."""
+    try:
+        return None if text == "least" else float(text)
+    except ValueError:
+        raise ParameterError(
+            f"delta is {shown(text)}; it must be a number in [0, 1), or least."
+        ) from None
+
+
+Told = tuple[Callable[[], dict[str, Any]], list[str]]
+"""What makes the plain values of an answer, and the lines of its text."""
+
+
+def _least(least: Any, _: bool) -> Told:  # noqa: ANN401
+    """Return what is told of a least epsilon or delta."""
+    x, other = least.inputs
+    outputs = ", ".join(map(str, least.outputs)) or "none"
+    given = "delta" if least.parameter == "epsilon" else "epsilon"
+    return least.to_dict, [
+        f"least {least.parameter:8s} {least.upper!r}",
+        f"at least       {least.lower!r}",
+        f"for {given:10s} {least.given:g}",
+        f"needed by      inputs {x} and {other}, outputs {outputs}",
+        f"rows moved by  {least.moved:.3g}",
+    ]
+
+
+def _proof(made: Any, table: bool) -> Told:  # noqa: ANN401
+    """Return what is told of a certificate; of a table, also what its own rows are missed by."""
+    proof = made.certificate
+    costs = {"moved": made.moved, "residuals": dict(made.residuals)} if table else {}
+    lines = [
+        f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
+        f"constraints  {proof.constraints:,}",
+        f"worst slack  {roughly(proof.slack)}",
+        f"tightest     {proof.tightest}",
+        "arithmetic   exact integers",
+        *([f"moved by     {made.moved:.3g}"] if table else []),
+        *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
+    ]
+    return lambda: {"private": True, **proof.to_dict(), **costs}, lines

@@ -1,0 +1,266 @@
+"""Options from annotations: how a parameter's text is read, written, and completed by Tab.
+
+What is wrong with a value, the library says. Nothing here loads one before a value is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from dpopt._errors import ParameterError
+from dpopt._kinds import (
+    Described,
+    Field,
+    choices,
+    described,
+    hyphened,
+    other_word,
+    parted,
+    text_of,
+)
+from dpopt._numbers import shown, typed_rational
+from dpopt.files import TABLES, number, parse_json, read_rows
+
+
+class Words(click.ParamType):
+    """A text; Tab offers some words and, where it may be a file's name, the files.
+
+    Attributes:
+        words: what is offered.
+        files: whether the text may be the name of a file.
+    """
+
+    name = "text"
+
+    def __init__(self, *words: str, files: bool = False) -> None:
+        self.words, self.files = words, files
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the words that begin as what was typed does, or leave it to the shell's files."""
+        del ctx, param
+        found = [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+        return [*found, CompletionItem(incomplete, type="file")] if self.files else found
+
+
+class Rows(Words):
+    """Rows of numbers such as 0.2:0.8,0.5:0.5, or a file with a row a line, or one of some words.
+
+    Rows of one number each, without a colon, are a list of numbers.
+    """
+
+    name = "rows"
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(*words, files=True)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the rows as lists of numbers, whole ones as integers; a word as it is."""
+        del ctx
+        if value in self.words:
+            return value
+        if value.startswith("["):
+            return _listed(value, param)
+        rows = [_numbers(row.split(":")) for row in value.split(",")]
+        if not all(rows):
+            return _in_file(value, param.name, self.words)
+        return rows if ":" in value else [row[0] for row in rows if row]
+
+
+class Row(Rows):
+    """A list of numbers such as 0.2,0.8, or a file of numbers."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the numbers, whole ones as integers."""
+        found = _numbers(value.replace(",", " ").split())
+        if found is not None:
+            return found
+        rows = super().convert(value, param, ctx)
+        return [number for row in rows for number in row] if value[:1] != "[" else rows
+
+
+class OwnBlocks(Words):
+    """A CSV file of a user's own rows over a kernel, or what `dpopt._kinds.text_of` writes."""
+
+    name = "csv"
+
+    def __init__(self) -> None:
+        super().__init__(files=True)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the blocks of rows."""
+        del ctx
+        if value.startswith("["):
+            return _listed(value, param)
+        from dpopt.kernel import read_own_rows
+
+        return read_own_rows(value)
+
+
+class Exact(Words):
+    """A number that is read exactly: 12, 0.25, 1e-9 or 1/3."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the number as a fraction."""
+        del ctx
+        try:
+            return typed_rational(value.strip())
+        except ValueError:
+            raise ParameterError(
+                f"{param.name} is {shown(value)}; it must be a number or a fraction such as 1/3."
+            ) from None
+
+
+File = Path
+"""In the signature of a verb, a path that is an argument and no option."""
+
+TextOrFile = str
+"""Likewise, a text that may be the name of a file: Tab offers files."""
+
+Flag = bool
+"""Likewise, an option that is there or not."""
+
+PATH = click.Path(path_type=Path)
+_TYPES: dict[str, click.ParamType] = {
+    "int": click.INT,
+    "float": click.FLOAT,
+    "Path": PATH,
+    "Fraction": Exact(),
+    "Numbers": Row(),
+    "RowsOfNumbers": Rows(),
+    "ExtraRows": OwnBlocks(),
+    "TextOrFile": Words(files=True),
+}
+
+
+def command(*more: click.Parameter) -> Callable[[Callable[..., None]], click.Command]:
+    """Return what makes a command of a function: its parameters, then some more options."""
+
+    def made(function: Callable[..., None]) -> click.Command:
+        about = described(function)
+
+        def callback(**given: Any) -> None:  # noqa: ANN401
+            # What was not typed has the default of the function.
+            function(**{name: value for name, value in given.items() if value is not None})
+
+        found = [*parameters(about.fields), *more]
+        short = about.about.partition(".")[0]
+        return click.Command(about.name, None, callback, found, help_of(about), short_help=short)
+
+    return made
+
+
+def help_of(about: Described) -> str:
+    """Return what a docstring says, for click: displayed programs keep their lines."""
+    paragraphs = [
+        f"\b\n{text}" if "\n  " in f"\n{text}" else text
+        for text in about.about.replace("`", "").split("\n\n")
+    ]
+    return "\n\n".join([*paragraphs, f"\b\nExample: {about.example}"])
+
+
+def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
+    """Return the arguments and options of a command's parameters.
+
+    The other word of a choice between two is a flag, too, unless a parameter has its name:
+    --minimax for --objective minimax.
+    """
+    found, taken = list[click.Parameter](), {hyphened(field.name) for field in fields}
+    for field in fields:
+        name, about = hyphened(field.name), _help(field)
+        annotation, words = parted(field.annotation)
+        if annotation == "File":
+            found.append(click.Argument([field.name], type=PATH, required=field.required))
+        elif annotation == "Flag":
+            found.append(click.Option([name], is_flag=True, help=about))
+        elif annotation == "bool":
+            found.append(click.Option([f"{name}/--no-{name[2:]}"], default=None, help=about))
+        else:
+            kind = _TYPES.get(annotation, Words(*choices(annotation), *words))
+            kind = Rows(*words) if words and isinstance(kind, Rows) else kind
+            found.append(click.Option([name], type=kind, required=field.required, help=about))
+        other = other_word(field)
+        if other is not None and f"--{other}" not in taken:
+            short = f"Short for {name} {other}."
+            found.append(click.Option([f"--{other}", field.name], flag_value=other, help=short))
+    return found
+
+
+def _help(field: Field) -> str:
+    """Return what the docstring says, with the words of a choice and the default."""
+    about = field.about.replace("`", "")
+    if re.match(r"[a-z]{2,}[ ,:]", about):
+        # The paper's letters stay as they are.
+        about = f"{about[0].upper()}{about[1:]}"
+    words = choices(parted(field.annotation)[0])
+    if any(word not in about for word in words):
+        about += f" One of {', '.join(words)}."
+    if field.annotation.startswith(("bool", "Flag")) or field.default in (None, (), ""):
+        return about
+    return f"{about}  [{text_of(field.default)}]"
+
+
+def _numbers(words: Sequence[str]) -> list[int | float] | None:
+    """Return numbers of words; None if one is not, or there is none."""
+    try:
+        return [number(word) for word in words] or None
+    except ValueError:
+        return None
+
+
+def _listed(text: str, param: click.Parameter) -> Any:  # noqa: ANN401
+    """Return the lists of a JSON text."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise ParameterError(f"{param.name} is {shown(text)}; {error}.") from None
+
+
+def _in_file(text: str, name: str, words: Sequence[str] = ()) -> list[list[int | float]]:
+    """Return the rows of the file that a text names, which is none of some words.
+
+    Losses are whole numbers as a rule: a first line 0,1,2 are numbers here, no names of columns.
+    """
+    path = Path(text)
+    readers = [read_rows, _table_in] if path.suffix.lower() in TABLES else [read_rows]
+    why = ""
+    for reader in readers:
+        try:
+            rows = reader(path)
+            if reader is readers[-1] or len(set(map(len, rows))) == 1:
+                return rows
+        except ParameterError as error:
+            why = str(error).partition("; ")[2] or str(error)
+    named = f"one of {', '.join(words)}, " if words else ""
+    raise ParameterError(
+        f"{name} is {shown(text)}; it must be {named}numbers such as 0.2,0.8, rows of them such as "
+        f"0.2:0.8,0.5:0.5, or a file: {why}"
+    )
+
+
+def _table_in(path: Path) -> list[list[int | float]]:
+    """Return the rows of a file of a table, as `dpopt.certify` reads it.
+
+    Raises:
+        ParameterError: if it is none, or its inputs have names whose order nobody said.
+    """
+    from dpopt.kernel.certify import given_table
+
+    found = given_table(path)
+    if not found.ordered:
+        raise ParameterError(
+            f"path is {str(path)!r}; its inputs have names, whose order is not known: number them "
+            "0, 1, ..."
+        )
+    return found.table.tolist()

@@ -1,0 +1,125 @@
+"""What a rule in the smallest count spends, exactly, and two data sets that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from dpopt import verify
+from dpopt._errors import DpoptError
+from dpopt._types import brief
+from dpopt.roo.setting import RooSetting
+
+Move = tuple[int, int, int, int]
+"""Smallest count and a letter's count, before and after one record changed."""
+Runs = tuple[tuple[int, int], ...]
+"""(count, number of consecutive letters that have it)."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two neighbouring data sets and the letter whose probability changes most: the first one.
+
+    Attributes:
+        runs: counts of the letters, as (count, number of consecutive letters).
+        neighbour_runs: the same after one record changed.
+        minima: the smallest count of each.
+    """
+
+    runs: Runs
+    neighbour_runs: Runs
+    minima: tuple[int, int]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Counts of all letters."""
+        return tuple(count for count, letters in self.runs for _ in range(letters))
+
+    @property
+    def neighbour(self) -> tuple[int, ...]:
+        """Counts of all letters in the neighbour."""
+        return tuple(count for count, letters in self.neighbour_runs for _ in range(letters))
+
+
+@dataclass(frozen=True)
+class RooAudit:
+    """What a rule spends, exactly.
+
+    Attributes:
+        worst_ratio: largest K(y | x') / K(y | x) over all neighbours and letters; None if
+            unbounded.
+        excess_factor: worst_ratio over e^epsilon, as a float; above 1 if the rule is not private.
+        rows: number of inequalities looked at; they imply all others.
+        witness: neighbours that attain the worst ratio.
+    """
+
+    worst_ratio: Fraction | None
+    excess_factor: float
+    rows: int
+    witness: Witness
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> RooAudit:
+    """Return the largest ratio over all neighbours of a rule, by the moves of `dpopt.verify`.
+
+    Args:
+        setting: n, k and epsilon.
+        weights: q_0, q_1, ... over 2^62, 0 afterwards.
+        constant: instead, the one weight is that of every m.
+    """
+    high, low, worst, rows = 0, 1, (0, 0, 0, 0), 0
+    n, k = setting.records, setting.letters
+    for (_, *move), before, after in verify.chances_of_moves(n, k, list(weights), constant):
+        rows += 1
+        if after * low > high * before:
+            high, low, worst = after, before, (move[0], move[1], move[2], move[3])
+    ratio = Fraction(high, low) if low else None
+    return RooAudit(
+        worst_ratio=ratio,
+        excess_factor=float("inf") if ratio is None else float(ratio / setting.ratio),
+        rows=rows,
+        witness=witness_of(setting, worst),
+    )
+
+
+def witness_of(setting: RooSetting, move: Move) -> Witness:
+    """Return data sets that realise a move.
+
+    The changed letter comes first; one to three others may be special, the rest have the same
+    count, and the last takes what is left. Small counts are tried in turn.
+
+    Raises:
+        DpoptError: if there is none; every move of `dpopt.verify.moves` has one.
+    """
+    minimum, _, new_minimum, new_count = move
+    for runs in _data_sets(setting, move):
+        counts = [count for count, _ in runs]
+        for gain, loss in product(range(len(runs)), repeat=2):
+            after = list(counts)
+            after[gain] += 1
+            after[loss] -= 1
+            single = runs[gain][1] == runs[loss][1] == 1 and gain != loss
+            if single and after[0] == new_count and min(after) == new_minimum:
+                changed = tuple((new, n) for new, (_, n) in zip(after, runs, strict=True))
+                return Witness(runs, changed, (minimum, new_minimum))
+    raise DpoptError(f"no neighbouring data sets realise {move}.")
+
+
+def _data_sets(setting: RooSetting, move: Move) -> Iterator[Runs]:
+    """Yield data sets with the right smallest count, the changed letter first."""
+    n, k, (m, count, *_) = setting.records, setting.letters, move
+    special = min(max(k - 2, 0), 2)
+    fillers = k - 2 - special
+    for values in product(range(m, m + 3), repeat=special):
+        for base in range(m, m + 2):
+            rest = n - count - sum(values) - base * fillers
+            runs = [(count, 1), *((value, 1) for value in values)]
+            runs += [(base, fillers)] if fillers else []
+            runs.append((rest, 1))
+            if min(own for own, _ in runs) == m:
+                yield tuple(runs)

@@ -1,0 +1,32 @@
+"""Tables: a mechanism as integers over inputs up to symmetry, made private and proved so."""
+
+from dpopt.table.histograms import SortedHistograms
+from dpopt.table.inputs import Edges, Graph, Inputs
+from dpopt.table.judge import certify_table
+from dpopt.table.losses import Losses
+from dpopt.table.program import add_lazy_table, add_table, over_masses, probabilities_of
+from dpopt.table.rounding import constant, interior, mixed, polished, repair, rounded
+from dpopt.table.symmetric import Generated, Words
+from dpopt.table.table import Table
+
+__all__ = [
+    "Edges",
+    "Generated",
+    "Graph",
+    "Inputs",
+    "Losses",
+    "SortedHistograms",
+    "Table",
+    "Words",
+    "add_lazy_table",
+    "add_table",
+    "certify_table",
+    "constant",
+    "interior",
+    "mixed",
+    "over_masses",
+    "polished",
+    "probabilities_of",
+    "repair",
+    "rounded",
+]

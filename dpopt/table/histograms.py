@@ -1,0 +1,378 @@
+"""Counts of records over categories, up to the order of the categories.
+
+A mechanism that treats categories alike gives one of them a probability that depends on its own
+count and on the sorted counts of all: one number for each sorted histogram lambda (a partition of n
+into at most k parts, the counts in falling order) and each distinct count c in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector
+from dpopt.table.inputs import Edges, Inputs, Name, read_only
+
+IntMatrix = npt.NDArray[np.int64]
+"""Two-dimensional integer array."""
+
+MOST_HISTOGRAMS = 1_000_000
+"""Sorted histograms of the largest `SortedHistograms` that are listed; memory fixes it."""
+
+# Digits of counts that are looked up.
+_MOST_CODES = 1 << 16
+
+
+def partition_count(records: int, categories: int) -> int:
+    """Return the number of partitions of n into at most k parts."""
+    return _counted(records, min(categories, records))
+
+
+@lru_cache(maxsize=64)
+def _counted(records: int, largest: int) -> int:
+    # As many as partitions into parts of size at most k, which are counted part size by part size.
+    counts = [1] + [0] * records
+    for size in range(1, largest + 1):
+        for total in range(size, records + 1):
+            counts[total] += counts[total - size]
+    return counts[records]
+
+
+def _listed(records: int, categories: int) -> IntMatrix:
+    """Return the partitions of n into at most k parts, falling lexicographically: shape (S, k)."""
+    columns: list[IntVector] = []
+    remaining, largest = np.array([records]), np.array([records])
+    for parts in range(categories, 0, -1):
+        # Of each row begun, all that the next count can be: from the largest down to the mean.
+        high = np.minimum(remaining, largest)
+        choices = high - -(-remaining // parts) + 1
+        begun = np.repeat(np.arange(remaining.size), choices)
+        ends = np.cumsum(choices)
+        count = high[begun] - (np.arange(ends[-1]) - np.repeat(ends - choices, choices))
+        columns = [column[begun] for column in columns] + [count]
+        remaining, largest = remaining[begun] - count, count
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True)
+class Move:
+    """Records that leave the category at one place of a sorted histogram for that at a later one.
+
+    Attributes:
+        giver: place of the category that loses a record.
+        taker: place of the category that gains it.
+        before: the histograms before, shape (n,).
+        after: the histograms after, shape (n,), sorted without any category changing its place.
+    """
+
+    giver: int
+    taker: int
+    before: IntVector
+    after: IntVector
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SortedHistograms(Inputs):
+    """All sorted histograms of n records over k categories; neighbours differ by one record.
+
+    A variable is a sorted histogram and one of its distinct counts, falling; an output is a
+    category, told to others by its count.
+
+    Attributes:
+        records: n, in 1..10,000.
+        categories: k, in 2..1,000.
+    """
+
+    records: int
+    categories: int
+
+    def __post_init__(self) -> None:
+        """Refuse sizes out of range.
+
+        Raises:
+            ParameterError: naming the size; also for more than `MOST_HISTOGRAMS` histograms.
+        """
+        records = _checks.integer("records", self.records, 1, 10_000)
+        categories = _checks.integer("categories", self.categories, 2, 1_000)
+        number = partition_count(records, categories)
+        if number > MOST_HISTOGRAMS:
+            raise ParameterError(
+                f"{records} records over {categories} categories have {number:,} sorted "
+                f"histograms; at most {MOST_HISTOGRAMS:,} are listed."
+            )
+        object.__setattr__(self, "records", records)
+        object.__setattr__(self, "categories", categories)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the variables follow from."""
+        return "sorted histograms", self.records, self.categories
+
+    @property
+    def inputs(self) -> int:
+        """Number of histograms, in any order of the categories."""
+        return math.comb(self.records + self.categories - 1, self.records)
+
+    @property
+    def outputs(self) -> int:
+        """Number of categories."""
+        return self.categories
+
+    @cached_property
+    def histograms(self) -> IntMatrix:
+        """The sorted histograms, from (n, 0, ..., 0) on, falling: shape (histograms, k)."""
+        return read_only(_listed(self.records, self.categories))
+
+    @cached_property
+    def variables(self) -> IntMatrix:
+        """The variable of each category of each sorted histogram, shape (histograms, k)."""
+        new = np.ones(self.histograms.shape, dtype=np.int64)
+        new[:, 1:] = self.histograms[:, 1:] != self.histograms[:, :-1]
+        return read_only(np.cumsum(new).reshape(new.shape) - 1)
+
+    @cached_property
+    def rows(self) -> IntVector:
+        """The sorted histogram of each variable."""
+        each = np.diff(np.append(self.variables[:, 0], self.variables[-1, -1] + 1))
+        return read_only(np.repeat(np.arange(len(self.histograms)), each))
+
+    @cached_property
+    def columns(self) -> IntVector:
+        """All categories are alike."""
+        return np.zeros(self.size, dtype=np.int64)
+
+    @property
+    def column_sizes(self) -> IntVector:
+        """All categories are alike."""
+        return np.array([self.categories])
+
+    @cached_property
+    def counts(self) -> IntVector:
+        """Number of categories of each variable."""
+        return read_only(np.bincount(self.variables.ravel()))
+
+    @cached_property
+    def values(self) -> IntVector:
+        """The count c of the categories of each variable."""
+        values = np.empty(self.size, dtype=np.int64)
+        values[self.variables.ravel()] = self.histograms.ravel()
+        return read_only(values)
+
+    @cached_property
+    def row_sizes(self) -> list[int]:
+        """Number of histograms that sort to each one: k! over the factorials of its counts'."""
+        whole = math.factorial(self.categories)
+        ways = [math.factorial(many) for many in self.counts.tolist()]
+        starts = self.starts.tolist()
+        return [whole // math.prod(ways[a:b]) for a, b in pairwise(starts)]
+
+    @cached_property
+    def _names(self) -> npt.NDArray[np.uint64]:
+        """A 64-bit number for each count, with a different sum for every sorted histogram.
+
+        Drawn with a fixed seed, and drawn again until all sums differ, which is checked: so the sum
+        tells the histogram, and that after a move follows from that before.
+        """
+        seed = 0
+        while True:
+            rng = np.random.default_rng(seed)
+            drawn = rng.integers(0, 1 << 64, self.records + 2, dtype=np.uint64)
+            sums = drawn[self.histograms].sum(axis=1, dtype=np.uint64)
+            if np.unique(sums).size == len(self.histograms):
+                return drawn
+            seed += 1
+
+    @cached_property
+    def _ordered(self) -> tuple[npt.NDArray[np.uint64], IntVector]:
+        """The sums of names, ascending, and the histograms in this order."""
+        sums = self._names[self.histograms].sum(axis=1, dtype=np.uint64)
+        order = np.argsort(sums)
+        return sums[order], order
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The replaced records between sorted histograms, each pair of neighbours once.
+
+        The record leaves the last category of its count for the first category of a count lower by
+        2 or more. So the result is sorted as it stands: every category keeps its place. The reverse
+        of such a move goes to a count that is not lower. What remains are moves to a count lower by
+        1, which swap two categories: see `swaps`.
+        """
+        table, names = self.histograms, self._names
+        ordered, order = self._ordered
+        sums = names[table].sum(axis=1, dtype=np.uint64)
+        last = np.ones(table.shape, dtype=bool)
+        last[:, :-1] = table[:, :-1] != table[:, 1:]
+        first = np.roll(last, 1, axis=1)
+        moves = list[Move]()
+        # At most n categories have a record to give, and of those without one the first is meant.
+        for giver in range(min(self.categories - 1, self.records)):
+            for taker in range(giver + 1, min(self.categories, self.records + 1)):
+                apart = table[:, giver] - table[:, taker] >= 2
+                before = np.flatnonzero(last[:, giver] & first[:, taker] & apart)
+                if before.size:
+                    high, low = table[before, giver], table[before, taker]
+                    moved = sums[before] - names[high] - names[low]
+                    moved += names[high - 1] + names[low + 1]
+                    moves.append(Move(giver, taker, before, order[np.searchsorted(ordered, moved)]))
+        return tuple(moves)
+
+    @cached_property
+    def swaps(self) -> IntVector:
+        """The variables v whose next one, v + 1, is of the same histogram and a count lower by 1.
+
+        A record from the category of the one to the category of the other swaps the two.
+        """
+        same = self.rows[:-1] == self.rows[1:]
+        return np.flatnonzero(same & (self.values[:-1] - self.values[1:] == 1))
+
+    @cached_property
+    def neighbours(self) -> IntVector:
+        """The pairs of variables that one replaced record can exchange, each once: (pairs, 2).
+
+        One category loses a record and another gains it. The two, and a category of every other
+        count, keep their names.
+        """
+        size, variables = self.size, self.variables
+        codes = [self.swaps * size + self.swaps + 1]
+        for move in self.moves:
+            v, w = variables[move.before].ravel(), variables[move.after].ravel()
+            codes.append(np.unique(np.minimum(v, w) * size + np.maximum(v, w)))
+        distinct = np.unique(np.concatenate(codes))
+        pairs = np.stack(np.divmod(distinct, size), axis=1)
+        return pairs[pairs[:, 0] != pairs[:, 1]]
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Each pair of neighbouring sorted histograms, with the categories that change alike."""
+        parts = list[tuple[IntVector, IntVector]]()
+        for move in self.moves:
+            parts.append((self.variables[move.before], self.variables[move.after]))
+        swapped = self.variables[self.rows[self.swaps]]
+        place = np.arange(len(swapped))
+        other = swapped.copy()
+        # The last category of a count and the first of the next one change places: `at`, counted
+        # from the histogram's first category.
+        begin, upto = self.starts[self.rows[self.swaps]], np.cumsum(self.counts)
+        at = upto[self.swaps] - upto[begin] + self.counts[begin]
+        other[place, at - 1], other[place, at] = swapped[place, at], swapped[place, at - 1]
+        parts.append((swapped, other))
+        first = np.concatenate([one for one, _ in parts])
+        second = np.concatenate([two for _, two in parts])
+        edge = np.repeat(np.arange(len(first)), self.categories)
+        codes = np.stack([edge, first.ravel(), second.ravel()], axis=1)
+        entries, counts = np.unique(codes, axis=0, return_counts=True)
+        starts = np.searchsorted(entries[:, 0], np.arange(len(first) + 1))
+        ends = np.stack([self.rows[first[:, 0]], self.rows[second[:, 0]]], axis=1)
+        return Edges(ends, entries[:, 1], entries[:, 2], counts, starts)
+
+    def located(self, data: Any) -> tuple[IntMatrix, bool]:  # noqa: ANN401
+        """Return counts of the categories, shape (queries, k), and whether they were of one query.
+
+        Raises:
+            ParameterError: if they are no counts of n records over k categories.
+        """
+        array = _checks.array("counts", data)
+        fits = array.ndim in (1, 2) and array.shape[-1:] == (self.categories,)
+        if not fits or not np.issubdtype(array.dtype, np.integer):
+            raise ParameterError(f"counts must be {self.categories} integers for each query.")
+        counts = np.atleast_2d(array).astype(np.int64, copy=False)
+        sums = np.einsum("qk->q", counts)
+        if counts.size and (counts.min() < 0 or np.any(sums != self.records)):
+            raise ParameterError(f"counts must be at least 0 and sum to {self.records}.")
+        return counts, array.ndim == 1
+
+    def rows_of(self, located: IntMatrix) -> IntVector:
+        """Return the sorted histogram of each query."""
+        ordered, order = self._ordered
+        return order[np.searchsorted(ordered, self._names[located].sum(axis=1, dtype=np.uint64))]
+
+    def variables_of(self, located: IntMatrix) -> IntMatrix:
+        """Return the variable of each category, shape (queries, k)."""
+        order = np.argsort(-located, axis=1, kind="stable")
+        variables = np.empty(located.shape, dtype=np.int64)
+        np.put_along_axis(variables, order, self.variables[self.rows_of(located)], axis=1)
+        return variables
+
+    def every(self) -> IntMatrix:
+        """Return all histograms, ascending lexicographically."""
+        columns: list[IntVector] = []
+        remaining = np.array([self.records])
+        for _ in range(self.categories - 1):
+            ends = np.cumsum(remaining + 1)
+            begun = np.repeat(np.arange(remaining.size), remaining + 1)
+            count = np.arange(ends[-1]) - (ends - remaining - 1)[begun]
+            columns = [column[begun] for column in columns] + [count]
+            remaining = remaining[begun] - count
+        return np.stack([*columns, remaining], axis=1)
+
+    @cached_property
+    def _places(self) -> IntVector:
+        """The place in `every` of the histogram with each code: all counts but one as digits."""
+        place = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
+        place[self._coded(self.every())] = np.arange(self.inputs)
+        return place
+
+    def _coded(self, located: IntMatrix) -> IntVector:
+        code = located[:, 0]
+        for column in located.T[1:-1]:
+            code = code * (self.records + 1) + column
+        return code
+
+    def numbers(self, located: IntMatrix) -> IntVector | None:
+        """Return the place of each query in `every`; None for more than 65,536 codes."""
+        few = (self.records + 1) ** (self.categories - 1) <= _MOST_CODES
+        return self._places[self._coded(located)] if few else None
+
+    def chosen(self, located: IntMatrix, variables: IntVector, index: IntVector) -> IntVector:
+        """Return the category of an index among those with a variable's count, in their order."""
+        alike = located == self.values[variables][:, None]
+        return np.argmax(np.cumsum(alike, axis=1) == index[:, None] + 1, axis=1)
+
+    def claim(self) -> str:
+        """Say between which inputs a table is proved private."""
+        return (
+            f"the table is private between all neighbouring histograms of {self.records} records "
+            f"over {self.categories} categories"
+        )
+
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
+        """Return two neighbouring histograms, and a category of both by its count in each."""
+        one, two = (self.described(self.rows[v]) for v in (first, second))
+        counts = f"the category with {self.values[first]}, then {self.values[second]}"
+        return f"counts {one}", f"counts {two}", counts
+
+    def event(
+        self, edge: int, entries: Collection[int]
+    ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
+        """Return the two histograms of an edge, and the categories of some of its entries."""
+        first, second = self.edges.first, self.edges.second
+        told = [self.words(int(first[entry]), int(second[entry]))[2] for entry in sorted(entries)]
+        one, two = (self.described(int(row)) for row in self.edges.ends[edge])
+        return (f"counts {one}", f"counts {two}"), tuple(told)
+
+    def described(self, row: int) -> str:
+        """Return a sorted histogram in words, its zeros counted."""
+        counts = self.histograms[row].tolist()
+        positive = [str(count) for count in counts if count]
+        zeros = len(counts) - len(positive)
+        return ", ".join(positive) + (f" and {zeros} of 0" if zeros else "")
+
+    def listed(self) -> Iterator[tuple[int, ...]]:
+        """Yield the sorted histograms."""
+        yield from map(tuple, self.histograms.tolist())
+
+
+@lru_cache(maxsize=8)
+def sorted_histograms(records: int, categories: int) -> SortedHistograms:
+    """Return the sorted histograms of a size, those made last kept with all that they found."""
+    return SortedHistograms(records, categories)

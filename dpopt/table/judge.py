@@ -1,0 +1,96 @@
+"""The judge, in process: `dpopt.verify` decides the integers, and a certificate records it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpopt import verify
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import roughly
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.table.table import Table
+
+
+@lru_cache(maxsize=4)
+def certify_table(table: Table, guarantee: Guarantee) -> Certificate:
+    """Prove that a table is (epsilon, delta)-private between all its neighbours, in integers.
+
+    For delta = 0, w_v <= e^epsilon w_u for all neighbouring variables; else for all neighbouring
+    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total. What was proved last is kept,
+    since the repair of a design and then the design itself ask for the same integers.
+
+    Raises:
+        NotPrivateError: naming the inputs and the output, if an inequality fails.
+    """
+    inputs, grown = table.inputs, verify.growth(Fraction(guarantee.epsilon))
+    weights = list(table.weights)
+    try:
+        if guarantee.delta > 0:
+            edges = inputs.edges.listed()
+            verdict = verify.decide_sets(
+                weights, table.total, edges, grown, Fraction(guarantee.delta)
+            )
+        else:
+            columns = inputs.neighbours.T.tolist()
+            verdict = verify.decide_ratios(weights, table.total, columns, grown)
+    except verify.Refused as refusal:
+        raise _refused(table, guarantee, refusal) from None
+    return Certificate(
+        claim=inputs.claim(),
+        guarantee=guarantee,
+        constraints=verdict.rows,
+        slack=Fraction(verdict.slack),
+        tightest=_where(table, verdict.at, sets=guarantee.delta > 0)[0],
+    )
+
+
+def _refused(table: Table, guarantee: Guarantee, refusal: verify.Refused) -> NotPrivateError:
+    missed = Fraction(refusal.missed)
+    where, ends, output = _where(table, refusal.at, sets=guarantee.delta > 0)
+    return NotPrivateError(
+        f"the table breaks ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at {where}, by "
+        f"{roughly(missed)}.",
+        inputs=ends,
+        output=output,
+        excess=float(missed) or math.ulp(0.0),
+    )
+
+
+def _where(
+    table: Table, at: tuple[int, int] | None, *, sets: bool
+) -> tuple[str, tuple[str, str], str | None]:
+    """Return a row of the judge in words, its two inputs, and its output.
+
+    Args:
+        table: the integers.
+        at: two variables, or of sets of outputs an edge and its direction; None of no row.
+        sets: which of both.
+    """
+    if at is None:
+        return "no neighbours", ("", ""), None
+    if not sets:
+        one, other, output = map(str, table.inputs.words(*at))
+        return f"inputs {one} and {other}, output {output}", (one, other), output
+    edges, (edge, turned) = table.inputs.edges, at
+    entry = int(edges.starts[edge])
+    one, other, _ = map(str, table.inputs.words(int(edges.first[entry]), int(edges.second[entry])))
+    ends = (other, one) if turned else (one, other)
+    return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
+
+
+def decided(kind: str, setting: Mapping[str, Any], units: Any) -> verify.Verdict:  # noqa: ANN401
+    """Return what `dpopt.verify` decides of plain integers, by the program of their kind.
+
+    Raises:
+        verify.Refused: if they are not private, with the row that is broken.
+        ParameterError: if they are malformed.
+    """
+    try:
+        return verify.decide(verify.KINDS[kind](dict(setting), units, None, {}))
+    except verify.Malformed as error:
+        raise ParameterError(f"{error}.") from None

@@ -1,0 +1,202 @@
+"""The rows that every private table has in a linear program: distributions and privacy.
+
+Over the masses M_v = counts_v K_v of all outputs of each variable v:
+
+    sum_v of x  M_v = 1                                    for each input x     "sums"
+    e^-epsilon K_v <= K_u                                  for neighbours u, v  "privacy"
+
+For delta > 0, with the excess s >= 0 of each entry of an edge (x, x'),
+
+    e^-epsilon K_v - K_u <= e^-epsilon s                   for each entry       "privacy"
+    sum of counts s <= delta                               for each edge        "delta"
+
+Where many variables are each other's neighbours (a complete graph), K_v = e^-epsilon w + V_v with
+the ceiling w of their group and V_v <= (1 - e^-epsilon) w: one row for each variable.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, SparseMatrix, Vector
+from dpopt.lp import Separation, Solution, make_rows
+from dpopt.privacy import Problem
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.table.inputs import Inputs
+
+MOST_ROWS = 2_000_000
+"""Privacy rows of the largest program that is written out; memory fixes it."""
+
+# By which a row of a family counts as violated.
+_VIOLATED = 1e-10
+
+
+def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
+    """Add the variables and the rows of a private table; see `over_masses` for further rows.
+
+    Raises:
+        ParameterError: for more than 2,000,000 rows of privacy.
+    """
+    # Before anything is made of that size.
+    _require_rows(inputs.size)
+    counts = np.asarray(inputs.counts, dtype=np.float64)
+    groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
+    _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
+    if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
+        lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
+        problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
+        problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
+        rows: dict[str, Any] = {"excess": sp.eye_array(inputs.size, format="csr")}
+        rows["ceiling"] = -(1.0 - shrink) * lift
+        sums = over_masses(problem, inputs, guarantee, _ones(inputs))
+        problem.add_rows("sums", sums, lower=1.0, upper=1.0)
+        problem.add_rows("privacy", rows, upper=0.0)
+        return
+    problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
+    problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
+    if guarantee.delta == 0:
+        if groups.size:
+            first, second = np.concatenate([groups, groups[:, ::-1]]).T
+            problem.add_rows(
+                "privacy", {"kernel": _ratios(first, second, counts, shrink)[0]}, upper=0.0
+            )
+        return
+    edges = inputs.edges
+    if not edges.first.size:
+        return
+    first, second = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
+    ratios, unit = _ratios(first, second, counts, shrink)
+    many = np.tile(edges.counts, 2).astype(np.float64)
+    # Of an entry the excess over all its outputs.
+    problem.add_variables("excess_mass", first.size, lower=0.0, upper=1.0)
+    excess = sp.diags_array(-shrink / many / unit)
+    problem.add_rows("privacy", {"kernel": ratios, "excess_mass": excess}, upper=0.0)
+    edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
+    direction = np.append(edge, edge + len(edges.starts) - 1)
+    totals = sp.csr_array((np.ones(first.size), (direction, np.arange(first.size))))
+    problem.add_rows("delta", {"excess_mass": totals}, upper=guarantee.delta)
+
+
+def add_lazy_table(
+    problem: Problem,
+    inputs: Inputs,
+    epsilon: float,
+    written: tuple[IntVector, IntVector],
+    name: str,
+) -> None:
+    """Add the variables and the rows of a private table with delta = 0, few of them written out.
+
+    Args:
+        problem: without a table.
+        inputs: whose neighbours are pairs.
+        epsilon: above 0.
+        written: variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are written; all
+            others are a family "privacy", of which violated ones are.
+        name: of the rows that are written.
+    """
+    counts, pairs = np.asarray(inputs.counts, dtype=np.float64), inputs.neighbours
+    first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
+    known = np.isin(first * inputs.size + second, written[0] * inputs.size + written[1])
+    rows = _ratios(first, second, counts, math.exp(-epsilon))[0]
+    others = rows[~known]
+
+    def separate(masses: Vector) -> Separation:
+        excess = others @ masses
+        violated = others[np.flatnonzero(excess > _VIOLATED)]
+        return Separation(
+            make_rows(violated, upper=0.0), float(excess.max(initial=0.0)), excess.size
+        )
+
+    problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
+    problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
+    problem.add_rows(name, {"kernel": rows[known]}, upper=0.0)
+    problem.add_family("privacy", separate, over="kernel")
+
+
+def over_masses(
+    problem: Problem, inputs: Inputs, guarantee: Guarantee, matrix: SparseMatrix
+) -> dict[str, SparseMatrix]:
+    """Return a matrix over the masses M as one over the program's own variables.
+
+    Args:
+        problem: to which `add_table` added a table.
+        inputs: of this table.
+        guarantee: likewise.
+        matrix: over the masses of all outputs of each variable, shape (rows, size).
+
+    Returns:
+        What `Problem.add_rows` takes.
+    """
+    if "kernel" in problem.variables:
+        return {"kernel": matrix}
+    return {"excess": matrix, "ceiling": sp.csr_array(matrix @ _floor(inputs, guarantee))}
+
+
+def probabilities_of(inputs: Inputs, guarantee: Guarantee, solution: Solution) -> Vector:
+    """Return the probability of one output of each variable, as the solver left it."""
+    counts = np.asarray(inputs.counts, dtype=np.float64)
+    if "kernel" in solution.values:
+        return solution["kernel"].ravel() / counts
+    masses = solution["excess"] + _floor(inputs, guarantee) @ solution["ceiling"]
+    return masses / counts
+
+
+def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
+    """Return the matrix from ceilings w to the masses e^-epsilon w counts."""
+    counts = np.asarray(inputs.counts, dtype=np.float64) * math.exp(-guarantee.epsilon)
+    entries = (counts, (np.arange(inputs.size), _group_of(inputs)))
+    return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
+
+
+def _apart(inputs: Inputs) -> bool:
+    """Whether each variable is in one group, so that its row stands beside a ceiling.
+
+    Of two inputs, too: pairs of a rare output would be far below a solver's tolerance.
+    """
+    groups = inputs.neighbours
+    return groups.size == inputs.size == len(np.unique(groups))
+
+
+def _group_of(inputs: Inputs) -> IntVector:
+    """Return the group of neighbours that each variable is in, shape (size,).
+
+    Raises:
+        ParameterError: if some variable is in none, or in two.
+    """
+    groups = inputs.neighbours
+    group = np.full(inputs.size, -1)
+    group[groups] = np.arange(len(groups))[:, None]
+    if np.any(group < 0) or np.any(group[groups] != np.arange(len(groups))[:, None]):
+        raise ParameterError("groups of more than two neighbours must hold each variable once.")
+    return group
+
+
+def _ones(inputs: Inputs) -> SparseMatrix:
+    """Return the rows that sum the masses of each input."""
+    shape = (len(inputs.starts) - 1, inputs.size)
+    return sp.csr_array((np.ones(inputs.size), (inputs.rows, np.arange(inputs.size))), shape=shape)
+
+
+def _ratios(
+    first: IntVector, second: IntVector, counts: Vector, shrink: float
+) -> tuple[SparseMatrix, Vector]:
+    """Return rows e^-epsilon K_first - K_second over masses, largest entry 1, and their units."""
+    above, below = shrink / counts[first], 1.0 / counts[second]
+    unit = np.maximum(above, below)
+    place = np.arange(first.size)
+    entries = np.concatenate([above / unit, -below / unit])
+    where = (np.tile(place, 2), np.concatenate([first, second]))
+    return sp.csr_array((entries, where), shape=(first.size, counts.size)), unit
+
+
+def _require_rows(count: int) -> None:
+    if count > MOST_ROWS:
+        raise ParameterError(
+            f"the program has at least {count:,} privacy rows; at most {MOST_ROWS:,} are taken: "
+            "use fewer outputs, a graph with fewer edges, or a symmetry."
+        )

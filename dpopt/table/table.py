@@ -1,0 +1,249 @@
+"""A table: one integer weight for each variable, which is what is proved, saved and drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from operator import mul
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._numbers import MOST_BITS, exact_text, whole
+from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
+from dpopt.privacy.fingerprint import fingerprint
+from dpopt.privacy.release import Laws, Source, below_each
+from dpopt.table.inputs import Inputs
+
+BITS = 62
+"""Of the total of a table's weights, where a setting does not ask for more."""
+
+# Draws at once: bounds memory.
+_DRAWN = 1 << 18
+# Entries of a kernel whose rows are written out for as many draws.
+_WRITTEN = 1 << 16
+# Lines of the longest table that is returned by columns.
+_MOST_LINES = 100_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """A mechanism as integers: Pr[y | x] = weights[variable of (x, y)] / total.
+
+    Attributes:
+        inputs: the variables and their neighbours.
+        weights: of one output of each variable, Python integers of at least 0, shape (size,).
+        total: what the weights of all outputs of an input sum to.
+
+    Raises:
+        ParameterError: if they are no such integers.
+    """
+
+    inputs: Inputs
+    weights: tuple[int, ...]
+    total: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no table."""
+        weights, total, inputs = self.weights, self.total, self.inputs
+        if type(total) is not int or total <= 0 or total.bit_length() > MOST_BITS:
+            raise ParameterError(f"total must be a positive integer of at most {MOST_BITS:,} bits.")
+        if not isinstance(weights, tuple) or len(weights) != inputs.size:
+            raise ParameterError(f"weights must be a tuple of {inputs.size} integers.")
+        if set(map(type, weights)) != {int} or min(weights) < 0:
+            raise ParameterError("weights must be integers of at least 0.")
+        for row, mass in enumerate(self._row_sums()):
+            if mass != total:
+                raise ParameterError(
+                    f"weights of row {row} sum to {_checks.shown(mass)}, not to the total "
+                    f"{_checks.shown(total)}."
+                )
+
+    def _row_sums(self) -> Iterator[int]:
+        masses = list(map(mul, self.weights, self.inputs.counts.tolist()))
+        return (sum(masses[start:end]) for start, end in pairwise(self.inputs.starts.tolist()))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What a certificate of the table is about."""
+        return "table", self.inputs.key, self.weights, self.total
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the same integers over the same inputs."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        same = (self.weights, self.total) == (other.weights, other.total)
+        return same and self.inputs == other.inputs
+
+    def __hash__(self) -> int:
+        """Return a number that follows from the integers."""
+        return hash(fingerprint(*self.key))
+
+    def __repr__(self) -> str:
+        return brief(self, inputs=self.inputs.inputs, outputs=self.inputs.outputs)
+
+    @cached_property
+    def probabilities(self) -> Vector:
+        """Pr[y | x] of each variable, shape (size,), read-only; for reading only."""
+        return frozen([weight / self.total for weight in self.weights])
+
+    @cached_property
+    def masses(self) -> Vector:
+        """Probability of all outputs of each variable together, shape (size,), read-only."""
+        return frozen(self.probabilities * self.inputs.counts)
+
+    def matrix(self) -> Matrix:
+        """Return the probabilities as floats, shape (inputs, outputs); for reading only.
+
+        Raises:
+            ParameterError: for more than 20,000,000 entries.
+        """
+        return self.probabilities[self.inputs.table()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401
+        """Return the probabilities, as `matrix` does: what numpy takes a kernel for."""
+        return np.asarray(self.matrix(), dtype=dtype)
+
+    def row(self, data: Any) -> list[int]:  # noqa: ANN401
+        """Return the weights of all outputs for one input, over `total`.
+
+        Raises:
+            ParameterError: if it is no input, or several.
+        """
+        located, single = self.inputs.located(data)
+        if not single:
+            raise ParameterError("data holds several inputs; give one.")
+        variables = self.inputs.variables_of(located)[0]
+        return list(map(self.weights.__getitem__, variables.tolist()))
+
+    def means(self, costs: npt.ArrayLike) -> list[Fraction]:
+        """Return sum_y cost_xy Pr[y | x] of each input up to symmetry, exactly.
+
+        Args:
+            costs: of each variable, shape (size,), floats taken exactly, or integers.
+        """
+        listed = np.asarray(costs, dtype=np.float64).tolist()
+        counts = self.inputs.counts.tolist()
+        ratios = [cost.as_integer_ratio() for cost in listed]
+        # Denominators of floats are powers of 2: the largest is a multiple of all.
+        common = max((below for _, below in ratios), default=1)
+        terms = [
+            above * (common // below) * count * weight
+            for (above, below), count, weight in zip(ratios, counts, self.weights, strict=True)
+        ]
+        scale = common * self.total
+        return [Fraction(sum(terms[a:b]), scale) for a, b in pairwise(self.inputs.starts.tolist())]
+
+    def drawn(self, data: Any, source: Source) -> tuple[IntVector, bool]:  # noqa: ANN401
+        """Return one output for each input, drawn exactly, and whether it was a single input.
+
+        First the variable is drawn in which the output is with its input, then one of its outputs;
+        for many draws from a small kernel both together.
+
+        Args:
+            data: inputs, as `Inputs.located` takes them.
+            source: of random bytes.
+
+        Raises:
+            ParameterError: if one is no input; the refusal is for the curator alone.
+        """
+        inputs = self.inputs
+        located, single = inputs.located(data)
+        queries = len(located)
+        few = inputs.inputs * inputs.outputs <= min(_WRITTEN, queries)
+        numbers = inputs.numbers(located) if few else None
+        if numbers is not None:
+            return self._written.draw(numbers, source), single
+        laws, members = self._laws
+        outputs = np.empty(queries, dtype=np.int64)
+        for start in range(0, queries, _DRAWN):
+            part = located[start : start + _DRAWN]
+            rows = inputs.rows_of(part)
+            variables = members[rows, laws.draw(rows, source)]
+            index = below_each(inputs.counts[variables], source)
+            outputs[start : start + _DRAWN] = inputs.chosen(part, variables, index)
+        return outputs, single
+
+    @cached_property
+    def _written(self) -> Laws:
+        """The distribution of each input, written out."""
+        weights = self.weights
+        rows = self.inputs.table().tolist()
+        return Laws([[weights[v] for v in row] for row in rows])
+
+    @cached_property
+    def _laws(self) -> tuple[Laws, IntVector]:
+        """For each input up to symmetry the distribution of its variables, and what these are."""
+        starts = self.inputs.starts.tolist()
+        masses = list(map(mul, self.weights, self.inputs.counts.tolist()))
+        most = max(end - start for start, end in pairwise(starts))
+        rows = [masses[a:b] + [0] * (most - b + a) for a, b in pairwise(starts)]
+        return Laws(rows), np.array(starts[:-1])[:, None] + np.arange(most)
+
+    def columns(
+        self,
+        inputs: Sequence[Hashable] | None = None,
+        outputs: Sequence[Hashable] | None = None,
+    ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
+        """Return input, output and probability, a line for each entry, for a frame.
+
+        Args:
+            inputs: names of the inputs; their places if None.
+            outputs: names of the outputs, likewise.
+
+        Raises:
+            ParameterError: for more than 20,000,000 entries.
+        """
+        matrix = self.matrix()
+        sides = (
+            (range(matrix.shape[0]) if inputs is None else inputs),
+            (range(matrix.shape[1]) if outputs is None else outputs),
+        )
+        return {
+            "input": _repeated(sides[0], matrix.shape[1], each=True),
+            "output": _repeated(sides[1], matrix.shape[0], each=False),
+            "probability": matrix.ravel(),
+        }
+
+    def plain(self) -> Json:
+        """Return the integers as text for a file, a list of weights for each input."""
+        texts = [exact_text(weight) for weight in self.weights]
+        rows = [texts[a:b] for a, b in pairwise(self.inputs.starts.tolist())]
+        return {"total": exact_text(self.total), "weights": rows}
+
+    @classmethod
+    def read(cls, inputs: Inputs, plain: object) -> Table:
+        """Return the table that `plain` wrote, checked in form.
+
+        Raises:
+            ParameterError: if it is malformed.
+        """
+        body: Any = plain
+        try:
+            rows = [[whole(weight) for weight in row] for row in body["weights"]]
+            total = whole(body["total"])
+        except ParameterError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise ParameterError("the table's weights or total are malformed.") from None
+        if [len(row) for row in rows] != np.diff(inputs.starts).tolist():
+            raise ParameterError("the table's weights are rows of other lengths than its inputs'.")
+        return cls(inputs, tuple(weight for row in rows for weight in row), total)
+
+
+def _repeated(
+    names: Sequence[Hashable], times: int, *, each: bool
+) -> list[Hashable] | npt.NDArray[np.int64]:
+    """Return names, each of them or all of them repeated; ranges as arrays."""
+    if isinstance(names, range):
+        places = np.asarray(names, dtype=np.int64)
+        return np.repeat(places, times) if each else np.tile(places, times)
+    if each:
+        return [name for name in names for _ in range(times)]
+    return list(names) * times

@@ -1,0 +1,217 @@
+"""What people use today, for comparison: each mechanism as its paper has it, judged alike.
+
+All but optimised unary encoding are judged with the best linear unbiased decoder that they allow,
+`dpopt.local.decoder`, which is at least as good as the one of their papers. Projected gradient is
+how McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find a mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import ParameterError
+from dpopt.local.decoder import letter_variances
+from dpopt.local.subsets import best_subset
+
+Matrix = npt.NDArray[np.float64]
+"""Two-dimensional, of floats."""
+Vector = npt.NDArray[np.float64]
+"""One-dimensional, of floats."""
+
+# Outputs up to which a mechanism is written out.
+_MOST_OUTPUTS = 20_000
+_STEPS = 2_000
+
+
+def randomised_response(letters: int, epsilon: float) -> Matrix:
+    """Return k-ary randomised response (Kairouz, Bonawitz, Ramage 2016), shape (n, n)."""
+    rows = np.ones((letters, letters)) + math.expm1(epsilon) * np.eye(letters)
+    return rows / rows.sum(axis=0)
+
+
+def hadamard_response(letters: int, epsilon: float) -> Matrix:
+    """Return Hadamard response for any privacy (Acharya, Sun, Zhang 2019), shape (outputs, n).
+
+    Outputs are B blocks of b, powers of 2: B is at most e^epsilon, and b above n / B. A letter has
+    a block and a row of the Hadamard matrix of order b in it, but for that of ones; the outputs
+    where this row is 1 are e^epsilon times as likely as all others.
+    """
+    blocks = 1 << max(0, math.ceil(math.log2(min(math.exp(epsilon), 2 * letters))) - 1)
+    order = 1 << math.ceil(math.log2(letters / blocks + 1))
+    block, row = np.divmod(np.arange(letters), order - 1)
+    place = np.arange(blocks * order)
+    own = place[:, None] // order == block
+    plus = np.bitwise_count((place[:, None] % order) & (row + 1)) % 2 == 0
+    rows = np.where(own & plus, math.exp(epsilon), 1.0)
+    return rows / rows.sum(axis=0)
+
+
+def subset_selection(letters: int, epsilon: float, size: int) -> Matrix:
+    """Return subset selection (Ye, Barg 2018): sets of a size, those with one's letter likelier.
+
+    Shape (outputs, n).
+
+    Raises:
+        ParameterError: if there are more than 20,000 such sets.
+    """
+    if not 1 <= size < letters:
+        raise ParameterError(f"size is {size}; it must be an integer in 1..{letters - 1}.")
+    if math.comb(letters, size) > _MOST_OUTPUTS:
+        raise ParameterError(
+            f"size is {size}; of {letters} letters there are more than {_MOST_OUTPUTS:,} such sets."
+        )
+    chosen = np.array(list(combinations(range(letters), size)))
+    rows = np.ones((len(chosen), letters))
+    np.put_along_axis(rows, chosen, math.exp(epsilon), axis=1)
+    return rows / rows.sum(axis=0)
+
+
+def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:
+    """Return a hierarchy of intervals, one level drawn for each person, shape (outputs, n).
+
+    On the level of intervals of branching^j letters a person answers by randomised response; the
+    level of all letters alone is left out (Cormode, Kulkarni, Srivastava 2019). `variances` tells
+    the better of branching 2 and 4, each with the best decoder: for prefixes of 16 letters and
+    epsilon = 1 these have 177.16 and 171.00.
+    """
+    levels, width = [], 1
+    while width < letters:
+        node = np.arange(letters) // width
+        told = randomised_response(int(node[-1]) + 1, epsilon)
+        levels.append(told[:, node])
+        width *= branching
+    return np.concatenate(levels) / len(levels)
+
+
+def unary_variances(epsilon: float, gram: Matrix) -> Vector:
+    """Return the variance of optimised unary encoding (Wang, Blocki, Li, Jha 2017) by letter.
+
+    A bit for each letter: one's own is 1 with probability 1/2, each other one with q =
+    1 / (e^epsilon + 1); a letter is estimated as (bit - q) / (1/2 - q).
+    """
+    q = 1 / (math.exp(epsilon) + 1)
+    squares = np.diagonal(gram)
+    return (q * (1 - q) * (squares.sum() - squares) + squares / 4) / (0.5 - q) ** 2
+
+
+def variances(letters: int, epsilon: float, gram: Matrix, prior: Vector | None) -> dict[str, float]:
+    """Return the variance of each mechanism of old, for each person, by name.
+
+    Args:
+        letters: n.
+        epsilon: in nats.
+        gram: G = W'W, shape (n, n).
+        prior: p, shape (n,); None for the letter that adds most, with the decoder of a uniform p.
+    """
+    uniform = np.full(letters, 1 / letters)
+
+    def judged(of_letters: Vector) -> float:
+        return float(of_letters.max() if prior is None else prior @ of_letters)
+
+    def written(make: Callable[[], Matrix]) -> float:
+        return judged(letter_variances(make(), gram, uniform if prior is None else prior))
+
+    found = {
+        "randomised response": written(lambda: randomised_response(letters, epsilon)),
+        "Hadamard response": written(lambda: hadamard_response(letters, epsilon)),
+        "hierarchical": min(written(lambda b=b: hierarchical(letters, epsilon, b)) for b in (2, 4)),
+        "optimised unary encoding": judged(unary_variances(epsilon, gram)),
+    }
+    sizes = [k for k in range(1, letters) if math.comb(letters, k) <= _MOST_OUTPUTS]
+    if prior is not None and np.allclose(prior, uniform, rtol=1e-12):
+        least = best_subset(letters, math.exp(epsilon), gram)[0]
+        found["subset selection"] = least - float(np.trace(gram)) / letters
+    else:
+        found["subset selection"] = min(
+            written(lambda k=k: subset_selection(letters, epsilon, k)) for k in sizes
+        )
+    return found
+
+
+def projected_gradient(
+    gram: Matrix,
+    epsilon: float,
+    prior: Vector,
+    rng: np.random.Generator,
+    *,
+    outputs: int | None = None,
+    steps: int = _STEPS,
+) -> Matrix:
+    """Return a local optimum as McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find it.
+
+    A kernel of 4 n rows is moved against the gradient of F, and brought back to z_o <= Q[o, u] <=
+    e^epsilon z_o, sum_o Q[o, u] = 1; so is z, by the gradient through that projection. The step is
+    halved where F does not fall.
+
+    Args:
+        gram: G, shape (n, n).
+        epsilon: in nats.
+        prior: p, shape (n,).
+        rng: of the start; not private, and nothing that is released depends on it.
+        outputs: number of rows; 4 n if None.
+        steps: of the descent.
+
+    Returns:
+        Shape (outputs, n).
+    """
+    n, e = len(gram), math.exp(epsilon)
+    size = 4 * n if outputs is None else outputs
+    z = np.full(size, (1 + 1 / e) / (2 * size))
+    rows, inside = _projected(rng.random((size, n)), z, e)
+    value, slope = _descent(rows, gram, prior)
+    step = 0.1 / (size * float(np.abs(slope).max()))
+    for _ in range(steps):
+        # Of a column each entry at a limit moves with z, and those inside make up for it.
+        moved = _through(slope, inside)
+        tried_z = np.clip(z - step * (moved[0] + e * moved[1]) / size, 1e-12, 1.0)
+        tried_z *= min(1.0, 0.999 / tried_z.sum())
+        tried_z *= max(1.0, 1.001 / (e * tried_z.sum()))
+        tried, tried_inside = _projected(rows - step * slope, tried_z, e)
+        tried_value, tried_slope = _descent(tried, gram, prior)
+        if tried_value < value:
+            rows, inside, z, value, slope = tried, tried_inside, tried_z, tried_value, tried_slope
+            step *= 1.1
+        else:
+            step *= 0.5
+            if step * float(np.abs(slope).max()) < 1e-15:
+                break
+    return rows
+
+
+def _descent(rows: Matrix, gram: Matrix, prior: Vector) -> tuple[float, Matrix]:
+    """Return F and its derivative by each entry of Q."""
+    d = rows @ prior
+    m = rows.T @ (rows / d[:, None])
+    inverse = np.linalg.pinv(m, hermitian=True)
+    b = inverse @ gram @ inverse
+    half = rows @ b
+    square = np.einsum("ij,ij->i", half, rows)
+    return float(np.sum(inverse * gram)), -2 * half / d[:, None] + np.outer(square / d**2, prior)
+
+
+def _projected(rows: Matrix, z: Vector, ratio: float) -> tuple[Matrix, Matrix]:
+    """Return the nearest columns between z and ratio z that sum to 1; and -1, 0, 1 as at limits."""
+    low, high = z[:, None], ratio * z[:, None]
+    under, over = (low - rows).min(axis=0), (high - rows).max(axis=0)
+    for _ in range(60):
+        middle = (under + over) / 2
+        short = np.clip(rows + middle, low, high).sum(axis=0) < 1
+        under, over = np.where(short, middle, under), np.where(short, over, middle)
+    found = np.clip(rows + over, low, high)
+    return found / found.sum(axis=0), np.where(found <= low, -1, np.where(found >= high, 1, 0))
+
+
+def _through(slope: Matrix, inside: Matrix) -> tuple[Vector, Vector]:
+    """Return the derivatives of F by the lower and by the upper limits of the projection."""
+    free = inside == 0
+    mean = np.where(free, slope, 0.0).sum(axis=0) / np.maximum(free.sum(axis=0), 1)
+    relative = slope - mean
+    return (
+        np.where(inside < 0, relative, 0.0).sum(axis=1),
+        np.where(inside > 0, relative, 0.0).sum(axis=1),
+    )

@@ -1,0 +1,68 @@
+"""Extreme pairs of laws on C classes: the corners, listed and counted.
+
+A voter has the law P on C classes under one data set and P' under its neighbour. With r = e^epsilon
+it is an *(r, Delta)-pair* if P(S) <= r P'(S) + Delta and P'(S) <= r P(S) + Delta for all sets S.
+The theorems on their corners, and on which choices of them decide privacy, are proved on the page
+docs/theorems/classes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
+from math import comb, perm
+
+Law = tuple[Fraction, ...]
+Pair = tuple[Law, Law]
+
+
+def corners(classes: int, ratio: Fraction, mechanism_delta: Fraction = Fraction(0)) -> list[Pair]:
+    """Return the corners (P, P') of a voter's pairs of laws, exactly: theorems 1 and 3."""
+    r, delta = ratio, mechanism_delta
+    b = r / (1 + r)
+    letters = [delta, (1 - delta) * b, (1 - delta) * (1 - b), Fraction(0)]
+    if not delta:
+        letters = letters[1:3]
+    found = []
+    for runs in range(1, len(letters) + 1):
+        for sizes in _compositions(len(letters), runs):
+            for named in permutations(range(classes), runs):
+                labels = [y for y, size in zip(named, sizes, strict=True) for _ in range(size)]
+                sides = (letters, letters[::-1])
+                found.append((_image(classes, labels, sides[0]), _image(classes, labels, sides[1])))
+    return found
+
+
+def corner_count(classes: int, *, approximate: bool = False) -> int:
+    """Return the number of `corners`: C^2, or that of theorem 3 for Delta > 0."""
+    letters = 4 if approximate else 2
+    return sum(comb(letters - 1, runs - 1) * perm(classes, runs) for runs in range(1, letters + 1))
+
+
+def reduced_count(voters: int, classes: int, *, approximate: bool = False) -> int:
+    """Return the number of choices of K corners that theorem 2, or 4 for Delta > 0, leaves."""
+    couples = (corner_count(classes, approximate=approximate) - classes) // 2
+    kinds = couples + classes
+    # (1 + x)^q / (1 - x)^(q + C): how many couples are turned, and a multiset of kinds.
+    return sum(
+        comb(couples, turned) * comb(voters - turned + kinds - 1, kinds - 1)
+        for turned in range(min(couples, voters) + 1)
+    )
+
+
+def _image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Law:
+    law = [Fraction(0)] * classes
+    for label, mass in zip(labels, masses, strict=True):
+        law[label] += mass
+    return tuple(law)
+
+
+def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
+    if parts == 1:
+        return [(total,)]
+    return [
+        (first, *rest)
+        for first in range(1, total - parts + 2)
+        for rest in _compositions(total - first, parts - 1)
+    ]

@@ -1,0 +1,265 @@
+"""Mutation tests of `dpopt/verify.py`, run by hand: ``python -m tests.mutation [names]``.
+
+Each comparison and each rounding direction of a function is flipped, one at a time, in a copy of
+the file, and the tests that guard the function are run against the copy. A mutant that passes all
+of them is a survivor: a missing test, or equivalent, which `EQUIVALENT` then says and why.
+
+A name is a section of `GUARDED` or a function; without one, all sections are run. To guard another
+section of the file, add its functions and its tests to `GUARDED`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import io
+import math
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from dpopt import verify
+
+JUDGE = "tests/proofs/test_judge.py"
+
+GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
+    "judge": {
+        "exp": (JUDGE, "-k", "test_exp or test_growth"),
+        "growth": (JUDGE, "-k", "test_growth"),
+        "decide_ratios": (JUDGE, "-k", "test_ratio"),
+        "decide_sets": (JUDGE, "-k", "test_set or ratio_and_set"),
+        "decide_laws": (JUDGE, "-k", "test_law"),
+    },
+    "programs": {
+        "bound": (JUDGE, "-k", "test_bound"),
+        "decide": (JUDGE, "-k", "test_decided"),
+    },
+    "table": {
+        "table_of": (JUDGE, "-k", "forged or accepted"),
+        "any_table": (JUDGE, "-k", "test_files or test_displayed"),
+        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output"),
+        "rows_of_table": (JUDGE, "-k", "accepted or rows or one_output"),
+    },
+}
+"""By section of the file, the functions whose mutants are run, and pytest's arguments for each."""
+
+EQUIVALENT: dict[str, str] = {
+    "exp: int(x).bit_length() + 8 -> int(x).bit_length()": "the series is longer, and as near",
+    "exp: low + 2 * count + 2 -> low + 2 * count": "each term is short of less than 1.01 and those "
+    "left out of 1, so that 2 for each are enough",
+    "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, high * high >> "
+    "work)": "an excess of 2 units or more doubles in a squaring, and rounding takes less than 1",
+    "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, (high * high >> "
+    "work) - 1)": "an excess of 2 units or more doubles in a squaring, and no more than 2 are lost",
+    "exp: (high * high >> work) + 1 -> -(-(high * high) >> work) + 1": "a unit above 2^-work more",
+    "growth: Fraction(ratio[0]) -> Fraction(ratio[1])": "both ends are the same there",
+    "decide_ratios: not neighbours[0] -> not neighbours[1]": "columns are of one length",
+    "decide_sets: e > 0 -> e >= 0": "a gain of 0 adds nothing",
+    "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1": "a multiplier of 0 takes nothing of any end",
+}
+"""Mutants that no test can tell from the original, by what `Mutant.name` says, each with why."""
+
+# Imported once: each mutant is tried in a process that goes on from there.
+_IMPORTED = ("dpopt.shape", "dpopt.table", "highspy", "mpmath", "scipy.optimize")
+# Of a mutant that does not end: seconds.
+_LONGEST = 120
+_FLIPPED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+# Other ends, and other roundings.
+_NAMES = {"min": "max", "floor": "ceil", "low": "high", "lower": "upper"}
+_NAMES |= {other: name for name, other in _NAMES.items()}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A function with one change.
+
+    Attributes:
+        name: the function, what was there, and what is there now; with a number, if not the first.
+        source: the whole file with the change.
+    """
+
+    name: str
+    source: str
+
+
+def changes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what may stand in the place of a node."""
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            for flipped in _FLIPPED[type(operator)]:
+                other = copy.deepcopy(node)
+                other.ops[place] = flipped()
+                yield other
+    elif isinstance(node, ast.BoolOp):
+        other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield ast.BoolOp(other, node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in _NAMES:
+        yield ast.Name(_NAMES[node.id], ast.Load())
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        if node.slice.value in (0, 1):
+            yield ast.Subscript(node.value, ast.Constant(1 - node.slice.value), node.ctx)
+    elif isinstance(node, ast.BinOp):
+        yield from _changed(node)
+
+
+def _changed(node: ast.BinOp) -> Iterator[ast.AST]:
+    """Yield what may stand in the place of an operation on two numbers."""
+    if isinstance(node.op, ast.FloorDiv | ast.RShift):
+        # Rounded up instead of down.
+        negative = ast.BinOp(ast.UnaryOp(ast.USub(), node.left), node.op, node.right)
+        yield ast.UnaryOp(ast.USub(), negative)
+    elif isinstance(node.op, ast.Add | ast.Sub):
+        for kept, constant in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, int):
+                yield kept
+        if isinstance(node.right, ast.Constant) or isinstance(node.op, ast.Sub):
+            other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield ast.BinOp(node.left, other, node.right)
+
+
+class _Put(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return the new node for the old one, and every other one as it is."""
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def function_of(tree: ast.Module, name: str) -> ast.AST:
+    """Return the definition of a function, or of a method as Class.method."""
+    found: ast.AST = tree
+    for part in name.split("."):
+        body: list[ast.stmt] = found.body  # type: ignore[attr-defined]
+        found = next(node for node in body if getattr(node, "name", None) == part)
+    return found
+
+
+def mutants(source: str, function: str) -> Iterator[Mutant]:
+    """Yield all mutants of a function of a file."""
+    names = Counter[str]()
+    for place, node in enumerate(ast.walk(function_of(ast.parse(source), function))):
+        for number, _ in enumerate(changes(node)):
+            # A tree of its own, in which the nodes are met in the same order.
+            tree = ast.parse(source)
+            whole = function_of(tree, function)
+            old = list(ast.walk(whole))[place]
+            # A name alone would not say which one it is.
+            around = next(n for n in ast.walk(whole) if old in ast.iter_child_nodes(n))
+            shown = around if isinstance(around, ast.expr) else old
+            before = ast.unparse(shown)
+            new = list(changes(old))[number]
+            _Put(old, new).visit(tree)
+            after = ast.unparse(shown if shown is not old else new)
+            name = f"{function}: {before} -> {after}"
+            names[name] += 1
+            again = f" ({names[name]})" if names[name] > 1 else ""
+            yield Mutant(name + again, ast.unparse(ast.fix_missing_locations(tree)))
+
+
+def in_place_of(function: str, source: str, path: Path) -> None:
+    """Have the package use a function as a changed file says it."""
+    path.write_text(source, encoding="utf-8")
+    space: dict[str, Any] = {"__name__": "dpopt.verify", "__file__": str(path)}
+    exec(compile(source, str(path), "exec"), space)
+    own: Any = vars(verify)
+    old: Any
+    new: Any
+    old, new = own[function.split(".")[0]], space[function.split(".")[0]]
+    for part in function.split(".")[1:]:
+        old, new = vars(old)[part], vars(new)[part]
+    old, new = (one.fget if isinstance(one, property) else one for one in (old, new))
+    before, after = (getattr(one, "__wrapped__", one) for one in (old, new))
+    if not isinstance(before, FunctionType):
+        raise TypeError(f"{function} is no function")
+    # Wherever the function is known by another name, too.
+    before.__code__ = after.__code__
+    if hasattr(old, "cache_clear"):
+        old.cache_clear()
+    # What a mutant may call, and what tests of the file alone copy.
+    own.update(ceil=math.ceil, __file__=str(path))
+
+
+def passes(function: str, source: str, tests: tuple[str, ...], folder: Path) -> bool:
+    """Whether the tests of a function pass with a changed file, tried in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(_LONGEST)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            try:
+                in_place_of(function, source, folder / "verify.py")
+                code = pytest.main([*tests, "-x", "-q", "-n", "0", "-p", "no:cacheprovider"])
+            except BaseException:  # noqa: BLE001
+                code = 1
+        os._exit(int(code))
+    status = os.waitpid(child, 0)[1]
+    return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+
+
+def run(names: list[str]) -> int:
+    """Run the mutants of sections or functions, say which survive, and return the exit code."""
+    source, wrong = Path(verify.__file__).read_text(encoding="utf-8"), 0
+    chosen = {
+        function: tests
+        for section, functions in GUARDED.items()
+        for function, tests in functions.items()
+        if not names or section in names or function in names
+    }
+
+    def say(what: str) -> None:
+        sys.stdout.write(f"{what}\n")
+        sys.stdout.flush()
+
+    for name in _IMPORTED:
+        import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        for function, tests in chosen.items():
+            if not passes(function, source, tests, Path(folder)):
+                say(f"FAILS WITHOUT A CHANGE: {function}")
+                wrong += 1
+                continue
+            known = {name for name in EQUIVALENT if name.startswith(f"{function}: ")}
+            counts = Counter[bool]()
+            for mutant in mutants(source, function):
+                survives = passes(function, mutant.source, tests, Path(folder))
+                equivalent = mutant.name in known
+                known.discard(mutant.name)
+                counts[survives] += 1
+                if survives != equivalent:
+                    say(f"{'SURVIVES' if survives else 'IS KILLED'}: {mutant.name}")
+                    wrong += 1
+            for name in known:
+                say(f"IS NO MUTANT: {name}")
+                wrong += 1
+            say(f"{function}: {counts[False]} killed, {counts[True]} equivalent or surviving")
+    return 1 if wrong or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,902 @@
+"""The judge of `dpopt.verify`: against brute force in fractions, 60 digits, and forged files.
+
+Nothing here shares code with it. `python -m tests.mutation judge` flips its comparisons and its
+roundings one by one, and these tests have to fail for each.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, pairwise, permutations, product
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import Setting, verify
+from dpopt.privacy.graph import directed_pairs
+from dpopt.shape import _KINDS
+from dpopt.table import Generated, Graph, Inputs, Losses, rounded
+from tests.proofs.judging import optimum
+
+mpmath.mp.dps = 400
+# An enclosure that is asked for 64 bits and more is at least so near.
+NEAR = Fraction(1, 1 << 60)
+
+
+@cache
+def e_to(x: Fraction) -> Fraction:
+    """e^x to 300 digits and more, by mpmath."""
+    value = mpmath.exp(mpmath.mpf(x.numerator) / x.denominator)
+    return Fraction(int(value * mpmath.mpf(2) ** 1200), 1 << 1200)
+
+
+EPSILONS = [Fraction(x) for x in ("0", "1/1000000000000", "1/10", "7/10", "1", "5/2", "20")]
+
+
+# --- e^x ---
+
+EXPONENTS = [
+    *EPSILONS,
+    *(Fraction(x) for x in ("-1/7", "-3", "600", "-600", "1/3", "255/256", "4000", "-4000")),
+    Fraction(0.1),
+    Fraction(1, 10**300),
+]
+
+
+@pytest.mark.parametrize("bits", [1, 8, 64, 320, 1000])
+def test_exp_encloses_sixty_digits_and_more(bits: int) -> None:
+    # The series of the last one ends before its second term, which is not far from a unit.
+    for x in (*EXPONENTS, Fraction((1 << 30) - 1, 1 << (bits + 46))):
+        low, high = verify.exp(x, bits)
+        value = mpmath.exp(mpmath.mpf(x.numerator) / x.denominator)
+        ends = [mpmath.mpf(end.numerator) / end.denominator for end in map(Fraction, (low, high))]
+        # Beyond 400 digits mpmath itself is rounded.
+        assert ends[0] <= value * (1 + mpmath.mpf(10) ** -390), x
+        assert ends[1] >= value * (1 - mpmath.mpf(10) ** -390), x
+        assert ends[1] - ends[0] <= value * mpmath.mpf(2) ** (1 - bits), x
+
+
+def test_exp_of_zero_is_one_below_and_never_far_above() -> None:
+    low, high = verify.exp(0)
+    assert low == 1 < high <= 1 + Fraction(1, 1 << 320)
+
+
+@pytest.mark.parametrize("x", [4001, -4001, Fraction(4_000_001, 1000)])
+def test_exp_refuses_what_would_take_long(x: Any) -> None:
+    with pytest.raises(verify.Malformed, match="beyond 4000"):
+        verify.exp(x)
+
+
+@pytest.mark.parametrize("bits", [1, 64, 300])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_growth_is_enclosed_by_integers(epsilon: Fraction, bits: int) -> None:
+    low, high, unit = verify.growth(epsilon)(bits)
+    assert (type(low), type(high), unit) == (int, int, 1 << bits)
+    assert low <= unit * e_to(epsilon) <= high
+    assert high - low <= 2 * e_to(epsilon) + 2
+
+
+def test_growth_of_a_rational_is_exact() -> None:
+    ratio = Fraction(7, 3)
+    assert verify.growth(1, (ratio, ratio))(64) == (7, 7, 3)
+    # Of a wider enclosure nothing is taken for exact.
+    assert verify.growth(1, (ratio, ratio + 1))(64) == verify.growth(1)(64)
+
+
+# --- w_v <= e^epsilon w_u ---
+
+
+def worst_ratio(
+    weights: list[int], total: int, groups: list[list[int]], ratio: Fraction
+) -> tuple[Fraction, set[tuple[int, int]]]:
+    """The least slack of all rows that are not 0 <= 0, and the rows that have it."""
+    slacks = {
+        (v, u): (ratio * weights[u] - weights[v]) / total
+        for group in groups
+        for v, u in permutations(group, 2)
+        if weights[v] or weights[u]
+    }
+    least = min(slacks.values(), default=Fraction(1))
+    return least, {row for row, slack in slacks.items() if slack == least}
+
+
+def columns_of(groups: list[list[int]]) -> list[list[int]]:
+    return [list(column) for column in zip(*groups, strict=True)]
+
+
+def random_groups(rng: random.Random) -> tuple[list[int], int, list[list[int]], Fraction]:
+    total, epsilon = rng.randrange(1, 90), rng.choice(EPSILONS)
+    low = rng.randrange(0, max(1, total // 2))
+    weights = [rng.choice((0, rng.randint(low, total))) for _ in range(rng.randint(2, 8))]
+    members = rng.choice((2, 2, 3, 4))
+    groups = [
+        rng.choices(range(len(weights)), k=members)
+        if rng.random() < 0.2
+        else (rng.sample(range(len(weights)), k=min(members, len(weights))) * 2)[:members]
+        for _ in range(rng.randint(1, 6))
+    ]
+    return weights, total, groups, epsilon
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ratio_verdicts_are_those_of_brute_force(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(60):
+        weights, total, groups, epsilon = random_groups(rng)
+        slack, rows = worst_ratio(weights, total, groups, e_to(epsilon))
+        grown, alike = verify.growth(epsilon), {(weights[v], weights[u]) for v, u in rows}
+        if slack < 0:
+            with pytest.raises(verify.Refused) as caught:
+                verify.decide_ratios(weights, total, columns_of(groups), grown)
+            v, u = caught.value.at
+            assert (weights[v], weights[u]) in alike
+            assert 0 <= caught.value.missed + slack <= NEAR * 10**9
+            continue
+        verdict = verify.decide_ratios(weights, total, columns_of(groups), grown)
+        size = len(groups[0])
+        assert verdict.rows == size * (size - 1) * len(groups)
+        assert 0 <= slack - verdict.slack <= NEAR * 10**9
+        # A group that is one variable again and again has no row, and slack all the same.
+        if verdict.at is not None and alike:
+            v, u = verdict.at
+            assert (weights[v], weights[u]) in alike or v == u
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS[1:])
+def test_ratio_is_decided_to_one_unit(epsilon: Fraction) -> None:
+    total, growth = 1 << 62, verify.growth(epsilon)
+    for low in (1, 3, 10**6 + 7, total // 7):
+        high = int(e_to(epsilon) * low)
+        verdict = verify.decide_ratios([high, low], total, [[0], [1]], growth)
+        assert verdict.at == (0, 1) or high == low
+        with pytest.raises(verify.Refused) as caught:
+            verify.decide_ratios([low, high + 1], total, [[0], [1]], growth)
+        assert caught.value.at == (1, 0)
+        assert caught.value.missed > 0
+
+
+def test_ratio_at_an_exact_rational() -> None:
+    growth = verify.growth(0, (Fraction(5, 2), Fraction(5, 2)))
+    assert verify.decide_ratios([5, 2], 7, [[0], [1]], growth) == verify.Verdict(2, 0, (0, 1))
+    with pytest.raises(verify.Refused, match=r"by 0.143") as caught:
+        verify.decide_ratios([6, 2], 7, [[0], [1]], growth)
+    assert caught.value.missed == Fraction(1, 7)
+
+
+def test_ratio_of_equal_weights_at_epsilon_zero() -> None:
+    growth = verify.growth(0)
+    assert verify.decide_ratios([3, 3, 3], 9, [[0, 1], [1, 2]], growth).slack == 0
+    with pytest.raises(verify.Refused):
+        verify.decide_ratios([1 << 62, (1 << 62) - 1], 1 << 63, [[0], [1]], growth)
+
+
+def test_ratio_of_no_neighbours_and_of_weights_that_are_all_zero() -> None:
+    growth = verify.growth(1)
+    for nothing in ([], [[], []]):
+        assert verify.decide_ratios([1], 1, nothing, growth) == verify.Verdict(0, 1, None)
+    assert verify.decide_ratios([0, 0, 1], 1, [[0], [1]], growth) == verify.Verdict(2, 1, None)
+    # An output that nobody has hides no slack of the others.
+    others = verify.decide_ratios([0, 0, 4, 3], 9, [[0, 2], [1, 3]], growth)
+    alone = verify.decide_ratios([4, 3], 9, [[0], [1]], growth)
+    assert (others.rows, others.slack, others.at) == (4, alone.slack, (2, 3))
+    assert verify.decide_ratios([2, 2], 4, [[0], [0]], growth).at == (0, 0)
+    assert verify.decide_ratios([2, 2], 4, [[0], [1]], growth, 600).rows == 600
+
+
+Asked = list[int]
+
+
+def coarse(asked: Asked, fine: int, ends: tuple[int, int], exact: tuple[int, int, int]) -> Any:
+    """e^epsilon that is enclosed by given ends over 4, until it is asked for so many bits."""
+
+    def grown(bits: int) -> tuple[int, int, int]:
+        asked.append(bits)
+        return exact if bits >= fine else (*ends, 4)
+
+    return grown
+
+
+def judged_by(kind: str, weights: tuple[int, int], total: int, grown: Any) -> Any:
+    """The verdict of two weights of which each is the other's neighbour, by either judge."""
+    if kind == "ratio":
+        return verify.decide_ratios(list(weights), total, [[0], [1]], grown)
+    edges = [([0], [1], [1])]
+    return verify.decide_sets(list(weights), total, edges, grown, Fraction(0))
+
+
+@pytest.mark.parametrize("kind", ["ratio", "set"])
+def test_ratio_and_set_that_ends_do_not_tell_ask_for_more_bits(kind: str) -> None:
+    # 4 / 2 = 2: refused at the lower end 7/4, and neither broken nor kept at the upper end 8/4.
+    asked: Asked = []
+    assert judged_by(kind, (4, 2), 6, coarse(asked, 200, (7, 8), (5, 5, 2))).slack == Fraction(1, 6)
+    assert asked == [67, 134, 268]
+    with pytest.raises(verify.Refused, match="above"):
+        judged_by(kind, (4, 2), 6, coarse([], 200, (7, 8), (5, 5, 3)))
+    # Broken at the upper end, too.
+    asked = []
+    with pytest.raises(verify.Refused) as caught:
+        judged_by(kind, (4, 2), 6, coarse(asked, 200, (6, 7), (5, 5, 2)))
+    assert asked == [67]
+    assert caught.value.missed == Fraction(4, 24)
+
+
+@pytest.mark.parametrize("kind", ["ratio", "set"])
+def test_ratio_and_set_that_no_bits_tell_are_refused(kind: str) -> None:
+    total, asked = 1 << 63, list[int]()
+    assert verify.FINEST == 128 << 9
+    with pytest.raises(verify.Refused, match="too close"):
+        judged_by(kind, (4, 2), total, coarse(asked, 10**9, (7, 8), (1, 1, 1)))
+    assert asked == [128 << n for n in range(10)]
+
+
+# --- sum_y max(0, w_xy - e^epsilon w_x'y) <= delta ---
+
+
+def worst_set(
+    weights: list[int], total: int, edge: Any, ratio: Fraction, delta: Fraction
+) -> list[Fraction]:
+    """The slack of the worst set of outputs that is not empty, in both directions, of all sets."""
+    slacks = []
+    for here, there in ((edge[0], edge[1]), (edge[1], edge[0])):
+        outputs = [
+            (weights[a], weights[b])
+            for a, b, n in zip(here, there, edge[2], strict=True)
+            for _ in range(n)
+            if weights[a] or weights[b]
+        ]
+        sets = (s for k in range(1, len(outputs) + 1) for s in combinations(outputs, k))
+        losses = [sum(a - ratio * b for a, b in chosen) / total for chosen in sets]
+        # A set that no direction favours has its best output alone.
+        slacks.append(delta - max(losses, default=Fraction(0)))
+    return slacks
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_set_verdicts_are_those_of_brute_force(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(25):
+        total, epsilon = rng.randrange(4, 60), rng.choice(EPSILONS)
+        weights = [rng.choice((0, rng.randint(0, total // 3))) for _ in range(6)]
+        delta = rng.choice((Fraction(0), Fraction(1, 10**9), Fraction(rng.randint(0, 9), 10)))
+        edges: list[Any] = [
+            (rng.choices(range(6), k=k), rng.choices(range(6), k=k), rng.choices((1, 2), k=k))
+            for k in (rng.randint(1, 4) for _ in range(rng.randint(1, 4)))
+        ]
+        ratio = e_to(epsilon)
+        slacks = [s for edge in edges for s in worst_set(weights, total, edge, ratio, delta)]
+        slack = min(slacks)
+        grown = verify.growth(epsilon)
+        if slack < 0:
+            with pytest.raises(verify.Refused) as caught:
+                verify.decide_sets(weights, total, edges, grown, delta)
+            assert 0 <= caught.value.missed + slack <= NEAR * 10**9
+            edge, turned = caught.value.at
+        else:
+            verdict = verify.decide_sets(weights, total, edges, grown, delta)
+            assert verdict.rows == 2 * len(edges)
+            assert 0 <= slack - verdict.slack <= NEAR * 10**9
+            edge, turned = verdict.at
+        assert abs(slacks[2 * edge + turned] - slack) <= NEAR * 10**9
+
+
+def test_set_is_decided_to_one_unit() -> None:
+    exact, total = verify.growth(0, (Fraction(2), Fraction(2))), 100
+    edges = [([0, 1, 2], [3, 4, 5], [1, 2, 1])]
+    # 40 - 2 * 10, and twice 9 - 2 * 2: 30 of 100 beyond; the other way round 48 - 2 * 2 = 44.
+    weights = [40, 9, 42, 10, 2, 86]
+    for delta, holds in ((Fraction(30, 100), True), (Fraction(299, 1000), False)):
+        one_way = [*weights[:5], 84]
+        if holds:
+            assert verify.decide_sets(one_way, total, edges, exact, delta).slack == 0
+            continue
+        with pytest.raises(verify.Refused) as caught:
+            verify.decide_sets(one_way, total, edges, exact, delta)
+        assert (caught.value.at, caught.value.missed) == ((0, 0), Fraction(1, 100))
+    with pytest.raises(verify.Refused) as caught:
+        verify.decide_sets([9, 2, 5, 9, 2, 86], total, edges, exact, Fraction(3, 4))
+    assert (caught.value.at, caught.value.missed) == ((0, 1), Fraction(1, 100))
+
+
+def test_set_without_edges_and_outputs_that_both_never_have() -> None:
+    growth = verify.growth(1)
+    assert verify.decide_sets([1], 1, [], growth, Fraction(1, 2)) == verify.Verdict(0, 1, None)
+    weights, total, delta = [4, 3, 0], 9, Fraction(1, 10)
+    plain = verify.decide_sets(weights, total, [([0], [1], [1])], growth, delta)
+    hidden = verify.decide_sets(weights, total, [([0, 2], [1, 2], [1, 1])], growth, delta)
+    assert plain == hidden
+    assert plain.slack > delta
+
+
+# --- distributions ---
+
+
+def test_law_is_of_weights_at_least_zero_that_sum_to_the_total() -> None:
+    verify.decide_laws([1, 2, 0, 5], [1, 2, 3, 1], [0, 2, 4], 5)
+    verify.decide_laws([], [], [0], 1)
+    for weights, total, why in (
+        ([1, 2, 0, 4], 5, "from 2 to 3 are no law"),
+        ([1, 2, 1, 5], 5, "from 2 to 3 are no law"),
+        ([2, 2, 0, 5], 5, "from 0 to 1 are no law"),
+        ([7, -1, 0, 5], 5, "below 0"),
+        ([1, 2, 0, 5], 4, "from 0 to 1 are no law"),
+        ([0, 0, 0, 0], 0, "no total"),
+        ([-1, -2, 0, -5], -5, "below 0"),
+    ):
+        with pytest.raises(verify.Refused, match=why):
+            verify.decide_laws(weights, [1, 2, 3, 1], [0, 2, 4], total)
+
+
+# --- bounds and points of programs ---
+
+
+def small_program(rng: random.Random, coefficients: Any) -> tuple[verify.Program, list[Any]]:
+    """A program of one law of three variables and one box, and its rows as they are chosen."""
+    names = [("x", i) for i in range(3)]
+    rows = {
+        ("row", r): verify.Row(
+            {v: coefficients(rng) for v in [*names, ("t",)]}, coefficients(rng), rng.random() < 0.3
+        )
+        for r in range(3)
+    }
+    cost = {v: Fraction(rng.randint(-5, 5)) for v in [*names, ("t",)]}
+    box = sorted((Fraction(rng.randint(-3, 3)), Fraction(rng.randint(-3, 3))))
+    program = verify.Program(
+        [(names, Fraction(2))],
+        {("t",): (box[0], box[1])},
+        cost,
+        lambda: rows,
+        rows.__getitem__,
+        rng.random() < 0.5,
+    )
+    return program, list(rows)
+
+
+def points_of(program: verify.Program) -> Iterator[dict[Any, Any]]:
+    (names, mass), box = program.laws[0], program.boxes["t",]
+    for a, b in product(range(5), repeat=2):
+        if a + b <= 4:
+            shares = (Fraction(a, 4), Fraction(b, 4), Fraction(4 - a - b, 4))
+            for t in (box[0], (box[0] + box[1]) / 2, box[1]):
+                yield {**{v: mass * s for v, s in zip(names, shares, strict=True)}, ("t",): t}
+
+
+def chosen(row: verify.Row, which: int) -> tuple[dict[Any, Any], Any]:
+    """A row whose enclosed coefficients are at an end, each bit of a number one of them."""
+    ends = [
+        pair[(which >> place) % 2] if isinstance(pair, tuple) else pair
+        for place, pair in enumerate([*row.terms.values(), row.limit])
+    ]
+    return dict(zip(row.terms, ends, strict=False)), ends[-1]
+
+
+def enclosed(rng: random.Random) -> Any:
+    low = Fraction(rng.randint(-4, 4))
+    return rng.choice((low, (low, low + Fraction(rng.randint(0, 2), 2))))
+
+
+def solved(program: verify.Program, names: list[Any], which: int) -> Any:
+    """The optimum at one choice of coefficients, by scipy, and its multipliers."""
+    variables, sign = [*program.laws[0][0], ("t",)], -1 if program.maximise else 1
+    rows = [chosen(program.row(n), which) for n in names]
+    lines = [[float(terms[v]) for v in variables] for terms, _ in rows]
+    limits = [float(limit) for _, limit in rows]
+    same = [program.row(n).equality for n in names]
+    cost = [sign * float(program.cost[v]) for v in variables]
+    box = [float(end) for end in program.boxes["t",]]
+    law = [1.0, 1.0, 1.0, 0.0]
+    parts = [
+        [line for line, equal in zip(part, same, strict=True) if equal is kind]
+        for part in (lines, limits)
+        for kind in (False, True)
+    ]
+    found = linprog(
+        cost,
+        parts[0] or None,
+        parts[2] or None,
+        [*parts[1], law],
+        [*parts[3], 2.0],
+        [(0, None)] * 3 + [(box[0], box[1])],
+    )
+    if found.status != 0:
+        return None
+    above, equal = iter(found.ineqlin.marginals), iter(found.eqlin.marginals)
+    ys = [Fraction(-float(next(equal if kind else above))) for kind in same]
+    return sign * found.fun, [
+        (n, y if kind else max(y, Fraction(0))) for n, y, kind in zip(names, ys, same, strict=True)
+    ]
+
+
+def test_bound_is_passed_by_no_optimum_at_no_coefficients() -> None:
+    """Multipliers that are best at one choice bound the optimum at every choice."""
+    rng, tight, enclosures = random.Random(3), 0, 0
+    for _ in range(120):
+        program, names = small_program(rng, enclosed)
+        program.boxes["t",] = (Fraction(rng.randint(-2, 0)), program.boxes["t",][1] + 3)
+        optima = [solved(program, names, which) for which in (0, 31, *range(1, 31, 5))]
+        values = [found[0] for found in optima if found]
+        sign = -1 if program.maximise else 1
+        for found in optima:
+            if found:
+                limit = float(verify.bound(program, found[1]))
+                assert all(sign * (limit - value) < 1e-7 for value in values)
+                tight += any(abs(limit - value) < 1e-7 for value in values)
+                enclosures += max(values) - min(values) > 1e-3
+    assert tight > 200
+    assert enclosures > 100
+
+
+def test_bound_of_an_enclosed_coefficient_of_what_may_be_negative() -> None:
+    """t + (a t - 1) with a from 1 to 2: least at t = -1 for a = 2, and at t = 0 for any a."""
+    row = verify.Row({("t",): (Fraction(1), Fraction(2))}, 1)
+    program = verify.Program([], {("t",): (-1, 1)}, {("t",): 1}, list, lambda _: row)
+    assert verify.bound(program, [(("r",), 1)]) == -4
+    program.boxes["t",] = (0, 1)
+    assert verify.bound(program, [(("r",), 1)]) == -1
+    equality = verify.Row(row.terms, 1, equality=True)
+    program = verify.Program([], {("t",): (-2, -1)}, {("t",): 1}, list, lambda _: equality)
+    # t - 2 (a t - 1) is at least 2 + t (1 - 2 a): 3 at t = -1 for a = 1.
+    assert verify.bound(program, [(("r",), -2)]) == 3
+
+
+def test_decided_rows_of_what_may_be_negative() -> None:
+    row = verify.Row({("t",): (Fraction(1), Fraction(2))}, Fraction(-3, 2))
+    program = verify.Program([], {("t",): (-2, 0)}, {}, lambda: [("r",)], lambda _: row)
+    program.point = {("t",): Fraction(-3, 2)}
+    assert verify.decide(program).slack == 0
+    program.point = {("t",): Fraction(-1)}
+    with pytest.raises(verify.Refused, match="broken by 0.5"):
+        verify.decide(program)
+
+
+def test_bound_is_the_lagrangian() -> None:
+    """With exact coefficients the bound is the least of cost + y a over all points, less y b."""
+    rng = random.Random(4)
+    for _ in range(100):
+        program, names = small_program(rng, lambda rng: Fraction(rng.randint(-4, 4)))
+        ys = [(n, Fraction(rng.randint(0, 6), 2)) for n in names]
+        ys = [(n, -y if program.row(n).equality and rng.random() < 0.5 else y) for n, y in ys]
+        sign = -1 if program.maximise else 1
+        rows = [(chosen(program.row(n), 0), y) for n, y in ys]
+        lagrangian = min(
+            sign * sum(c * point[v] for v, c in program.cost.items())
+            + sum(y * (sum(a * point[v] for v, a in t.items()) - b) for (t, b), y in rows)
+            for point in points_of(program)
+        )
+        assert sign * verify.bound(program, ys) == lagrangian
+
+
+def test_bound_refuses_a_negative_multiplier_of_an_inequality() -> None:
+    program = verify.Program(
+        [([("x",)], 1)], {}, {("x",): 1}, list, lambda _: verify.Row({("x",): 1}, 5)
+    )
+    assert verify.bound(program, [(("r",), 0)]) == 1
+    with pytest.raises(verify.Refused, match="is negative"):
+        verify.bound(program, [(("r",), Fraction(-1, 10**30))])
+
+
+def test_decided_points_keep_laws_boxes_and_rows() -> None:
+    names = [("x", 0), ("x", 1)]
+    rows = {
+        ("most",): verify.Row({("x", 0): (Fraction(1), Fraction(2))}, (Fraction(1), Fraction(3))),
+        ("same",): verify.Row({("t",): 2}, 1, equality=True),
+    }
+
+    def point(x: Fraction, t: Fraction = Fraction(1, 2), **others: Any) -> verify.Program:
+        return verify.Program(
+            [(names, 1)],
+            {("t",): (Fraction(1, 2), Fraction(1))},
+            {},
+            lambda: rows,
+            rows.__getitem__,
+            point={("x", 0): x, ("x", 1): 1 - x, ("t",): t},
+            **others,
+        )
+
+    half = Fraction(1, 2)
+    # 2 x <= 1: the larger coefficient, and the smaller limit.
+    assert verify.decide(point(half)) == verify.Verdict(2, 0, ("most",), 0)
+    assert verify.decide(point(Fraction(1, 4))) == verify.Verdict(2, 0, ("same",), 0)
+    assert verify.decide(point(Fraction(0))).slack == 0
+    for x, t, why in (
+        (half + Fraction(1, 10**30), half, "most"),
+        (Fraction(-1, 10), half, r"^\('x', 0\) and the others of its law are no law"),
+        (half, half - Fraction(1, 10**30), "outside its limits"),
+        (half, 1 + Fraction(1, 10**30), "outside its limits"),
+        (half, Fraction(1), "same"),
+    ):
+        with pytest.raises(verify.Refused, match=why) as caught:
+            verify.decide(point(x, t))
+        if why in ("most", "same"):
+            assert caught.value.at == (why,)
+            assert caught.value.missed > 0
+    short = point(half)
+    short.point["x", 1] = Fraction(1, 4)
+    with pytest.raises(verify.Refused, match="no law"):
+        verify.decide(short)
+    # An equality is missed from below, too; what was not promised is told.
+    rows["same",] = verify.Row({("t",): 2}, Fraction(3, 2), equality=True)
+    with pytest.raises(verify.Refused, match="same"):
+        verify.decide(point(half))
+    rows["same",] = verify.Row({("t",): 2}, Fraction(3, 2), equality=True, promised=False)
+    assert verify.decide(point(half)) == verify.Verdict(2, 0, ("most",), half)
+    rows["same",] = verify.Row({("t",): 2}, Fraction(1, 2), promised=False)
+    assert verify.decide(point(Fraction(1, 4))) == verify.Verdict(2, half, ("most",), half)
+    rows["same",] = verify.Row({("t",): (2, 3)}, (1, 2), equality=True, promised=False)
+    # Between 1 and 3/2, and meant between 1 and 2.
+    assert verify.decide(point(half)).missed == 1
+    # Of more slack than 1 there is no word.
+    rows["same",] = verify.Row({("t",): 2}, 3)
+    assert verify.decide(point(Fraction(0))).slack == 1
+    # What privacy decides is its own; others are decided beside it.
+    own: Any = {"private": lambda: verify.Verdict(7, Fraction(1, 9), "own")}
+    assert verify.decide(point(half, **own)) == verify.Verdict(7, Fraction(1, 9), "own")
+    both = point(half, **own, others=lambda: [("most",)])
+    assert verify.decide(both) == verify.Verdict(8, Fraction(1, 9), "own")
+
+
+# --- files of a kind that is not known ---
+
+
+def case(name: str) -> tuple[Inputs, Losses, dpopt.Guarantee]:
+    """Inputs, losses and guarantee of a name: graph or symmetry, worst or mean, delta or not."""
+    what, objective, delta = name.split(", ")
+    turn, flip = np.roll(np.arange(5), 1), np.arange(4)[::-1].copy()
+    inputs: Any = {
+        "path": Graph(4, 4, directed_pairs("path", 4)),
+        "complete": Graph(3, 4),
+        "turned": Generated(5, 5, ((turn, turn),), directed_pairs("cycle", 5)),
+        "two orbits": Generated(4, 4, ((flip, flip),), directed_pairs("path", 4)),
+    }[what]
+    plain = what in ("path", "complete")
+    x, y = (inputs.rows, inputs.columns) if plain else inputs.representatives.T
+    around = np.minimum(np.abs(x - y), 5 - np.abs(x - y)) if what == "turned" else np.abs(x - y)
+    weights = np.arange(1.0, len(inputs.starts)) if objective == "mean" else None
+    promised = dpopt.Guarantee(0.7, 0.05 if delta == "delta" else 0.0)
+    return inputs, Losses(around.astype(float), weights), promised
+
+
+NAMES = [
+    ", ".join(parts)
+    for parts in product(
+        ("path", "complete", "turned", "two orbits"), ("worst", "mean"), ("delta", "pure")
+    )
+]
+
+
+def setting_of(name: str) -> Any:
+    """A setting of a kind of its own, that is not kept among the kinds."""
+    inputs_, losses_, promised = case(name)
+
+    @dataclass(frozen=True)
+    class Mine(Setting):
+        kind = "judged"
+        inputs = inputs_
+        losses = losses_
+        guarantee = promised  # type: ignore[assignment]
+
+        @classmethod
+        def example(cls) -> Any:
+            return cls()
+
+    del _KINDS["judged"]
+    return Mine()
+
+
+@cache
+def written(name: str) -> tuple[str, str]:
+    """The text of a saved design of a name, and of its proof."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.json"
+        dpopt.design(setting_of(name)).save(path, proof=True)
+        return path.read_text(), (Path(folder) / "x.proof.json").read_text()
+
+
+def said(folder: Path, design: Any, proof: Any = None) -> list[str]:
+    """What the file alone shows of a design and its proof, as plain values."""
+    paths = [folder / "x.json", folder / "x.proof.json"][: 1 if proof is None else 2]
+    for path, content in zip(paths, (design, proof), strict=False):
+        path.write_text(json.dumps(content))
+    return list(verify.check(*map(str, paths)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_accepted_and_displayed_programs_have_their_optimum(
+    name: str, tmp_path: Path
+) -> None:
+    design, proof = map(json.loads, written(name))
+    lines = said(tmp_path, design, proof)
+    inputs, _, promised = case(name)
+    edges = len(inputs.edges.listed())
+    groups = inputs.neighbours.shape
+    rows, listed = (
+        (2 * edges, edges)
+        if promised.delta
+        else (groups[0] * groups[1] * (groups[1] - 1), groups[0])
+    )
+    assert lines[0].startswith(f"private: table, (0.7, {promised.delta:g})-DP, {rows} inequalities")
+    assert lines[0].endswith(f"among {listed} groups of neighbours that it lists")
+    assert lines[3].startswith("optimal: ")
+    body = design["body"]
+    program = verify.KINDS["table"](body["displayed"], body["units"], None, {})
+    assert float(program.value) == pytest.approx(body["value"], rel=1e-12)
+    assert optimum(program) == pytest.approx(body["value"], rel=1e-7)
+    # At its point all rows hold, also looked at one by one.
+    alone = copy.copy(program)
+    alone.private = None
+    decided = verify.decide(alone)
+    assert decided.rows == len(list(program.names()))
+    assert verify.decide(program).rows == rows
+    # Without weights it is the same program.
+    bare = verify.KINDS["table"](body["displayed"], None, None, {})
+    assert list(bare.names()) == list(program.names())
+    assert [bare.row(n) for n in bare.names()] == [program.row(n) for n in program.names()]
+
+
+def test_displayed_edges_may_have_one_output() -> None:
+    inputs = {"sizes": [1, 1], "counts": [3, 3], "edges": [[[0], [1], [3]]]}
+    losses = {"costs": [1.0, 2.0], "weights": None}
+    setting = {"epsilon": 1.0, "delta": 0.1, "inputs": inputs, "losses": losses}
+    units = {"total": "3", "weights": [["1"], ["1"]]}
+    program = verify.KINDS["table"](setting, units, None, {})
+    assert (verify.decide(program).rows, program.value) == (2, 2)
+    # An enclosed e^epsilon is an enclosed coefficient, its ends in order.
+    wide = verify.KINDS["table"](setting, None, (Fraction(2), Fraction(9, 4)), {})
+    third, names = Fraction(1, 3), [("K", 1), ("K", 0), ("s", 0, 1, 0)]
+    coefficients = (third, (Fraction(-3, 4), Fraction(-2, 3)), -1)
+    assert wide.row(("privacy", 0, 1, 0)).terms == dict(zip(names, coefficients, strict=True))
+
+
+def broken_by_hand(name: str, table: dict[str, Any]) -> bool:
+    """Whether the integers of a file are not private between the inputs of a case, written out."""
+    inputs, _, promised = case(name)
+    total = int(table["total"], 0)
+    weights = [int(w, 0) for row in table["weights"] for w in row]
+    rows = [[weights[v] for v in row] for row in inputs.table().tolist()]
+    pairs = inputs.pairs  # type: ignore[attr-defined]
+    near = permutations(range(len(rows)), 2) if pairs is None else pairs.tolist()
+    ratio, delta = e_to(Fraction(promised.epsilon)), Fraction(promised.delta)
+    return any(
+        sum(max(Fraction(0), a - ratio * b) for a, b in zip(rows[x], rows[z], strict=True))
+        > delta * total
+        for x, z in near
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_whose_weights_are_moved_are_decided_by_brute_force(
+    name: str, tmp_path: Path
+) -> None:
+    original = json.loads(written(name)[0])
+    inputs, _, _ = case(name)
+    counts, starts = inputs.counts.tolist(), inputs.starts.tolist()
+    outcomes = set()
+    for power, (row, (a, b)) in product((0, 10, 40, 55, 58), enumerate(pairwise(starts))):
+        for v, u in list(permutations(range(a, b), 2))[:6]:
+            design = copy.deepcopy(original)
+            line = design["body"]["units"]["weights"][row]
+            line[v - a] = str(int(line[v - a], 0) + counts[u] * (1 << power))
+            line[u - a] = str(int(line[u - a], 0) - counts[v] * (1 << power))
+            if int(line[u - a]) < 0:
+                continue
+            # The value moves with them.
+            program = verify.KINDS["table"](
+                design["body"]["displayed"], design["body"]["units"], None, {}
+            )
+            design["body"]["value"] = float(program.value)
+            broken = broken_by_hand(name, design["body"]["units"])
+            outcomes.add(broken)
+            if broken:
+                with pytest.raises(verify.Refused, match="above"):
+                    said(tmp_path, design)
+            else:
+                assert said(tmp_path, design)[0].startswith("private")
+    assert outcomes == {True, False}
+
+
+def edited(design: Any, path: str, value: Any) -> Any:
+    """A copy of a file with another value at a path such as body.units.total."""
+    changed = copy.deepcopy(design)
+    *parents, last = path.split(".")
+    place: Any = changed
+    for part in parents:
+        place = place[int(part) if isinstance(place, list) else part]
+    place[int(last) if isinstance(place, list) else last] = value
+    return changed
+
+
+PURE, SETS = "path, worst, pure", "path, worst, delta"
+FORGED: list[tuple[str, str, Any, str]] = [
+    (PURE, "body.displayed.inputs.counts.0", 0, "no integer from 1"),
+    (PURE, "body.displayed.inputs.counts.0", -1, "no integer from 1"),
+    (PURE, "body.displayed.inputs.counts.0", 2, "no law"),
+    (PURE, "body.displayed.inputs.counts", [1] * 15, "counts are not one"),
+    (PURE, "body.displayed.inputs.sizes.0", 0, "no integer from 1"),
+    (PURE, "body.displayed.inputs.sizes", [4, 4, 4, 5], "counts are not one"),
+    (PURE, "body.displayed.inputs.sizes", [3, 5, 4, 4], "row of 3 weights"),
+    (PURE, "body.displayed.inputs.sizes", [16], "table of 1 rows"),
+    (PURE, "body.displayed.inputs.neighbours.0", [0], "different lengths"),
+    (PURE, "body.displayed.inputs.neighbours", [[0]], "different lengths"),
+    (PURE, "body.displayed.inputs.neighbours.0", [0, 4, 8], "different lengths"),
+    (PURE, "body.displayed.inputs.neighbours.0", [0, 16], "from 0 to 15"),
+    (PURE, "body.displayed.inputs.neighbours.0", [-1, 4], "from 0 to 15"),
+    (PURE, "body.displayed.losses.costs", [0.0] * 15, "list of 16 numbers"),
+    (PURE, "body.displayed.losses.weights", [1.0] * 3, "list of 4 numbers"),
+    (PURE, "body.displayed.losses.weights", [1.0, 1.0, 1.0, -1.0], "weight below 0"),
+    (PURE, "body.displayed.epsilon", 0.8, "smaller guarantee"),
+    (PURE, "body.displayed.epsilon", 0.6, "above e\\^epsilon"),
+    (PURE, "body.displayed.epsilon", -0.7, "epsilon is -0.7"),
+    (PURE, "body.displayed.delta", 0.05, "edges"),
+    (PURE, "body.guarantee.epsilon", 0.6, "smaller guarantee"),
+    (PURE, "body.units.total", "4611686018427387905", "no law"),
+    (PURE, "body.units.total", "0", "no integer from 1"),
+    (PURE, "body.units.weights.0.0", "-1", "no integer from 0"),
+    (PURE, "body.units.weights.3.3", "7", "no law"),
+    (PURE, "body.units.weights.3", ["1"], "row of 4 weights"),
+    (PURE, "body.units.weights.3", 5, "row of 4 weights"),
+    (PURE, "body.units.weights", [], "table of 4 rows"),
+    (PURE, "body.units.weights", {}, "table of 4 rows"),
+    (PURE, "body.value", 0.9, "states the value"),
+    (PURE, "body.displayed.losses.costs.0", 0.5, "states the value"),
+    (SETS, "body.displayed.inputs.edges.0.0", [0, 1, 2], "different lengths"),
+    (SETS, "body.displayed.inputs.edges.0.1", [4, 5, 6], "different lengths"),
+    (SETS, "body.displayed.inputs.edges.0.2", [1, 1, 1], "different lengths"),
+    (SETS, "body.displayed.inputs.edges.0", [[0, 1, 2], [4, 5, 6], [1, 1, 1]], "leaves out"),
+    (SETS, "body.displayed.inputs.edges.0", [[], [], []], "leaves out"),
+    (SETS, "body.displayed.inputs.edges.0.0", [0, 1, 2, 2], "leaves out"),
+    (SETS, "body.displayed.inputs.edges.0.0", [0, 1, 2, 7], "leaves out"),
+    (SETS, "body.displayed.inputs.edges.0.1", [4, 5, 6, 6], "leaves out"),
+    (SETS, "body.displayed.inputs.edges.0.0.0", -1, "from 0 to 15"),
+    (SETS, "body.displayed.inputs.edges.0.0.0", 16, "from 0 to 15"),
+    (SETS, "body.displayed.inputs.edges.0.1.0", -1, "from 0 to 15"),
+    (SETS, "body.displayed.inputs.edges.0.1.0", 16, "from 0 to 15"),
+    (SETS, "body.displayed.inputs.edges.0.2.0", 2, "leaves out"),
+    (SETS, "body.displayed.inputs.edges.0.2.0", 0, "no integer from 1"),
+    (SETS, "body.displayed.inputs.edges.0.2.0", -1, "no integer from 1"),
+    (SETS, "body.displayed.delta", 0.04, "above its limit"),
+    (SETS, "body.displayed.delta", 0.06, "smaller guarantee"),
+    (SETS, "body.displayed.delta", 0.0, "neighbours"),
+]
+
+
+@pytest.mark.parametrize(
+    "at", range(len(FORGED)), ids=lambda at: f"{FORGED[at][1].removeprefix('body.')} {at}"
+)
+def test_files_that_are_forged_are_refused(at: int, tmp_path: Path) -> None:
+    name, path, value, why = FORGED[at]
+    forged = edited(json.loads(written(name)[0]), path, value)
+    with pytest.raises((verify.Malformed, verify.Refused, KeyError), match=why):
+        said(tmp_path, forged)
+
+
+@pytest.mark.parametrize("name", [PURE, SETS])
+def test_files_that_leave_neighbours_out_say_fewer(name: str, tmp_path: Path) -> None:
+    design = json.loads(written(name)[0])
+    listed = design["body"]["displayed"]["inputs"]
+    whole = said(tmp_path, design)[0]
+    del listed["neighbours" if name == PURE else "edges"][0]
+    fewer = said(tmp_path, design)[0]
+    counts = [int(line.split("-DP, ")[1].split()[0]) for line in (whole, fewer)]
+    assert counts[0] == counts[1] + 2
+    assert "among 11 groups" in fewer or "among 2 groups" in fewer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_with_other_multipliers_show_no_better_bound(name: str, tmp_path: Path) -> None:
+    design, proof = map(json.loads, written(name))
+    rng = random.Random(5)
+    body, claimed = design["body"], Fraction(proof["bound"])
+    program = verify.KINDS["table"](body["displayed"], body["units"], None, {})
+    outcomes = set()
+    for line in rng.sample(proof["multipliers"], k=min(6, len(proof["multipliers"]))):
+        at = proof["multipliers"].index(line)
+        for value in (2, Fraction(1, 2), 1 + Fraction(1, 10**6), 0, -1):
+            other = copy.deepcopy(proof)
+            other["multipliers"][at][-1] = str(Fraction(line[-1]) * value)
+            if value == -1:
+                with pytest.raises(verify.Refused, match="is negative"):
+                    said(tmp_path, design, other)
+                continue
+            ys = [(tuple(row), Fraction(y)) for *row, y in other["multipliers"]]
+            shown = verify.bound(program, ys)
+            outcomes.add(shown < claimed)
+            assert shown <= program.value
+            if shown < claimed:
+                with pytest.raises(verify.Refused, match="shows"):
+                    said(tmp_path, design, other)
+            else:
+                assert said(tmp_path, design, other)[3].startswith("optimal")
+    assert True in outcomes
+    tighter = {**proof, "bound": str(Fraction(proof["bound"]) + Fraction(1, 10**12))}
+    with pytest.raises(verify.Refused, match="shows"):
+        said(tmp_path, design, tighter)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        (PURE, ["privacy", -1, 0, 1]),
+        (PURE, ["privacy", 12, 0, 1]),
+        (PURE, ["privacy", 0, 0, 2]),
+        (PURE, ["privacy", 0, -1, 1]),
+        (PURE, ["privacy", 0, 0]),
+        (PURE, ["losses", 4]),
+        (PURE, ["losses", -1]),
+        (PURE, ["delta", 0, 0]),
+        (PURE, ["sums", 0]),
+        (SETS, ["privacy", -1, 0, 0]),
+        (SETS, ["privacy", 3, 0, 0]),
+        (SETS, ["privacy", 0, 2, 0]),
+        (SETS, ["privacy", 0, -1, 0]),
+        (SETS, ["privacy", 0, 0, 4]),
+        (SETS, ["privacy", 0, 0, -1]),
+        (SETS, ["delta", -1, 0]),
+        (SETS, ["delta", 3, 0]),
+        (SETS, ["delta", 0, 2]),
+        (SETS, ["delta", 0, -1]),
+        (SETS, ["other", 0, 0]),
+    ],
+)
+def test_files_with_rows_that_the_program_has_not_are_refused(
+    name: str, row: list[Any], tmp_path: Path
+) -> None:
+    design, proof = map(json.loads, written(name))
+    proof["multipliers"].append([*row, "1/7"])
+    with pytest.raises((verify.Malformed, ValueError)):
+        said(tmp_path, design, proof)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_displayed_rows_are_true_of_every_private_table(name: str) -> None:
+    """All rows hold for tables that brute force finds private, and some row fails for others."""
+    body = json.loads(written(name)[0])["body"]
+    inputs, losses, promised = case(name)
+    rng = np.random.default_rng(2)
+    ratio, delta = e_to(Fraction(promised.epsilon)), Fraction(promised.delta)
+    verdicts = set()
+    for spread in (0.05, 0.2, 0.5, 1.0, 2.0, 3.0) * 3:
+        table = rounded(inputs, np.exp(spread * rng.random(inputs.size)), 20)
+        units = table.plain()
+        broken = broken_by_hand(
+            name, {k: v if k == "weights" else str(v) for k, v in units.items()}
+        )
+        program = verify.KINDS["table"](body["displayed"], units, None, {})
+        one = [Fraction(w, table.total) for w in table.weights]
+        assert program.value == losses.value(table)
+        rows = {n: program.row(n) for n in program.names()}
+        sets = {}
+        for n, row in rows.items():
+            terms, limit = chosen(row, -1)
+            over = sum(a * program.point[v] for v, a in terms.items()) - limit
+            if n[0] == "privacy" and not delta:
+                group = inputs.neighbours[n[1]].tolist()
+                v, u = group[n[2]], group[n[3]]
+                assert abs(over - (one[v] - ratio * one[u])) < NEAR
+            elif n[0] == "delta":
+                first, second, counts = inputs.edges.listed()[n[1]]
+                ways = (first, second) if n[2] == 0 else (second, first)
+                gains = (one[v] - ratio * one[u] for v, u in zip(*ways, strict=True))
+                lost = sum(c * max(0, g) for c, g in zip(counts, gains, strict=True))
+                assert abs(over - (lost - delta)) < NEAR
+                sets[n] = over
+        verdicts.add(broken)
+        private = program.private
+        assert private is not None
+        if broken:
+            with pytest.raises(verify.Refused):
+                private()
+        else:
+            assert private().slack >= 0
+            assert all(over <= 0 for over in sets.values())
+    assert verdicts == {True, False}

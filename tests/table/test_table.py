@@ -1,0 +1,212 @@
+"""Tables: judged against brute force in fractions, drawn as they say, repaired to be private."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dpopt import NotPrivateError, ParameterError, Problem, solve
+from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.graph import directed_pairs
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.release import seeded
+from dpopt.table import (
+    Graph,
+    Inputs,
+    Losses,
+    SortedHistograms,
+    Table,
+    Words,
+    add_lazy_table,
+    add_table,
+    certify_table,
+    constant,
+    interior,
+    over_masses,
+    polished,
+    probabilities_of,
+    repair,
+    rounded,
+)
+from tests.table.test_inputs import CASES, by_hand
+
+
+def broken_by(table: Table, epsilon: float, delta: float) -> Fraction:
+    """By how much the worst event of the worst neighbours is above its limit, written out."""
+    variables, near = by_hand(table.inputs)
+    ratio, worst = exp_lower(epsilon, 400), Fraction(-1)
+    for x, z in near:
+        for a, b in ((x, z), (z, x)):
+            gains = [
+                Fraction(table.weights[v], table.total)
+                - ratio * Fraction(table.weights[w], table.total)
+                for v, w in zip(variables[a], variables[b], strict=True)
+            ]
+            excess = sum((g for g in gains if g > 0), Fraction(0)) or max(gains)
+            worst = max(worst, excess - Fraction(delta) if delta else max(gains))
+    return worst
+
+
+def random_table(inputs: Inputs, seed: int, spread: float) -> Table:
+    rng = np.random.default_rng(seed)
+    return rounded(inputs, np.exp(spread * rng.random(inputs.size)), bits=20)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_verdicts_are_those_of_brute_force(name: str, delta: float) -> None:
+    verdicts = Counter[bool]()
+    for seed in range(12):
+        for spread in (0.1, 0.5, 1.0, 2.0):
+            table = random_table(CASES[name], seed, spread)
+            over = broken_by(table, 0.7, delta)
+            verdicts[over <= 0] += 1
+            if over > 0:
+                with pytest.raises(NotPrivateError) as caught:
+                    certify_table(table, Guarantee(0.7, delta))
+                assert caught.value.excess == pytest.approx(float(over), rel=1e-9)
+            else:
+                proof = certify_table(table, Guarantee(0.7, delta))
+                assert float(proof.slack) == pytest.approx(float(-over), rel=1e-9, abs=1e-15)
+    assert len(verdicts) == 2
+
+
+def test_a_unit_more_is_refused() -> None:
+    inputs = Graph(2, 2)
+    total = 1 << 62
+    ratio = exp_lower(1.0, 200)
+    # K[0, 0] <= e K[1, 0]: the largest that holds, and one unit more.
+    low = total // 5
+    high = ratio.numerator * low // ratio.denominator
+    kept = Table(inputs, (high, total - high, low, total - low), total)
+    assert certify_table(kept, Guarantee(1.0)).slack >= 0
+    broken = Table(inputs, (high + 1, total - high - 1, low, total - low), total)
+    with pytest.raises(NotPrivateError, match="inputs 0 and 1, output 0"):
+        certify_table(broken, Guarantee(1.0))
+
+
+def test_a_ratio_of_one_is_exact() -> None:
+    inputs = Graph(3, 2, directed_pairs("path", 3))
+    assert certify_table(Table(inputs, (1, 2) * 3, 3), Guarantee(0.0)).slack == 0
+    with pytest.raises(NotPrivateError):
+        certify_table(Table(inputs, (1, 2, 1, 2, 2, 1), 3), Guarantee(0.0))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_follow_the_weights(name: str) -> None:
+    inputs = CASES[name]
+    table = random_table(inputs, 3, 2.0)
+    data = 0 if not isinstance(inputs, SortedHistograms) else inputs.histograms[-1]
+    weights = table.row(data)
+    assert sum(weights) == table.total
+    draws = 40_000
+    many = np.zeros(draws, int) if np.ndim(data) == 0 else np.tile(data, (draws, 1))
+    for part in (many[:200], many):
+        outputs, single = table.drawn(part, seeded(np.random.default_rng(5)))
+        assert not single
+        counts = np.bincount(outputs, minlength=inputs.outputs)
+        expected = len(part) * np.array([w / table.total for w in weights])
+        spread = np.sqrt(expected * (1 - expected / len(part))) + 1
+        assert np.all(np.abs(counts - expected) < 5 * spread)
+    one, single = table.drawn(data, seeded(np.random.default_rng(6)))
+    assert single
+    assert one.shape == (1,)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("guarantee", [Guarantee(0.4), Guarantee(0.4, 1e-3), Guarantee(1e-6)])
+def test_noise_of_a_solver_is_repaired_at_little_cost(name: str, guarantee: Guarantee) -> None:
+    inputs = CASES[name]
+    rng = np.random.default_rng(1)
+    # A private table on its limits (a mixture with a constant), and noise as solvers leave it.
+    table = random_table(inputs, 8, 3.0)
+    flat = interior(inputs, table.probabilities)
+    private, _ = repair(table, flat, lambda t: certify_table(t, guarantee))
+    point = private.probabilities + 1e-9 * rng.standard_normal(inputs.size)
+    point = polished(inputs, point, guarantee)
+    made, proof = repair(
+        rounded(inputs, point), interior(inputs, point), lambda t: certify_table(t, guarantee)
+    )
+    assert proof.slack >= 0
+    assert broken_by(made, guarantee.epsilon, guarantee.delta) <= 0
+    moved = np.abs(made.masses - private.masses).sum()
+    assert moved < (1e-6 if guarantee.epsilon > 1e-3 else 1e-2) * inputs.size
+
+
+def test_rounding_keeps_equal_rows_equal() -> None:
+    inputs = SortedHistograms(5, 4)
+    values = np.random.default_rng(2).random(inputs.size)
+    guarantee = Guarantee(0.0)
+    table = rounded(inputs, polished(inputs, values, guarantee), equal=True)
+    assert certify_table(table, guarantee).slack == 0
+
+
+def test_files_and_wrong_tables() -> None:
+    inputs = SortedHistograms(3, 3)
+    table = random_table(inputs, 1, 1.0)
+    assert Table.read(inputs, table.plain()) == table
+    for wrong in ({}, [], None, {"total": "3"}, {**table.plain(), "total": "7"}):
+        with pytest.raises(ParameterError):
+            Table.read(inputs, wrong)
+    with pytest.raises(ParameterError, match="sum"):
+        Table(inputs, (1,) * inputs.size, 4)
+    with pytest.raises(ParameterError, match="at least 0"):
+        Table(Graph(1, 2), (-1, 3), 2)
+
+
+def test_a_constant_table_has_the_slack_of_its_rarest_output() -> None:
+    inputs = Words((2,) * 4, ((1,),))
+    flat = constant(inputs, np.ones(1) / 16)
+    proof = certify_table(flat, Guarantee(0.5))
+    assert float(proof.slack) == pytest.approx((math.exp(0.5) - 1) / 16)
+
+
+def test_means_are_exact() -> None:
+    inputs = Graph(2, 3)
+    table = Table(inputs, (1, 2, 4, 3, 3, 1), 7)
+    assert table.means([0.5, 0.0, 1.0, 2.0, 0.25, 0.0]) == [Fraction(9, 14), Fraction(27, 28)]
+
+
+@pytest.mark.parametrize("written", [(), (0, 3)])
+def test_rows_that_are_priced_give_the_optimum_of_all(written: tuple[int, ...]) -> None:
+    inputs, guarantee = SortedHistograms(6, 3), Guarantee(0.7)
+    tops = inputs.histograms[inputs.rows, 0]
+    losses = Losses((tops - inputs.values).astype(float), np.ones(len(inputs.histograms)))
+    optima = []
+    for lazy in (True, False):
+        problem = Problem()
+        if lazy:
+            pairs = inputs.neighbours[list(written)]
+            add_lazy_table(problem, inputs, 0.7, (pairs[:, 0], pairs[:, 1]), "first")
+        else:
+            add_table(problem, inputs, guarantee)
+        losses.add(problem, inputs, guarantee)
+        optima.append(solve(problem).objective)
+    assert optima[0] == pytest.approx(optima[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3])
+def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
+    """Of one input there is nothing to prove; of two, rows have size 1 as of more."""
+    table, guarantee, problem = Graph(inputs, 2), Guarantee(1.0), Problem("few")
+    add_table(problem, table, guarantee)
+    keep = sp.csr_array((np.ones(inputs), ([0] * inputs, [x * 2 + x % 2 for x in range(inputs)])))
+    rows = over_masses(problem, table, guarantee, sp.csr_array(keep, shape=(1, table.size)))
+    problem.maximise({name: row.toarray().ravel() for name, row in rows.items()})
+    solution = solve(problem)
+    # Randomised response; the third input says what the first one does.
+    kept = math.e / (1 + math.e) if inputs > 1 else 1.0
+    assert solution.objective == pytest.approx(inputs * kept)
+    values = polished(table, probabilities_of(table, guarantee, solution), guarantee)
+    made, proof = repair(
+        rounded(table, values), interior(table, values), lambda t: certify_table(t, guarantee)
+    )
+    assert proof.constraints == inputs * (inputs - 1) * 2
+    assert float(sum(made.masses[x * 2 + x % 2] for x in range(inputs))) == pytest.approx(
+        solution.objective
+    )
