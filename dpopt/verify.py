@@ -2169,7 +2169,7 @@ class Labels:
         """
         weights, ballots, high = self.ballots.weights, self.ballots, self.grown(1)[1]
         b = -(-high * (1 << CORNER) // (1 + high))
-        c = (1 << CORNER) - b
+        c, most = (1 << CORNER) - b, (1 << CORNER) - 1
         last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges
         for size, signed in product(sizes, self.edges(turned=False)):
             edges = sum(map(abs, signed))
@@ -2183,8 +2183,8 @@ class Labels:
                 y, z = self.pairs[at][:: 1 if m > 0 else -1]
                 both = list(zip(more[y], more[z], strict=True))
                 ahead, back = last[edges - 1]
-                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> CORNER) for i, j in both]
-                back = [-(-(c * back[i] + b * back[j]) >> CORNER) for i, j in both]
+                ahead = [b * ahead[i] + c * ahead[j] + most >> CORNER for i, j in both]
+                back = [c * back[i] + b * back[j] + most >> CORNER for i, j in both]
                 last[edges] = ahead, back
             yield size, signed, here, *last[edges]
 
@@ -2204,6 +2204,10 @@ class Labels:
             ways = (1, -1) if edges else (1,)
             count += len(here) * len(ways)
             for way, (over, under) in zip(ways, (both, both[::-1]), strict=False):
+                # What is rounded below 0 counts less here than there: most corners end at once.
+                quick = min([growth * d - unit * a for a, d in zip(over, under, strict=True)])
+                if least is not None and quick - growth * edges >= least:
+                    continue
                 slacks = [
                     growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
                 ]

@@ -46,7 +46,7 @@ def certify(
             names where inputs have names.  [complete]
         shape: for grid and hamming, sizes such as 2,3,3.
         inputs: names of the inputs in their order, low,mid,high: a graph with a name goes by it.
-        rows: A CSV file of own rows that are kept.
+        rows: A JSON file of own rows that are kept.
         tolerance: most total variation that a row is moved by.  [0.001]
         save: write the mechanism as JSON.
         json: print the certificate as JSON.

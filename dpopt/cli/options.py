@@ -89,9 +89,9 @@ class Row(Rows):
 
 
 class OwnBlocks(Words):
-    """A CSV file of a user's own rows over a kernel, or what `dpopt._kinds.text_of` writes."""
+    """A JSON file of a user's own rows over a kernel, or what `dpopt._kinds.text_of` writes."""
 
-    name = "csv"
+    name = "json"
 
     def __init__(self) -> None:
         super().__init__(files=True)

@@ -139,7 +139,7 @@ def certify(
             are put into this order; of a table without names they are those of its rows. Inputs and
             outputs with names other than 0, 1, ... go by these in what is told, and in releases.
         rows: linear constraints of your own on K, which repair keeps as well: tuples (name, matrix,
-            lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a CSV
+            lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a JSON
             file of them, see `dpopt.kernel.read_own_rows`; or, where ``kernel`` is a variable of
             cvxpy, constraints of cvxpy that are affine in it alone. Inequalities that leave room
             hold exactly; others, and equalities, up to ``residuals`` of the design, about 1e-15:

@@ -82,7 +82,7 @@ class NearestKernel(Setting):
         shape: for "grid" and "hamming": number of letters at each place of the word that an input
             is.
         rows: own rows: tuples (name, matrix, lower, upper), K[x, y] at column x * outputs + y. On
-            the command line a CSV file; see `dpopt.kernel.read_own_rows`.
+            the command line a JSON file; see `dpopt.kernel.read_own_rows`.
         tolerance: most that t may be, in (0, 1].
         input_names: names of the inputs in the order of the table's rows, which is that of a graph
             with a name; releases take these. As a text, a,b,c; 0, 1, ... if None.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,17 +15,14 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits
 from dpopt._types import IntVector, MatrixLike, SparseMatrix, Vector, brief, frozen
-from dpopt.files import contents, number, why_unread
+from dpopt.files import contents, parse_json, why_unread
 from dpopt.privacy import Guarantee, Problem
 from dpopt.table import Inputs, Table, over_masses
 
 _WRITTEN = 5
 _MOST_ENTRIES = 10_000_000
-_LARGEST_INDEX = 2**31 - 1
 _SIDES = ("lower", "upper")
-_COLUMNS = ("name", "input", "output", "coefficient", "lower", "upper")
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,132 +222,37 @@ def _filled(limits: Any, missing: float) -> Any:  # noqa: ANN401
 
 
 def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
-    """Return the blocks of rows of a CSV file, a line for each coefficient.
+    """Return the blocks of rows of a JSON file, written as a design's file holds them.
 
-    The header is ``name,input,output,coefficient,lower,upper``, in any order, and perhaps ``row``:
-    the number of a row within its block, from 0, and 0 where it is left out. The limits of a row
-    stand on one of its lines or on several, the same on each; blank for none. With this file, input
-    0 gives output 0 or 1 with a probability of at least 0.8, and input 2 gives output 2 with a
+    A list of [name, places, coefficients, lower, upper], see `OwnRows`. With this file, input 0
+    gives output 0 or 1 with a probability of at least 0.8, and input 2 gives output 2 with a
     probability of at most 0.5::
 
-        name,input,output,coefficient,lower,upper
-        near,0,0,1,0.8,
-        near,0,1,1,,
-        rare,2,2,1,,0.5
+        [["near", [[0, 0, 0], [0, 0, 1]], [1, 1], [0.8], [null]],
+         ["rare", [[0, 2, 2]], [1], [null], [0.5]]]
 
     Args:
         path: of the file, in UTF-8.
 
     Raises:
-        ParameterError: naming the file and the line.
+        ParameterError: naming the file.
     """
     try:
-        text = contents(Path(path)).removeprefix("\ufeff")
+        blocks = parse_json(contents(Path(path)))
+        if not isinstance(blocks, list):
+            raise ValueError("it must hold a list of blocks of rows")
+        return tuple(_of_file(block) for block in blocks)
     except (OSError, ValueError) as error:
+        why = str(error).rstrip(".") if isinstance(error, ParameterError) else why_unread(error)
         raise ParameterError(
-            f"rows is {_checks.shown(str(path))}; it must be a CSV file: {why_unread(error)}."
+            f"rows file {str(path)!r}: it must be a JSON file of rows: {why}."
         ) from error
-    where = f"rows file {str(path)!r}"
-    lines = csv.reader(io.StringIO(text), strict=True)
-    try:
-        return _read(lines, where)
-    except csv.Error as error:
-        raise ParameterError(f"{where}, line {lines.line_num}: it is not CSV: {error}.") from error
 
 
-def _read(lines: Any, where: str) -> tuple[OwnRows, ...]:  # noqa: ANN401
-    """Return the lines of a file as blocks, in the order in which these begin."""
-    header = [word.strip() for word in next(lines, [])]
-    if not set(_COLUMNS) <= set(header) <= {*_COLUMNS, "row"} or len(set(header)) < len(header):
+def _of_file(block: object) -> OwnRows:
+    if not isinstance(block, list) or len(block) != _WRITTEN:
         raise ParameterError(
-            f"{where}, line 1: the header is {_checks.shown(','.join(header))}; it must be "
-            f"{','.join(_COLUMNS)}, and perhaps row."
+            f"a block is {_checks.shown(block)}; it must be [name, places, coefficients, lower, "
+            "upper]"
         )
-    # By name of a block: coefficients by (row, input, output), and limits by row.
-    entries, limits = dict[str, dict[Any, float]](), dict[str, dict[int, list[float | None]]]()
-    for words in lines:
-        if not any(word.strip() for word in words):
-            continue
-        place = f"{where}, line {lines.line_num}"
-        if len(words) != len(header):
-            raise ParameterError(
-                f"{place}: it has {len(words)} columns; the header has {len(header)}."
-            )
-        cells = dict(zip(header, (word.strip() for word in words), strict=True))
-        name = cells["name"]
-        if not name:
-            raise ParameterError(f"{place}: name is blank; it must be the name of a block of rows.")
-        row, x, y = (
-            _index(place, what, cells.get(what) or ("0" if what == "row" else ""))
-            for what in ("row", "input", "output")
-        )
-        block = entries.setdefault(name, {})
-        if (row, x, y) in block:
-            raise ParameterError(
-                f"{place}: input {x}, output {y} of {_checks.shown(name)}, row {row}, stands on "
-                "an earlier line; each coefficient must stand once."
-            )
-        block[row, x, y] = _cell(place, "coefficient", cells["coefficient"])
-        stated = limits.setdefault(name, {}).setdefault(row, [None, None])
-        for at, side in enumerate(_SIDES):
-            if not cells[side]:
-                continue
-            limit, before = _cell(place, side, cells[side]), stated[at]
-            if before is not None and before != limit:
-                raise ParameterError(
-                    f"{place}: {side} is {digits(limit)}, and {digits(before)} on an earlier line "
-                    "of the same row; they must be the same, or all but one blank."
-                )
-            stated[at] = limit
-    if not entries:
-        raise ParameterError(
-            f"{where} has a header only; it must have a line for each coefficient."
-        )
-    return tuple(_of_lines(name, entries[name], limits[name], where) for name in entries)
-
-
-def _index(place: str, what: str, text: str) -> int:
-    try:
-        value: object = int(text)
-    except ValueError:
-        value = text
-    return _checks.integer(f"{place}: {what}", value, 0, _LARGEST_INDEX)
-
-
-def _cell(place: str, what: str, text: str) -> float:
-    try:
-        return _checks.real(f"{place}: {what}", number(text))
-    except ValueError as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(
-            f"{place}: {what} is {_checks.shown(text)}; it must be a finite number."
-        ) from None
-
-
-def _of_lines(
-    name: str,
-    entries: Mapping[tuple[int, int, int], float],
-    limits: Mapping[int, list[float | None]],
-    where: str,
-) -> OwnRows:
-    if max(limits) >= len(limits):
-        absent = next(row for row in range(len(limits)) if row not in limits)
-        raise ParameterError(
-            f"{where}: {_checks.shown(name)} has a row {max(limits)} and no row {absent}; rows of "
-            "a block are numbered from 0."
-        )
-    ordered = [limits[row] for row in range(len(limits))]
-    for row, (lower, upper) in enumerate(ordered):
-        if lower is None and upper is None:
-            raise ParameterError(
-                f"{where}: {_checks.shown(name)}, row {row}, has neither a lower nor an upper "
-                "limit."
-            )
-    return OwnRows(
-        name,
-        np.array(list(entries), dtype=np.int64),
-        np.array(list(entries.values())),
-        tuple(lower for lower, _ in ordered),
-        tuple(upper for _, upper in ordered),
-    )
+    return OwnRows(*block)

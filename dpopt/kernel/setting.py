@@ -94,9 +94,7 @@ class KernelSetting(Setting):
         size: number of inputs, for a loss by name; known already from a table, a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
         rows: rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y; on the command line a CSV file, a line for each coefficient. Its header
-            is name,input,output,coefficient,lower,upper and perhaps row (from 0, under each name);
-            see `dpopt.kernel.read_own_rows`.
+            x * outputs + y; on the command line a JSON file, see `dpopt.kernel.read_own_rows`.
         symmetry: what leaves the setting as it is, so that its program is one over orbits of pairs
             (x, y), see `dpopt.kernel.symmetry`: "reflection" (both ends exchanged), "cyclic" (all
             moved on by one), "dihedral" (both of these), "hamming" (letters and places of words

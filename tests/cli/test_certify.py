@@ -173,13 +173,13 @@ def test_bad_votes_exit_2(text: str, words: str, design: Path, capfd: Capture) -
 
 
 TABLE = "a,b,c\n0.7,0.2,0.1\n0.3,0.4,0.3\n0.1,0.2,0.7\n"
-OWN = "name,input,output,coefficient,lower,upper\nnear,0,0,1,0.6,\nnear,0,1,1,,\n"
+OWN = '[["near", [[0, 0, 0], [0, 0, 1]], [1, 1], [0.6], [null]]]'
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     (tmp_path / "table.csv").write_text(TABLE)
-    (tmp_path / "own.csv").write_text(OWN)
+    (tmp_path / "own.json").write_text(OWN)
     return tmp_path / "table.csv"
 
 
@@ -200,7 +200,7 @@ def test_a_table_is_made_private_saved_and_released(
 ) -> None:
     saved = tmp_path / "table.json"
     asked = ["--epsilon", "1", "--graph", "path", "--tolerance", "0.2", "--save", str(saved)]
-    rows = ["--rows", str(tmp_path / "own.csv")]
+    rows = ["--rows", str(tmp_path / "own.json")]
     code, out, err = run(["certify", str(table), *asked, *rows, "--json"], capfd)
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -268,8 +268,9 @@ def test_a_table_too_far_from_private_exits_4(table: Path, tmp_path: Path, capfd
 
 
 def test_own_rows_in_conflict_exit_3(table: Path, tmp_path: Path, capfd: Capture) -> None:
-    (tmp_path / "own.csv").write_text(OWN + "far,0,0,1,,0.1\nfar,0,1,1,,\n")
-    asked = ["--epsilon", "1", "--rows", str(tmp_path / "own.csv"), "--tolerance", "1"]
+    far = '["far", [[0, 0, 0], [0, 0, 1]], [1, 1], [null], [0.1]]'
+    (tmp_path / "own.json").write_text(f"{OWN[:-1]}, {far}]")
+    asked = ["--epsilon", "1", "--rows", str(tmp_path / "own.json"), "--tolerance", "1"]
     assert "near" in refused(["certify", str(table), *asked], 3, capfd)
 
 

@@ -35,7 +35,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"invariant": ([[1.0, 0.0]], [[0.5, 0.5, 0.0]])}, "invariant has shapes"),
     ({"invariant": ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0])}, "invariant has shapes"),
     ({"loss": np.ones((3, 2)), "invariant": [0.2, 0.3, 0.5]}, "as many outputs as inputs"),
-    ({"rows": "near.csv"}, "rows is 'near.csv'; .* read_own_rows"),
+    ({"rows": "near.json"}, "rows is 'near.json'; .* read_own_rows"),
     ({"rows": [("a", np.ones((1, 8)), 0.0, 1.0)]}, r"rows 'a': .* has shape \(1, 8\)"),
     ({"rows": [("a", [[0, 3, 0]], [1.0], [0.5], [None])]}, "rows 'a' hold input 3"),
     ({"rows": [("a", [[0, 0, 3]], [1.0], [0.5], [None])]}, "rows 'a' hold output 3"),

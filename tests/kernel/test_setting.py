@@ -22,7 +22,7 @@ from tests.kernel.brute import optimal, rows_of, sure
 from tests.robustness.commands import run
 
 FOUR = "--loss absolute --size 4 --graph path --epsilon 1"
-ROWS = Path(__file__).parents[1] / "data" / "rows.csv"
+ROWS = Path(__file__).parents[1] / "data" / "rows.json"
 
 
 def by_definition(name: str, x: tuple[int, ...], y: tuple[int, ...]) -> float:
@@ -281,52 +281,35 @@ def test_random_settings_by_the_program_of_the_definition() -> None:
     assert 0 < infeasible < 20
 
 
-HEADER = "name,input,output,coefficient,lower,upper"
 BAD_FILES = [
-    ([], "line 1: the header is ''"),
-    (["name,input,output,coefficient,lower"], "line 1: the header is"),
-    ([f"{HEADER},name", "a,0,0,1,0.5,,a"], "line 1: the header is"),
-    ([f"{HEADER},limit"], "line 1: the header is"),
-    ([HEADER], "has a header only"),
-    ([HEADER, "a,0,0,1,0.5"], "line 2: it has 5 columns; the header has 6"),
-    ([HEADER, "a,0,0,1,0.5,", "a,x,0,1,,"], "line 3: input is 'x'"),
-    ([HEADER, "a,0,-1,1,0.5,"], "line 2: output is -1"),
-    ([HEADER, "a,0,1.5,1,0.5,"], "line 2: output is '1.5'"),
-    ([HEADER, "a,0,,1,0.5,"], "line 2: output is ''"),
-    ([HEADER, "a,0,0,,0.5,"], "line 2: coefficient is ''"),
-    ([HEADER, "a,0,0,nan,0.5,"], "line 2: coefficient is nan"),
-    ([HEADER, "a,0,0,1,inf,"], "line 2: lower is inf"),
-    ([HEADER, "a,0,0,1,,b"], "line 2: upper is 'b'"),
-    ([HEADER, ",0,0,1,0.5,"], "line 2: name is blank"),
-    ([HEADER, "a,0,0,1,0.5,", "", "a,0,0,2,,"], "line 4: input 0, output 0 of 'a', row 0, stands"),
-    ([HEADER, "a,0,0,1,0.5,", "a,0,1,2,0.4,"], "line 3: lower is 0.4, and 0.5 on an earlier"),
-    ([HEADER, "a,0,0,1,,"], "'a', row 0, has neither a lower nor an upper limit"),
-    ([f"{HEADER},row", "a,0,0,1,0.5,,1"], "'a' has a row 1 and no row 0"),
-    ([HEADER, 'a,"0,0,1,0.5,'], "it is not CSV"),
-    ([HEADER, f"a,0,{2**40},1,0.5,"], "line 2: output is 1099511627776"),
+    ("", "it is not JSON"),
+    ("{}", "it must hold a list"),
+    ('[["a", [[0, 0, 0]], [1], [0.5]]]', "it must be [name, places, coefficients, lower, upper]"),
+    ("[5]", "it must be [name, places, coefficients, lower, upper]"),
+    ('[["", [[0, 0, 0]], [1], [0.5], [null]]]', "it must be a text, not empty"),
+    ('[["a", [[0, 0]], [1], [0.5], [null]]]', "they must be integers, (row, input, output)"),
+    ('[["a", [[0, -1, 0]], [1], [0.5], [null]]]', "places of rows 'a' are below 0"),
+    ('[["a", [[0, 0, 0.5]], [1], [0.5], [null]]]', "they must be integers"),
+    ('[["a", [[1, 0, 0]], [1], [0.5], [null]]]', "of a row that has no limits"),
+    ('[["a", [[0, 0, 0]], [1, 2], [0.5], [null]]]', "one for each place"),
+    ('[["a", [[0, 0, 0]], ["x"], [0.5], [null]]]', "coefficients of rows 'a'"),
+    ('[["a", [[0, 0, 0]], [1e999], [0.5], [null]]]', "it holds a number that is not finite"),
+    ('[["a", [[0, 0, 0]], [1], [0.5], []]]', "1 lower and 0 upper limits"),
+    ('[["a", [[0, 0, 0]], [1], ["b"], [null]]]', "lower of rows 'a'"),
 ]
 
 
-@pytest.mark.parametrize(("lines", "message"), BAD_FILES, ids=lambda value: str(value)[:40])
-def test_a_file_of_rows_is_refused_by_line(lines: list[str], message: str, tmp_path: Path) -> None:
-    name = written(tmp_path / "rows.csv", *lines)
+@pytest.mark.parametrize(("text", "message"), BAD_FILES)
+def test_a_file_of_rows_is_refused_in_one_sentence(text: str, message: str, tmp_path: Path) -> None:
+    name = str(tmp_path / "rows.json")
+    (tmp_path / "rows.json").write_text(text)
     with pytest.raises(ParameterError) as caught:
         read_own_rows(name)
     assert message in str(caught.value)
-    assert "rows.csv" in str(caught.value)
+    assert "rows.json" in str(caught.value)
     ended = run("kernel", *FOUR.split(), "--rows", name)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
-
-
-def test_a_file_of_rows_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
-    """A byte order mark, carriage returns, quotes, blanks, another order, whole numbers as 1."""
-    file = tmp_path / "rows.csv"
-    text = '\ufeffrow,name, input,output,coefficient,upper,lower\r\n,"a, b",0,1,-2,1e-1,\r\n'
-    file.write_bytes((text + ',"a, b",1,1, 1,0.1 ,\r\n\r\n').encode())
-    (block,) = read_own_rows(file)
-    assert (block.name, block.places.tolist()) == ("a, b", [[0, 0, 1], [0, 1, 1]])
-    assert (block.coefficients.tolist(), block.lower, block.upper) == ([-2.0, 1.0], (None,), (0.1,))
 
 
 @pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-101, 1e-50, 1e-16, 1e-11])

@@ -138,8 +138,10 @@ _INTERIOR: tuple[dict[str, Option], ...] = (
 # Where interior points, and then a basis, take a half to a tenth of the simplex method's time: from
 # so many variables on, with equations of so many entries (a law that couples outputs), on grids and
 # the like, with so many rows for each variable. On paths, of fewer rows, where the coefficients of
-# a row are alike, ratios of up to 3.
-_LEAST_COLUMNS, _LONG_LAW, _ROWS_EACH, _PATH_ROWS_EACH, _ALIKE = 1_000, 30.0, 3.0, 1.9, 0.3
+# a row are alike, ratios of up to 2; up to 3 where a largest loss is asked for, on whose ties the
+# simplex method stalls.
+_LEAST_COLUMNS, _LONG_LAW, _ROWS_EACH, _PATH_ROWS_EACH = 1_000, 30.0, 3.0, 1.9
+_ALIKE, _TIED_ALIKE = 0.5, 0.3
 # A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
 # and column, and interior points less than 50 in all.
 _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
@@ -275,7 +277,8 @@ def _suits_interior(model: Model) -> bool:
         return bool(each >= _ROWS_EACH)
     starts, sizes = rows.matrix.indptr[:-1][entries > 0], np.abs(rows.matrix.data)
     ratios = np.minimum.reduceat(sizes, starts) / np.maximum.reduceat(sizes, starts)
-    return bool(np.median(ratios[linked[entries > 0]]) >= _ALIKE)
+    tied = bool(np.any(entries[~equal] >= _LONG_LAW))
+    return bool(np.median(ratios[linked[entries > 0]]) >= (_TIED_ALIKE if tied else _ALIKE))
 
 
 _STATUSES = tuple(highspy.HighsBasisStatus(code) for code in range(4))
