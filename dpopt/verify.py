@@ -975,7 +975,7 @@ def add_privacy(
     program.names, program.row = lambda: [*names, *other_names()], row
 
 
-def no_table() -> Table:
+def no_table() -> WeightTable:
     """Refuse to decide a table that is not there."""
     raise Malformed("there are no weights")
 
@@ -986,7 +986,7 @@ def no_row(name: Name) -> Row:
 
 
 @dataclass
-class Table:
+class WeightTable:
     """Integer weights: of one output of each variable, for the inputs up to symmetry.
 
     Attributes:
@@ -1002,7 +1002,7 @@ class Table:
     total: int
 
 
-def table_of(units: Any, sizes: list[int], counts: list[int]) -> Table:
+def table_of(units: Any, sizes: list[int], counts: list[int]) -> WeightTable:
     """Return the table of a file: "total", and for each input a list of "weights".
 
     Args:
@@ -1020,7 +1020,7 @@ def table_of(units: Any, sizes: list[int], counts: list[int]) -> Table:
         weights += [integer(weight, 0, total) for weight in row]
     starts = list(accumulate(sizes, initial=0))
     decide_laws(weights, counts, starts, total)
-    return Table(weights, counts, starts, total)
+    return WeightTable(weights, counts, starts, total)
 
 
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
@@ -1099,7 +1099,7 @@ def sizes_of(variable: list[list[int]], outputs: int) -> tuple[list[int], list[i
 
 
 def decide_table(
-    made: Table,
+    made: WeightTable,
     variable: list[list[int]],
     pairs: list[tuple[int, int]] | None,
     grown: Growth,
@@ -1812,7 +1812,7 @@ class LargestError:
         return Fraction(top + steps * self.count * any(f), total << FIXED)
 
 
-def add_largest(program: Program, setting: Setting, made: Table | None) -> None:
+def add_largest(program: Program, setting: Setting, made: WeightTable | None) -> None:
     """Add a worst case: minimise t, as large as every |error|; its value is -t."""
     errors, others = LargestError(setting), program.row
     row = cache(errors.row)

@@ -33,7 +33,69 @@ from dpopt import verify
 
 JUDGE = "tests/proofs/test_judge.py"
 
+PROOFS = "tests/proofs/test_"
+SETTINGS = (f"{PROOFS}settings.py", f"{PROOFS}verify_says.py")
+KERNELS = (f"{PROOFS}verify_kernels.py", f"{PROOFS}settings.py")
+VOTERS = (
+    "tests/majority/test_certificate.py",
+    "tests/majority/test_ties.py",
+    f"{PROOFS}verify_majority_objectives.py",
+)
+BALLOTS = (f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
+SAMPLERS = (f"{PROOFS}verify_samplers.py", "tests/roo/test_rules.py", "tests/roo/test_floor.py")
+PRIORS = (f"{PROOFS}verify_priors.py", "tests/public_prior/test_mollifier.py")
+FINDINGS = (f"{PROOFS}findings.py", f"{PROOFS}closed_forms.py", f"{PROOFS}exact.py")
+WORKLOADS = ("tests/local/test_workload.py", "-k", "proof or file or verif or edited")
+
+# By section, the tests that guard it, and its functions.
+_KINDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "values": (
+        (JUDGE, *SETTINGS),
+        "number alike integer integers vector weights_of whole matrix require_size real "
+        "whole_number word none_or listed tabled is_law doubles believed",
+    ),
+    "settings": (
+        SETTINGS,
+        "majority_fits votes_fit multiclass_fits sampler_fits floor_fits prior_fits mollifier_fits "
+        "population_fits graph_fits rows_fit kernel_fits nearest_fits workload_fits",
+    ),
+    "kernels": (
+        KERNELS,
+        "held_by allowed neighbours add_privacy kernel variables_of sizes_of decide_table among "
+        "orbits moved symmetric asked powers_of nearest",
+    ),
+    "voters": (
+        VOTERS,
+        "Voters.__init__ Voters.at Voters.times Voters.chance Voters.enclosed Voters.mixed "
+        "Voters.law Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
+        "Voters.slack Voters.broken vote_weights law_at_points law_of_beta law_of_uniform arctan "
+        "turned split LargestError.__init__ LargestError.voters LargestError.law LargestError.row "
+        "LargestError.largest add_largest add_regrets majority",
+    ),
+    "ballots": (
+        BALLOTS,
+        "counts raised Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
+        "Ballots.steepest plurality Labels.__init__ Labels.grown Labels.edges Labels.names "
+        "Labels.row Labels.sides Labels.private Labels.stable corner_count walked",
+    ),
+    "rules": (
+        SAMPLERS,
+        "sizes moves chances_of_moves decide_rule roo Floor.__init__ Floor.weight Floor.step "
+        "Floor.least Floor.most Floor.even Floor.occurs Floor.bound Floor.ratio Floor.worst "
+        "Floor.decide smooth_floor sorted_counts passages chances optimal_sampler",
+    ),
+    "priors": (
+        PRIORS,
+        "extend truthful most_kept Layers.rests Layers.rates Layers.columns Layers.drift layers "
+        "decide_layers prior population decide_box mollifier",
+    ),
+}
+
 GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
+    **{
+        section: dict.fromkeys(functions.split(), tests)
+        for section, (tests, functions) in _KINDS.items()
+    },
     "judge": {
         "exp": (JUDGE, "-k", "test_exp or test_growth"),
         "growth": (JUDGE, "-k", "test_growth"),

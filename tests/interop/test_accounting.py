@@ -166,7 +166,7 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
     pair = dominating_pair(local)
     for alpha in slopes(laws):
         assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
-    best = kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0)
+    best = dpopt.design(kernel.KernelSetting(1 - np.eye(3), 1.0))
     assert dominating_pair(best) == pair_of(best.table)
 
 

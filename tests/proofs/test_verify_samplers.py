@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 from collections import Counter, defaultdict
 from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
@@ -170,6 +171,54 @@ def test_the_displayed_optimum_is_that_over_all_data_sets(n: int, k: int, ratio:
     found = linprog(np.ones(most + 1), np.array(rows), limits, bounds=(0, 1))
     program = displayed(roo.MinCount(n, k, 1.0), ratio=ratio)
     assert optimum(program) == pytest.approx(found.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(1, 2), (2, 2), (3, 2), (5, 2), (2, 3), (4, 3), (7, 3), (5, 4)]
+)
+def test_a_rule_is_decided_to_the_last_digit(n: int, k: int) -> None:
+    """Of any q, rising or falling, the worst row that is looked at is the worst of all."""
+    rng = random.Random(f"{n} {k}")
+    for drawn in range(30):
+        q = [rng.randrange(1, UNIT) for _ in range(n // k + 1)]
+        if drawn % 3 == 0:
+            q.sort(reverse=drawn % 2 == 0)
+        same = drawn % 5 == 4
+        shares = [Fraction(w, UNIT) for w in ([q[0]] * len(q) if same else q)]
+        worst = brute.Rule(n, k, shares).worst_ratio()
+        assert worst is not None
+        assert verify.decide_rule(n, k, q[: 1 if same else None], same, worst).slack == 0
+        with pytest.raises(verify.Refused, match="not private: row"):
+            verify.decide_rule(n, k, q[: 1 if same else None], same, worst - Fraction(1, 10**40))
+
+
+def test_published_rules_ask_for_the_rows_of_their_papers() -> None:
+    """Rows f(m~, c~) <= e^epsilon f(m, c) as (m, c, m~, c~), written down by hand."""
+    of = {
+        "conference": [[(0, 0, 0, 1)], [(1, 1, 0, 2)], [(2, 2, 1, 3)]],
+        "exact": [
+            [],
+            [(1, 1, 0, 0), (1, 4, 0, 5), (0, 0, 1, 1), (0, 5, 1, 4)],
+            [(2, 2, 2, 3), (2, 2, 1, 1), (2, 3, 1, 4), (1, 1, 2, 2), (1, 4, 2, 3)],
+        ],
+        "journal": [
+            [(0, 5, 0, 6), (0, 0, 0, 1)],
+            [(1, 5, 1, 6), (1, 1, 1, 2), (1, 1, 0, 2), (1, 5, 0, 6), (0, 0, 1, 1), (0, 5, 1, 6)],
+            [(2, 5, 2, 6), (2, 2, 1, 3), (2, 5, 1, 6), (1, 1, 2, 2), (1, 5, 2, 6)],
+        ],
+    }
+    for rule, rows in of.items():
+        for m, listed in enumerate(rows):
+            assert verify.moves(5, 2, m, rule) == [("move", *row) for row in listed], (rule, m)
+    repaired = verify.moves(5, 2, 2, "journal-repaired")
+    assert set(repaired) - set(verify.moves(5, 2, 2, "journal")) == {("move", 2, 2, 2, 3)}
+    assert ("move", 0, 0, 0, 1) in verify.moves(2, 3, 0, "journal")
+    assert verify.moves(4, 2, 2, "conference") == []
+    # Of three letters and more, a third one may take what the least count loses.
+    assert verify.moves(5, 3, 1, "exact") == [
+        ("move", *row)
+        for row in [(1, 1, 1, 2), (1, 1, 0, 2), (1, 3, 0, 4), (0, 0, 1, 1), (0, 3, 1, 3)]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,9 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "optimal-sampler": lambda: roo.optimal_sampler(4, 2, 600.0),
     "minimax": lambda: public_prior.minimax_kernel([0.2, 0.3, 0.5], 600.0),
     "leximin": lambda: public_prior.leximin_kernel([1e-9, 0.3, 0.7 - 1e-9], 600.0),
-    "population": lambda: public_prior.population_kernel([0.4, 0.6], 16.0, [[0.5, 0.5]]),
+    "population": lambda: dpopt.design(
+        public_prior.PopulationSetting([0.4, 0.6], 16.0, [[0.5, 0.5]])
+    ),
     "kernel-design": lambda: optimal(1 - np.eye(3), epsilon=600.0),
     "pair": lambda: dominating_pair(long_kernel(15_000)),
 }

@@ -314,7 +314,7 @@ Promise.all(images.map(image => image.decode().then(() => null, () => image.src)
 
 def test_the_search_works_from_files(site: Path, tmp_path: Path) -> None:
     with chromium(tmp_path) as driver:
-        driver.get((site / "search.html").as_uri() + "?q=optimal_kernel")
+        driver.get((site / "search.html").as_uri() + "?q=KernelSetting")
         found = "return document.querySelectorAll('#search-results li a').length > 0"
         wait_for(lambda: driver.execute_script(found), True)
         assert complaints(driver) == []
