@@ -26,7 +26,7 @@ def answer(box: Any) -> str:
     return box.children[-1].value
 
 
-def shown(setting: dpopt.Setting[Any]) -> str:
+def shown(setting: dpopt.Setting) -> str:
     return dpopt.design(setting)._repr_html_()
 
 

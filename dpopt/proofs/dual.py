@@ -195,7 +195,7 @@ class Written:
         laws, count = self.program.laws, len(self.program.laws)
         point = [Fraction(0)] * len(self.variables) if point is None else point
         prices = [Fraction(0)] * len(self.names) if prices is None else prices
-        costs, held = [*self.costs], [0] * self.scales.size
+        costs, held = [*self.costs], [Fraction(0)] * self.scales.size
         for i, j, a in self.entries:
             held[i] += a * point[j]
             if i >= count:

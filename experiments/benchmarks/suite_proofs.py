@@ -130,14 +130,15 @@ def prior(letters: int) -> Prior:
 def proved_kernel(instance: Prior) -> Answer:
     """Make the minimax kernel's integers and prove them, in O(n)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    return Answer(1.0, note=f"{kernel.certificate.constraints:,} rows implied")
+    proof: Any = kernel.certificate
+    return Answer(1.0, note=f"{proof.constraints:,} rows implied")
 
 
 def proved_matrix(instance: Prior) -> Answer:
     """Round the matrix to integers and prove every column, in O(n^2)."""
     kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
-    exact = dpopt.certify(np.asarray(kernel.kernel), _KERNEL_EPSILON)
-    return Answer(1.0, note=f"{exact.certificate.constraints:,} rows")
+    proof: Any = dpopt.certify(np.asarray(kernel.kernel), _KERNEL_EPSILON).certificate
+    return Answer(1.0, note=f"{proof.constraints:,} rows")
 
 
 def every_pair(instance: Prior) -> Answer:

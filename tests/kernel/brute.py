@@ -28,9 +28,7 @@ def sure(value: T | None) -> T:
     return value
 
 
-def optimal(
-    loss: Any, *, backend: str | None = None, stop_at_gap: float = 0.0, **asked: Any
-) -> Any:
+def optimal(loss: Any, *, backend: Any = None, stop_at_gap: float = 0.0, **asked: Any) -> Any:
     """The design of a kernel with these parameters."""
     setting = KernelSetting(loss, **asked)
     return dpopt.design(setting, backend=backend, stop_at_gap=stop_at_gap)

@@ -33,7 +33,7 @@ STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
     ],
 )
 def test_numbers_far_apart(setting: Any) -> None:
-    found = dpopt.design(setting).optimality
+    found: Any = dpopt.design(setting).optimality
     assert 0 <= found.gap <= 1e-12 * max(1, found.value)
 
 

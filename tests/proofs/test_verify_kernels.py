@@ -101,12 +101,13 @@ def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
         json.dumps([design.setting.to_dict(), design.setting.plain(design.table)])
     )
     program = verify.KINDS[design.setting.kind](setting, units, None, {})
-    known = list(design.optimality.multipliers)
+    best: Any = design.optimality
+    known = list(best.multipliers)
     sign = -1 if program.maximise else 1
     for place, (row, y) in enumerate(known):
         for wrong in (0, y / 3, 2 * y, abs(y) + 1):
             bound = verify.bound(program, [*known[:place], (row, wrong), *known[place + 1 :]])
-            assert sign * (bound - design.optimality.bound) <= design.optimality.gap
+            assert sign * (bound - best.bound) <= best.gap
 
 
 def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> None:

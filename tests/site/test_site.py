@@ -17,7 +17,6 @@ from enum import Enum
 from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -235,7 +234,7 @@ def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page
 
 @pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
 def test_a_kind_shows_its_program_fields_and_command(
-    kind: type[dpopt.Setting[Any]], documents: dict[str, Page]
+    kind: type[dpopt.Setting], documents: dict[str, Page]
 ) -> None:
     package = ".".join(kind.__module__.split(".")[:2])
     assert kind.__name__ in names.public_names(importlib.import_module(package))
