@@ -32,14 +32,10 @@ except ImportError as error:
 __all__ = [
     "LEAST_DELTA",
     "DominatingPair",
-    "Mechanism",
     "composed_epsilon",
     "dominating_pair",
     "privacy_loss",
 ]
-
-Mechanism = Design
-"""A certified mechanism whose output probabilities, or bounds on them, are integers."""
 
 LEAST_DELTA = 5e-14
 """Smallest delta above 0 that `composed_epsilon` takes, for each release."""
@@ -51,7 +47,7 @@ _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
 _MOST_PLACES = 10_000_000
 
 
-def dominating_pair(mechanism: Mechanism) -> DominatingPair:
+def dominating_pair(mechanism: Design) -> DominatingPair:
     """Return the tight dominating pair of a certified mechanism, over all of its neighbours.
 
     - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
@@ -77,7 +73,7 @@ def dominating_pair(mechanism: Mechanism) -> DominatingPair:
 
 
 def privacy_loss(
-    mechanism: Mechanism | DominatingPair, *, interval: float | None = None
+    mechanism: Design | DominatingPair, *, interval: float | None = None
 ) -> PrivacyLossDistribution:
     """Return the privacy loss distribution of one release, for dp-accounting to compose.
 
@@ -113,7 +109,7 @@ def privacy_loss(
     )
 
 
-def composed_epsilon(mechanism: Mechanism | DominatingPair, releases: int, delta: float) -> float:
+def composed_epsilon(mechanism: Design | DominatingPair, releases: int, delta: float) -> float:
     """Return an epsilon for which ``releases`` releases together are (epsilon, delta)-DP.
 
     Of delta, 1e-14 for each release is reserved for the rounding of dp-accounting's FFT, a hundred

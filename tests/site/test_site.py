@@ -218,8 +218,8 @@ def test_no_path_of_the_machine_is_told(site: Path) -> None:
 
 def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page]) -> None:
     shown = documents["reference/dpopt.majority.html"].text
-    assert "E|p - 1/2|, from the incomplete beta function" in shown
-    assert "mechanisms: int, epsilon: float, allowance: float, *, mechanism_delta: float" in shown
+    assert "expected_error E|error| under the prior" in shown
+    assert "epsilon: float, allowance: float, *, backend: str | Backend | None = None" in shown
     assert "gamma: npt.ArrayLike" in shown
     assert "Bound v with |tilted(t)| <= v / t: twice the peak of each density" in shown
     for line in (majority.design.__doc__ or "").splitlines():
