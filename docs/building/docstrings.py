@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 # For properties; elsewhere types are shown as they stand in the source (`_as_written`).
-TYPE_ALIASES = {name: name for name in ("Vector", "Matrix", "IntVector", "Json", "Graph")}
+TYPE_ALIASES = {
+    name: name for name in ("Vector", "Matrix", "IntVector", "Json", "GraphLike", "Names")
+}
 TypeAliasForwardRef.__repr__ = lambda self: self.name
 
 # Napoleon takes the first line of a property for "type: description"; it does not know this colon.
