@@ -44,8 +44,6 @@ VOTERS = (
 BALLOTS = (f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
 SAMPLERS = (f"{PROOFS}verify_samplers.py", "tests/roo/test_rules.py", "tests/roo/test_floor.py")
 PRIORS = (f"{PROOFS}verify_priors.py", "tests/public_prior/test_mollifier.py")
-FINDINGS = (f"{PROOFS}findings.py", f"{PROOFS}closed_forms.py", f"{PROOFS}exact.py")
-WORKLOADS = ("tests/local/test_workload.py", "-k", "proof or file or verif or edited")
 
 # By section, the tests that guard it, and its functions.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
