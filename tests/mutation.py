@@ -126,6 +126,7 @@ EQUIVALENT: dict[str, str] = {
     "growth: Fraction(ratio[0]) -> Fraction(ratio[1])": "both ends are the same there",
     "decide_ratios: not neighbours[0] -> not neighbours[1]": "columns are of one length",
     "decide_sets: e > 0 -> e >= 0": "a gain of 0 adds nothing",
+    "decide_rule: slack < least -> slack <= least": "of equal slacks another row is named",
     "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1": "a multiplier of 0 takes nothing of any end",
 }
 """Mutants that no test can tell from the original, by what `Mutant.name` says, each with why."""
