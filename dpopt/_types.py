@@ -37,9 +37,6 @@ Json = dict[str, Any]
 """A value of the JSON type "object"."""
 
 
-_LONGEST = 80
-
-
 def brief(result: object, **facts: object) -> str:
     """Return one line that names a result's type and some facts, for ``__repr__``.
 

@@ -34,8 +34,6 @@ LONG_ENTRIES = ("probability", "loss")
 
 _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
 _LONGEST_INTEGER = 4_000
-# Characters of a float at most, and of its comma and the line that it begins; floats at once.
-_LONGEST_FLOAT, _INDENT, _WRITTEN = 24, 10, 1 << 17
 # Endings by which a reader, or a program, expects something other than JSON.
 _OTHER_FORMATS = {
     *(".bz2", ".csv", ".docx", ".feather", ".gz", ".h5", ".html", ".jpg", ".ledger", ".mat"),

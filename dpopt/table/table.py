@@ -28,8 +28,6 @@ BITS = 62
 _DRAWN = 1 << 18
 # Entries of a kernel whose rows are written out for as many draws.
 _WRITTEN = 1 << 16
-# Lines of the longest table that is returned by columns.
-_MOST_LINES = 100_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
