@@ -4,11 +4,15 @@ Each comparison and each rounding direction of a function is flipped, one at a t
 the file, and the tests that guard the function are run against the copy. A mutant that passes all
 of them is a survivor: a missing test, or equivalent, which `EQUIVALENT` then says and why.
 
+What only limits sizes (``require_size``) or words a message is left as it is: neither decides. Of
+the tests those that are marked slow are left out.
+
 A name is a section of `GUARDED` or a function; without one, all sections are run. To guard another
 section of the file, add its functions and its tests to `GUARDED`.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import copy
@@ -18,6 +22,7 @@ import os
 import signal
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -34,16 +39,24 @@ from dpopt import verify
 JUDGE = "tests/proofs/test_judge.py"
 
 PROOFS = "tests/proofs/test_"
+ENDS = f"{PROOFS}enclosures.py"
 SETTINGS = (f"{PROOFS}settings.py", f"{PROOFS}verify_says.py")
-KERNELS = (f"{PROOFS}verify_kernels.py", f"{PROOFS}settings.py")
+AFFINE = f"{ENDS}::test_a_row_has_the_ends_of_what_is_enclosed"
+KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py")
 VOTERS = (
+    ENDS,
     "tests/majority/test_certificate.py",
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
 )
-BALLOTS = (f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
-SAMPLERS = (f"{PROOFS}verify_samplers.py", "tests/roo/test_rules.py", "tests/roo/test_floor.py")
-PRIORS = (f"{PROOFS}verify_priors.py", "tests/public_prior/test_mollifier.py")
+BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
+SAMPLERS = (
+    f"{PROOFS}verify_samplers.py",
+    AFFINE,
+    "tests/roo/test_rules.py",
+    "tests/roo/test_floor.py",
+)
+PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.py")
 
 # By section, the tests that guard it, and its functions.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -158,10 +171,12 @@ class Mutant:
 
     Attributes:
         name: the function, what was there, and what is there now; with a number, if not the first.
+        function: the function alone, without decorators.
         source: the whole file with the change.
     """
 
     name: str
+    function: ast.FunctionDef
     source: str
 
 
@@ -213,68 +228,88 @@ class _Put(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def function_of(tree: ast.Module, name: str) -> ast.AST:
+def function_of(tree: ast.Module, name: str) -> ast.FunctionDef:
     """Return the definition of a function, or of a method as Class.method."""
-    found: ast.AST = tree
+    found: Any = tree
     for part in name.split("."):
-        body: list[ast.stmt] = found.body  # type: ignore[attr-defined]
-        found = next(node for node in body if getattr(node, "name", None) == part)
+        found = next(node for node in found.body if getattr(node, "name", None) == part)
     return found
+
+
+def unchanged(source: str, function: str) -> Mutant:
+    """Return a function of a file as it is."""
+    return _mutant(source, function_of(ast.parse(source), function), function)
+
+
+def _mutant(source: str, function: ast.FunctionDef, name: str) -> Mutant:
+    """Return the file with another function in its place."""
+    lines, bare = source.splitlines(), copy.copy(function)
+    bare.decorator_list = []
+    written = textwrap.indent(ast.unparse(bare), " " * function.col_offset).splitlines()
+    lines[function.lineno - 1 : function.end_lineno] = written
+    return Mutant(name, bare, "\n".join(lines))
+
+
+def _is_told(node: ast.AST) -> bool:
+    """Whether a part words a message, or limits a size."""
+    limits = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return isinstance(node, ast.JoinedStr) or (limits and node.func.id == "require_size")
 
 
 def mutants(source: str, function: str) -> Iterator[Mutant]:
     """Yield all mutants of a function of a file."""
-    names = Counter[str]()
-    for place, node in enumerate(ast.walk(function_of(ast.parse(source), function))):
-        for number, _ in enumerate(changes(node)):
+    names, first = Counter[str](), function_of(ast.parse(source), function)
+    left_out = {id(node) for part in ast.walk(first) if _is_told(part) for node in ast.walk(part)}
+    for place, node in enumerate(ast.walk(first)):
+        for number in range(0 if id(node) in left_out else sum(1 for _ in changes(node))):
             # A tree of its own, in which the nodes are met in the same order.
-            tree = ast.parse(source)
-            whole = function_of(tree, function)
+            whole = copy.deepcopy(first)
             old = list(ast.walk(whole))[place]
             # A name alone would not say which one it is.
             around = next(n for n in ast.walk(whole) if old in ast.iter_child_nodes(n))
             shown = around if isinstance(around, ast.expr) else old
             before = ast.unparse(shown)
             new = list(changes(old))[number]
-            _Put(old, new).visit(tree)
+            _Put(old, new).visit(whole)
             after = ast.unparse(shown if shown is not old else new)
             name = f"{function}: {before} -> {after}"
             names[name] += 1
             again = f" ({names[name]})" if names[name] > 1 else ""
-            yield Mutant(name + again, ast.unparse(ast.fix_missing_locations(tree)))
+            yield _mutant(source, ast.fix_missing_locations(whole), name + again)
 
 
-def in_place_of(function: str, source: str, path: Path) -> None:
+def in_place_of(function: str, mutant: Mutant, path: Path) -> None:
     """Have the package use a function as a changed file says it."""
-    path.write_text(source, encoding="utf-8")
-    space: dict[str, Any] = {"__name__": "dpopt.verify", "__file__": str(path)}
-    exec(compile(source, str(path), "exec"), space)
+    path.write_text(mutant.source, encoding="utf-8")
     own: Any = vars(verify)
-    old: Any
-    new: Any
-    old, new = own[function.split(".")[0]], space[function.split(".")[0]]
+    space, flags = {**own}, __future__.annotations.compiler_flag
+    module = ast.Module([mutant.function], [])
+    exec(compile(module, str(path), "exec", flags), space)
+    old, new = own[function.split(".")[0]], space[mutant.function.name]
     for part in function.split(".")[1:]:
-        old, new = vars(old)[part], vars(new)[part]
-    old, new = (one.fget if isinstance(one, property) else one for one in (old, new))
-    before, after = (getattr(one, "__wrapped__", one) for one in (old, new))
-    if not isinstance(before, FunctionType):
+        old = vars(old)[part]
+    # A property, a cached one, a static method, or what is cached.
+    for name in ("fget", "func", "__wrapped__"):
+        before = getattr(old, name, None)
+        if hasattr(old, "cache_clear"):
+            old.cache_clear()
+        old = old if before is None else before
+    if not isinstance(old, FunctionType):
         raise TypeError(f"{function} is no function")
     # Wherever the function is known by another name, too.
-    before.__code__ = after.__code__
-    if hasattr(old, "cache_clear"):
-        old.cache_clear()
+    old.__code__ = new.__code__
     # What a mutant may call, and what tests of the file alone copy.
     own.update(ceil=math.ceil, __file__=str(path))
 
 
-def passes(function: str, source: str, tests: tuple[str, ...], folder: Path) -> bool:
+def passes(function: str, mutant: Mutant, tests: tuple[str, ...], folder: Path) -> bool:
     """Whether the tests of a function pass with a changed file, tried in a process of its own."""
     child = os.fork()
     if child == 0:
         signal.alarm(_LONGEST)
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             try:
-                in_place_of(function, source, folder / "verify.py")
+                in_place_of(function, mutant, folder / "verify.py")
                 code = pytest.main([*tests, "-x", "-q", "-n", "0", "-p", "no:cacheprovider"])
             except BaseException:  # noqa: BLE001
                 code = 1
@@ -301,14 +336,17 @@ def run(names: list[str]) -> int:
         import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         for function, tests in chosen.items():
-            if not passes(function, source, tests, Path(folder)):
+            # A child finds what was collected before imported.
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                pytest.main([*tests, "--collect-only", "-q", "-n", "0"])
+            if not passes(function, unchanged(source, function), tests, Path(folder)):
                 say(f"FAILS WITHOUT A CHANGE: {function}")
                 wrong += 1
                 continue
             known = {name for name in EQUIVALENT if name.startswith(f"{function}: ")}
             counts = Counter[bool]()
             for mutant in mutants(source, function):
-                survives = passes(function, mutant.source, tests, Path(folder))
+                survives = passes(function, mutant, tests, Path(folder))
                 equivalent = mutant.name in known
                 known.discard(mutant.name)
                 counts[survives] += 1

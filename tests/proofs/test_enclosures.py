@@ -1,0 +1,210 @@
+"""Rows and verdicts where e^epsilon is known to a few digits: the ends that count are taken.
+
+A row with an enclosed e^epsilon holds, at whatever number is inside, no more than the row of that
+number, which is computed here with an exact rational in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import comb
+from typing import Any
+
+import pytest
+
+from dpopt import multiclass, plurality, roo, verify
+from dpopt.kernel import KernelSetting, NearestKernel
+from dpopt.majority import MajoritySetting
+from dpopt.public_prior import MollifierSetting, PopulationSetting, PublicPriorSetting
+
+LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
+LAW = [0.1, 0.2, 0.3, 0.4]
+AFFINE: list[Any] = [
+    KernelSetting("absolute", 1.0, size=3, objective="minimax"),
+    KernelSetting("absolute", 1.0, graph="path", size=3),
+    KernelSetting("zero-one", 1.0, 0.125, graph="cycle", size=4),
+    NearestKernel([[0.75, 0.25], [0.5, 0.5]], 1.0, tolerance=0.5),
+    plurality.PluralitySetting(4, 3, 1.0),
+    plurality.PluralitySetting(3, 2, 1.0, "minimax"),
+    roo.OptimalLetter(4, 3, 1.0),
+    roo.OptimalLetter(3, 2, 1.0, "bayes"),
+    *(roo.MinCount(7, 3, 1.0, rule) for rule in ("exact", "roo", "journal", "conference")),
+    PopulationSetting(LAW, 1.0, [LAW[::-1]], slack=0.125),
+]
+VOTES: list[Any] = [
+    MajoritySetting(5, 1.0, 2.0),
+    MajoritySetting(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
+    multiclass.MulticlassSetting(3, 3, 1.0, 2.0),
+    multiclass.MulticlassSetting(2, 4, 1.0, 1.0, delta=0.125),
+]
+
+
+def program_of(setting: Any, ratio: verify.Between | None, units: Any = None) -> verify.Program:
+    plain = json.loads(json.dumps(setting.to_dict()))
+    return verify.KINDS[setting.kind](plain, units, ratio, {})
+
+
+def coefficients(row: verify.Row, names: Any) -> Iterator[tuple[Any, Any]]:
+    """The ends of all coefficients of a row, and of its limit last."""
+    yield from (verify.ends(row.terms.get(v, 0)) for v in names)
+    yield verify.ends(row.limit)
+
+
+def exponentials(monkeypatch: pytest.MonkeyPatch, known: dict[int, verify.Between]) -> None:
+    """Have the file take these enclosures of e^x for x = 1, 2, ..., to however many bits."""
+    monkeypatch.setattr(verify, "exp", lambda x, *_: known[int(x)])
+
+
+@pytest.mark.parametrize("setting", AFFINE, ids=repr)
+def test_a_row_has_the_ends_of_what_is_enclosed(setting: Any) -> None:
+    low, wide, high = (program_of(setting, r) for r in ((LOW,) * 2, (LOW, HIGH), (HIGH,) * 2))
+    names = list(wide.names())
+    assert names == list(low.names())
+    told = 0
+    for name in names:
+        rows = [program.row(name) for program in (low, wide, high)]
+        variables = dict.fromkeys(v for row in rows for v in row.terms)
+        for (a, _), both, (b, _) in zip(*(coefficients(r, variables) for r in rows), strict=True):
+            assert both == (min(a, b), max(a, b))
+            told += a != b
+    assert told
+
+
+def test_the_rarest_letter_is_kept_by_no_more_than_lemma_3_says() -> None:
+    q, setting = Fraction(0.1), PublicPriorSetting(LAW, 1.0)
+    total = sum(map(Fraction, LAW))
+    program = program_of(setting, (LOW, HIGH), {"bits": 62})
+    exact = [r * q / total / (r * q / total + 1 - q / total) for r in (LOW, HIGH)]
+    assert program.row(("lemma 3",)).limit == tuple(exact)
+
+
+def test_a_mollifier_s_limits_are_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = MollifierSetting(LAW, 1.0, [0.25] * 4)
+    exponentials(monkeypatch, {0: (LOW, HIGH)})
+    program, total = program_of(setting, None), sum(map(Fraction, LAW))
+    for j, mass in enumerate(LAW):
+        a = Fraction(mass) / total
+        above, below = (program.row((name, j)) for name in ("above", "below"))
+        assert (above.terms, above.limit) == ({("r", j): 1}, (a * LOW, a * HIGH))
+        assert (below.terms, below.limit) == ({("r", j): -1}, (-a / LOW, -a / HIGH))
+
+
+@pytest.mark.parametrize("setting", VOTES, ids=repr)
+@pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
+@pytest.mark.parametrize("wide", ["voters", "budget", "both"])
+def test_a_corner_s_row_holds_what_is_enclosed(
+    setting: Any, width: Fraction, wide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = program_of(setting, (RATIO, RATIO))
+    sure = {x: (RATIO**x, RATIO**x) for x in range(9)}
+    broad = {x: (RATIO**x - width * (x > 0), RATIO**x + width * (x > 0)) for x in range(9)}
+    # The budget's e^(m epsilon) is taken once, the voters' powers when they are asked for.
+    exponentials(monkeypatch, sure if wide == "voters" else broad)
+    program, told = program_of(setting, None), 0
+    voters = sure if wide == "budget" else broad
+    exponentials(monkeypatch, voters)
+    for name in list(program.names()):
+        rows = [program.row(name), exact.row(name)]
+        variables = dict.fromkeys(v for row in rows for v in row.terms)
+        scale = Fraction(1)
+        if setting.kind == "multiclass":
+            # A row is divided by the most that all chances may sum to, in units.
+            edges, unit = sum(map(abs, name[2])), 1 << verify.BITS
+            ups = [Fraction(-(-voters[j][1] * unit // 1), unit) for j in range(edges + 1)]
+            scale = (1 + RATIO) ** edges / sum(comb(edges, j) * a for j, a in enumerate(ups))
+        *ours, limit = coefficients(rows[0], variables)
+        *theirs, (stated, _) = coefficients(rows[1], variables)
+        for (low, high), (true, _) in zip(ours, theirs, strict=True):
+            assert low <= true * scale <= high
+            assert width or high - low <= Fraction(1, 1 << 200)
+            told += low < high
+        assert limit[0] <= stated <= limit[1]
+    assert told
+
+
+def votes_at_corners(setting: Any, ratio: Fraction) -> Iterator[tuple[Any, Any]]:
+    """Both laws of the counts of the votes, at every choice of corners of all voters."""
+    b, c = ratio / (1 + ratio), 1 / (1 + ratio)
+    voters, classes = setting.mechanisms, getattr(setting, "classes", 2)
+    pairs = list(product(range(classes), repeat=2))
+    for chosen in combinations_with_replacement(pairs, voters):
+        laws = []
+        for first in (b, c):
+            law: dict[tuple[int, ...], Fraction] = {(0,) * classes: Fraction(1)}
+            for y, z in chosen:
+                wider: dict[tuple[int, ...], Fraction] = {}
+                for counts, mass in law.items():
+                    for vote, share in ((y, first), (z, 1 - first)):
+                        more = tuple(n + (x == vote) for x, n in enumerate(counts))
+                        wider[more] = wider.get(more, Fraction(0)) + mass * share
+                law = wider
+            laws.append(law)
+        yield laws[0], laws[1]
+
+
+def least_slack(setting: Any, chances: Any, ratio: Fraction) -> Fraction:
+    """The least of delta + R P'(S) - P(S), S the first k classes, over corners; see above."""
+    budget, delta = ratio ** int(setting.allowance), Fraction(setting.delta)
+    classes = getattr(setting, "classes", 2)
+    sizes = range(1, classes if delta else 2)
+    slacks = []
+    for one, other in votes_at_corners(setting, ratio):
+        for size in sizes:
+            p, q = (sum(m * sum(chances(n)[:size]) for n, m in law.items()) for law in (one, other))
+            slacks.append(delta + budget * q - p)
+    return min(slacks)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.125])
+def test_a_plurality_s_slack_is_rounded_down(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
+    weights = {(3, 0, 0): (25, 5, 5), (2, 1, 0): (20, 10, 5), (1, 1, 1): (1, 1, 1)}
+    units = {"total": 105, "weights": [[75, 15], [60, 30, 15], [35]]}
+    exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
+
+    def chances(counts: tuple[int, ...]) -> list[Fraction]:
+        order = tuple(sorted(counts, reverse=True))
+        known = dict(zip(order, weights[order], strict=True))
+        total = sum(known[n] for n in counts)
+        return [Fraction(known[n], total) for n in counts]
+
+    verdict = verify.decide(program_of(setting, None, units))
+    exact = least_slack(setting, chances, RATIO)
+    assert exact > 0
+    assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 100)
+    assert verdict.rows == sum(1 for _ in program_of(setting, None).names())
+
+
+def test_a_majority_s_slack_is_that_of_its_worst_corner(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = MajoritySetting(5, 1.0, 2.0)
+    upper = [34, 38, 40]
+    units = {"total": 64, "weights": [[a, 64 - a] for a in upper]}
+    exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
+    ones = [*(64 - a for a in upper[::-1]), *upper]
+
+    def chances(counts: tuple[int, ...]) -> list[Fraction]:
+        return [Fraction(ones[counts[0]], 64), 1 - Fraction(ones[counts[0]], 64)]
+
+    exact = least_slack(setting, chances, RATIO)
+    verdict = verify.decide(program_of(setting, None, units))
+    assert exact > 0
+    assert verdict.slack <= exact
+    # Up to floats: what is not close is not looked at in integers.
+    assert float(verdict.slack) == pytest.approx(float(exact), rel=1e-12)
+    # The voters at one, and those placed at the one corner or at the other.
+    assert verdict.rows == sum(2 * n for n in range(1, 6)) + 6
+
+
+@pytest.mark.parametrize(("total", "classes"), [(4, 3), (2, 4), (1, 5)])
+def test_corners_are_no_more_than_their_bound(total: int, classes: int) -> None:
+    """Voters on directed pairs without circles, and at loops, against the number that limits."""
+    pairs = comb(classes, 2)
+    known = 0
+    for signed in product(range(-total, total + 1), repeat=pairs):
+        used = sum(map(abs, signed))
+        if used <= total:
+            known += comb(total - used + classes - 1, classes - 1)
+    assert verify.corner_count(total, classes) == known
