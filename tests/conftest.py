@@ -1,7 +1,10 @@
 """Settings shared by all tests."""
 
 import gc
+from collections import Counter
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dpopt", deadline=None, derandomize=True, max_examples=60)
@@ -11,8 +14,65 @@ settings.load_profile("dpopt")
 # and again takes two fifths of the time of collecting, and a twelfth of that of running.
 gc.disable()
 
+# Of a test without the mark "slow", seconds.
+_LONGEST = 3.0
+_late = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what CI asks for."""
+    told = f"fail if a test that is not marked slow takes over {_LONGEST:g} s"
+    parser.addoption("--quick", action="store_true", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the list of what took too long."""
+    config.stash[_late] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all but the first cases of a test as slow where it says "slow_after"."""
+    cases = Counter[tuple[str, str]]()
+    for item in items:
+        mark = item.get_closest_marker("slow_after")
+        if mark is not None:
+            function = item.nodeid.partition("[")[0], mark.name
+            cases[function] += 1
+            if cases[function] > mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+
 
 def pytest_collection_finish() -> None:
     """Let what was collected be, and look for garbage from here on."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Write on each report whether its test is marked slow."""
+    report = yield
+    report.slow = item.get_closest_marker("slow") is not None
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> None:
+    """Keep what took too long."""
+    if report.when == "call" and not report.slow and report.duration > _LONGEST:
+        config.stash[_late].append(f"{report.nodeid}: {report.duration:.1f} s")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if tests took too long, and CI asks."""
+    if session.config.stash[_late] and session.config.getoption("--quick"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Tell what took too long."""
+    for line in config.stash[_late]:
+        terminalreporter.write_line(f"not marked slow: {line}")

@@ -153,6 +153,7 @@ def test_text_is_utf8_with_plain_line_ends(tmp_path: Path) -> None:
     assert (tmp_path / "file.txt").read_bytes() == "ε\nδ\n".encode()
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.one_of(

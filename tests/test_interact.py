@@ -30,6 +30,7 @@ def shown(setting: dpopt.Setting) -> str:
     return dpopt.design(setting)._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
 def test_a_class_begins_at_its_example_whose_picture_fetches_nothing(kind: Any) -> None:
     example = kind.example()
@@ -53,6 +54,7 @@ def test_a_picture_scales_up_to_its_own_size() -> None:
     assert ' width="' not in opening
 
 
+@pytest.mark.slow
 def test_what_is_moved_is_designed_anew() -> None:
     box = interact(MajoritySetting(11, 0.1, 3), mechanisms=range(3, 22, 2), allowance=(1, 4))
     moved = controls(box)
@@ -78,6 +80,7 @@ def test_what_is_moved_is_designed_anew() -> None:
     assert answer(box) == shown(MajoritySetting(5, 0.5, 3, objective="worst-case"))
 
 
+@pytest.mark.slow
 def test_what_a_setting_fills_in_by_itself_follows_its_controls() -> None:
     """The outputs of a kernel are its inputs, unless they are stated."""
     box = interact(KernelSetting("absolute", 1.0, graph="path", size=4))

@@ -222,6 +222,7 @@ def comparing(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
     package = Path(__file__).resolve().parents[1] / "dpopt"
     assert [place for path in package.rglob("*.py") for place in comparing(path)] == []

@@ -26,6 +26,7 @@ PYTHON = re.findall(r"```python\n(.*?)```", README + TOOLS, flags=re.DOTALL)
 SHELL = re.findall(r"```sh\n(.*?)```", README + TOOLS, flags=re.DOTALL)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("example", PYTHON, ids=[f"example{i}" for i in range(len(PYTHON))])
 def test_python_examples_run(
     example: str,
@@ -108,6 +109,7 @@ def test_command_line_examples_run(
     assert (tmp_path / "gamma.png").exists()
 
 
+@pytest.mark.slow
 def test_commands_of_the_experiments_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,6 +42,7 @@ def picky(a: int, b: float = 0.5) -> dict[str, Any]:
     return {"half": np.float64(a) * b, "list": np.arange(a), "infinite": math.inf}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [None, 2])
 def test_records_in_order_and_failures_in_words(workers: int | None) -> None:
     scale = np.array([2.0, 3.0])
@@ -170,6 +171,7 @@ def test_functions_that_differ_have_other_marks() -> None:
         _mark(adding(sys.stdout), None, joblib.hash)
 
 
+@pytest.mark.slow
 def test_a_mark_is_the_same_in_every_process() -> None:
     code = (
         "import joblib; from dpopt._sweep import _mark\n"
@@ -220,6 +222,7 @@ def test_a_point_that_ends_its_process_ends_the_sweep_that_goes_on(tmp_path: Pat
     assert [record["value"] for record in found.records] == list(range(30))
 
 
+@pytest.mark.slow
 def test_the_page_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its session on a cluster within this process, then its script on one that is apart."""
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")

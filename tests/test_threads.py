@@ -47,6 +47,7 @@ def decode_a_mechanism() -> None:
     decoder.worst_prior(np.array([[0.7, 0.2], [0.3, 0.8]]), np.diag([1.0, 2.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "function", "work"),
     [

@@ -259,6 +259,7 @@ def test_deltas_that_reach_one_are_left_out_or_refused() -> None:
 # --- Budgets
 
 
+@pytest.mark.slow
 @given(epsilon=st.floats(1e-4, 2.0), folds=st.integers(1, 5000))
 def test_a_budget_met_exactly_is_affordable_and_one_ulp_less_is_not(
     epsilon: float, folds: int

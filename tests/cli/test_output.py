@@ -98,6 +98,7 @@ def assert_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert done.stderr.endswith(".\n")
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("name", DRAWS)
 def test_nothing_is_drawn_for_an_output_that_takes_nothing(name: str, folder: Path) -> None:
@@ -114,6 +115,7 @@ def test_nothing_is_drawn_for_an_output_that_takes_nothing(name: str, folder: Pa
         os.close(writer)
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("name", DRAWS)
 def test_what_was_drawn_and_not_written_is_said_to_be_spent(name: str, folder: Path) -> None:
@@ -131,6 +133,7 @@ def test_what_was_drawn_and_not_written_is_said_to_be_spent(name: str, folder: P
     assert "what was drawn is lost, and its privacy is spent" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LETTERS)
 def test_a_letter_that_the_terminal_lacks(name: str, folder: Path) -> None:
     """Refused whichever letter would be drawn; JSON escapes it."""
@@ -143,6 +146,7 @@ def test_a_letter_that_the_terminal_lacks(name: str, folder: Path) -> None:
     assert set(json.loads(done.stdout)["released"]) <= LETTERS[name]
 
 
+@pytest.mark.slow
 def test_all_queries_are_checked_before_one_is_answered(folder: Path) -> None:
     for file, good, bad in (("gamma.json", "1,1,0", "1,2,0"), ("rule.json", "3,2", "3,3")):
         (folder / "queries").write_text(f"{good}\n{bad}\n")
@@ -154,6 +158,7 @@ def test_all_queries_are_checked_before_one_is_answered(folder: Path) -> None:
         assert (done.returncode, done.stdout.count("\n")) == (0, 2)
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("name", SHOWS)
 def test_every_verb_says_that_its_answer_was_not_taken(name: str, folder: Path) -> None:
@@ -163,6 +168,7 @@ def test_every_verb_says_that_its_answer_was_not_taken(name: str, folder: Path) 
             assert_refused(ended(COMMAND, SHOWS[name], folder, stdout=full))
 
 
+@pytest.mark.slow
 @posix
 def test_an_error_that_cannot_be_said_keeps_its_code(folder: Path) -> None:
     if not FULL.exists():
@@ -187,6 +193,7 @@ dpopt.cli.main()
 """
 
 
+@pytest.mark.slow_after(1)
 @posix
 @pytest.mark.parametrize("imports", [1, 10, 60, 200, 400])
 def test_ctrl_c_while_the_libraries_load(imports: int) -> None:
@@ -202,6 +209,7 @@ def test_ctrl_c_while_the_libraries_load(imports: int) -> None:
     assert done.stderr.strip() == "interrupted."
 
 
+@pytest.mark.slow
 @posix
 def test_an_alphabet_of_bytes_that_are_no_text(folder: Path) -> None:
     words: list[str] = [word if word != "b,ε" else "b,\udcff" for word in DRAWS["sample"]]

@@ -72,6 +72,7 @@ def test_a_child_returns_its_value_times_and_memory() -> None:
     assert 60 << 20 < ran.peak < 100 << 20
 
 
+@pytest.mark.slow
 @linux
 def test_the_memory_of_the_parent_is_not_the_child_s() -> None:
     ballast = os.urandom(256 << 20)

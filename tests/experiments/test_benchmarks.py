@@ -113,6 +113,7 @@ def test_growth_is_told_over_five_sizes_at_least() -> None:
     assert [known.name for known in benchmarks().values() if len(known.sizes) < 5] == []
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_contenders_agree_at_the_smallest_size(name: str) -> None:
     benchmark = benchmarks()[name]
@@ -352,6 +353,7 @@ def test_a_disagreement_stands_on_the_page(toy: dict[str, Any]) -> None:
 run = partial(exit_code, runner.main)
 
 
+@pytest.mark.slow
 def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> None:
     kept = {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
     assert run(["release-majority", "--quick", "--out", str(tmp_path)]) == 0
@@ -378,6 +380,7 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
     assert kept == {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
 
 
+@pytest.mark.slow
 def test_a_part_can_be_published_without_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -535,6 +538,7 @@ def test_sampled_databases_have_their_delta() -> None:
         assert found == pytest.approx(np.exp(log_delta[700:720]), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_delta_of_a_billion_records_to_fifty_digits() -> None:
     instance = suite_smoothed.mechanism(10**9)
     n, lost, half = instance.records, instance.lost, instance.records // 2

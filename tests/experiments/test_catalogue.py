@@ -257,6 +257,7 @@ def check_files(entry: Entry) -> None:
         assert to_csv(table).count("\n") == 1 + len(table.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_runs_with_every_parameter_changed(name: str) -> None:
     experiment: Experiment = all_experiments()[name]
@@ -280,6 +281,7 @@ def test_parameters_that_make_no_sense_are_refused_in_one_sentence(name: str, te
         assert "\n" not in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_repeats_is_judged_by_rules_and_is_written_whole(name: str, tmp_path: Path) -> None:
     config = CASES[name].base

@@ -36,6 +36,8 @@ from experiments.majority.claims_record import (
 )
 from experiments.registry import Outcome, Table
 
+pytestmark = pytest.mark.slow
+
 (CLAIMS,) = EXPERIMENTS
 SMALL = replace(
     CLAIMS.quick,

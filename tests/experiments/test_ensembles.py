@@ -21,6 +21,8 @@ from experiments.majority.renyi import gaussian_delta
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 
+pytestmark = pytest.mark.slow
+
 DIGITS, LABELS = plain.EXPERIMENTS
 SMALL = plain.Config(voters=(9, 6), queries=200, seeds=3, optimal=(0.5,), most_solved=6)
 SMALL_LABELS = plain.LabelsConfig(voters=(9,), queries=200, seeds=3)

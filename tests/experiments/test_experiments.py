@@ -71,6 +71,7 @@ class Links(HTMLParser):
         self.found += [value for name, value in attrs if name in ("href", "src") and value]
 
 
+@pytest.mark.slow
 def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path: Path) -> None:
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
@@ -124,6 +125,7 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
+@pytest.mark.slow
 def test_the_list_loads_nothing_that_only_a_run_needs() -> None:
     program = (
         "import sys\nfrom experiments.__main__ import main\n"
@@ -151,6 +153,7 @@ def test_csv_keeps_every_digit() -> None:
     assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
 
 
+@pytest.mark.slow
 def test_benchmarks_stay_out_of_the_default_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,8 @@ from experiments.majority.voters import Composed
 from experiments.registry import Comparison, Outcome, Table
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
+pytestmark = pytest.mark.slow
+
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
 
 

@@ -21,6 +21,7 @@ FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
 FAST: dict[str, Any] = {"draws": 50, "repeats": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["beta:2,2", "uniform:0,0.2,0.4,1", "common-beta:1,3"])
 def test_errors_are_those_of_the_prior(prior: str) -> None:
     """The design for a prior has the least expected error under it; samples are drawn from it."""

@@ -7,6 +7,8 @@ from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 from tests.majority.test_regret import HEDGED, NINE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:

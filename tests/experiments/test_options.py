@@ -242,6 +242,7 @@ def test_bad_commands_exit_2_in_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_setting_is_for_those_that_have_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -260,6 +261,7 @@ def test_a_setting_is_for_those_that_have_it(
         assert again.outcome.comparisons == ()
 
 
+@pytest.mark.slow
 def test_a_run_from_python(tmp_path: Path) -> None:
     found = experiments.run(EXAMPLE.name, points=11, style="icml")
     assert isinstance(found, experiments.Run)

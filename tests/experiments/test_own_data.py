@@ -14,6 +14,7 @@ from tests.experiments.comparing import exit_code
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
 
+@pytest.mark.slow
 def test_the_user_s_own_data_become_a_report(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

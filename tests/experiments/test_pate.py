@@ -35,6 +35,8 @@ from experiments.majority.pate.votes import SHIPPED, Run, Votes, load_votes, sav
 from experiments.registry import Outcome
 from tests.experiments.comparing import exit_code
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"
 
 needs_torch = pytest.mark.skipif(

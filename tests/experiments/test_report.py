@@ -24,6 +24,8 @@ from experiments.report.mathematics import to_mathml
 from experiments.report.pages import write_report
 from tests.browser import chromium, complaints, requested, wait_for
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from experiments.roo import (
     audit_map,
     bounds_figure,
@@ -41,6 +43,7 @@ def test_the_map_counts_what_it_audits() -> None:
     assert ours.startswith(f"Not in {bad} of {len(audits.rows)} settings")
 
 
+@pytest.mark.slow
 def test_the_repaired_theorem_is_judged_in_both_directions() -> None:
     outcome = ran(audit_map.EXPERIMENT)
     assert verdict(outcome.comparisons, "theorem 2, repaired") == "agrees"
@@ -132,6 +135,7 @@ def test_programs_are_judged_by_the_tolerance() -> None:
     assert [c.verdict for c in program.of_programs(tables)] == ["refuted", "agrees", "refuted"]
 
 
+@pytest.mark.slow
 def test_lemmas_are_refuted_by_a_failure_and_misprints_by_an_equality_or_a_sign() -> None:
     outcome = ran(lemmas.EXPERIMENT)
     verdicts = {c.statement: c.verdict for c in outcome.comparisons}

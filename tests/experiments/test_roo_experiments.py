@@ -25,6 +25,8 @@ from experiments.roo import (
 from experiments.roo.common import DataSets
 from tests.experiments.comparing import ran
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "roo-figure-1": obscuring.Config(),
     "roo-figure-2": bounds_figure.Config(

@@ -52,6 +52,7 @@ def job(style_name: str = "plain", **settings: object) -> Job:
     return Job(EXAMPLE, configured(EXAMPLE, False, settings), style=style_name)
 
 
+@pytest.mark.slow
 def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     known = all_experiments()
     chosen = [known[name] for name in NAMES]
@@ -89,6 +90,7 @@ def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path) -> No
     assert (run["reused"], run["seconds"], run["failure"]) == (True, first.seconds, None)
 
 
+@pytest.mark.slow
 def test_other_parameters_code_or_libraries_are_computed_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +111,7 @@ def test_other_parameters_code_or_libraries_are_computed_anew(
     assert not ended(tmp_path, job())[0].reused
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_no_error(tmp_path: Path) -> None:
     (first,) = ended(tmp_path, job())
     kept = sorted((tmp_path / CACHE).rglob("output.pkl"))
@@ -155,6 +158,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     digest.closure.cache_clear()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("file", "counts"),
     [
@@ -185,6 +189,7 @@ def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
     assert digest.code_digest(modules) == before
 
 
+@pytest.mark.slow
 def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:
     config = EXAMPLE.quick
     home = homes()[EXAMPLE.name]
@@ -213,6 +218,7 @@ def judged(*effort: str) -> Experiment:
     return replace(EXAMPLE, run=lambda *_: outcome, plot=plot, effort=effort)
 
 
+@pytest.mark.slow
 def test_verdicts_are_of_the_paper_s_parameters_only(tmp_path: Path) -> None:
     experiment = judged("points")
     for settings, own in (({}, False), ({"points": 5}, False), ({"epsilon": 1.0}, True)):
@@ -284,6 +290,7 @@ def start() -> Iterator[Start]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
     tmp_path: Path, start: Start
 ) -> None:
@@ -318,6 +325,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
     assert entry.reused
 
 
+@pytest.mark.slow
 def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     out = tmp_path / "out"
     both = [start(out, *NAMES), start(out, *NAMES, "--style", "icml")]

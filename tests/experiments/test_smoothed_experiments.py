@@ -69,6 +69,7 @@ def test_figure_3_has_six_panels_and_more_privacy_at_higher_thresholds() -> None
         assert all(a > b > c for a, b, c in zip(*columns, strict=True))
 
 
+@pytest.mark.slow
 def test_figure_2_has_the_reference_values_certified() -> None:
     small = replace(FIGURE_2.quick, records=(100_000, 500_000))
     outcome = ran(FIGURE_2, small)
@@ -168,6 +169,7 @@ def test_the_claims_that_exact_values_refute() -> None:
     assert outcome.tables["lemmas"].select(lemma="2").column("largest") == [pytest.approx(1 / 3)]
 
 
+@pytest.mark.slow
 def test_what_the_paper_says_of_its_figures() -> None:
     first = ran(FIGURE_1, FIGURE_1.quick).comparisons
     assert [comparison.verdict for comparison in first] == ["agrees"]
@@ -272,6 +274,7 @@ def _products_as_written(m: int, count: int, n: int) -> int:
     return total
 
 
+@pytest.mark.slow
 def test_theorem_2_counts_what_is_multiplied() -> None:
     small = replace(RUNTIME.quick, records=(2, 4, 6), records_of_three=(2, 4))
     outcome = ran(RUNTIME, small)
@@ -322,6 +325,7 @@ def test_algorithm_1_against_fractions() -> None:
         assert way == pytest.approx(float(best), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("experiment", "changed"),
     [

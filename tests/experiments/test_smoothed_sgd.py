@@ -150,6 +150,7 @@ def test_the_spread_of_the_sampled_distributions() -> None:
     assert all(values.size == 225 for values in found.values())
 
 
+@pytest.mark.slow
 def test_figures_draw_the_tables(figure: Outcome, bias: Outcome, estimates: Outcome) -> None:
     last = drawn(sgd.EXPERIMENTS[1], figure)
     titles = [axes.get_title().splitlines()[0] for axes in last.axes]
@@ -236,6 +237,7 @@ def test_bad_parameters_are_refused_in_a_sentence(
     assert str(caught.value).startswith(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [

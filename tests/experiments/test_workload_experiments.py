@@ -18,6 +18,8 @@ from experiments.workload.simulation import ELECTION, MADE
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
 
+pytestmark = pytest.mark.slow
+
 # Stated before this program was written: six digits of the optimum, about four of the others.
 KNOWN: Mapping[tuple[str, float], Mapping[str, float]] = {
     ("prefix", 1.0): {

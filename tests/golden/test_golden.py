@@ -24,6 +24,7 @@ QUICK_ITEMS = (
 )
 
 
+@pytest.mark.slow_after(40)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * c.slow) for n, c in CASES.items()]
 )
@@ -32,6 +33,7 @@ def test_a_value(name: str) -> None:
     assert not list(moved(KEPT[name], found, CASES[name].tolerance))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", QUICK_ITEMS)
 def test_an_item(item: str) -> None:
     found = json.loads(json.dumps(digest(outcome_of(all_experiments()[item]), item)))

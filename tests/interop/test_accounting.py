@@ -170,6 +170,7 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
     assert dominating_pair(best) == pair_of(best.table)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
 @pytest.mark.parametrize("delta", [1e-11, 1e-9, 1e-6, 1e-3, 0.1])
 def test_composition_bounds_the_multinomial_formula_tightly(
@@ -238,6 +239,7 @@ def generic_bounds(guarantee: Guarantee, folds: int, delta: float) -> dict[str, 
     }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("delta", [1e-8, 1e-5])
 @pytest.mark.parametrize("name", ["response", "prior", "rule"])
 def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta: float) -> None:
@@ -252,6 +254,7 @@ def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta
     assert found < 0.98 * bounds["optimal"]
 
 
+@pytest.mark.slow
 def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
     pair = randomised_response(2, 2)
     guarantee = Guarantee(math.log(2))
@@ -356,6 +359,7 @@ RULES = [
 ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("size", "epsilon", "rule"), RULES)
 def test_pair_of_a_min_count_rule_against_all_data_sets(
     size: tuple[int, int], epsilon: float, rule: str

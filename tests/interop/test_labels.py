@@ -53,6 +53,7 @@ def test_users_counts_follow_their_labels() -> None:
         assert sure.release(public_prior.draw_own_letter(other, LETTERS)) == ["a", "c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "code"),
     [

@@ -190,6 +190,7 @@ def test_public_prior_takes_letters() -> None:
     assert numbered(1) in range(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -246,6 +247,7 @@ def response(probability: float) -> Any:
     return dp.m.make_randomized_response_bool(probability)
 
 
+@pytest.mark.slow
 def test_majority_of_measurements_is_checked() -> None:
     voter = response(0.6)
     spent = voter.map(1)
@@ -311,6 +313,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "label"), ANSWERS)
 def test_an_odd_voter_does_not_change_the_others(answer: Any, label: int) -> None:
     domain, metric = dp.atom_domain(bounds=(0, 9)), dp.discrete_distance()

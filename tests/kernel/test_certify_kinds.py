@@ -126,6 +126,7 @@ def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) 
             assert float(p - brute.exponential(Fraction(0.2)) * q) == pytest.approx(least.upper)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_least_delta_of_a_gamma(setting: MajoritySetting) -> None:
     for units in gammas(setting):

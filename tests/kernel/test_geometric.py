@@ -150,6 +150,7 @@ def test_which_differences_cross_once_by_definition() -> None:
     assert kinds == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [of_distance, falling, crossing])
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
@@ -168,6 +169,7 @@ def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
         assert brute.private(found, brute.path(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2])
 @pytest.mark.parametrize("n", [9, 25, 60])
@@ -229,6 +231,7 @@ def grid_edges(shape: tuple[int, ...]) -> Edges:
     ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 @pytest.mark.parametrize("exponent", [1, 2])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 2)])

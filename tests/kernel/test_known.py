@@ -41,6 +41,7 @@ def test_count_queries_reach_the_randomly_remapped_geometric_mechanism(
         assert found.value == pytest.approx(1 / (1 + math.exp(epsilon)), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-9, 1e-3, 1.0, 8.0, 25.0, 60.0, 600.0])
 def test_randomised_response_for_0_1_loss(objective: str, epsilon: float) -> None:
@@ -88,6 +89,7 @@ def test_hamming_loss_over_words_is_randomised_response_at_each_place(
     assert brute.private(found, brute.hamming(shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_losses_against_all_events_written_down(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -57,6 +57,7 @@ def random_table(rng: np.random.Generator) -> tuple[Array, float, float, str, Ed
     return table, epsilon, delta, graph, edges_of(graph, n)
 
 
+@pytest.mark.slow
 def test_random_tables_become_private_at_the_cost_that_is_told() -> None:
     rng = np.random.default_rng(1)
     for _ in range(120):
@@ -68,6 +69,7 @@ def test_random_tables_become_private_at_the_cost_that_is_told() -> None:
         assert sure(design.bound) <= design.value + 1e-9
 
 
+@pytest.mark.slow
 def test_the_program_finds_what_every_event_written_down_does() -> None:
     """Privacy of every event and the distance of every event, as another program of cvxpy."""
     rng = np.random.default_rng(2)
@@ -92,6 +94,7 @@ def test_the_program_finds_what_every_event_written_down_does() -> None:
         assert design.bound <= least + 1e-7
 
 
+@pytest.mark.slow
 def test_own_inequalities_hold_exactly() -> None:
     rng = np.random.default_rng(3)
     for _ in range(100):
@@ -131,6 +134,7 @@ def near_its_least_risk(graph: str, delta: float) -> tuple[Array, Array, float]:
     return dpopt.solve(problem)["K"], far.reshape(8, 64), risk
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_own_rows_next_to_their_least_cost_no_more_than_the_noise(graph: str, delta: float) -> None:
@@ -203,6 +207,7 @@ def solved(loss: Array, epsilon: float, delta: float, edges: Edges, solver: str)
     return kernel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "HIGHS"])
 def test_what_solvers_return_is_accepted_with_its_cost(solver: str) -> None:
     rng = np.random.default_rng(5)

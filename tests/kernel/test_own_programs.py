@@ -77,6 +77,7 @@ def exact_value(program: Program, weights: Any, total: int) -> Fraction:
     )
 
 
+@pytest.mark.slow_after(7)
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_a_program_of_a_user(seed: int) -> None:
     program = random_program(seed)

@@ -216,6 +216,7 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
     assert 0 <= designed.gap <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.4, 1.0])
 def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
     """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""

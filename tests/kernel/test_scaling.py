@@ -29,6 +29,7 @@ def tied_pairs(inputs: int, edges: list[tuple[int, int]]) -> np.ndarray[Any, Any
     return all_pairs(pairs, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("exponent", [0, 1, 2])
 @pytest.mark.parametrize("n", [25, 60])

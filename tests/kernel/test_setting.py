@@ -111,6 +111,7 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
             setting.loss_at(bad, [0])
 
 
+@pytest.mark.slow
 def test_a_loss_by_name_is_not_written_out() -> None:
     """Of 2^20 inputs: a table would take eight terabytes."""
     cases: list[dict[str, Any]] = [
@@ -234,6 +235,7 @@ def test_rows_of_tuples_are_put_in_the_setting() -> None:
     assert design.kernel[2, 2] == pytest.approx(0.3, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_random_settings_by_the_program_of_the_definition() -> None:
     """Losses by name, edges, delta, a prior and own rows at random: the optimum, or no kernel."""
     rng = np.random.default_rng(5)
@@ -312,6 +314,7 @@ def test_a_file_of_rows_is_refused_in_one_sentence(text: str, message: str, tmp_
     assert message in ended.err
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-101, 1e-50, 1e-16, 1e-11])
 @pytest.mark.parametrize("graph", ["complete", "path"])
 def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None:

@@ -40,6 +40,7 @@ def line(size: int) -> Array:
 # Values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [1, 3, 6, 10, 20])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_product_of_responses_is_best_for_hamming_loss(places: int, epsilon: float) -> None:
@@ -165,6 +166,7 @@ def random_setting(seed: int) -> tuple[dict[str, Any], list[Move]]:
     return asked, group
 
 
+@pytest.mark.slow_after(7)
 @pytest.mark.parametrize("seed", range(100))
 def test_orbits_are_as_good_as_entries(seed: int) -> None:
     asked, group = random_setting(seed)

@@ -77,6 +77,7 @@ ledger.charge(Guarantee(0.5), "a", what="a count")
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     ("when", "counted"),
@@ -108,6 +109,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @posix
 def test_who_is_killed_at_any_time_has_written_what_it_drew(path: Path) -> None:
     drawn, shuffled = 0, random.Random(3)
@@ -143,6 +145,7 @@ def processes() -> Iterator[Pool]:
         yield pool
 
 
+@pytest.mark.slow
 def test_processes_together_never_leave_the_budget(path: Path, processes: Pool) -> None:
     """Four begin the ledger at once, too."""
     assert sum(processes.map(charge_until_refused, [str(path)] * 4, chunksize=1)) == 60
@@ -151,6 +154,7 @@ def test_processes_together_never_leave_the_budget(path: Path, processes: Pool) 
     assert [found.name for found in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_threads_together_never_leave_the_budget(path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(charge_until_refused, [str(path)] * 8)) == 60

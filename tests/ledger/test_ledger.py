@@ -76,6 +76,7 @@ def test_a_budget_refuses_before_anything_is_written(path: Path) -> None:
     assert ledger.total() == ("simple", Guarantee(0.75))
 
 
+@pytest.mark.slow
 def test_exactly_what_is_left_is_released_and_no_more(tmp_path: Path) -> None:
     """Over budgets and charges for which the nearest float of what is left is above it."""
     random_ones, rounded_up = random.Random(30), 0
@@ -260,6 +261,7 @@ def test_what_is_left_is_told_rounded_down(
     charge(ledger, Guarantee(float(told)))
 
 
+@pytest.mark.slow
 def test_many_entries_of_many_data_sets(path: Path) -> None:
     ledger = Ledger(path, Guarantee(1.0))
     charge(ledger)

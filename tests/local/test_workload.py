@@ -40,6 +40,7 @@ def workload_mechanism(
 PRIOR = [u / 36 for u in range(1, 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workload", "letters", "epsilon", "prior", "variance"),
     [
@@ -91,6 +92,7 @@ def test_the_same_by_cvxpy_over_all_patterns(letters: int, epsilon: float) -> No
     assert found.variance == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("letters", [2, 3, 5, 8, 16, 30])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_of_a_histogram_subset_selection_is_best(letters: int, epsilon: float) -> None:
@@ -130,6 +132,7 @@ def mechanisms(rng: np.random.Generator, letters: int, ratio: float) -> Matrix:
     return np.concatenate([rows, rest[None]]) if rest.max() <= ratio * rest.min() else rows[:0]
 
 
+@pytest.mark.slow
 def test_no_random_mechanism_passes_the_bound() -> None:
     rng, tried = np.random.default_rng(3), 0
     while tried < 60:
@@ -197,6 +200,7 @@ def test_few_sets_meet_as_evenly_as_all(size: int, letters: int) -> None:
     assert np.diagonal(pairs) == pytest.approx(size / letters, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mean", "worst"])
 def test_a_histogram_of_many_letters_has_its_closed_form(objective: str) -> None:
     found = workload_mechanism("histogram", 40, epsilon=1.0, objective=objective)
@@ -209,6 +213,7 @@ def test_a_histogram_of_many_letters_has_its_closed_form(objective: str) -> None
     assert found.proof == "symmetry"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["prefix", "range", "marginals"])
 def test_the_order_of_the_letters_does_not_matter(workload: str) -> None:
     """Shuffled letters have no symmetry that is looked for, and the same least variance."""
@@ -257,6 +262,7 @@ def test_larger_alphabets_have_a_bound() -> None:
     assert 0 < found.gap < 0.01 * found.variance
 
 
+@pytest.mark.slow
 def test_the_worst_data() -> None:
     """Against a grid of priors: the least over mechanisms of the largest over letters."""
     worst = workload_mechanism("prefix", 3, epsilon=1.0, objective="worst")
@@ -274,6 +280,7 @@ def test_the_worst_data() -> None:
     assert letter_variances(mean.rows, mean.setting.gram, at_worst).max() >= worst.variance - 1e-12
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 8.0, 12.0])
 @pytest.mark.parametrize("objective", ["mean", "worst"])
 def test_value_and_bound_agree_at_the_ends_of_epsilon(epsilon: float, objective: str) -> None:
@@ -408,6 +415,7 @@ def test_the_checker_accepts_value_and_bound(
     assert "optimal: no other is below" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=repr)
 def test_a_changed_proof_shows_no_more_than_is_true(
     setting: WorkloadSetting, tmp_path: Path

@@ -70,6 +70,7 @@ def lagrangian_duals_hold(problem: cp.Problem, duals: dict[str, Any]) -> None:
             assert np.max(np.abs(dual * slack)) < 1e-6
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("seed", range(70))
 def test_random_programs_agree_with_cvxpy(seed: int) -> None:
     problem = random_problem(seed)
@@ -92,6 +93,7 @@ def test_random_programs_agree_with_cvxpy(seed: int) -> None:
     lagrangian_duals_hold(problem, dict(solution.duals))
 
 
+@pytest.mark.slow_after(11)
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("maximise", [False, True])
 def test_duals_are_those_of_cvxpy_where_they_are_unique(seed: int, maximise: bool) -> None:
@@ -424,6 +426,7 @@ def test_a_start_keeps_basis_and_cuts() -> None:
     assert warm.iterations < fresh.iterations
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_an_implied_box_holds_every_point(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -25,6 +25,7 @@ def disc_problem(cost: tuple[float, float]) -> Problem:
     return problem
 
 
+@pytest.mark.slow_after(2)
 @EXACT
 @COSTS
 def test_linear_function_over_a_disc(backend: str, cost: tuple[float, float]) -> None:

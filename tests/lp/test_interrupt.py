@@ -51,6 +51,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 def test_ctrl_c_ends_a_long_solve_and_the_next_one_works(backend: str) -> None:

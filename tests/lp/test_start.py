@@ -81,6 +81,7 @@ def more_of_all(problem: Problem, rng: np.random.Generator) -> None:
 CHANGES = (other_costs, other_limits, other_entries, fewer_rows, other_bounds, more_of_all)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_warm_as_cold_as_linprog(change: Change) -> None:
     for seed in range(12):

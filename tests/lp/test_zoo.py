@@ -109,6 +109,7 @@ def judge(program: RandomProgram) -> float:
     return sign * answer.fun
 
 
+@pytest.mark.slow_after(7)
 @SEEDS
 @pytest.mark.parametrize("backend", EXACT)
 def test_random_programs_match_scipy(seed: int, backend: str) -> None:
@@ -128,6 +129,7 @@ def test_random_programs_match_scipy(seed: int, backend: str) -> None:
     assert inside.objective == pytest.approx(optimum, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10_000), data=st.data())
 def test_any_dual_vector_gives_a_valid_bound(seed: int, data: st.DataObject) -> None:

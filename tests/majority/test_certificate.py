@@ -33,6 +33,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(SMALL),
     st.lists(st.integers(0, ONE), min_size=3, max_size=3),

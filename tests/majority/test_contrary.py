@@ -58,6 +58,7 @@ def test_the_optimum_is_that_of_the_paper_s_set(
     assert dpopt.design(replace(setting, coefficients=costs)).value <= design.value + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case", "least-regret"])
 def test_no_objective_is_the_worse_for_it(objective: str, tmp_path: Path) -> None:
     values = []

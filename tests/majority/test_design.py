@@ -61,6 +61,7 @@ def test_the_reduced_set_is_decided_and_counted() -> None:
     assert design.certificate.constraints == majority.reduced_size(design.setting)
 
 
+@pytest.mark.slow
 @given(st.floats(0.05, 1.5), st.floats(0.3, 4.0), st.floats(1.0, 1.5))
 def test_the_optimum_grows_with_the_allowance(epsilon: float, m: float, factor: float) -> None:
     less = majority.design(7, epsilon, m, objective="surrogate")

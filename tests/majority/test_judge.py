@@ -74,6 +74,7 @@ BOUND = [
 ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("setting", BOUND, ids=str)
 def test_every_row_is_within_the_bound(setting: MajoritySetting) -> None:
     """Both ways to a row, and what bounds those of one side."""
@@ -146,6 +147,7 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
                 assert not judged_by(setting, raised)
 
 
+@pytest.mark.slow
 def test_what_floats_cannot_decide_is_decided() -> None:
     """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
     setting = MajoritySetting(21, 0.1, 3, 1e-5, 3e-5)
@@ -190,6 +192,7 @@ gammas = st.lists(st.integers(0, ONE), min_size=3, max_size=3)
 moves = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.sampled_from(SMALL), gammas, moves, st.booleans())
 def test_the_judge_decides_like_fractions(
@@ -236,6 +239,7 @@ def test_the_screen_s_slack_is_a_lower_bound(k: int) -> None:
     assert abs(found.slack - F(other.slack)) < F(1, 10**12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1.0, 3.0, 10.0, 17.0])
 def test_a_whole_majority_with_hardly_any_delta_has_one_verdict(m: float) -> None:
     """Where gamma is 1, flat multisets tie by the thousand, within the screen's bound."""

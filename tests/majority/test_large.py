@@ -25,6 +25,7 @@ REFERENCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("voters", "allowance", "best"), REFERENCES)
 def test_values_are_those_of_simplex_rounds(voters: int, allowance: float, best: float) -> None:
     setting = MajoritySetting(voters, 0.1, allowance, objective="surrogate")
@@ -56,6 +57,7 @@ SHIFTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", SHIFTED, ids=str)
 def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
     design = dpopt.design(MajoritySetting(*numbers))
@@ -65,6 +67,7 @@ def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
     assert abs(design.gap) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", SHIFTED[:1], ids=str)
 def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     """Every multiset one by one, which neither the solve nor the screen looks at."""
@@ -77,6 +80,7 @@ def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     assert 0 <= design.certificate.slack <= verdict.slack + Fraction(1, 10**12)
 
 
+@pytest.mark.slow
 def test_random_voters_with_delta() -> None:
     rng = np.random.default_rng(8)
     for _ in range(25):

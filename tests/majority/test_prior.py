@@ -63,6 +63,7 @@ def test_expected_error_weights_by_cubature_for_three_voters() -> None:
     assert weights.error < 1e-15
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("k", "prior"),
     [

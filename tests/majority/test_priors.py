@@ -145,6 +145,7 @@ def integral(f: Density, base: UniformPrior | BetaPrior) -> float:
     return sum(quad(f, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 11, 35])
 @pytest.mark.parametrize(("base", "density"), BASES, ids=[str(base) for base, _ in BASES])
 def test_a_common_p_by_integration(
@@ -355,6 +356,7 @@ PRIORS = [
 ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: Path) -> None:
@@ -382,6 +384,7 @@ def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: 
         assert loaded.expected_error_standard_error == design.expected_error_standard_error
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_the_design_has_no_more_error_than_other_private_gammas(prior: Prior) -> None:
     setting = MajoritySetting(5, 0.5, 1.5)

@@ -214,6 +214,7 @@ LISTS = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
 @pytest.mark.parametrize("names", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
@@ -262,6 +263,7 @@ def test_a_further_prior_is_no_less_to_regret() -> None:
     assert values[-1] < values[0] < 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "m", "shift"), [(11, 3, 0.0), (11, 3, 1e-5), (101, 10, 0.0)])
 def test_no_other_private_gamma_has_less_to_regret(k: int, m: int, shift: float) -> None:
     setting = MajoritySetting(k, 0.1, m, shift, m * shift)

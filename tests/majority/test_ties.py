@@ -121,6 +121,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_signs_are_those_of_200_digits(setting: MajoritySetting) -> None:
     rng, seen = random.Random(1), set()

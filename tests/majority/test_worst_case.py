@@ -47,6 +47,7 @@ BOXES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", BOXES, ids=str)
 @pytest.mark.parametrize(("k", "points"), [(3, 21), (5, 7)])
 def test_over_a_box_it_is_the_largest_of_a_grid(k: int, points: int, prior: UniformPrior) -> None:
@@ -59,6 +60,7 @@ def test_over_a_box_it_is_the_largest_of_a_grid(k: int, points: int, prior: Unif
         assert worst.value(upper) == pytest.approx(largest, abs=1e-12)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("k", [3, 5, 11, 41])
 @pytest.mark.parametrize(
     "base",
@@ -119,6 +121,7 @@ def test_the_rows_are_broken_and_valid(setting: MajoritySetting, prior: Prior) -
     assert worst(np.append(upper, value)).worst <= 1e-12
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("prior", BOXES, ids=str)
 @pytest.mark.parametrize(
     "setting",
@@ -229,6 +232,7 @@ def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
     assert common.value > asked.value + 0.01
 
 
+@pytest.mark.slow
 def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
     """The second program was reported infeasible, although the first one's optimum is in it."""
     design = majority.design(101, 0.1, 10, objective="worst-case", prior="common-uniform:0,1")

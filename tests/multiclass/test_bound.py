@@ -24,6 +24,7 @@ def dot(law: tuple[Fraction, ...], values: tuple[Fraction, ...]) -> Fraction:
     return sum((p * a for p, a in zip(law, values, strict=True)), ZERO)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("ratio", "step", "delta"),
     [

@@ -33,6 +33,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("sizes", ERRORS)
 def test_optima_known_from_elsewhere(sizes: tuple[int, int, float, float]) -> None:
     found = multiclass.design(*sizes)
@@ -44,6 +45,7 @@ def test_optima_known_from_elsewhere(sizes: tuple[int, int, float, float]) -> No
     assert found.certificate.slack < Fraction(1, 10**9)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("voters", "classes", "epsilon", "allowance"),
     [
@@ -105,6 +107,7 @@ def test_a_few_units_more_at_the_tightest_are_refused() -> None:
     assert len(refused) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(11, 3), (7, 4), (6, 5)])
 def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     """Voters with random epsilon-private pairs of laws, not at corners, in floats."""
@@ -206,6 +209,7 @@ def test_even_numbers_of_voters() -> None:
 # The walk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(4, 3), (5, 3), (3, 4), (2, 5), (6, 2)])
 def test_the_walk_holds_every_configuration_once(voters: int, classes: int) -> None:
     """By brute force: no circle of three, and opposite ones are turned around."""
@@ -247,6 +251,7 @@ def test_rows_are_the_prices() -> None:
                 assert values.max() == pytest.approx(cut.worst, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_edges_between_other_classes_are_needed() -> None:
     """Without rows of voters on edges between classes 2 and 3, the optimum is not private."""
     setting = MulticlassSetting(11, 3, 0.1, 3)

@@ -86,6 +86,7 @@ def test_theorem_1_corners_are_the_vertices(classes: int, ratio: Fraction) -> No
     assert set(found) == vertices(classes, ratio, ZERO)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "ratio", "delta"),
     [

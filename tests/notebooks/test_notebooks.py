@@ -83,6 +83,7 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
 
 
 # Here, the client and its kernel manager may warn.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path, tmp_path: Path) -> None:
@@ -105,6 +106,7 @@ def test_a_lesson_shows_results_and_checks_nothing(path: Path) -> None:
         assert "frameon" not in cell.source
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_failed_check_is_an_error(tmp_path: Path) -> None:
     rows = nbformat.v4.new_code_cell("refused = ''")

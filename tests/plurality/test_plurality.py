@@ -120,6 +120,7 @@ MEASURED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("records", "classes", "epsilon", "mean", "most"), MEASURED)
 def test_measured_optima(
     records: int, classes: int, epsilon: float, mean: float, most: float

@@ -78,6 +78,7 @@ def reference(
     return best
 
 
+@pytest.mark.slow
 @given(data=st.data(), outputs=st.integers(1, 4), confidence=st.sampled_from([0.5, 0.95, 0.999]))
 def test_bounds_are_those_of_clopper_and_pearson(
     data: st.DataObject, outputs: int, confidence: float

@@ -139,6 +139,7 @@ def test_all_numbers_of_20_bits_give_each_output_its_weight_by_the_table(
         assert total != 2**20 or counts.tolist() == own
 
 
+@pytest.mark.slow_after(5)
 @pytest.mark.parametrize("outputs", [2, 3, 17])
 @pytest.mark.parametrize("total", TOTALS, ids=hex)
 @pytest.mark.parametrize("way", WAYS)

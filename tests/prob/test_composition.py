@@ -137,6 +137,7 @@ def test_maximum_is_that_of_all_compositions(log_values, pair):
     assert found.log_bound >= expected.max()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(exponents, share_pairs)
 def test_branch_and_bound_is_that_of_all_compositions(log_values, pair):
@@ -237,6 +238,7 @@ def test_one_cell_of_two_binomials(ones):
     assert error <= 1e-13 + 4e-16 * abs(float(expected))
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("log_values", [
     saw_tooth(3000), saw_tooth(3000, 41, 0.0), saw_tooth(3000, 700, 0.1),
     saw_tooth(3000, 41, 60.0),

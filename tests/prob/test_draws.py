@@ -67,6 +67,7 @@ def stick_of(pool: draws.Pool, epsilon: float) -> float:
     return draws.average(pool, tail)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, math.log(2), 1.0, 4.0, 40.0])
 def test_gains_are_the_steps_of_the_definition(epsilon: float) -> None:
     ratio, factor = rational(epsilon), logarithms.exponential(epsilon)
@@ -83,6 +84,7 @@ def test_gains_are_the_steps_of_the_definition(epsilon: float) -> None:
                 assert log_of(sums[t + 1]) <= covers[t] + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [0, 512])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5, 6.0])
 def test_averages_against_the_definition(
@@ -100,6 +102,7 @@ def test_averages_against_the_definition(
                 assert found == exact or abs(found - exact) < 1e-12, (n, drawn, size, held)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "drawn", "size", "held", "epsilon"),
     [
@@ -138,6 +141,7 @@ def tail_of_counts(size: int, held: int, zeros: int, drawn: int, ratio: mpf) -> 
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost_share", [0.002, 0.5, 0.9])
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 1.0])
 def test_large_pools_as_tail_sums_of_every_number_drawn(lost_share: float, epsilon: float) -> None:
@@ -194,6 +198,7 @@ def test_gains_of_independent_draws_are_the_steps_of_the_definition(epsilon: flo
                 assert log_of(sums[t + 1]) <= covers[t] + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [0, 512])
 def test_averages_of_independent_draws(monkeypatch: pytest.MonkeyPatch, whole: int) -> None:
     """Against sums over every T', exact and by the tail sums of each."""

@@ -176,6 +176,7 @@ SETTINGS: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> None:
     form = dpopt.closed_form(setting)
@@ -195,6 +196,7 @@ def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> No
         assert program.value == form(r)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_neighbouring_formulas_agree_where_they_meet(setting: Any) -> None:
     form = dpopt.closed_form(setting)

@@ -144,6 +144,7 @@ def test_a_proof_that_does_not_fit_comes_before_anything_is_written(
     assert "there is no proof of this 'kernel'" in err
 
 
+@pytest.mark.slow
 def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: Capture) -> None:
     path, other = tmp_path / "k.json", tmp_path / "other.json"
     kernel.save(path, proof=True)

@@ -19,6 +19,7 @@ Kernel = kernel.KernelSetting
 STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "setting",
     [
@@ -58,6 +59,7 @@ def test_rows_left_out_make_a_bound_worse_and_not_wrong() -> None:
         assert proved(program, kept).bound <= found.optimality.bound
 
 
+@pytest.mark.slow
 def test_a_program_is_magnified_around_the_best_multipliers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.Mon
     assert known - Fraction(1, 10**9) <= best.bound <= known + Fraction(1, 10**15)
 
 
+@pytest.mark.slow
 def test_a_large_one_is_proved_when_asked_for() -> None:
     found: Any = dpopt.design(Kernel("zero-one", 1.0, size=80))
     assert found.bound.how == "float"
@@ -121,6 +124,7 @@ def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
     assert found.optimality.gap <= 5e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanisms", "epsilon", "delta"),
     [(31, 4.0, 0.0), (51, 4.0, 0.0), (31, 12.0, 0.0), (13, 4.0, 1e-5), (15, 6.0, 1e-12)],

@@ -50,6 +50,7 @@ SETTINGS: list[Any] = [
 ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 @pytest.mark.parametrize("ratio", [Fraction(8, 7), Fraction(22, 9), Fraction(19, 3)])
 def test_it_is_the_optimum_of_another_solver(setting: Any, ratio: Fraction) -> None:

@@ -49,6 +49,7 @@ def decided(content: dict[str, Any], folder: Path) -> int:
     return verify.main([str(path)])
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", ALL)
 def test_a_fresh_interpreter_accepts_each_file_without_the_package(
     name: str, tmp_path: Path
@@ -66,6 +67,7 @@ def test_a_fresh_interpreter_accepts_each_file_without_the_package(
     assert f"refuted: {ALL[name].statement}" in run.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_witness_that_refutes_nothing_is_refused(name: str, tmp_path: Path) -> None:
     content = ALL[name].to_dict()
@@ -75,6 +77,7 @@ def test_a_witness_that_refutes_nothing_is_refused(name: str, tmp_path: Path) ->
     assert decided(content | {"formulas": changed}, tmp_path) == 4
 
 
+@pytest.mark.slow
 def test_every_refuted_statement_of_the_lemmas_has_a_file() -> None:
     known = {(each.paper, each.judges) for each in ALL.values()}
     ours = {"roo-lemmas", "smoothed-claims", "majority-claims"}

@@ -149,6 +149,7 @@ def save(kind: type[Any], folder: Path) -> None:
         found.save(folder / f"{kind.kind}.json")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("kind", CHECKED)
 def test_mutations(kind: str, tmp_path: Path) -> None:
     save(next(found for found in dpopt.kinds() if found.kind == kind), tmp_path)

@@ -263,6 +263,7 @@ def worst_set(
     return slacks
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("seed", range(30))
 def test_set_verdicts_are_those_of_brute_force(seed: int) -> None:
     rng = random.Random(seed)
@@ -418,6 +419,7 @@ def solved(program: verify.Program, names: list[Any], which: int) -> Any:
     ]
 
 
+@pytest.mark.slow
 def test_bound_is_passed_by_no_optimum_at_no_coefficients() -> None:
     """Multipliers that are best at one choice bound the optimum at every choice."""
     rng, tight, enclosures = random.Random(3), 0, 0
@@ -674,6 +676,7 @@ def broken_by_hand(name: str, table: dict[str, Any]) -> bool:
     )
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_files_whose_weights_are_moved_are_decided_by_brute_force(
     name: str, tmp_path: Path
@@ -792,6 +795,7 @@ def test_files_that_leave_neighbours_out_say_fewer(name: str, tmp_path: Path) ->
     assert "among 11 groups" in fewer or "among 2 groups" in fewer
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_files_with_other_multipliers_show_no_better_bound(name: str, tmp_path: Path) -> None:
     design, proof = map(json.loads, written(name))

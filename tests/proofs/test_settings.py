@@ -153,6 +153,7 @@ def parsed(text: str, _: str) -> Any:
     return json.loads(text.replace("Infinity", "1e999"), object_pairs_hook=verify.Seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_the_package_refuses_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -117,6 +117,7 @@ def change(path: Path, **parts: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | parts))
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
     files = saved(SETTINGS[name], tmp_path)

@@ -285,6 +285,7 @@ def test_records_a_unit_beyond_are_refused(records: int, classes: int) -> None:
     assert {private for _, private in verdicts} == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
     found, verdicts = multiclass.design(3, 3, 0.5, 1.5, delta=delta), set()

@@ -51,6 +51,7 @@ def saved(name: str, folder: Path) -> tuple[Any, Path, Path]:
     return found, folder / "x.json", folder / "x.proof.json"
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_files_are_accepted_by_a_copy_alone_in_its_folder(name: str, tmp_path: Path) -> None:
     found, path, proof = saved(name, tmp_path)

@@ -76,6 +76,7 @@ def refused(folder: Path, *names: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
 def test_a_design_and_its_proof_are_accepted_alone(setting: Setting, tmp_path: Path) -> None:
     design = dpopt.design(setting)

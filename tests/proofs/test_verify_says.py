@@ -58,6 +58,7 @@ def test_coefficients_of_a_proof_do_not_count_where_the_setting_has_its_own(tmp_
     assert not any(line.startswith("optimal") for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prior", ["uniform:0,1", "uniform:0.1,0.3,0.6,1", "common-beta:2.0,0.5", "point:0.3,0.9,0.8"]
 )
@@ -137,6 +138,7 @@ def test_the_law_of_uniform_voters(k: int, low: Any, high: Any) -> None:
         assert abs(miss) <= Fraction(1, 10**12)
 
 
+@pytest.mark.slow
 def test_the_law_of_uniform_voters_on_two_intervals() -> None:
     """Mixtures of voters on either of two intervals, of the same length: by boxes of midpoints."""
     points = [Fraction(n, 10) for n in (0, 2, 7, 9)]

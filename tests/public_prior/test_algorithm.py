@@ -121,6 +121,7 @@ def test_apply_is_the_product_with_the_matrix(maker: Maker) -> None:
     assert kernel.apply(users[3]) == pytest.approx(kernel.apply(users)[3], abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
     rng = np.random.default_rng(7)
@@ -138,6 +139,7 @@ def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
     assert most < 3 * users.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_a_hundred_thousand_letters(maker: Maker) -> None:
     rng = np.random.default_rng(6)

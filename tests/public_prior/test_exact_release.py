@@ -293,6 +293,7 @@ def test_releases_follow_the_rows(maker: Maker) -> None:
         check_law(kernel.simulate(own, np.random.default_rng(letter)), kernel.kernel[letter])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_releases_from_counts_follow_pk(maker: Maker) -> None:
     kernel, counts = maker(REFERENCE, 2.5), np.array([4, 0, 1, 0, 3])

@@ -56,6 +56,7 @@ def test_root_finding_gives_the_same_laws(epsilon: float) -> None:
             assert found == pytest.approx(np.clip(law / c, low, high), abs=1e-10)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_law_within_the_limits_is_nearer_in_kl(epsilon: float) -> None:
     for q in priors(15, 4, 5):
@@ -69,6 +70,7 @@ def test_no_law_within_the_limits_is_nearer_in_kl(epsilon: float) -> None:
             assert problem.solve(solver=cp.CLARABEL) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_total_variation_is_the_program_s_and_the_projection_attains_it(epsilon: float) -> None:
     for q in priors(17, 8, 9):

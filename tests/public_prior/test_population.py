@@ -44,6 +44,7 @@ def mean_tv(weights: Vector, laws: Matrix, kernel: Matrix) -> float:
     return float(weights @ total_variation(laws, laws @ kernel))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_never_worse_on_its_own_users_than_minimax_and_leximin(epsilon: float) -> None:
     for turn, q in enumerate(priors(31, 6, 8)):
@@ -98,6 +99,7 @@ def naive_optimum(
     return float(np.asarray(problem.value))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("objective", ["tv", "diagonal"])
 @pytest.mark.parametrize("slack", [0.0, 0.05, 1.0])
 def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
@@ -202,6 +204,7 @@ def test_order_of_the_letters_does_not_matter() -> None:
     assert moved.value == pytest.approx(plain.value, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "slack"), [(0.3, 0.0), (1.0, 0.05), (3.0, 0.0)])
 def test_many_users_have_the_optimum_of_the_simplex_method(epsilon: float, slack: float) -> None:
     laws = users(61, 8, 500)

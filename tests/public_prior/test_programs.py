@@ -89,6 +89,7 @@ def test_the_program_holds_the_kernel_of_algorithm_1() -> None:
     assert violation(1.2) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_objectives_in_order_give_the_leximin_diagonal(epsilon: float) -> None:
     for q in priors(6, 8, 9):

@@ -32,6 +32,7 @@ from tests.public_prior.closed_forms import priors
 REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_the_programs_land_on_the_closed_forms(objective: str, epsilon: float) -> None:
@@ -151,6 +152,7 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
             setting.judge(wrong)
 
 
+@pytest.mark.slow
 def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
     found = design(replace(MollifierSetting.example(), letters=("a", "b", "c")))
     rng = np.random.default_rng(3)

@@ -37,6 +37,7 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
 
 
+@pytest.mark.slow_after(4)
 @each_command
 def test_good_arguments_answer(name: str, folder: Path) -> None:
     if name in {"mode", "sample"}:
@@ -47,6 +48,7 @@ def test_good_arguments_answer(name: str, folder: Path) -> None:
     assert ended.out
 
 
+@pytest.mark.slow
 @each_command
 def test_each_option_with_each_hostile_value(name: str, folder: Path) -> None:
     rng = random.Random(name)
@@ -73,6 +75,7 @@ def test_each_option_with_each_hostile_value(name: str, folder: Path) -> None:
     assert_sentences(tried)
 
 
+@pytest.mark.slow_after(1)
 @each_command
 def test_mixtures_of_arguments(name: str, folder: Path) -> None:
     rng = random.Random(name)
@@ -167,6 +170,7 @@ def exponential(epsilon: float | Fraction) -> Fraction:
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     voters=st.sampled_from([1, 3, 5]),

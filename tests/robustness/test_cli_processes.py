@@ -31,6 +31,7 @@ def finished(arguments: list[str], **more: object) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.slow
 @posix
 def test_ctrl_c_while_it_computes(tmp_path: Path) -> None:
     """The signal is sent by the process itself, in the middle of the solve: no time is guessed."""
@@ -59,6 +60,7 @@ def test_ctrl_c_while_it_computes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @posix
 def test_a_reader_that_has_gone() -> None:
     """Like ``dpopt ... | head -1``: a sentence."""
@@ -81,6 +83,7 @@ def closing(descriptor: int) -> Callable[[], None]:
     return lambda: os.close(descriptor)
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("descriptor", [0, 1, 2])
 @pytest.mark.parametrize(("arguments", "code"), [(SMALL, 0), (BAD, 2)], ids=["good", "bad"])
@@ -101,6 +104,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return {**baselines(tmp_path_factory.mktemp("files")), "doctor": []}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(filter(has_json, cli.commands)))
 def test_the_json_of_every_command_is_all_that_it_writes(
     name: str, asked: dict[str, list[str]]
@@ -158,6 +162,7 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_a_terminal_of_another_encoding(encoding: str) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
@@ -167,6 +172,7 @@ def test_a_terminal_of_another_encoding(encoding: str) -> None:
         assert b"Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 @posix
 def test_arguments_that_are_not_text() -> None:
     for arguments in (

@@ -22,6 +22,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
         yield found
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("name", CORPUS)
 def test_what_broke_something_once(name: str, worker: Worker, tmp_path: Path) -> None:
     entry = CORPUS[name]
@@ -43,6 +44,7 @@ def test_what_hangs_and_what_is_not_refused_is_told(worker: Worker, tmp_path: Pa
     assert fault(fine, "refused") is not None
 
 
+@pytest.mark.slow
 def test_a_short_fuzz_finds_nothing(worker: Worker, tmp_path: Path) -> None:
     found = Fuzz(seed=1, folder=tmp_path).run(worker, cases=CASES)
     assert [f"{entry.arguments}: {why}" for entry, why in found] == []

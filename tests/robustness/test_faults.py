@@ -159,6 +159,7 @@ def test_a_fault_from_the_first_run_on(task: str, fault: str) -> None:
     assert str(caught.value).endswith(".")
 
 
+@pytest.mark.slow_after(9)
 @pytest.mark.parametrize("task", ["majority", "majority with delta", "leximin"])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("first", [1, 2])

@@ -83,6 +83,7 @@ def kernel_is_private(
     return verdict(-worst)
 
 
+@pytest.mark.slow
 def test_kernels() -> None:
     rng, undecided = random.Random(1), 0
     counts = [0, 0]
@@ -124,6 +125,7 @@ def slack_of_rule(records: int, letters: int, q: list[Fraction], r: Fraction) ->
     return slack
 
 
+@pytest.mark.slow
 def test_rules_of_the_smallest_count() -> None:
     rng, counts = random.Random(2), [0, 0]
     for _ in range(RULES):
@@ -233,6 +235,7 @@ def test_laws_are_those_of_the_definition() -> None:
             assert abs(slack_of_gamma(setting, weights) - slow) < Fraction(1, 10**55)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("voters", [1, 3, 5])
 def test_noise_functions(voters: int) -> None:
     rng, counts = random.Random(voters), [0, 0]

@@ -80,6 +80,7 @@ def commands(path: Path, saved: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 @pytest.mark.parametrize("name", commands(Path("x"), Path("x")))
 def test_a_device_or_a_pipe_is_refused_at_once(

@@ -94,6 +94,7 @@ def test_cut_off_at_every_50th_byte(kind: str, originals: dict[str, bytes], tmp_
         assert isinstance(refused(tmp_path / "file", whole[:length]), ParameterError)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("kind", QUICK)
 def test_a_flipped_bit_is_never_believed(
     kind: str, originals: dict[str, bytes], tmp_path: Path
@@ -108,6 +109,7 @@ def test_a_flipped_bit_is_never_believed(
             assert json.loads(flipped.decode()) == before
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("kind", QUICK)
 def test_bytes_inserted_removed_and_doubled(
     kind: str, originals: dict[str, bytes], tmp_path: Path
@@ -161,6 +163,7 @@ BOMBS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", QUICK)
 def test_any_value_in_any_place(kind: str, originals: dict[str, bytes], tmp_path: Path) -> None:
     """With the old hash nothing that differs is accepted; a hang would end the run."""
@@ -176,6 +179,7 @@ def test_any_value_in_any_place(kind: str, originals: dict[str, bytes], tmp_path
             assert len(str(error)) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", QUICK)
 def test_any_value_in_the_body_with_a_right_hash(
     kind: str, originals: dict[str, bytes], tmp_path: Path

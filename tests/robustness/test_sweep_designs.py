@@ -51,11 +51,13 @@ HARD = (
 )
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("hard", HARD, ids=str)
 def test_designs_that_once_failed(hard: Case) -> None:
     assert fault_of(hard)[0] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard", [HARD[1], HARD[5], HARD[7], HARD[9]], ids=str)
 def test_another_interface_finds_the_same_optimum(hard: Case) -> None:
     ours, theirs = (
@@ -69,6 +71,7 @@ def test_another_interface_finds_the_same_optimum(hard: Case) -> None:
     assert ours.value <= theirs.bound + ROUNDING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 60, 6))
 def test_a_part_of_the_sweep(start: int) -> None:
     for drawn in islice(cases(11, largest=31), start, start + 6):

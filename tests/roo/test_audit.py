@@ -65,6 +65,7 @@ def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) 
     return audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", roo.RULES)
 def test_rules_are_audited_like_all_neighbours(rule: str) -> None:
     for (n, k), epsilon in product(SIZES, (0.05, 0.5, 2.0)):
@@ -115,6 +116,7 @@ def every_move(n: int, k: int, m: int) -> list[Any]:
     return verify.moves(n, k, m, "exact")
 
 
+@pytest.mark.slow
 def test_moves_imply_what_neighbours_do() -> None:
     """Of every other transition, some move has no larger chance before and no smaller one after."""
     rng = random.Random(5)

@@ -220,6 +220,7 @@ def test_every_drawn_integer_gives_its_letter() -> None:
     assert small.setting.distribution(small.table, data) == [4, 16, 9, 4]
 
 
+@pytest.mark.slow
 def test_a_thousand_million_records_and_a_million_letters() -> None:
     n, k = 10**9, 10**6
     sampler = smooth_floor(n, k, 1e-3)

@@ -260,6 +260,7 @@ def test_the_worst_case_meets_the_lower_bound_and_beats_min_count_rules(
             assert 2.5 < max(distances) / sampler.value < 3.4
 
 
+@pytest.mark.slow
 def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
     for n, k, epsilon in product((1, 2, 3, 5, 9, 14), (2, 3, 4, 5), (0.1, 0.5, 1.5)):
         sampler = optimal_sampler(n, k, epsilon)
@@ -306,6 +307,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
     assert sampler.mean < 1.1 * best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon", "law"),
     [
@@ -327,6 +329,7 @@ def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[floa
     assert sampler.value == pytest.approx(found.objective, abs=5e-9)
 
 
+@pytest.mark.slow
 def test_a_hundred_records_of_three_letters() -> None:
     """Once without an answer; P is met exactly, by the dual bound and by what is released."""
     law = np.array([0.5, 0.3, 0.2])
@@ -366,6 +369,7 @@ def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
         assert caught.value.excess > 0
 
 
+@pytest.mark.slow
 def test_draws_follow_the_certified_weights() -> None:
     sampler = optimal_sampler(6, 4, 0.8)
     counts = roo.Tally.of_counts([0, 3, 1, 2], 4)

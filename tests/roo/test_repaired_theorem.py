@@ -20,6 +20,7 @@ def weights_of(setting: roo.RooSetting, rule: str) -> list[Fraction]:
     return [Fraction(w, UNIT) for w in (*weights, *[0] * (size - len(weights)))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letters", [2, 3, 4, 5])
 def test_it_tells_private_settings_from_others(letters: int) -> None:
     told = set()
@@ -70,6 +71,7 @@ def lower(n: int, k: int, e: Fraction, m: int) -> Fraction:
     return (1 - (e - 1) * m) / (1 + (e - 1) * (Fraction(n, k) - m))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raised", [False, True])
 def test_every_step_of_the_proof(raised: bool) -> None:
     bases = [1 + Fraction(1, d) for d in (1, 2, 3, 5, 7, 11, 30, 100)] + [Fraction(5)]

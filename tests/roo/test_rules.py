@@ -65,6 +65,7 @@ def test_published_rules_are_the_papers_algorithms(n: int, k: int) -> None:
             np.testing.assert_allclose(q_of(setting, rule), paper, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_recursions_solve_their_programs() -> None:
     assert len(GRID) >= 1000
     for n, k, epsilon in GRID:
@@ -187,6 +188,7 @@ def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, letters
             roo.rule_weights(roo.RooSetting(records, letters, epsilon), rule)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 @pytest.mark.parametrize("rule", roo.RULES)
 def test_every_recursion_solves_its_program_by_every_solver(rule: Any, backend: str) -> None:

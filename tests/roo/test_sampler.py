@@ -39,6 +39,7 @@ def check_law(letters: Sequence[object], law: np.ndarray) -> None:
     assert chisquare([found[i] for i in range(law.size)], expected).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon", "counts"), DATA)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_draws_of_the_system_follow_the_law(
@@ -53,6 +54,7 @@ def test_draws_of_the_system_follow_the_law(
     assert law == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
 
 
+@pytest.mark.slow
 def test_the_check_of_laws_sees_a_wrong_one() -> None:
     sampler = roo.min_count(6, 3, 0.8)
     letters = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
@@ -63,6 +65,7 @@ def test_the_check_of_laws_sees_a_wrong_one() -> None:
         check_law(letters, wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_simulations_follow_the_law_and_repeat(name: str) -> None:
     sampler, counts = SAMPLERS[name](8, 3, 0.6), [1, 7, 0]
@@ -75,6 +78,7 @@ def test_simulations_follow_the_law_and_repeat(name: str) -> None:
     check_law(runs[0], sampler.output_distribution(counts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
     n = 40

@@ -14,6 +14,8 @@ import pytest
 from dpopt import Setting
 from tests.shape.page import ROOT, Page, differs
 
+pytestmark = pytest.mark.slow
+
 TEXT = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
 PAGE = Page.of(ROOT / "docs/adding.md")
 

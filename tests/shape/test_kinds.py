@@ -19,6 +19,7 @@ from tests.shape import checks, toys
 CASES = [(kind, check) for kind in dpopt.kinds() for check in checks.CHECKS]
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     ("kind", "check"), CASES, ids=[f"{kind.kind}-{check.__name__}" for kind, check in CASES]
 )
@@ -71,6 +72,7 @@ OF_A_VARIANT = (
 )
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("check", OF_A_VARIANT, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_variant(

@@ -38,6 +38,7 @@ def stands(found: Any, full: Any, gap: float, unit: float) -> None:
     assert found.status in (Status.OPTIMAL, Status.GAP)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("objective", ["expected-error", "worst-case", "least-regret"])
 @pytest.mark.parametrize("voters", [51, 101])
@@ -119,6 +120,7 @@ WAYS: dict[str, Designed] = {
 }
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("gap", [1e-1, 1e-3])
 @pytest.mark.parametrize("way", WAYS)
 def test_designs_of_other_programs(way: str, gap: float) -> None:

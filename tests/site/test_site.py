@@ -33,7 +33,10 @@ from tests.browser import chromium, complaints, requested, wait_for
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
 # Attributes by which an element makes a browser load something.
 LOADED = {"src", "srcset", "data", "poster", "action"}
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))

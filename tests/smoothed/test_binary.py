@@ -27,6 +27,7 @@ def exact_deltas(records, drawn, epsilon, again=False):
     return laws.profile(records, drawn, 2, ratio, again).values()
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("records", [1, 2, 3, 5, 12, 33])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-20, 0.1, 1.0, math.log(3), 3.0, 8.0, 700.0, 5000.0])
@@ -39,6 +40,7 @@ def test_profile_is_the_largest_hockey_stick_of_all_neighbours(records, epsilon,
             np.testing.assert_allclose(at, logs, rtol=1e-14, atol=1e-14)
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     ("records", "drawn", "again"),
     [(60, 51, False), (60, 60, True), (60, 1, True), (24, 12, True), (5, 83, True)],
@@ -147,6 +149,7 @@ def delta_by_definition(records, drawn, epsilon, ones):
     )
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("share", [0.998, 0.9, 0.5, 0.01])
 @pytest.mark.parametrize("epsilon", [0.04, 0.5, 2.0, 7.0])
 def test_sampled_cells_of_half_a_million_records(share, epsilon):

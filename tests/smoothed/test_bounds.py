@@ -47,6 +47,7 @@ TERNARY = [
 ]
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_the_bounds_hold_for_every_composition(growth: Fraction, replacement: bool) -> None:
@@ -230,6 +231,7 @@ def average_delta(data: tuple[int, ...], drawn: int, levels: int, growth: Fracti
     return best / math.comb(len(data), drawn)
 
 
+@pytest.mark.slow
 def test_theorem_4_is_the_limit_of_fine_grids() -> None:
     n, drawn, growth = 6, 3, Fraction(5)
     points = np.random.default_rng(4).random(n)

@@ -58,6 +58,7 @@ def test_databases_follow_their_composition() -> None:
     )
 
 
+@pytest.mark.slow
 def test_monte_carlo_draws_batches() -> None:
     """Its mean equals that of drawing the batches themselves, for the same two neighbours."""
     values, drawn, factor, draws, runs = [-3, -1, 0, 0, 2, 4], 3, math.exp(0.3), 40, 4000
@@ -83,6 +84,7 @@ def test_monte_carlo_draws_batches() -> None:
     assert abs(np.mean(fast) - np.mean(slow)) < 5 * spread
 
 
+@pytest.mark.slow
 def test_monte_carlo_is_biased_upwards_and_the_more_so_the_larger_epsilon() -> None:
     rng = np.random.default_rng(2)
     factors = []

@@ -94,6 +94,7 @@ def test_every_database_without_replacement(n: int, drawn: int, m: int, epsilon:
     assert np.array_equal(by_order, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("drawn", "epsilon"), [(55, 0.5), (50, 1.0), (40, 0.0), (57, 3.0)])
 def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
     found, ratio = log_profile(60, drawn, 3, epsilon), laws.exact_exp(epsilon)
@@ -209,6 +210,7 @@ def directed(a: int, b: int, rest: int, lost: int, ratio: mpf) -> mpf:
     return total / mp.binomial(a + b + rest, lost)
 
 
+@pytest.mark.slow
 def test_below_the_range_of_doubles_against_mpmath() -> None:
     row, lost, epsilon = (200_000, 150_000, 150_000), 2600, 7.0
     n = sum(row)

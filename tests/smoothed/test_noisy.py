@@ -41,6 +41,7 @@ def merged(law: laws.Law, drawn: int, r: Fraction, m: int, most: int) -> laws.La
     return found
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("drawn", [1, 2, 7])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 100.0])
 def test_one_coordinate_is_a_truncated_geometric(drawn: int, epsilon: float) -> None:

@@ -151,6 +151,7 @@ def test_two_categories_list_the_rare_one() -> None:
         smoothed.smoothed_delta(mechanism, 0.5, [[1.0, 1e-260]])
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("seed", range(60))
 def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -85,6 +85,7 @@ def test_a_large_law_has_the_digits_of_the_exact_integers() -> None:
     np.testing.assert_allclose(law.probabilities, expected, rtol=1e-14, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("records", "drawn", "deviation"), [(100, 30, 10), (400, 20, 12)])
 def test_leave_one_out_has_the_digits_of_the_exact_integers(
     records: int, drawn: int, deviation: int
@@ -125,6 +126,7 @@ def test_leave_one_out_of_every_value() -> None:
 FACTORS = [Fraction(1), Fraction(5, 4), Fraction(3), Fraction(40)]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("values", "drawn"), SMALL)
 def test_delta_is_that_of_every_neighbour_in_fractions(

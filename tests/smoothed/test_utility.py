@@ -102,6 +102,7 @@ def test_the_two_is_attained() -> None:
     assert 2 * u == divergence(p, q, Fraction(1)) + divergence(q, p, Fraction(1)) == 1
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_lemma_1_for_any_number_of_categories(growth: Fraction) -> None:
     """u of the true record is at most 2 delta of the database with that record."""

@@ -57,6 +57,7 @@ def random_table(inputs: Inputs, seed: int, spread: float) -> Table:
     return rounded(inputs, np.exp(spread * rng.random(inputs.size)), bits=20)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_verdicts_are_those_of_brute_force(name: str, delta: float) -> None:

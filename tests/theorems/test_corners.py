@@ -82,6 +82,7 @@ def test_the_polygon_is_the_hull_of_the_named_corners(r: Fraction, shift: Fracti
                 assert not allowed((x, y - Fraction(1, 10**9)), r, shift)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("voters", "shift"),
     [*((k, ZERO) for k in (1, 2, 3, 4, 5, 7)), *((k, Fraction(1, 9)) for k in (1, 2, 3, 4))],

@@ -59,6 +59,7 @@ def on_top(histogram: Histogram, y: int) -> bool:
     return histogram[y] == max(histogram)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("voters", "classes", "ratio"),
     [(7, 3, "11/10"), (6, 4, "3/2"), (5, 5, "2"), (11, 7, "11/10"), (11, 7, "5/4")],
@@ -132,6 +133,7 @@ def test_bounds_in_integers_hold_shares_and_phi(root: Fraction) -> None:
                 assert levels[0].high - levels[0].low < 1 << 20
 
 
+@pytest.mark.slow
 def test_what_is_proved() -> None:
     assert spent_by_any_number(5, Fraction(5, 2), 7).states == 1_001
     for classes, reach in ((7, 8),):

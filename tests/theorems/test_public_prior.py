@@ -122,6 +122,7 @@ def random_kernel(draw: random.Random, q: list[Fraction], r: Fraction) -> Kernel
         step *= Fraction(3, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("r", RATIOS)
 def test_no_random_kernel_is_above_the_bound_or_better_in_leximin_order(r: Fraction) -> None:
     draw = random.Random(int(r) + 5)
