@@ -35,7 +35,7 @@ ensembles-digits-plain: voters=5 | queries=50 | seeds=2 | epsilon=0.5,2.0 | opti
 ensembles-digits-labels: voters=5 | queries=50 | seeds=2 | epsilon=1.0 | labels=1,10 ->
     epsilon=0.1 | labels=1 | voters=4,3 | part=30 | queries=10 | seeds=1 | seed=1 | delta=1e-09
 ensembles-digits-private: digits=358 | epsilon=1.0 | allowance=1,3 | voters=5 | seeds=2 |
-    draws=1 -> digits=0123456789 | teachers=response | epsilon=0.1 | allowance=1 | voters=4 |
+    draws=1 -> digits=3589 | teachers=response | epsilon=0.1 | allowance=1 | voters=4 |
     side=2 | regularisation=0.01 | share=0.3 | seeds=1 | seed=1 | draws=2
 ensembles-mnist: datasets=mnist | allowance=3 | labels=1,100 -> datasets=fashion-mnist |
     allowance=1 | labels=1

@@ -210,7 +210,7 @@ def test_even_numbers_of_voters() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("voters", "classes"), [(4, 3), (5, 3), (3, 4), (2, 5), (6, 2)])
+@pytest.mark.parametrize(("voters", "classes"), [(4, 3), (5, 3), (3, 4), (1, 5), (6, 2)])
 def test_the_walk_holds_every_configuration_once(voters: int, classes: int) -> None:
     """By brute force: no circle of three, and opposite ones are turned around."""
     found = configurations(voters, classes)

@@ -94,7 +94,7 @@ def test_averages_against_the_definition(
     monkeypatch.setattr(draws, "_GRID", 3)
     monkeypatch.setattr(draws, "_BLOCK", 3)
     ratio, factor = rational(epsilon), logarithms.exponential(epsilon)
-    for n, drawn in [(2, 1), (7, 7), (9, 4), (12, 10), (20, 13), (25, 5)]:
+    for n, drawn in [(2, 1), (7, 7), (9, 4), (12, 10), (17, 5)]:
         for size in range(1, n):
             for held in {1, (size + 1) // 2, size}:
                 found = stick_of(draws.Pool(n, drawn, size, held, factor), epsilon)
@@ -143,7 +143,7 @@ def tail_of_counts(size: int, held: int, zeros: int, drawn: int, ratio: mpf) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost_share", [0.002, 0.5, 0.9])
-@pytest.mark.parametrize("epsilon", [0.0, 0.05, 1.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])
 def test_large_pools_as_tail_sums_of_every_number_drawn(lost_share: float, epsilon: float) -> None:
     """The sum over T' of whole tail sums, pruned by their being monotone: another way."""
     n = 20_000
