@@ -81,6 +81,8 @@ myst_substitutions = {
 }
 # Always run: what is kept of an earlier build knows nothing of a change in the package.
 nb_execution_mode = "force"
+# But for pages by these patterns: the guides have tests of their own, which run them.
+nb_execution_excludepatterns = os.environ.get("DPOPT_NOT_RUN", "").split()
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_ipywidgets_js = {}

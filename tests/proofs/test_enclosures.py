@@ -147,7 +147,7 @@ def votes_at_corners(setting: Any, ratio: Fraction) -> Iterator[tuple[Any, Any]]
 
 def least_slack(setting: Any, chances: Any, ratio: Fraction) -> Fraction:
     """The least of delta + R P'(S) - P(S), S the first k classes, over corners; see above."""
-    budget, delta = ratio ** int(setting.allowance), Fraction(setting.delta)
+    budget, delta = RATIO ** int(setting.allowance), Fraction(setting.delta)
     classes = getattr(setting, "classes", 2)
     sizes = range(1, classes if delta else 2)
     slacks = []
@@ -158,42 +158,103 @@ def least_slack(setting: Any, chances: Any, ratio: Fraction) -> Fraction:
     return min(slacks)
 
 
+SORTED = {(3, 0, 0): (75, 15, 15), (2, 1, 0): (60, 30, 15), (1, 1, 1): (35, 35, 35)}
+UNITS = {"total": 105, "weights": [[75, 15], [60, 30, 15], [35]]}
+
+
+def chances_of_three(counts: tuple[int, ...]) -> list[Fraction]:
+    """The chances of the classes in the table above."""
+    order = tuple(sorted(counts, reverse=True))
+    known = dict(zip(order, SORTED[order], strict=True))
+    return [Fraction(known[n], 105) for n in counts]
+
+
+@pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
 @pytest.mark.parametrize("delta", [0.0, 0.125])
-def test_a_plurality_s_slack_is_rounded_down(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plurality_s_slack_is_rounded_down(
+    delta: float, width: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
     setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
-    weights = {(3, 0, 0): (25, 5, 5), (2, 1, 0): (20, 10, 5), (1, 1, 1): (1, 1, 1)}
-    units = {"total": 105, "weights": [[75, 15], [60, 30, 15], [35]]}
-    exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
-
-    def chances(counts: tuple[int, ...]) -> list[Fraction]:
-        order = tuple(sorted(counts, reverse=True))
-        known = dict(zip(order, weights[order], strict=True))
-        total = sum(known[n] for n in counts)
-        return [Fraction(known[n], total) for n in counts]
-
-    verdict = verify.decide(program_of(setting, None, units))
-    exact = least_slack(setting, chances, RATIO)
+    known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
+    exponentials(monkeypatch, known)
+    program = program_of(setting, None, UNITS)
+    verdict = verify.decide(program)
+    exact = least_slack(setting, chances_of_three, RATIO + width)
     assert exact > 0
     assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 100)
-    assert verdict.rows == sum(1 for _ in program_of(setting, None).names())
+    assert verdict.rows == sum(1 for _ in program.names())
+    # The row that is named has that slack.
+    row = program_of(setting, (RATIO + width,) * 2).row(verdict.at)
+    slack = verify.ends(row.limit)[0] - sum(
+        verify.ends(a)[0] * program.point[v] for v, a in row.terms.items()
+    )
+    assert width or 0 <= slack - verdict.slack <= Fraction(1, 1 << 100)
 
 
-def test_a_majority_s_slack_is_that_of_its_worst_corner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_beyond_its_corners_is_refused_by_their_excess(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 1.0)
+    exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
+    # All but the first count of two has what it had: too much for one epsilon.
+    units = {"total": 105, "weights": [[75, 15], [90, 10, 5], [35]]}
+    with pytest.raises(verify.Refused) as caught:
+        verify.decide(program_of(setting, None, units))
+
+    def chances(counts: tuple[int, ...]) -> list[Fraction]:
+        beyond = {2: Fraction(90, 105), 1: Fraction(10, 105), 0: Fraction(5, 105)}
+        return [beyond[n] for n in counts] if max(counts) == 2 else chances_of_three(counts)
+
+    exact = least_slack(setting, chances, RATIO)
+    assert exact < 0
+    assert -exact <= caught.value.missed <= -exact + Fraction(1, 1 << 100)
+
+
+def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=0.125)
+    program = program_of(setting, (RATIO, RATIO), UNITS)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for name in program.names():
+        _, size, signed, loops = name
+        sides = []
+        for first in (RATIO / (1 + RATIO), 1 / (1 + RATIO)):
+            law = {loops: Fraction(1)}
+            edges = [(p, m) for p, m in zip(pairs, signed, strict=True) for _ in range(abs(m))]
+            for (y, z), m in edges:
+                wider: dict[Any, Fraction] = {}
+                for counts, mass in law.items():
+                    for vote, share in ((y if m > 0 else z, first), (z if m > 0 else y, 1 - first)):
+                        more = tuple(n + (x == vote) for x, n in enumerate(counts))
+                        wider[more] = wider.get(more, Fraction(0)) + mass * share
+                law = wider
+            sides.append(sum(m * sum(chances_of_three(n)[:size]) for n, m in law.items()))
+        row = program.row(name)
+        told = sum(verify.ends(a)[0] * program.point[v] for v, a in row.terms.items())
+        assert told == sides[0] - RATIO**2 * sides[1]
+        assert row.limit == (Fraction(1, 8), Fraction(1, 8))
+
+
+@pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
+def test_a_majority_s_slack_is_that_of_its_worst_corner(
+    width: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
     setting = MajoritySetting(5, 1.0, 2.0)
     upper = [34, 38, 40]
     units = {"total": 64, "weights": [[a, 64 - a] for a in upper]}
-    exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
+    known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
+    exponentials(monkeypatch, known)
     ones = [*(64 - a for a in upper[::-1]), *upper]
 
     def chances(counts: tuple[int, ...]) -> list[Fraction]:
         return [Fraction(ones[counts[0]], 64), 1 - Fraction(ones[counts[0]], 64)]
 
-    exact = least_slack(setting, chances, RATIO)
+    exact = least_slack(setting, chances, RATIO + width)
     verdict = verify.decide(program_of(setting, None, units))
     assert exact > 0
     assert verdict.slack <= exact
-    # Up to floats: what is not close is not looked at in integers.
-    assert float(verdict.slack) == pytest.approx(float(exact), rel=1e-12)
+    if not width:
+        # Up to floats: what is not close is not looked at in integers.
+        assert float(verdict.slack) == pytest.approx(float(exact), rel=1e-12)
     # The voters at one, and those placed at the one corner or at the other.
     assert verdict.rows == sum(2 * n for n in range(1, 6)) + 6
 

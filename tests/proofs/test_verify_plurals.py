@@ -347,6 +347,8 @@ def test_a_corrupted_multiplier_never_raises_the_bound_above_the_value(found: De
         ("plurality", ("privacy", 0, 6, 2, 2)),
         ("plurality", ("privacy", 99, 6, 1, 5)),
         ("plurality", ("privacy", -1, 6, 1, 5)),
+        ("plurality", ("privacy", 7, 6, 1, 5)),
+        ("plurality", ("privacy", 8, 6, 1, 5)),
         ("plurality", ("worst", 0)),
         ("multiclass", ("corner", 1, (1, 0, 0), (5, 0, 0))),
         ("multiclass", ("corner", 1, (1, 0, 0), (5, -1, 0))),
@@ -375,3 +377,119 @@ def test_neighbours_are_those_of_the_package() -> None:
         chances = [program.cost[v] for law, _ in program.laws for v in law[1:]]
         assert sum(inputs.row_sizes) == math.comb(records + classes - 1, records)
         assert all(chance > 0 for chance in chances)
+
+
+@pytest.mark.parametrize(
+    "prior", ["dirichlet:1,1", "gauss:1", "point:0.5;0.5", f"dirichlet:{'1' * 111}"]
+)
+def test_a_prior_that_is_none_is_refused(prior: str) -> None:
+    with pytest.raises(verify.Malformed, match="prior is "):
+        verify.Ballots(3, 3, None).chances(prior)
+
+
+def test_a_prior_may_have_forty_characters_a_class() -> None:
+    longest = "dirichlet:1." + "0" * 108
+    assert len(longest) == 120
+    assert verify.Ballots(3, 3, None).chances(longest) == verify.Ballots(3, 3, None).chances(
+        "uniform"
+    )
+
+
+@pytest.mark.parametrize("spare", [0, 1, 5])
+def test_states_are_as_many_as_the_limit_allows(
+    spare: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(6, 3) has seven sorted counts of three classes."""
+    monkeypatch.setattr(verify, "MOST", 21 + spare)
+    assert len(verify.Ballots(6, 3, None).states) == 7
+    monkeypatch.setattr(verify, "MOST", 20 - spare)
+    with pytest.raises(verify.Malformed, match="a size is beyond"):
+        verify.Ballots(6, 3, None)
+
+
+def test_limits_of_a_plurality_are_those_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = verify.KINDS["plurality"]
+    for rule, name in (("optimal", "SOLVED"), ("ladder", "TABLED")):
+        setting = plurality.PluralitySetting(6, 3, 1.0, rule=rule).to_dict()
+        with monkeypatch.context() as patched:
+            patched.setattr(verify, name, 7)
+            program(setting, None, None, {})
+            patched.setattr(verify, name, 6)
+            with pytest.raises(verify.Malformed, match="more than 6 sorted counts"):
+                program(setting, None, None, {})
+    many = plurality.PluralitySetting(6, 2, 1.0, rule="ladder").to_dict()
+    program({**many, "records": 10_000, "prior": "uniform"}, None, None, {})
+    with pytest.raises(verify.Malformed, match="10000 ballots"):
+        program({**many, "records": 10_001, "prior": "uniform"}, None, None, {})
+
+
+def test_voters_that_are_none_are_refused() -> None:
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    ballots = verify.Ballots(3, 3, None)
+    verify.Labels(setting, ballots, None)
+    for change in ({"epsilon": 0}, {"mechanism_delta": 1}, {"mechanism_delta": -1}):
+        with pytest.raises(verify.Malformed, match="no such voters"):
+            verify.Labels({**setting, **change}, ballots, None)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.125])
+def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
+    shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One voter changes a probability by g(r, v) at most, K of them by g^K, against R."""
+    ratio, setting = Fraction(8, 3), multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    monkeypatch.setattr(verify, "exp", lambda x, *_: (ratio ** int(x),) * 2)
+    units = {"total": 48, "weights": [[32, 8], [24, 14, 10], [16]]}
+    ballots = verify.Ballots(3, 3, units)
+    labels = verify.Labels({**setting, "mechanism_delta": shift}, ballots, None)
+    verdict = labels.stable()
+    weights = {(3, 0, 0): (32, 8, 8), (2, 1, 0): (24, 14, 10), (1, 1, 1): (16, 16, 16)}
+    worst, rows = Fraction(1), 0
+    for state, chances in weights.items():
+        for a, b in permutations(range(3), 2):
+            if state[a]:
+                moved = [n - (y == a) + (y == b) for y, n in enumerate(state)]
+                order = sorted(range(3), key=lambda y: -moved[y])
+                after = weights[tuple(moved[y] for y in order)]
+                for place, y in enumerate(order):
+                    worst = max(
+                        worst,
+                        Fraction(chances[y], after[place]),
+                        Fraction(after[place], chances[y]),
+                    )
+    rows = len({(at, *far) for at in range(3) for far in ballots.near(at)})
+    r = (ratio + Fraction(shift)) / (1 - Fraction(shift))
+    each = max((r * worst + 1) / (r + worst), 1 + Fraction(shift) * (worst - 1))
+    exact = ratio**2 - each**3
+    assert exact > 0
+    assert verdict.rows == rows
+    assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 200)
+    _, at, c, to, d = verdict.at
+    assert Fraction(ballots.weights[at][c], ballots.weights[to][d]) == worst
+    # A budget that is a hair below what they need is refused, by what is missing.
+    small = verify.Labels({**setting, "mechanism_delta": shift, "allowance": 0}, ballots, None)
+    with pytest.raises(verify.Refused, match="not shown to be private") as caught:
+        small.stable()
+    assert 0 < caught.value.missed <= each**3 - 1
+
+
+def test_a_vote_that_is_impossible_next_to_one_is_not_stable() -> None:
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    ballots = verify.Ballots(3, 3, {"total": 6, "weights": [[6, 0], [3, 3, 0], [2]]})
+    with pytest.raises(verify.Refused, match="not shown to be private") as caught:
+        verify.Labels(setting, ballots, None).stable()
+    assert caught.value.missed == 1
+
+
+@pytest.mark.parametrize(
+    ("voters", "classes", "walked"), [(300, 2, True), (301, 2, False), (4, 3, True), (90, 6, False)]
+)
+def test_which_corners_are_walked(voters: int, classes: int, walked: bool) -> None:
+    assert verify.walked(voters, classes) is walked
+
+
+def test_corners_are_walked_up_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "CORNERS", verify.corner_count(5, 3))
+    assert verify.walked(5, 3)
+    monkeypatch.setattr(verify, "CORNERS", verify.corner_count(5, 3) - 1)
+    assert not verify.walked(5, 3)
