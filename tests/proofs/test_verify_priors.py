@@ -252,6 +252,7 @@ def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) 
     assert verify.decide(program).missed < 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 def test_many_letters_have_a_proof_of_two_multipliers(objective: Any, tmp_path: Path) -> None:
     masses = np.random.default_rng(3).uniform(size=20_000)
@@ -269,3 +270,221 @@ def test_many_letters_have_a_proof_of_two_multipliers(objective: Any, tmp_path: 
         float((1 - least) / (r * least + 1 - least)), rel=1e-14
     )
     assert verify.main([str(tmp_path / "x.json"), str(tmp_path / "x.proof.json")]) == 0
+
+
+def rows_of(made: verify.Layers) -> list[list[int]]:
+    """All integers of a closed form, as its docstring says."""
+    rows, total, left = [], 1 << made.bits, 1 << made.bits
+    for i, (own, extra) in enumerate(zip(made.w, made.e, strict=True)):
+        shares = [k if made.flat or j > i else 0 for j, k in enumerate(made.k)]
+        rest = total - sum(made.w) - extra if made.flat else left - extra
+        ends = [rest * sum(shares[: j + 1]) // (sum(shares) or 1) for j in range(len(shares))]
+        given = [b - a for a, b in zip([0, *ends], ends, strict=False)]
+        row = [
+            (w if made.flat or j < i else 0) + (extra if j == i else 0) + given[j]
+            for j, w in enumerate(made.w)
+        ]
+        assert sum(row) == total
+        rows.append(row)
+        left -= own
+    return rows
+
+
+@pytest.fixture
+def any_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a prior drift as far as it does in integers that were written down for their columns."""
+    monkeypatch.setattr(verify, "SMALL", Fraction(1))
+
+
+def ratio(low: int, high: int, unit: int) -> verify.Growth:
+    """An enclosure that stays as it is, to however many bits it is asked for."""
+    return lambda _: (low, high, unit)
+
+
+LAYERED = [
+    verify.Layers(
+        12, False, [1, 2, 4, 9], [300, 500, 700, 0], [700, 900, 1100, 2596], [1, 2, 4, 9]
+    ),
+    verify.Layers(12, False, [3, 3, 3], [900, 1000, 0], [1400, 1300, 2196], [1, 1, 1]),
+    verify.Layers(12, True, [1, 2, 4, 9], [200, 300, 400, 400], [500, 700, 900, 900], [0, 1, 2, 5]),
+    verify.Layers(12, True, [5, 6, 7], [1000, 1000, 1000], [700, 800, 900], [3, 4, 5]),
+    *(
+        verify.layers(PublicPriorSetting(MASSES, epsilon, objective=objective).to_dict(), 20)
+        for epsilon in (0.25, 1.0, 3.0)
+        for objective in ("minimax", "leximin")
+    ),
+]
+
+
+@pytest.mark.parametrize("made", LAYERED, ids=range(len(LAYERED)))
+def test_columns_and_drift_of_layers_are_those_of_all_their_integers(made: verify.Layers) -> None:
+    rows = rows_of(made)
+    columns, total = list(zip(*rows, strict=True)), 1 << made.bits
+    for j, (kept, least, most) in enumerate(made.columns()):
+        column = list(columns[j])
+        if made.flat:
+            # As if the letter itself were given no more than the others are.
+            rests = [total - sum(made.w) - extra for extra in made.e]
+            column += [made.w[j] + rest * made.k[j] // sum(made.k) for rest in rests]
+        assert kept <= columns[j][j] <= kept + 2
+        assert least <= min(columns[j])
+        assert most >= max(columns[j])
+        assert min(column) <= least + 2
+        assert max(column) >= most - 2
+    mass = sum(made.q)
+    moved = [
+        abs(sum(q * a for q, a in zip(made.q, column, strict=True)) - q_j * total)
+        for q_j, column in zip(made.q, columns, strict=True)
+    ]
+    exact = Fraction(sum(moved), 2 * mass * total)
+    assert exact <= made.drift() <= exact + Fraction(2 * len(made.q), total)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"w": [-1, 500, 700, 0]},
+        {"e": [-1, 900, 1100, 2596]},
+        {"k": [1, 2, -4, 9]},
+        {"e": [4097, 900, 1100, 2596]},
+        # The last letter has nobody to give its rest to.
+        {"e": [700, 900, 1100, 2595]},
+    ],
+)
+@pytest.mark.usefixtures("any_drift")
+def test_integers_that_are_no_law_are_refused(change: Any) -> None:
+    verify.decide_layers(LAYERED[0], ratio(9, 9, 1))
+    with pytest.raises(verify.Refused, match="no law"):
+        replace(LAYERED[0], **change).rests  # noqa: B018
+
+
+@pytest.mark.usefixtures("any_drift")
+def test_a_prior_s_slack_rows_and_drift_are_those_of_all_entries() -> None:
+    made, n = LAYERED[0], 4
+    columns = list(zip(*rows_of(made), strict=True))
+    grown = Fraction(9)
+    verdict, kept = verify.decide_layers(made, ratio(9, 9, 1))
+    slacks = [(grown * min(column) - max(column)) / (1 << 12) for column in columns]
+    assert min(slacks) - Fraction(20, 1 << 12) <= verdict.slack <= min(slacks)
+    assert verdict.at == slacks.index(min(slacks))
+    assert verdict.rows == n * n * (n - 1)
+    assert verdict.missed == made.drift()
+    least = min(columns[j][j] for j in range(n))
+    assert 0 <= Fraction(least, 1 << 12) - kept <= Fraction(2, 1 << 12)
+
+
+def test_a_drift_at_its_limit_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = LAYERED[0]
+    monkeypatch.setattr(verify, "SMALL", made.drift())
+    verify.decide_layers(made, ratio(9, 9, 1))
+    monkeypatch.setattr(verify, "SMALL", made.drift() - Fraction(1, 1 << 40))
+    with pytest.raises(verify.Refused, match="the prior is kept up to"):
+        verify.decide_layers(made, ratio(9, 9, 1))
+
+
+@pytest.mark.usefixtures("any_drift")
+def test_a_column_at_its_limit_is_private() -> None:
+    """The ratio of a column's bounds as e^epsilon is exactly enough, and a little less is not."""
+    made = LAYERED[0]
+    largest = max(Fraction(most, least) for _, least, most in made.columns())
+    over, under = largest.numerator, largest.denominator
+    assert verify.decide_layers(made, ratio(over, over, under))[0].slack == 0
+    with pytest.raises(verify.Refused, match="not private") as caught:
+        verify.decide_layers(made, ratio(over - 1, over, under))
+    assert caught.value.missed > 0
+
+
+@pytest.mark.parametrize("objective", ["minimax", "leximin"])
+@pytest.mark.parametrize("epsilon", [2.0**-20, 0.3, 1.0, 4.0])
+def test_integers_of_a_prior_are_those_of_their_formulas(epsilon: float, objective: str) -> None:
+    """The docstring of `verify.layers` in fractions, e^epsilon from its series."""
+    bits, masses = 40, sorted(map(Fraction, MASSES))
+    x, terms = Fraction(epsilon), 120
+    grown = sum((x**k / math.factorial(k) for k in range(terms)), Fraction(0))
+    r = grown - (grown - 1) / (1 << 40)
+    q = [int(mass * 2**bits) for mass in masses]
+    made = verify.layers(
+        PublicPriorSetting(MASSES, epsilon, objective=objective).to_dict(),  # type: ignore[arg-type]
+        bits,
+    )
+    assert [int(a) for a in made.q] == q
+    total, n, left = 1 << bits, len(q), Fraction(1 << bits)
+    if objective == "minimax":
+        for i, mass in enumerate(q[:-1]):
+            w = left * mass / (r * mass + sum(q[i + 1 :]))
+            # Below the formula, by roundings of the w before it and of its own.
+            assert 0 <= w - made.w[i] < 1 + Fraction(1, 1 << 30)
+            assert 0 <= r * made.w[i] - made.e[i] < 1 + Fraction(1, 1 << 30)
+            left -= made.w[i]
+        assert (made.w[-1], made.e[-1]) == (0, left)
+        assert made.k == made.q
+        return
+    level = Fraction(0)
+    for i in range(n):
+        level = left / ((r - 1) + (n - i))
+        own = Fraction(total * q[i]) / ((r - 1) * q[i] + sum(q))
+        if i == n - 1 or level <= own:
+            break
+        assert 0 <= own - made.w[i] < 1 + Fraction(1, 1 << 30)
+        left -= made.w[i]
+    first = i
+    for i in range(n):
+        assert 0 <= (r - 1) * made.w[i] - made.e[i] < 1 + Fraction(1, 1 << 30)
+        if i >= first:
+            assert 0 <= level - made.w[i] < 1 + Fraction(1, 1 << 30)
+    # The rest is split by what each has less than its mass asks for.
+    asked = [max(Fraction(0), a * (total - level * (r - 1)) - level * sum(q)) for a in q[first:]]
+    if any(asked):
+        shares = [a / sum(asked) for a in asked]
+        assert [float(k / sum(made.k)) for k in made.k[first:]] == pytest.approx(
+            [float(a) for a in shares], abs=1e-6
+        )
+    assert made.k[:first] == [0] * first
+
+
+def box(law: list[int], q: list[int], low: Fraction) -> tuple[Fraction, int]:
+    """The least slack of q / h <= r <= q h, times h for the first one, and its letter."""
+    r, mass = [Fraction(a, sum(law)) for a in law], [Fraction(a, sum(q)) for a in q]
+    slacks = [low * min(a, b) - max(a, b) for a, b in zip(r, mass, strict=True)]
+    return min(slacks), slacks.index(min(slacks))
+
+
+@pytest.mark.parametrize("law", [[3, 4, 5], [4, 4, 4], [1, 5, 6], [8, 1, 3]])
+def test_a_box_has_the_slack_of_its_letters(law: list[int]) -> None:
+    q, unit = [4, 3, 5], 1 << 10
+    for low in range(unit, 4 * unit, 97):
+        exact, at = box(law, q, Fraction(low, unit))
+        grown = ratio(low, low + 1, unit)
+        if exact >= 0:
+            verdict = verify.decide_box(law, q, grown)
+            assert (verdict.slack, verdict.at, verdict.rows) == (exact, at, 6)
+            continue
+        with pytest.raises(verify.Refused) as caught:
+            verify.decide_box(law, q, grown)
+        assert (caught.value.missed, caught.value.at) == (-exact, at)
+        outside = box(law, q, Fraction(low + 1, unit))[0] < 0
+        assert ("is outside" if outside else "is at the end of") in str(caught.value)
+
+
+def test_a_law_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_not() -> None:
+    q, exact = [1, 1], ratio(2, 2, 1)
+    # 2/3 is twice 1/3, and 1/2 h = 1: the end is at r = 1/4.
+    assert verify.decide_box([1, 3], q, exact).slack == 0
+    with pytest.raises(verify.Refused, match="is outside"):
+        verify.decide_box([99, 301], q, exact)
+    # What e^(epsilon / 2) is not known well enough for is said to be at the end.
+    with pytest.raises(verify.Refused, match="is at the end of"):
+        verify.decide_box([99, 301], q, ratio(7, 9, 4))
+
+
+@pytest.mark.parametrize("units", [["1", "1"], ["0", "0", "0"]])
+def test_units_that_are_no_weights_of_the_letters_are_refused(units: list[str]) -> None:
+    setting = MollifierSetting([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]).to_dict()
+    with pytest.raises(verify.Malformed, match="no weights of the letters"):
+        verify.mollifier(setting, units, None, {})
+
+
+def test_users_below_0_are_refused() -> None:
+    setting = PopulationSetting(MASSES, 1.0, [MASSES[::-1]]).to_dict()
+    with pytest.raises(verify.Malformed, match="below 0"):
+        verify.population({**setting, "users": [[1.1, -0.1, 0, 0, 0]]}, None, None, {})
