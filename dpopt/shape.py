@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import accumulate, pairwise
 from numbers import Real
@@ -390,11 +390,10 @@ class Setting(ABC):
         By default that of this kind. Of a kind that it does not know, that of a table over inputs
         that are written out, with its losses; None if it displays no such program.
         """
-        size = counted(table)
-        if isinstance(table, Table):
-            size = _entries(table.inputs, self.guarantee)
+        size = self._proof_size(table)
         if self.kind in verify.KINDS:
-            return Displayed(self.kind, self.to_dict(), size)
+            rows, numbers = partial(self._proof_rows, table), partial(self._proof_data, table)
+            return Displayed(self.kind, self.to_dict(), size, rows, numbers)
         if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
             return None
         promised = self.guarantee
@@ -403,6 +402,21 @@ class Setting(ABC):
         return Displayed(
             "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
         )
+
+    def _proof_size(self, table: Any) -> int:  # noqa: ANN401
+        """Return about how many entries of rows a proof looks at; see `Displayed`."""
+        if isinstance(table, Table):
+            return _entries(table.inputs, self.guarantee)
+        return counted(table)
+
+    def _proof_rows(self, table: Any) -> Sequence[Name] | None:  # noqa: ANN401
+        """Return names of rows whose multipliers may prove the bound; None for all of them."""
+        del table
+
+    def _proof_data(self, table: Any) -> Json:  # noqa: ANN401
+        """Return what a proof file carries where the setting cannot state it exactly."""
+        del table
+        return {}
 
     def as_point(self, values: Vector) -> Any:  # noqa: ANN401
         """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.

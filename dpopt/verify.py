@@ -2748,11 +2748,11 @@ class Layers:
         """Yield K_jj and bounds of the least and the largest K_ij of each letter j, off by 2."""
         fine, last = self.bits + 64, len(self.w) - 1
         if self.flat:
-            low, high = min(self.rates), max(self.rates) + 1
+            low = min(self.rates)
             for own, extra, share, rate in zip(self.w, self.e, self.k, self.rates, strict=True):
+                # Who keeps more has as much less to share: no other row gives the letter more.
                 kept = own + extra + (rate * share >> fine)
-                least, most = own + (low * share >> fine), own - (-high * share >> fine)
-                yield kept, min(kept, least), max(kept + 2, most)
+                yield kept, own + (low * share >> fine), kept + 2
             return
         low, high = 1 << fine + self.bits, 0
         parts = zip(self.w, self.e, self.k, self.rates, strict=True)

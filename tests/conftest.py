@@ -1,6 +1,7 @@
 """Settings shared by all tests."""
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("dpopt", deadline=None, derandomize=True, max_examples=60)
-settings.load_profile("dpopt")
+settings.register_profile("nightly", deadline=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dpopt"))
 
 # Thousands of tests are collected and stay until the end: looking through them for garbage again
 # and again takes two fifths of the time of collecting, and a twelfth of that of running.

@@ -25,7 +25,7 @@ from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Least, Problem
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source
-from dpopt.shape import Design, Displayed, Setting, design, made
+from dpopt.shape import Design, Setting, design, made
 from dpopt.table import Inputs, Table, add_table, over_masses, rounded
 from dpopt.table.least import least_of_table
 
@@ -297,11 +297,6 @@ class NearestKernel(Setting):
                 f"tolerance {digits(self.tolerance)} is allowed."
             )
         return table
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, size=self._proof_size(table))
 
     def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, cast
@@ -25,7 +25,7 @@ from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs
 from dpopt.privacy.rows import LARGEST_EPSILON
-from dpopt.shape import Displayed, Setting
+from dpopt.shape import Setting
 from dpopt.table import Graph, Inputs, Losses, Table, over_masses, repair, rounded
 from dpopt.table.rounding import alike
 
@@ -332,11 +332,6 @@ class KernelSetting(Setting):
         if solution is not None:
             return solution.bound
         return None if self.geometric is None else self.geometric.bound
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, size=self._proof_size(table))
 
     def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -28,7 +28,7 @@ from dpopt.local.queries import query_matrix
 from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, Guarantee, Problem
-from dpopt.shape import Displayed, Setting
+from dpopt.shape import Setting
 from dpopt.table import Graph, Table, certify_table, interior, polished, repair, rounded
 
 if TYPE_CHECKING:
@@ -292,16 +292,6 @@ class WorkloadSetting(Setting):
         found = self.lowest.value - self._known(self.found.prior)
         # Where epsilon is large the semidefinite program loses to rounding what is left of F.
         return found if found > 0 else None
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(
-            displayed,
-            size=self._proof_size(table),
-            rows=lambda: self._proof_rows(table),
-            numbers=lambda: self._proof_data(table),
-        )
 
     def _proof_rows(self, table: Table) -> Sequence[Name]:
         """Return the one row that proves the bound."""

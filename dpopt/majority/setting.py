@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
-from dpopt.shape import Design, Displayed, Setting, made
+from dpopt.shape import Design, Setting, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
 
@@ -338,16 +338,6 @@ class MajoritySetting(Voters, Setting):
             ParameterError: if it is no table of this setting.
         """
         return certify(self, self.to_dict(), table)
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(
-            displayed,
-            size=self._proof_size(table),
-            rows=lambda: self._proof_rows(table),
-            numbers=lambda: self._proof_data(table),
-        )
 
     def _proof_rows(self, table: Table) -> list[Name]:
         """Return the rows that count; see `dpopt.majority.program.proving_corners`."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from dpopt.multiclass.spending import dominating, least_epsilon
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.least import Least, require_pure
-from dpopt.shape import Design, Displayed
+from dpopt.shape import Design
 from dpopt.shape import design as designed
 from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.judge import decided
@@ -277,11 +277,6 @@ class MulticlassSetting(ClassSetting):
         if self.rule == "optimal":
             require_walked(self.mechanisms, self.classes)
         return _judged(self, table)
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, rows=lambda: self._proof_rows(table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
         """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""

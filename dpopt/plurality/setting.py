@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.release import Source
-from dpopt.shape import Design, Displayed
+from dpopt.shape import Design
 from dpopt.shape import design as designed
 from dpopt.table import Losses, Table, add_lazy_table
 from dpopt.table.histograms import partition_count
@@ -314,11 +314,6 @@ class PluralitySetting(ClassSetting):
             slack=Fraction(verdict.slack),
             tightest="s^2 <= e^epsilon",
         )
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, rows=lambda: self._proof_rows(table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
         """Return the rows that are tight, named as `dpopt.verify` does, tightest first.

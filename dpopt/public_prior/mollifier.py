@@ -33,7 +33,6 @@ from dpopt.public_prior.prior import (
     public_prior,
 )
 from dpopt.public_prior.setting import PriorSetting
-from dpopt.shape import Displayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -180,13 +179,6 @@ class MollifierSetting(PriorSetting):
         found = other.closed_form()
         other.judge(found)
         return found
-
-    def verified(self, table: tuple[int, ...]) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(
-            displayed, size=self._proof_size(table), rows=lambda: self._proof_rows(table)
-        )
 
     def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return about how many entries of rows a proof looks at."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -20,7 +20,6 @@ from dpopt.public_prior.prior import Letters, laws_over
 from dpopt.public_prior.program import KernelProgram, program_epsilon
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
-from dpopt.shape import Displayed
 from dpopt.table import Table
 
 _MOST_ENTRIES = 20_000_000
@@ -118,11 +117,6 @@ class PopulationSetting(KeptPriorSetting):
     def _kept(self) -> float:
         """Least K_ii."""
         return max(0.0, 1.0 - minimax_utility(self.public, self.epsilon) - self.slack)
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, size=self._proof_size(table))
 
     def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""

@@ -34,7 +34,7 @@ from dpopt.public_prior.prior import (
 )
 from dpopt.public_prior.program import KernelProgram, add_leximin
 from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
-from dpopt.shape import Design, Displayed, Setting, design
+from dpopt.shape import Design, Setting, design
 from dpopt.table import Graph, Table, constant
 
 if TYPE_CHECKING:
@@ -363,11 +363,6 @@ class PublicPriorSetting(KeptPriorSetting):
         if n == 1:
             claim = "kernel has one letter, which has no neighbour: there was nothing to prove"
         return self.proved(verdict, claim, int(order[verdict.at]))
-
-    def verified(self, table: Any) -> Displayed:  # noqa: ANN401
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, size=self._proof_size(table))
 
     def _proof_size(self, table: Any) -> int:  # noqa: ANN401
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -26,7 +26,7 @@ from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
 from dpopt.roo.setting import BITS, UNIT, LetterSetting, RooSetting
-from dpopt.shape import Design, Displayed, design, made
+from dpopt.shape import Design, design, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,11 +219,6 @@ class MinCount(LetterSetting):
     def _decided(self, table: Sequence[int]) -> verify.Verdict:
         growth = verify.exp(self.epsilon)[0]
         return verify.decide_rule(self.records, self.letters, list(table), self.constant, growth)
-
-    def verified(self, table: tuple[int, ...]) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, size=self._proof_size(table))
 
     def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return the entries of the rows: at most five for each q_m, of two variables."""

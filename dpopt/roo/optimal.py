@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
 from dpopt.roo.setting import LetterSetting, all_counts, checked_law
-from dpopt.shape import Design, Displayed, design
+from dpopt.shape import Design, design
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
@@ -198,11 +198,6 @@ class OptimalLetter(LetterSetting):
         if solution is None or self.objective not in ("bayes", "mean"):
             return None if solution is None else solution.bound
         return solution.bound - float(np.sum(visible(self.shares) - self.shares))
-
-    def verified(self, table: Table) -> Displayed:
-        """Return the program that `dpopt.verify` displays, and where its multipliers are."""
-        displayed = cast(Displayed, super().verified(table))
-        return replace(displayed, size=self._proof_size(table))
 
     def _proof_size(self, table: Table) -> int:
         """Return the entries of the privacy rows, and of the law of counts where P is given."""

@@ -488,3 +488,14 @@ def test_users_below_0_are_refused() -> None:
     setting = PopulationSetting(MASSES, 1.0, [MASSES[::-1]]).to_dict()
     with pytest.raises(verify.Malformed, match="below 0"):
         verify.population({**setting, "users": [[1.1, -0.1, 0, 0, 0]]}, None, None, {})
+
+
+@pytest.mark.parametrize("made", LAYERED, ids=range(len(LAYERED)))
+def test_a_rate_is_a_row_s_rest_for_each_share_rounded_down(made: verify.Layers) -> None:
+    fine = 1 << made.bits + 64
+    for (rest, shares), rate in zip(made.rests, made.rates, strict=True):
+        assert 0 <= Fraction(rest * fine, shares) - rate < 1
+
+
+def test_a_letter_may_keep_no_more_than_what_others_are_given() -> None:
+    assert replace(LAYERED[0], e=[0, 900, 1100, 2596]).rests[0] == (4096, 15)
