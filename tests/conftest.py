@@ -16,9 +16,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dpopt"))
 # and again takes two fifths of the time of collecting, and a twelfth of that of running.
 gc.disable()
 
-# Of a test without the mark "slow", seconds.
+# Of a test without the mark "slow", seconds of processor time.
 _LONGEST = 3.0
-_late = pytest.StashKey[list[str]]()
+_late, _taken = pytest.StashKey[list[str]](), pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,18 +51,34 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def _processor_time() -> float:
+    """Return the seconds of this process and of those that it started, whoever else is at work."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Measure what a test takes."""
+    before = _processor_time()
+    try:
+        return (yield)
+    finally:
+        item.stash[_taken] = _processor_time() - before
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Write on each report whether its test is marked slow."""
+    """Write on the report of a test how long it took, if it is not marked slow."""
     report = yield
-    report.slow = item.get_closest_marker("slow") is not None
+    slow = item.get_closest_marker("slow") is not None
+    report.taken = 0.0 if slow else item.stash.get(_taken, 0.0)
     return report
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> None:
     """Keep what took too long."""
-    if report.when == "call" and not report.slow and report.duration > _LONGEST:
-        config.stash[_late].append(f"{report.nodeid}: {report.duration:.1f} s")
+    if report.when == "call" and report.taken > _LONGEST:
+        config.stash[_late].append(f"{report.nodeid}: {report.taken:.1f} s")
 
 
 @pytest.hookimpl(trylast=True)

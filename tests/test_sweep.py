@@ -104,6 +104,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         sweep(picky, {"a": [1]})
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
     """Points in the table are not computed again, those that failed are."""
     calls, table, mended = tmp_path / "calls", tmp_path / "table", tmp_path / "mended"

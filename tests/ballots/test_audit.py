@@ -66,6 +66,7 @@ def test_an_audited_table_is_the_rule_and_private(
     assert least_of_table(made.table, None, 0.0).upper == pytest.approx(epsilon, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(1, 300), (2, 300), (2, 1000)])
 def test_permute_and_flip_over_many_classes(voters: int, classes: int) -> None:
     """Of one class with all ballots: with q = s^-K, int_0^1 (1 - q t)^(C - 1) dt."""

@@ -25,6 +25,7 @@ def announced(event: ProgressEvent) -> None:
 LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

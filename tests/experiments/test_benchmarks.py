@@ -282,6 +282,7 @@ def in_order(function: Callable[[int], object], size: int, *_: Any, **__: Any) -
     return Ran(DONE, function(size), (1.0,), (1.0,), 0, 0)
 
 
+@pytest.mark.slow
 @linux
 def test_a_child_prepares_and_stops_after_its_processor_time() -> None:
     ran = run_child(len, 32 << 20, Limits(1 << 30, 60.0), prepare=os.urandom, warm_up=[8])

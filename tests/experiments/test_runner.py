@@ -75,6 +75,7 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     assert len(first) > 6
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path) -> None:
     (first,) = ended(tmp_path, job())
     written = files(tmp_path)

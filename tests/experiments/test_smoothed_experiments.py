@@ -58,6 +58,7 @@ def test_figure_1_has_the_reference_values_and_stays_below_one_over_n() -> None:
         assert u < d + math.log10(2.0)
 
 
+@pytest.mark.slow
 def test_figure_3_has_six_panels_and_more_privacy_at_higher_thresholds() -> None:
     table = ran(FIGURE_3, FIGURE_3.quick).tables["elections"]
     assert len(table.rows) == 6 * 26

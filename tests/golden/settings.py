@@ -353,7 +353,7 @@ case("majority/K=51 Delta", voters, 51, 0.1, 5, mechanism_delta=1e-6, delta=1e-5
 case("majority/K=101", voters, 101, 0.1, 5)
 case("majority/K=101 worst case", voters, 101, 0.1, 5, objective="worst-case")
 case("majority/K=101 least regret", voters, 101, 0.1, 5, objective="least-regret")
-case("majority/K=201 Delta", voters, 201, 0.1, 10, mechanism_delta=1e-6, delta=1e-5)
+case("majority/K=201 Delta", voters, 201, 0.1, 10, mechanism_delta=1e-6, delta=1e-5, slow=True)
 case("majority/K=501", voters, 501, 0.1, 10, slow=True)
 case("majority/K=501 surrogate", voters, 501, 0.1, 10, objective="surrogate", slow=True)
 case("majority/K=1001", voters, 1001, 0.1, 10, slow=True)

@@ -110,6 +110,7 @@ def exact_chances(
     return np.array(chances)
 
 
+@pytest.mark.slow
 def test_labels_and_accuracy_follow_the_exact_law(
     digits: tuple[npt.NDArray[Any], ...], voters: list[RandomisedVoter]
 ) -> None:

@@ -171,6 +171,7 @@ def test_an_event_that_is_impossible_for_a_neighbour() -> None:
     assert dpopt.certify(design, 1.0, None).upper == pytest.approx(0.1, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_a_gamma_of_many_voters_is_refused() -> None:
     setting = MajoritySetting(2001, 0.1, 0.5)
     design = made(setting, brute.table(setting, (0,) * 1001))

@@ -398,6 +398,7 @@ def test_named_inputs_have_the_order_that_is_said(lines: tuple[str, ...], tmp_pa
         assert everyone.lower <= math.log(0.45 / 0.2) <= everyone.upper + 1e-15
 
 
+@pytest.mark.slow
 def test_a_named_design_answers_by_name(tmp_path: Path) -> None:
     order = [*LEVELS]
     for graph, inputs in ([("low", "mid"), ("mid", "high")], None), ("path", order):

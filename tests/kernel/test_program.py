@@ -199,6 +199,7 @@ def test_grids_and_cycles_by_their_definition(shape: tuple[int, ...]) -> None:
     assert directed_pairs("cycle", 3) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any) -> None:
     """Of a mean under a uniform prior the closed form, letter by letter, is another solver."""

@@ -17,6 +17,7 @@ from experiments.majority.full_set import check_full, full_problem
 from tests.majority.brute import ONE, judged, verdict_of_verify, weights
 
 
+@pytest.mark.slow
 def test_it_errs_less_where_the_allowance_is_small() -> None:
     """K = 101, m = 5: both private over the paper's own set of corners, in double precision."""
     paper, contrary = (majority.design(101, 0.1, 5, contrary=free) for free in (False, True))

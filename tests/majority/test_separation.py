@@ -33,6 +33,7 @@ def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
     return MajoritySetting(k, epsilon, allowance, shift, delta), np.array(upper)
 
 
+@pytest.mark.slow
 @given(instances())
 def test_the_reduced_set_decides_like_the_paper_s_set(
     instance: tuple[MajoritySetting, np.ndarray],

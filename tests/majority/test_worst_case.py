@@ -160,6 +160,7 @@ def test_the_optimum_is_that_of_all_rows_written_out(
     assert design.private
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [

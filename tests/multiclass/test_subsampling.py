@@ -75,6 +75,7 @@ def test_spent_is_the_largest_over_all_corners(voters: int, classes: int) -> Non
         assert one / other == best
 
 
+@pytest.mark.slow
 def test_double_subsampling_does_not_extend_to_three_classes() -> None:
     inputs = SortedHistograms(11, 3)
     laws = [sampled_plurality(inputs, sample) for sample in range(1, 12)]

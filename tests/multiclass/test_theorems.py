@@ -205,6 +205,7 @@ def _lower(high: list[Fraction], low: list[Fraction]) -> None:
         left -= step
 
 
+@pytest.mark.slow
 def test_laws_behind_a_pair() -> None:
     draw, ratio = random.Random(1), Fraction(3, 2)
     b = ratio / (1 + ratio)

@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
-from nbformat import NotebookNode
 
-from tests.notebooks import lessons
+pytest.importorskip("nbclient", reason="nbclient is not installed (extra test-all)")
+
+import nbformat  # noqa: E402
+from nbclient import NotebookClient  # noqa: E402
+from nbclient.exceptions import CellExecutionError  # noqa: E402
+from nbformat import NotebookNode  # noqa: E402
+
+from tests.notebooks import lessons  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
@@ -115,6 +118,7 @@ def test_a_failed_check_is_an_error(tmp_path: Path) -> None:
         execute(nbformat.v4.new_notebook(cells=[rows, checked]), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_warning_in_a_cell_is_an_error(tmp_path: Path) -> None:
     warns = nbformat.v4.new_code_cell("import warnings\nwarnings.warn('from a cell')")

@@ -78,6 +78,7 @@ def test_large_epsilon_falls_back_to_addition() -> None:
     assert general_composition(Guarantee(800.0), 3, 1e-6).epsilon == 2400.0
 
 
+@pytest.mark.slow
 @MODEST
 @given(epsilon=st.floats(1e-3, 3), delta=st.floats(0, 1e-4), slack=st.floats(1e-9, 0.5))
 def test_more_folds_promise_less(epsilon: float, delta: float, slack: float) -> None:

@@ -102,6 +102,7 @@ def saw_tooth(records, period=41, slope=8.0):
     return slope * np.abs(ones / records - 0.5) - (ones % period) / period - slope
 
 
+@pytest.mark.slow
 @given(weights, share_pairs)
 def test_all_compositions_equal_exact_rationals(values, pair):
     with mpmath.workdps(50):
@@ -118,6 +119,7 @@ def test_all_compositions_equal_exact_rationals(values, pair):
     assert_logs_close(single, expected)
 
 
+@pytest.mark.slow
 @given(exponents, share_pairs)
 def test_compositions_of_values_of_any_size(log_values, pair):
     expected = exact_logs(log_values, *pair)

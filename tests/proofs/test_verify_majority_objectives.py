@@ -298,6 +298,7 @@ def test_an_allowance_below_all_floats_is_decided(count: int) -> None:
     assert told_of(count, 1e-300, 1 << 40).startswith("Refused")
 
 
+@pytest.mark.slow
 def test_too_many_close_corners_are_refused_before_they_are_decided() -> None:
     assert told_of(1001, 1e-300, 0).startswith("Malformed: a size is beyond")
     assert told_of(1001, 1.0, 0) == str(1002**2)

@@ -35,6 +35,7 @@ def test_the_corpus_is_there_and_says_what_it_is() -> None:
     assert all(entry.what and entry.expect in ("refused", "harmless") for entry in CORPUS.values())
 
 
+@pytest.mark.slow
 def test_what_hangs_and_what_is_not_refused_is_told(worker: Worker, tmp_path: Path) -> None:
     slow = ["majority", "--mechanisms", "41", "--epsilon", "1", "--allowance", "3"]
     assert fault(worker.run(slow, 0.001), "harmless") is not None

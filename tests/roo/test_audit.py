@@ -77,6 +77,7 @@ def test_rules_are_audited_like_all_neighbours(rule: str) -> None:
             assert audit.excess_factor < 1 + MANY
 
 
+@pytest.mark.slow
 def test_any_q_is_audited_like_all_neighbours() -> None:
     rng = random.Random(20)
     verdicts = set()

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from docs.building import names, reference, sources
-from docs.building.text import plain_docstring, plain_help
+pytest.importorskip("sphinx", reason="Sphinx is not installed (extra test-all)")
 
-mathematics = pytest.importorskip("docs.building.mathematics", reason="Sphinx is not installed")
+from docs.building import mathematics, names, reference, sources  # noqa: E402
+from docs.building.text import plain_docstring, plain_help  # noqa: E402
 
 
 @pytest.mark.parametrize(

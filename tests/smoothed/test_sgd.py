@@ -179,6 +179,7 @@ def test_reference_values() -> None:
     )
 
 
+@pytest.mark.slow
 def test_large_delta_against_exact_integers() -> None:
     """At e^epsilon = 3/2 and 100, with the neighbours that the profile names, in integers."""
     factors = [Fraction(3, 2), Fraction(100)]
