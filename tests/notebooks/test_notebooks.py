@@ -12,12 +12,12 @@ import pytest
 
 pytest.importorskip("nbclient", reason="nbclient is not installed (extra test-all)")
 
-import nbformat  # noqa: E402
-from nbclient import NotebookClient  # noqa: E402
-from nbclient.exceptions import CellExecutionError  # noqa: E402
-from nbformat import NotebookNode  # noqa: E402
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
 
-from tests.notebooks import lessons  # noqa: E402
+from tests.notebooks import lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))

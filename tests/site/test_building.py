@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed (extra test-all)")
 
-from docs.building import mathematics, names, reference, sources  # noqa: E402
-from docs.building.text import plain_docstring, plain_help  # noqa: E402
+from docs.building import mathematics, names, reference, sources
+from docs.building.text import plain_docstring, plain_help
 
 
 @pytest.mark.parametrize(
