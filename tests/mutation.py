@@ -4,8 +4,7 @@ Each comparison and each rounding direction of a function is flipped, one at a t
 the file, and the tests that guard the function are run against the copy. A mutant that passes all
 of them is a survivor: a missing test, or equivalent, which `EQUIVALENT` then says and why.
 
-What only limits sizes (``require_size``) or words a message is left as it is: neither decides. Of
-the tests those that are marked slow are left out.
+What only limits sizes (``require_size``) or words a message is left as it is: neither decides.
 
 A name is a section of `GUARDED` or a function; without one, all sections are run. To guard another
 section of the file, add its functions and its tests to `GUARDED`.
@@ -147,7 +146,7 @@ EQUIVALENT: dict[str, str] = {
 # Imported once: each mutant is tried in a process that goes on from there.
 _IMPORTED = ("dpopt.shape", "dpopt.table", "highspy", "mpmath", "scipy.optimize")
 # Of a mutant that does not end: seconds.
-_LONGEST = 120
+_LONGEST = 600
 _FLIPPED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -310,7 +309,11 @@ def passes(function: str, mutant: Mutant, tests: tuple[str, ...], folder: Path) 
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             try:
                 in_place_of(function, mutant, folder / "verify.py")
-                code = pytest.main([*tests, "-x", "-q", "-n", "0", "-p", "no:cacheprovider"])
+                options = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m")
+                # The slow ones are asked if no other notices.
+                code = pytest.main([*tests, *options, "not slow"])
+                code = code or pytest.main([*tests, *options, "slow"])
+                code = 0 if code == pytest.ExitCode.NO_TESTS_COLLECTED else code
             except BaseException:  # noqa: BLE001
                 code = 1
         os._exit(int(code))
@@ -338,7 +341,7 @@ def run(names: list[str]) -> int:
         for function, tests in chosen.items():
             # A child finds what was collected before imported.
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-                pytest.main([*tests, "--collect-only", "-q", "-n", "0"])
+                pytest.main([*tests, "--collect-only", "-q", "-n", "0", "-m", ""])
             if not passes(function, unchanged(source, function), tests, Path(folder)):
                 say(f"FAILS WITHOUT A CHANGE: {function}")
                 wrong += 1
