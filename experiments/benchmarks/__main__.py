@@ -1,8 +1,7 @@
-"""``python -m experiments benchmarks [NAME ...] [--quick | --publish]``: speed, side by side."""
+"""``python -m experiments benchmarks [NAME ...] [--quick]``: speed, side by side."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ import click
 from dpopt import ParameterError
 from dpopt.files import write_json, write_text
 from experiments.benchmarks.page import EXPERIMENT, run_config, steps, to_markdown, to_outcome
-from experiments.benchmarks.results import Results, renewed
 from experiments.benchmarks.suite import benchmarks
 from experiments.entry import make_folder, run_command
 from experiments.kept import Entry, keep_run, write_outcome
@@ -21,17 +19,12 @@ from experiments.report.pages import write_report
 from experiments.runner import advancing
 
 PUBLISHED = Path(__file__).parent
-"""Where a whole run leaves RESULTS.md and results.json."""
+"""Where a whole run leaves RESULTS.md."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1)
 @click.option("--quick", is_flag=True, help="The smallest size of each, once.")
-@click.option(
-    "--publish",
-    is_flag=True,
-    help="Renew the published results of the NAMEd benchmarks, and leave the others.",
-)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -44,7 +37,6 @@ PUBLISHED = Path(__file__).parent
 def command(
     names: tuple[str, ...],
     quick: bool,
-    publish: bool,
     out: Path,
     jobs: int,
     rounds: int | None,
@@ -53,8 +45,7 @@ def command(
     """Time dpopt beside what one would use instead: all benchmarks, or those NAMEd.
 
     Writes tables, a figure, the report, RESULTS.md and results.json to the folder; a whole run
-    (no NAME, not --quick) also renews experiments/benchmarks/RESULTS.md and results.json, and
-    --publish there what was run.
+    (no NAME, not --quick) also renews experiments/benchmarks/RESULTS.md.
     """
     known = benchmarks()
     if listing:
@@ -64,8 +55,6 @@ def command(
     for name in names:
         if name not in known:
             raise ParameterError(f"benchmark is {name!r}; it must be one of {', '.join(known)}.")
-    if quick and publish:
-        raise ParameterError("publish is given with quick; it must be without, for whole runs.")
     make_folder(out)
     config = EXPERIMENT.quick if quick else EXPERIMENT.config
     config = replace(config, names=tuple(dict.fromkeys(names)), jobs=jobs)
@@ -74,11 +63,9 @@ def command(
     start = time.perf_counter()
     with advancing(EXPERIMENT.name, steps(config)) as advance:
         results = run_config(config, advance)
-    write_results(results, out)
-    if publish and names:
-        write_results(renewed(published(), results, list(known)), PUBLISHED)
-    elif not names and not quick:
-        write_results(results, PUBLISHED)
+    write_json(out / "results.json", results)
+    for folder in (out, *([PUBLISHED] if not names and not quick else [])):
+        write_text(folder / "RESULTS.md", to_markdown(results))
     experiment = replace(EXPERIMENT, config=config, quick=config)
     outcome = to_outcome(results)
     entry = Entry(experiment, outcome, time.perf_counter() - start, full=not quick)
@@ -86,17 +73,6 @@ def command(
     keep_run(entry, out)
     click.echo(f"report: {write_report([entry], out)}")
     return 0
-
-
-def published() -> Results:
-    """Return the published results."""
-    return json.loads((PUBLISHED / "results.json").read_text(encoding="utf-8"))
-
-
-def write_results(results: Results, folder: Path) -> None:
-    """Write results.json and RESULTS.md to a folder."""
-    write_json(folder / "results.json", results)
-    write_text(folder / "RESULTS.md", to_markdown(results))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

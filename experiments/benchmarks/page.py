@@ -196,8 +196,8 @@ Written by `python -m experiments benchmarks` on {results["date"]}, in \
 - Machine: {where["processor"]}, {where["cores"]} logical processors, {where["memory_gib"]} GiB, \
 {where["system"]}. Load (one-minute average of running processes): {where["load_before"]} before, \
 {where["load_after"]} after; above 1, other work shared the machine.
-- Seconds are the processor's, not the clock's (which `results.json` has too), since other work \
-may share the machine; on an idle one they are the same to a few per cent.
+- Seconds are the processor's, not the clock's (which `results.json` of a run's folder has too), \
+since other work may share the machine; on an idle one they are the same to a few per cent.
 - Versions: {listed}.
 - {results["jobs"]} benchmarks run at a time. Each contender runs in a process of its own, one \
 thread. In each of {results["rounds"]} rounds the contenders take turns, ours first; a turn is one \
@@ -213,7 +213,7 @@ median and quartiles over the rounds are given.
 "over 30 s" and "over 8 GiB" are the limits of processor time (imports and preparation \
 included) and of address space; the same contender is then not tried at larger sizes.
 - A section that names a day was run apart from the rest, on that day, with the processors and \
-under the load that it names; `python -m experiments benchmarks NAME --publish` renews one.
+under the load that it names.
 - Growth is b in seconds = a size^b, fitted over all sizes a contender finished."""
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from dpopt import ParameterError
 from dpopt.provenance import versions
 from experiments.benchmarks.measure import DONE, Child, Effort, Record, measure
 from experiments.benchmarks.memory import Ran, run_child
@@ -25,7 +24,6 @@ from experiments.registry import Advance
 FORMAT = 1
 _LEAST_POINTS = 3
 _PACKAGES = ("clarabel", "opendp")
-_ALIKE = ("format", "versions", "least_seconds", "patience")
 
 Results = dict[str, Any]
 
@@ -84,27 +82,6 @@ def run_benchmarks(
         "seconds": perf_counter() - start,
         "benchmarks": found,
     }
-
-
-def renewed(before: Results, part: Results, names: Sequence[str]) -> Results:
-    """Return results with the benchmarks of a part run in the place of those before.
-
-    What is said of the whole stays, so both must have been run alike; each benchmark has its own
-    day, number of processors, load, rounds and number at a time.
-
-    Args:
-        before: of a whole run.
-        part: of some benchmarks.
-        names: of all benchmarks in their order; others are left out.
-    """
-    for what in _ALIKE:
-        if before[what] != part[what]:
-            raise ParameterError(
-                f"{what} is {part[what]!r}; it must be {before[what]!r}, as of the published "
-                "results, or the whole is run."
-            )
-    found = {each["name"]: each for each in (*before["benchmarks"], *part["benchmarks"])}
-    return before | {"benchmarks": [found[name] for name in names if name in found]}
 
 
 def _one(

@@ -16,7 +16,7 @@ from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.shape import Design
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
-from experiments.benchmarks.suite_roo import setting as roo_setting
+from experiments.benchmarks.suite_samplers import setting as roo_setting
 
 _ALPHABET, _EPSILON, _OWN = 64, 1.0, 20
 _VOTERS = 11

@@ -403,8 +403,7 @@ EXPERIMENTS = (
         item="Theorem 2",
         summary="What smoothed delta costs beyond the profile: terms of Definition 3 as written, "
         "products of Algorithm 1 as written, which are O(n^3) for two categories and two "
-        "distributions, and terms of the expectations that this package evaluates. Times are in "
-        "benchmark smoothed-theorem-2.",
+        "distributions, and terms of the expectations that this package evaluates.",
         published="O(n^(2 m + l* - 3)) in Section 4, O(n^(m + l* - 1)) in Appendix D.5",
         config=Config(
             records=(*_CONFIG.records, 512), records_of_three=(*_CONFIG.records_of_three, 36)

@@ -16,19 +16,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 
-from dpopt import majority, roo, smoothed
+from dpopt import roo
 from experiments.benchmarks import __main__ as runner
 from experiments.benchmarks import (
-    page,
-    suite_clock,
-    suite_proofs,
-    suite_roo,
-    suite_smoothed,
-    suite_theorem_2,
+    suite_samplers,
 )
 from experiments.benchmarks.measure import (
     EXTRAPOLATED,
@@ -40,7 +34,7 @@ from experiments.benchmarks.measure import (
     turn_seconds,
 )
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
-from experiments.benchmarks.page import EXPERIMENT, Config, to_markdown, to_outcome
+from experiments.benchmarks.page import to_markdown, to_outcome
 from experiments.benchmarks.results import run_benchmarks, slopes
 from experiments.benchmarks.spec import (
     LIBRARY,
@@ -52,7 +46,6 @@ from experiments.benchmarks.spec import (
 )
 from experiments.benchmarks.suite import benchmarks
 from experiments.finding import defined
-from experiments.registry import Advance
 from tests.experiments.comparing import exit_code
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
@@ -74,12 +67,6 @@ def in_this_process(
     assert limits.seconds > limits.processor_seconds > least_seconds >= 0.0
     function(prepare(warm_up[0]))
     return Ran(DONE, function(prepare(argument)), (2.0, 4.0), (1.0, 3.0), 3 << 20, 70 << 20)
-
-
-@pytest.fixture(autouse=True)
-def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite_smoothed, "_DRAWS", 100_000)
-    monkeypatch.setattr(suite_smoothed, "_BATCH", 50_000)
 
 
 def test_specifications_are_frozen_and_unique() -> None:
@@ -381,120 +368,6 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
     assert kept == {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
 
 
-@pytest.mark.slow
-def test_a_part_can_be_published_without_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A whole run of one toy takes its old place; it is refused if run otherwise."""
-    small = replace(TOY, sizes=(10,), targets=(), contenders=TOY.contenders[:2])
-    toys = {name: replace(small, name=name) for name in ("first", "middle", "last")}
-    monkeypatch.setattr(runner, "benchmarks", lambda: toys)
-    monkeypatch.setattr(page, "benchmarks", lambda: toys)
-
-    def run_config(config: Config, advance: Advance) -> dict[str, Any]:
-        chosen = [toys[name] for name in config.names]
-        return run_benchmarks(chosen, config.effort, advance, jobs=config.jobs, child=in_order)
-
-    monkeypatch.setattr(runner, "run_config", run_config)
-    monkeypatch.setattr(runner, "PUBLISHED", tmp_path / "published")
-    runner.PUBLISHED.mkdir()
-    effort = EXPERIMENT.config.effort
-    before = run_benchmarks(
-        [toys["last"], replace(TOY, name="gone"), toys["first"]],
-        effort,
-        lambda: None,
-        jobs=2,
-        child=in_order,
-    )
-    before["date"] = "2001-02-03"
-    before["benchmarks"][0]["load"] = 77.0
-    runner.write_results(before, runner.PUBLISHED)
-    command = ["middle", "last", "--publish", "--out", str(tmp_path / "out")]
-    assert run(command) == 0
-    after = runner.published()
-    assert [each["name"] for each in after["benchmarks"]] == ["first", "middle", "last"]
-    assert after["benchmarks"][0] == before["benchmarks"][2]
-    assert after["benchmarks"][2]["load"] != 77.0
-    assert after | {"benchmarks": None} == before | {"benchmarks": None}
-    text = (runner.PUBLISHED / "RESULTS.md").read_text(encoding="utf-8")
-    assert text == to_markdown(after)
-    assert f"Run on {after['benchmarks'][1]['date']} with {os.cpu_count()} " in text
-    assert run([*command, "--rounds", "1", "--jobs", "4"]) == 0
-    after = runner.published()
-    text = (runner.PUBLISHED / "RESULTS.md").read_text(encoding="utf-8")
-    assert text.count(", 1 round, 4 benchmarks at a time. ") == 2
-    runner.write_results(after | {"patience": 1.0}, runner.PUBLISHED)
-    capfd.readouterr()
-    assert run(command) == 2
-    assert "patience is 10.0; it must be 1.0, as of the published" in capfd.readouterr().err
-    assert run([*command, "--quick"]) == 2
-    assert "publish is given with quick" in capfd.readouterr().err
-    assert runner.published() == after | {"patience": 1.0}
-
-
-PUBLISHED = runner.PUBLISHED / "results.json"
-
-
-def test_the_published_page_is_that_of_the_published_results() -> None:
-    results = json.loads(PUBLISHED.read_text(encoding="utf-8"))
-    page = (runner.PUBLISHED / "RESULTS.md").read_bytes()
-    assert page == to_markdown(results).encode()
-
-
-def test_the_published_results_are_of_this_registry_and_only_scipy_disagrees() -> None:
-    results = json.loads(PUBLISHED.read_text(encoding="utf-8"))
-    assert [benchmark["name"] for benchmark in results["benchmarks"]] == NAMES
-    for found, benchmark in zip(results["benchmarks"], BENCHMARKS, strict=True):
-        rows = [(record["size"], record["contender"]) for record in found["records"]]
-        names = [contender.name for contender in benchmark.contenders]
-        assert rows == list(product(benchmark.sizes, names))
-        apart = [record for record in found["records"] if record["agrees"] is False]
-        # Logarithms of gamma functions in doubles; which of the two is right is tested below.
-        assert {(r["contender"], r["size"]) for r in apart} <= {("scipy, three log tables", 10**9)}
-        ours = [r for r in found["records"] if r["contender"] == names[0]]
-        assert {record["outcome"] for record in ours} == {DONE}
-        fitted = slopes(found["records"])
-        assert [s["contender"] for s in found["slopes"]] == [s["contender"] for s in fitted]
-        for kept, again in zip(found["slopes"], fitted, strict=True):
-            assert kept["slope"] == pytest.approx(again["slope"], abs=1e-9)
-
-
-def test_smoothed_delta_is_that_of_every_assignment() -> None:
-    """Three records, each with a distribution of its own."""
-    made = suite_theorem_2.profiled(3)
-    delta = dict(zip(map(tuple, made.histograms.tolist()), made.delta.tolist(), strict=True))
-    best = 0.0
-    for laws in product(made.distributions.tolist(), repeat=3):
-        total = 0.0
-        for database in product(range(2), repeat=3):
-            chance = math.prod(law[record] for law, record in zip(laws, database, strict=True))
-            total += chance * delta[database.count(0), database.count(1)]
-        best = max(best, total)
-    found = suite_theorem_2.certified(suite_theorem_2.instance(3)).value
-    assert found == pytest.approx(best, rel=1e-12)
-    assert suite_theorem_2.as_written(made).value == pytest.approx(best, rel=1e-12)
-    assert suite_theorem_2.naive(made).value == pytest.approx(best, rel=1e-12)
-    assert suite_theorem_2.naive(made).note.startswith("64 terms")
-
-
-def test_the_slow_judges_of_a_proof_judge_rightly() -> None:
-    design = majority.design(7, 0.2, 2)
-    broken = majority.assess(design.setting, [1.0] * 8)
-    for number in (Fraction, suite_proofs.interval):
-        assert suite_proofs.holds(design, number)
-        assert not suite_proofs.holds(broken, number)
-
-
-def test_a_clock_tells_what_differs_and_nothing_else() -> None:
-    """On made-up times: the first half fits the threshold, the second is judged."""
-    labels = np.arange(1000) % 2 == 1
-    rng = np.random.default_rng(1)
-    apart = np.where(labels, 2.0, 1.0) + rng.random(1000)
-    assert suite_clock.accuracy(apart, labels) == pytest.approx(1.0, abs=0.02)
-    assert suite_clock.accuracy(-apart, labels) == pytest.approx(1.0, abs=0.02)
-    assert suite_clock.accuracy(rng.random(1000), labels) == pytest.approx(0.5, abs=0.1)
-
-
 def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
     setting = roo.RooSetting(9, 4, 0.3)
     n, k, e = 9, 4, math.exp(0.3)
@@ -510,10 +383,10 @@ def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
             after[into] += 1
             for c, moved in zip(counts, after, strict=True):
                 expected.add((min(counts), c, min(after), moved))
-    found = list(zip(*(a.tolist() for a in suite_roo._every_move(setting)), strict=True))
+    found = list(zip(*(a.tolist() for a in suite_samplers._every_move(setting)), strict=True))
     assert set(found) == expected
     assert len(found) == len(expected)
-    matrix, right = suite_roo.every_row(setting)
+    matrix, right = suite_samplers.every_row(setting)
     q = np.random.default_rng(0).random(setting.largest_minimum + 1)
     law = [
         (q[m] / k + (1 - q[m]) * c / n, q[after] / k + (1 - q[after]) * moved / n)
@@ -525,65 +398,10 @@ def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
 
 def test_the_journal_recursion_is_the_journal_rule() -> None:
     for records in (10, 100, 1000):
-        setting = suite_roo.setting(records)
+        setting = suite_samplers.setting(records)
         weights = roo.rule_weights(setting, "journal")
         expected = float(sum(Fraction(weight, 1 << 62) for weight in weights))
-        assert suite_roo.journal_rule(setting).value == pytest.approx(expected, rel=1e-12)
-
-
-def test_sampled_databases_have_their_delta() -> None:
-    instance = suite_smoothed.mechanism(3000)
-    log_delta = smoothed.privacy_profile(instance, suite_smoothed.EPSILON).log_delta
-    for whole in (False, True):
-        found = suite_smoothed._deltas(instance, 700, 720, whole=whole)
-        assert found == pytest.approx(np.exp(log_delta[700:720]), rel=1e-9)
-
-
-@pytest.mark.slow
-def test_delta_of_a_billion_records_to_fifty_digits() -> None:
-    instance = suite_smoothed.mechanism(10**9)
-    n, lost, half = instance.records, instance.lost, instance.records // 2
-    with mpmath.workdps(50):
-        found = max(tail(n, lost, ones) for ones in (half - 1, half))
-        expected = float(mpmath.log10(found))
-    value = suite_smoothed.one_database(instance).value
-    assert value == pytest.approx(expected, rel=1e-13)
-    in_doubles = suite_smoothed.three_tables(instance).value
-    assert in_doubles is not None
-    assert abs(in_doubles - expected) > 1e-3
-
-
-def tail(n: int, lost: int, ones: int) -> mpmath.mpf:
-    """Return sum over k of max(0, P_(H+1)(k ones lost) - e^epsilon P_H(k - 1 lost)), H = ones."""
-    gain = mpmath.exp(suite_smoothed.EPSILON)
-
-    def weight(k: int) -> mpmath.mpf:
-        return 1 - gain * k * (n - ones) / (mpmath.mpf(ones + 1) * (lost - k + 1))
-
-    low, high = 0, lost
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if weight(middle) > 0 else (low, middle - 1)
-    drawn = [(ones + 1, low), (n - ones - 1, lost - low)]
-    logs = [mpmath.log(mpmath.binomial(*pair)) for pair in (*drawn, (n, lost))]
-    mass = mpmath.exp(logs[0] + logs[1] - logs[2])
-    total = mass * weight(low)
-    for k in range(low, max(0, low - 5000), -1):
-        mass *= mpmath.mpf(k * (n - ones - 1 - lost + k)) / ((ones + 2 - k) * (lost - k + 1))
-        total += mass * weight(k - 1)
-    return total
-
-
-def test_batches_are_drawn_uniformly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite_smoothed, "_DRAWS", 200_000)
-    values = np.array([-3, 0, 1, 4, 8, 9, 9, -7])
-    found = suite_smoothed._frequencies(values, 3, np.random.default_rng(1))
-    law = smoothed.batch_law(values, 3, rounded=True)
-    expected = np.zeros(257)
-    expected[128 + law.lowest + np.arange(law.probabilities.size)] = law.probabilities
-    spread = np.sqrt(expected * (1 - expected) / 200_000)
-    assert found.sum() == pytest.approx(1.0)
-    assert np.all(np.abs(found - expected) <= 5 * spread + 1e-12)
+        assert suite_samplers.journal_rule(setting).value == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_specification_that_contradicts_itself_is_refused() -> None:
