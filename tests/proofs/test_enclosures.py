@@ -269,3 +269,33 @@ def test_corners_are_no_more_than_their_bound(total: int, classes: int) -> None:
         if used <= total:
             known += comb(total - used + classes - 1, classes - 1)
     assert verify.corner_count(total, classes) == known
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"allowance": 0.0},
+        {"allowance": -1.0, "epsilon": -1.0},
+        {"delta": 1.0},
+        {"mechanism_delta": -0.125},
+        {"mechanism_delta": 0.25, "delta": 0.125},
+    ],
+)
+def test_voters_that_are_none_are_refused(change: dict[str, float]) -> None:
+    setting = MajoritySetting(3, 1.0, 2.0).to_dict()
+    verify.Voters(setting, None)
+    verify.Voters({**setting, "mechanism_delta": 0.125, "delta": 0.125}, None)
+    with pytest.raises(verify.Malformed):
+        verify.Voters({**setting, **change}, None)
+
+
+def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    low, high = {1: Fraction(2), 2: Fraction(5)}, {1: Fraction(3), 2: Fraction(9)}
+    exponentials(monkeypatch, {x: (low[x], high[x]) for x in (1, 2)})
+    voters = verify.Voters(MajoritySetting(3, 1.0, 2.0).to_dict(), None)
+    for a, b in product((-3, 2), repeat=2):
+        ends = [
+            a * (x[1] if a > 0 else y[1]) + b * (x[2] if b > 0 else y[2])
+            for x, y in ((low, high), (high, low))
+        ]
+        assert voters.at({Fraction(1): Fraction(a), Fraction(2): Fraction(b)}) == tuple(ends)
