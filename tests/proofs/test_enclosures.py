@@ -299,3 +299,13 @@ def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.M
             for x, y in ((low, high), (high, low))
         ]
         assert voters.at({Fraction(1): Fraction(a), Fraction(2): Fraction(b)}) == tuple(ends)
+
+
+def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    exponentials(monkeypatch, {1: (LOW, HIGH), 2: (RATIO, RATIO)})
+    setting, d = MajoritySetting(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25), Fraction(1, 8)
+    voters = verify.Voters(setting.to_dict(), None)
+    assert voters.chance("b") == ((LOW + d) / (LOW + 1), (HIGH + d) / (HIGH + 1))
+    assert voters.chance("c") == ((1 - d) / (HIGH + 1), (1 - d) / (LOW + 1))
+    known = {"0": Fraction(0), "D": d, "m": 1 - d, "1": Fraction(1)}
+    assert all(voters.chance(corner) == (p, p) for corner, p in known.items())
