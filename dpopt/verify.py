@@ -1390,16 +1390,16 @@ class Voters:
         laws, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
         small, large = self.growth
         growth, terms = self.enclosed(small, large), dict[Variable, Any]()
+        inside = range(used + 1)
         for at in range((self.count + 1) // 2, self.count + 1):
-            (a, b), (c, d) = [
-                [law[n - ones] if 0 <= n - ones <= used else nothing for n in (at, self.count - at)]
-                for law in laws
-            ]
+            says = [at - ones, self.count - at - ones]  # how many of those at a corner say 1
+            if not any(n in inside for n in says):
+                continue
+            (a, b), (c, d) = [[law[n] if n in inside else nothing for n in says] for law in laws]
             # a - b - R (c - d), each end from the ends that fit.
             c, d = self.times(growth, c), self.times(growth, d)
             low, high = a[0] - b[1] - c[1] + d[0], a[1] - b[0] - c[0] + d[1]
-            if low or high:
-                terms["gamma", at] = Fraction(low, unit), Fraction(high, unit)
+            terms["gamma", at] = Fraction(low, unit), Fraction(high, unit)
         return Row(terms, (small - 1 + 2 * self.delta, large - 1 + 2 * self.delta))
 
     def names(self, at: int = 0, placed: Placed = ()) -> Iterator[Name]:

@@ -309,3 +309,21 @@ def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.Mon
     assert voters.chance("c") == ((1 - d) / (HIGH + 1), (1 - d) / (LOW + 1))
     known = {"0": Fraction(0), "D": d, "m": 1 - d, "1": Fraction(1)}
     assert all(voters.chance(corner) == (p, p) for corner, p in known.items())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ("corner", 0, (("zz", 1),)),
+        ("corner", 0, (("bc", 4),)),
+        ("corner", 3, (("bc", 1),)),
+        ("corner", -1, (("bc", 1),)),
+        ("corner", 0, (("bc", -1),)),
+    ],
+)
+def test_a_corner_that_is_none_is_refused(name: verify.Name) -> None:
+    setting = MajoritySetting(3, 1.0, 2.0).to_dict()
+    voters = verify.Voters(setting, None)
+    voters.row(("corner", 2, (("bc", 1),)))
+    with pytest.raises(verify.Malformed):
+        voters.row(name)
