@@ -234,12 +234,12 @@ def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
         assert row.limit == (Fraction(1, 8), Fraction(1, 8))
 
 
+@pytest.mark.parametrize("upper", [[34, 38, 40], [30, 26, 24]], ids=["majority", "minority"])
 @pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
 def test_a_majority_s_slack_is_that_of_its_worst_corner(
-    width: Fraction, monkeypatch: pytest.MonkeyPatch
+    width: Fraction, upper: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting = MajoritySetting(5, 1.0, 2.0)
-    upper = [34, 38, 40]
+    setting = MajoritySetting(5, 1.0, 2.0, contrary=True)
     units = {"total": 64, "weights": [[a, 64 - a] for a in upper]}
     known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
     exponentials(monkeypatch, known)
@@ -255,6 +255,11 @@ def test_a_majority_s_slack_is_that_of_its_worst_corner(
     if not width:
         # Up to floats: what is not close is not looked at in integers.
         assert float(verdict.slack) == pytest.approx(float(exact), rel=1e-12)
+        # The row that is named has that slack, twice.
+        program = program_of(setting, (RATIO, RATIO), units)
+        row = program.row(verdict.at)
+        told = sum(verify.ends(a)[0] * program.point[v] for v, a in row.terms.items())
+        assert (verify.ends(row.limit)[0] - told) / 2 == exact
     # The voters at one, and those placed at the one corner or at the other.
     assert verdict.rows == sum(2 * n for n in range(1, 6)) + 6
 
