@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from dpopt import NotPrivateError, majority, verify
 from dpopt.majority import MajoritySetting
-from tests.majority.brute import ONE, table
+from tests.majority.brute import ONE, at_the_limit, judged, table
 
 TIES = {
     "double subsampling": (MajoritySetting(11, 0.1, 3), majority.double_subsampling(11, 3)),
@@ -164,3 +165,63 @@ def test_a_tie_one_unit_further_is_decided_by_its_own_sign() -> None:
     for step in (-1, 0, 1):
         assert sign(setting, (0, 5, share + step, ONE, ONE, ONE), at) == 0
     assert sign(setting, (0, 5, share, ONE - 1, ONE, ONE), at) == 1
+
+
+def settled(
+    voters: verify.Voters, chances: list[int], beside: verify.Verdict, close: list[verify.Close]
+) -> Any:
+    """What integers decide of close corners: a verdict, or the refusal."""
+    try:
+        return voters.settled(chances, 2 * ONE, beside, close)
+    except verify.Refused as refused:
+        return refused
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("bits", [2, 320])
+def test_corners_that_are_close_have_the_slack_of_fractions(
+    setting: MajoritySetting, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All corners are left to integers: to many bits they decide, to few the formula refuses."""
+    rng, seen = random.Random(2), set()
+    for step in (-(1 << 44), -(1 << 20), -1, 0, 1, 1 << 20, 1 << 44):
+        start = tuple(rng.randint(0, ONE) for _ in range(setting.middle))
+        first, *others = at_the_limit(setting, start)
+        weights = (min(ONE, max(0, first + step)), *others)
+        chances = [ONE - w for w in reversed(weights)] + [ONE + w for w in weights]
+        voters = verify.Voters(setting.to_dict(), None)
+        shorter = voters.walk([0] * len(chances), lambda values, _: values[1:])
+        every = [(0.0, placed, [*range(len(up))]) for placed, up, _ in shorter]
+        exact, beside = -judged(setting, weights), verify.Verdict(7, Fraction(2))
+        with monkeypatch.context() as patched:
+            patched.setattr(verify, "BITS", bits)
+            found = settled(voters, chances, beside, every)
+        if isinstance(found, verify.Refused):
+            assert bits == 2 or exact < 0
+            _, *at = found.at
+            with mpmath.workdps(60):
+                excess = -brute(setting, weights, (at[0], at[1])) - mpmath.mpf(10) ** -50
+                assert mpmath.mpf(found.missed.numerator) / found.missed.denominator >= excess
+            assert found.missed > 0
+        else:
+            assert 0 <= found.slack <= exact + Fraction(1, 10**80)
+            assert found.rows == 7
+            assert bits == 2 or exact - found.slack < Fraction(1, 10**80)
+        seen.add(isinstance(found, verify.Verdict))
+    assert seen == {True, False} if bits == 320 else False in seen
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_close_corners_are_no_more_than_the_limit(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs as many steps as voters are placed, and 16: four are taken for one."""
+    setting = MajoritySetting(5, 0.7, 1.5)
+    voters, chances = verify.Voters(setting.to_dict(), None), [ONE] * 6
+    close: list[verify.Close] = [(0.0, (("bc", 4),), [0, 1])] * many
+    beside = verify.Verdict(7, Fraction(2))
+    monkeypatch.setattr(verify, "MOST", many * 2 * (4 + 16) // 4)
+    voters.settled(chances, 2 * ONE, beside, close)
+    monkeypatch.setattr(verify, "MOST", many * 2 * (4 + 16) // 4 - 1)
+    with pytest.raises(verify.Malformed, match="a size is beyond"):
+        voters.settled(chances, 2 * ONE, beside, close)
