@@ -184,10 +184,9 @@ def test_corners_that_are_close_have_the_slack_of_fractions(
 ) -> None:
     """All corners are left to integers: to many bits they decide, to few the formula refuses."""
     rng, seen = random.Random(2), set()
-    for step in (-(1 << 44), -(1 << 20), -1, 0, 1, 1 << 20, 1 << 44):
+    for step in (-(1 << 44), -1, 0, 1, 1 << 44):
         start = tuple(rng.randint(0, ONE) for _ in range(setting.middle))
-        first, *others = at_the_limit(setting, start)
-        weights = (min(ONE, max(0, first + step)), *others)
+        weights = tuple(min(ONE, max(0, w + step)) for w in at_the_limit(setting, start))
         chances = [ONE - w for w in reversed(weights)] + [ONE + w for w in weights]
         voters = verify.Voters(setting.to_dict(), None)
         shorter = voters.walk([0] * len(chances), lambda values, _: values[1:])

@@ -154,3 +154,19 @@ def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
     file["body"]["setting"] |= {"shape": [2] * 15, "size": 2**15, "outputs": 2**15}
     path.write_text(json.dumps(file))
     assert verify.main([str(path)]) == 2
+
+
+def test_two_inputs_on_a_path_are_all_there_are() -> None:
+    assert verify.neighbours({"graph": "path"}, 2) is None
+    assert verify.neighbours({"graph": "path"}, 3) == [(0, 1), (1, 0), (1, 2), (2, 1)]
+    assert verify.neighbours({"graph": "cycle"}, 3) is None
+    assert verify.neighbours({"graph": [[0, 1]]}, 3) == [(0, 1), (1, 0)]
+
+
+def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() -> None:
+    known = {"records": 3, "letters": 2, "epsilon": 1.0, "rule": "exact"}
+    verify.allowed("roo", known)
+    with pytest.raises(verify.Malformed, match="the parameter rule of the setting is missing"):
+        verify.allowed("roo", {name: known[name] for name in ("records", "letters", "epsilon")})
+    with pytest.raises(verify.Malformed, match="the parameter other of the setting is unknown"):
+        verify.allowed("roo", {**known, "other": 1})
