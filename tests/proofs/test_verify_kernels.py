@@ -161,6 +161,15 @@ def test_two_inputs_on_a_path_are_all_there_are() -> None:
     assert verify.neighbours({"graph": "path"}, 3) == [(0, 1), (1, 0), (1, 2), (2, 1)]
     assert verify.neighbours({"graph": "cycle"}, 3) is None
     assert verify.neighbours({"graph": [[0, 1]]}, 3) == [(0, 1), (1, 0)]
+    for edge in ([0, 3], [3, 0], [-1, 0], [0, -1]):
+        with pytest.raises(verify.Malformed, match="no integer from 0 to 2"):
+            verify.neighbours({"graph": [edge]}, 3)
+    # As many words as the shape says, and no other number.
+    assert verify.neighbours({"graph": "hamming", "shape": [2, 2]}, 4) == [
+        *((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2))
+    ]
+    with pytest.raises(verify.Malformed, match="another number of inputs"):
+        verify.neighbours({"graph": "grid", "shape": [2, 2]}, 5)
 
 
 def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() -> None:
@@ -170,3 +179,24 @@ def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() ->
         verify.allowed("roo", {name: known[name] for name in ("records", "letters", "epsilon")})
     with pytest.raises(verify.Malformed, match="the parameter other of the setting is unknown"):
         verify.allowed("roo", {**known, "other": 1})
+
+
+@pytest.mark.parametrize(
+    ("graph", "delta", "names"),
+    [
+        ("complete", 0.0, {"above", "below"}),
+        ("complete", 0.125, {"privacy", "delta"}),
+        ("path", 0.0, {"privacy"}),
+        ("path", 0.125, {"privacy", "delta"}),
+    ],
+)
+def test_rows_are_those_of_the_graph_and_of_delta(
+    graph: Any, delta: float, names: set[str]
+) -> None:
+    setting = kernel.KernelSetting("absolute", 1.0, delta, graph, size=3).to_dict()
+    program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
+    rows = list(program.names())
+    assert {name[0] for name in rows} == names
+    pairs = {name[1:3] for name in rows if name[0] in ("privacy", "delta")}
+    assert all(x != z for x, z in pairs)
+    assert len(pairs) == (0 if "above" in names else 4 if graph == "path" else 6)
