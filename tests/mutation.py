@@ -47,6 +47,7 @@ VOTERS = (
     "tests/majority/test_certificate.py",
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
+    f"{PROOFS}verify_says.py",
 )
 BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
 SAMPLERS = (
