@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
 from math import comb
 from typing import Any
@@ -19,6 +20,7 @@ from dpopt import multiclass, plurality, roo, verify
 from dpopt.kernel import KernelSetting, NearestKernel
 from dpopt.majority import MajoritySetting
 from dpopt.public_prior import MollifierSetting, PopulationSetting, PublicPriorSetting
+from tests.majority.brute import reduced_multisets
 
 LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
 LAW = [0.1, 0.2, 0.3, 0.4]
@@ -158,28 +160,31 @@ def least_slack(setting: Any, chances: Any, ratio: Fraction) -> Fraction:
     return min(slacks)
 
 
-SORTED = {(3, 0, 0): (75, 15, 15), (2, 1, 0): (60, 30, 15), (1, 1, 1): (35, 35, 35)}
 UNITS = {"total": 105, "weights": [[75, 15], [60, 30, 15], [35]]}
+# The class of most votes is the least likely one.
+RARE = {"total": 105, "weights": [[25, 40], [30, 35, 40], [35]]}
 
 
-def chances_of_three(counts: tuple[int, ...]) -> list[Fraction]:
-    """The chances of the classes in the table above."""
-    order = tuple(sorted(counts, reverse=True))
-    known = dict(zip(order, SORTED[order], strict=True))
+def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fraction]:
+    """The chances of the classes in such a table of three votes over three classes."""
+    rows = dict(zip([(3, 0), (2, 1, 0), (1,)], units["weights"], strict=True))
+    order = tuple(dict.fromkeys(sorted(counts, reverse=True)))
+    known = dict(zip(order, rows[order], strict=True))
     return [Fraction(known[n], 105) for n in counts]
 
 
+@pytest.mark.parametrize("units", [UNITS, RARE], ids=["plurality", "rarest"])
 @pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
 @pytest.mark.parametrize("delta", [0.0, 0.125])
 def test_a_plurality_s_slack_is_rounded_down(
-    delta: float, width: Fraction, monkeypatch: pytest.MonkeyPatch
+    delta: float, width: Fraction, units: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
     known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
     exponentials(monkeypatch, known)
-    program = program_of(setting, None, UNITS)
+    program = program_of(setting, None, units)
     verdict = verify.decide(program)
-    exact = least_slack(setting, chances_of_three, RATIO + width)
+    exact = least_slack(setting, partial(chances_of_three, units=units), RATIO + width)
     assert exact > 0
     assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 100)
     assert verdict.rows == sum(1 for _ in program.names())
@@ -234,7 +239,9 @@ def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
         assert row.limit == (Fraction(1, 8), Fraction(1, 8))
 
 
-@pytest.mark.parametrize("upper", [[34, 38, 40], [30, 26, 24]], ids=["majority", "minority"])
+@pytest.mark.parametrize(
+    "upper", [[34, 38, 40], [30, 26, 24], [44, 44, 44]], ids=["majority", "minority", "jump"]
+)
 @pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
 def test_a_majority_s_slack_is_that_of_its_worst_corner(
     width: Fraction, upper: list[int], monkeypatch: pytest.MonkeyPatch
@@ -332,3 +339,54 @@ def test_a_corner_that_is_none_is_refused(name: verify.Name) -> None:
     voters.row(("corner", 2, (("bc", 1),)))
     with pytest.raises(verify.Malformed):
         voters.row(name)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        MajoritySetting(1, 1.0, 1.0),
+        MajoritySetting(5, 1.0, 2.0),
+        MajoritySetting(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
+    ],
+    ids=repr,
+)
+def test_corners_of_voters_are_those_of_the_theorem(setting: Any) -> None:
+    names = list(verify.Voters(setting.to_dict(), None).names())
+    assert len(set(names)) == len(names)
+    known = set()
+    for counts in reduced_multisets(setting):
+        placed = tuple(pair for pair in counts if pair[0] not in ("11", "00"))
+        known.add(("corner", dict(counts).get("11", 0), placed))
+    assert set(names) == known
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.125])
+def test_both_sides_of_a_corner_are_those_of_its_votes(
+    delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the chance that a voter is taken to have, which is rounded up once."""
+    exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
+    labels = verify.Labels(setting.to_dict(), verify.Ballots(3, 3, UNITS), None)
+    unit, pairs, seen = 1 << verify.CORNER, [(0, 1), (0, 2), (1, 2)], 0
+    b = Fraction(-(-RATIO * unit // (1 + RATIO)), unit)
+    for size, signed, here, ahead, back in labels.sides(labels.sizes):
+        edges = [
+            pair[:: 1 if m > 0 else -1]
+            for pair, m in zip(pairs, signed, strict=True)
+            for _ in range(abs(m))
+        ]
+        for loops, *told in zip(here, ahead, back, strict=True):
+            for first, side in zip((b, 1 - b), told, strict=True):
+                law = {loops: Fraction(1)}
+                for y, z in edges:
+                    wider: dict[Any, Fraction] = {}
+                    for counts, mass in law.items():
+                        for vote, share in ((y, first), (z, 1 - first)):
+                            more = tuple(n + (x == vote) for x, n in enumerate(counts))
+                            wider[more] = wider.get(more, Fraction(0)) + mass * share
+                    law = wider
+                exact = sum(m * sum(chances_of_three(n)[:size]) for n, m in law.items())
+                assert 0 <= side - exact * 105 * unit < max(1, len(edges))
+                seen += 1
+    assert seen > 100
