@@ -127,21 +127,155 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """By section of the file, the functions whose mutants are run, and pytest's arguments for each."""
 
-EQUIVALENT: dict[str, str] = {
-    "exp: int(x).bit_length() + 8 -> int(x).bit_length()": "the series is longer, and as near",
-    "exp: low + 2 * count + 2 -> low + 2 * count": "each term is short of less than 1.01 and those "
-    "left out of 1, so that 2 for each are enough",
-    "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, high * high >> "
-    "work)": "an excess of 2 units or more doubles in a squaring, and rounding takes less than 1",
-    "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, (high * high >> "
-    "work) - 1)": "an excess of 2 units or more doubles in a squaring, and no more than 2 are lost",
-    "exp: (high * high >> work) + 1 -> -(-(high * high) >> work) + 1": "a unit above 2^-work more",
-    "growth: Fraction(ratio[0]) -> Fraction(ratio[1])": "both ends are the same there",
-    "decide_ratios: not neighbours[0] -> not neighbours[1]": "columns are of one length",
-    "decide_sets: e > 0 -> e >= 0": "a gain of 0 adds nothing",
-    "decide_rule: slack < least -> slack <= least": "of equal slacks another row is named",
-    "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1": "a multiplier of 0 takes nothing of any end",
+# Why no test can tell a mutant from the original, and those of which it is so.
+_SAME: dict[str, tuple[str, ...]] = {
+    "the series is longer, and as near": ("exp: int(x).bit_length() + 8 -> int(x).bit_length()",),
+    "each term is short of less than 1.01 and those left out of 1, so that 2 for each are enough": (
+        "exp: low + 2 * count + 2 -> low + 2 * count",
+    ),
+    "an excess of 2 units or more doubles in a squaring, and rounding takes less than 1": (
+        "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, high * high >> "
+        "work)",
+        "exp: (low * low >> work, (high * high >> work) + 1) -> "
+        "(low * low >> work, (high * high >> work) - 1)",
+    ),
+    "a unit above 2^-work more": (
+        "exp: (high * high >> work) + 1 -> -(-(high * high) >> work) + 1",
+    ),
+    "both ends are the same there": (
+        "growth: Fraction(ratio[0]) -> Fraction(ratio[1])",
+        "Labels.grown: Fraction(self.ratio[0]) -> Fraction(self.ratio[1])",
+        "Labels.row: Fraction(self.ratio[0]) -> Fraction(self.ratio[1])",
+        "Voters.__init__: number(ratio[0]) -> number(ratio[1])",
+        "Voters.times: (low, high) -> (high, high)",
+        "Voters.times: (low, high) -> (low, low)",
+        "Voters.enclosed: (low, high) -> (high, high)",
+        "Voters.enclosed: (low, high) -> (low, low)",
+    ),
+    "columns are of one length": ("decide_ratios: not neighbours[0] -> not neighbours[1]",),
+    "0 adds nothing, and takes nothing of any end": (
+        "decide_sets: e > 0 -> e >= 0",
+        "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1",
+        "Voters.at: found[a < 0] -> found[a <= 0]",
+        "Voters.at: found[a >= 0] -> found[a > 0]",
+        "vote_weights: range(k, -1, -1) if low < high else () -> range(k, -1, -1) if low <= high "
+        "else ()",
+        "Labels.row: (y, z) if m > 0 else (z, y) -> (y, z) if m >= 0 else (z, y)",
+        "Labels.sides: 1 if m > 0 else -1 -> 1 if m >= 0 else -1",
+    ),
+    "of two that are equal another one is named": (
+        "decide_rule: slack < least -> slack <= least",
+        "decide_layers: room < slack -> room <= slack",
+        "Ballots.steepest: a * under > over * b -> a * under >= over * b",
+        "Labels.private: least is None or slack < least -> least is None or slack <= least",
+        "Voters.screened: min(slacks) < least -> min(slacks) <= least",
+        "Voters.settled: max(low, 0) < verdict.slack -> max(low, 0) <= verdict.slack",
+    ),
+    "it divides exactly": (
+        "Ballots.chances: factorial(self.voters) // prod(map(factorial, drawn)) -> "
+        "-(-factorial(self.voters) // prod(map(factorial, drawn)))",
+        "Ballots.chances: factorial(self.classes) // prod(map(factorial, many.values())) -> "
+        "-(-factorial(self.classes) // prod(map(factorial, many.values())))",
+        "Labels.row: a * share // self.ballots.many[at][c] -> "
+        "-(-(a * share) // self.ballots.many[at][c])",
+        "Voters.mixed: ways * (count - j) // (j + 1) -> -(-(ways * (count - j)) // (j + 1))",
+        "vote_weights: ((k + 1) // 2, [Fraction(0)] * (k + 1)) -> "
+        "(-(-(k + 1) // 2), [Fraction(0)] * (k + 1))",
+        "Voters.row: range((self.count + 1) // 2, self.count + 1) -> "
+        "range(-(-(self.count + 1) // 2), self.count + 1)",
+    ),
+    "what is begun too low is never ended, and one more is looked at before a size is refused": (
+        "Ballots.__init__: -(-left // parts) -> --(--left // parts)",
+        "Ballots.__init__: MOST // shown + 1 -> -(-MOST // shown) + 1",
+    ),
+    "with epsilon 0 the target is 0": (
+        "Voters.__init__: self.epsilon <= 0 or self.target <= 0 -> "
+        "self.epsilon < 0 or self.target <= 0",
+    ),
+    "both laws have the same sum, and a factor is not 0": (
+        "Voters.broken: self.delta * a * total * (factor < 0) -> "
+        "self.delta * a * total * (factor <= 0)",
+        "Voters.broken: self.delta * a * total * (factor < 0) -> "
+        "self.delta * a * total * (factor >= 0)",
+    ),
+    "e^epsilon is known to 320 bits: both ends are the same double, and no end is exactly 0": (
+        "Voters.screened: 1 - high -> 1 - low",
+        "Voters.screened: float(low) -> float(high)",
+        "Voters.screened: min(self.growth[0], 1 << 900) -> min(self.growth[1], 1 << 900)",
+        "Voters.broken: bool(left) and self.at(left)[0] < 0 -> "
+        "bool(left) and self.at(left)[0] <= 0",
+        "Voters.settled: low < 0 and (high < 0 or finer.broken(chances, total, ones, placed)) -> "
+        "low <= 0 and (high < 0 or finer.broken(chances, total, ones, placed))",
+        "Voters.settled: high < 0 or finer.broken(chances, total, ones, placed) -> "
+        "high <= 0 or finer.broken(chances, total, ones, placed)",
+        "Labels.private: (self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0) -> "
+        "(-(-(self.growth[0] * (1 << CORNER)) // 1), 1 << CORNER, 0)",
+        "decide_box: 64 + total.bit_length() + mass.bit_length() -> "
+        "total.bit_length() + mass.bit_length()",
+        "decide_layers: grown(64 + made.bits) -> grown(made.bits)",
+    ),
+    "the margin of floats is wider than what they are off by": (
+        "Voters.screened: (8 * used + 16) / (1 << 53) -> 8 * used / (1 << 53)",
+        "Voters.screened: Fraction(least) * (1 - Fraction(1, 1 << 50)) -> "
+        "Fraction(least) * (1 + Fraction(1, 1 << 50))",
+        "Voters.screened: min(slacks) < 1e-290 -> min(slacks) <= 1e-290",
+        "Voters.screened: slack < 1e-290 -> slack <= 1e-290",
+    ),
+    "no slack is above R - 1, that of no voter placed": (
+        "Voters.screened: (0, growth + 1.0, (0, ())) -> (0, growth - 1.0, (0, ()))",
+    ),
+    "a corner within a rounding of the least slack is told from it by no table that was found": (
+        "Labels.private: least is not None and quick - growth * edges >= least -> "
+        "least is not None and quick - growth * edges > least",
+        "Labels.private: quick - growth * edges >= least -> quick + growth * edges >= least",
+        "Labels.private: slack < 0 -> slack <= 0",
+        "vote_weights: missed > NEAR -> missed >= NEAR",
+    ),
+    "it is rounded the other way, and as near: twice that is allowed for": (
+        "Layers.drift: 0 if flat else mass * rate >> bits -> "
+        "0 if flat else -(-(mass * rate) >> bits)",
+        "Layers.drift: [a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)] -> "
+        "[-(-(a * rate) >> bits) for a, rate in zip(self.q, self.rates, strict=True)]",
+        "Layers.drift: own * below + extra * mass + (came * share >> 64) -> "
+        "own * below + extra * mass + -(-(came * share) >> 64)",
+    ),
+    "other integers, as near to the formula, which `decide_layers` decides like any": (
+        "layers: ((n - place) * most - left << shift) + more * most >= 0 -> "
+        "((n - place) * most - left << shift) + more * most > 0",
+        "layers: (r - (r - 1) / (1 << 40)) * (1 << shift) // 1 -> "
+        "-(-((r - (r - 1) / (1 << 40)) * (1 << shift)) // 1)",
+        "layers: 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length() -> "
+        "epsilon.denominator.bit_length() - epsilon.numerator.bit_length()",
+        "layers: Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine) "
+        "-> Fraction(-(-(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine)) // 1), 1 << fine)",
+        "layers: [a >> drop for a in k] -> [-(-a >> drop) for a in k]",
+        "layers: exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) -> "
+        "exp(epsilon, 512 + 2 * int(epsilon))[1] * (1 << fine)",
+        "layers: max(0, -floor(log2(epsilon))) -> max(0, floor(log2(epsilon)))",
+        "layers: max(0, -floor(log2(epsilon))) -> min(0, -floor(log2(epsilon)))",
+        "layers: max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length()) "
+        "-> max(128, 64 + epsilon.denominator.bit_length() + epsilon.numerator.bit_length())",
+        "layers: max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length()) "
+        "-> min(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())",
+    ),
+    "inputs that are alike have the same variables, the others larger ones": (
+        "sizes_of: min(row) -> max(row)",
+    ),
+    "coefficients of a proof are compared up to 1e-9": (
+        "law_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *law], [*law, 0], "
+        "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *law], [*law, 0], "
+        "strict=True)]",
+    ),
+    "edges are kept both ways round, and none of an input to itself": (
+        "neighbours: (letter + 1,) -> (letter - 1,)",
+        "neighbours: letter + 1: -> letter:",
+        "neighbours: letter + 1: -> letter - 1:",
+    ),
+    "it changes which rows are taken for tight by who looks for multipliers": (
+        "add_privacy: low * point['K', z, y] -> high * point['K', z, y]",
+    ),
 }
+EQUIVALENT = {name: why for why, names in _SAME.items() for name in names}
 """Mutants that no test can tell from the original, by what `Mutant.name` says, each with why."""
 
 # Imported once: each mutant is tried in a process that goes on from there.

@@ -200,3 +200,21 @@ def test_rows_are_those_of_the_graph_and_of_delta(
     pairs = {name[1:3] for name in rows if name[0] in ("privacy", "delta")}
     assert all(x != z for x, z in pairs)
     assert len(pairs) == (0 if "above" in names else 4 if graph == "path" else 6)
+
+
+def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
+    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=3, outputs=5).to_dict()
+    program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
+    assert program.cost == {
+        ("K", x, y): Fraction(abs(x - y), 3) for x in range(3) for y in range(5)
+    }
+
+
+@pytest.mark.parametrize(("sense", "worst"), [("minimise", 1), ("maximise", Fraction(3, 4))])
+def test_a_worst_case_is_the_largest_loss_and_the_least_utility(sense: Any, worst: Any) -> None:
+    table = [[1.0, 0.0], [0.0, 2.0]]
+    setting = kernel.KernelSetting(table, 1.0, sense=sense, objective="minimax").to_dict()
+    units = {"total": 4, "weights": [[3, 1], [2, 2]]}
+    program = verify.kernel(json.loads(json.dumps(setting)), units, None, {})
+    assert program.point["t",] == program.value == worst
+    assert program.boxes["t",] == (0, 2)
