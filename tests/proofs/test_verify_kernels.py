@@ -218,3 +218,35 @@ def test_a_worst_case_is_the_largest_loss_and_the_least_utility(sense: Any, wors
     program = verify.kernel(json.loads(json.dumps(setting)), units, None, {})
     assert program.point["t",] == program.value == worst
     assert program.boxes["t",] == (0, 2)
+
+
+@pytest.mark.parametrize("graph", ["complete", "path"])
+@pytest.mark.parametrize("delta", [0.0, 0.125])
+@pytest.mark.parametrize("weights", [[[5, 3], [4, 4], [3, 5]], [[7, 1], [4, 4], [1, 7]]])
+def test_a_table_has_the_slack_of_all_its_neighbours(
+    graph: Any, delta: float, weights: list[list[int]]
+) -> None:
+    """At e^epsilon = 2, in fractions."""
+    setting = kernel.KernelSetting("absolute", 1.0, delta, graph, size=3, outputs=2).to_dict()
+    units, exact = {"total": 8, "weights": weights}, Fraction(2)
+    program = verify.kernel(json.loads(json.dumps(setting)), units, (exact, exact), {})
+    pairs = [(x, z) for x in range(3) for z in range(3) if 0 < abs(x - z) <= 1 + (graph[0] == "c")]
+    excess = [
+        [
+            Fraction(a, 8) - exact * Fraction(b, 8)
+            for a, b in zip(weights[x], weights[z], strict=True)
+        ]
+        for x, z in pairs
+    ]
+    # Of sets of outputs that are not empty, where delta is above 0.
+    worst = [sum(e for e in row if e > 0) if delta else max(row) for row in excess]
+    worst = [one or max(row) for one, row in zip(worst, excess, strict=True)]
+    slack = Fraction(delta) - max(worst)
+    if slack < 0:
+        with pytest.raises(verify.Refused) as caught:
+            verify.decide(program)
+        assert caught.value.missed == -slack
+        return
+    verdict = verify.decide(program)
+    assert verdict.slack == slack
+    assert verdict.rows == len(pairs) * (1 if delta else 2)

@@ -311,12 +311,13 @@ LAYERED = [
     verify.Layers(12, False, [3, 3, 3], [900, 1000, 0], [1400, 1300, 2196], [1, 1, 1]),
     # Nobody keeps as much as row 0 gives to the last letter, and the first share is 0.
     verify.Layers(12, False, [1, 2, 4, 9], [100, 2000, 1500, 0], [0, 50, 60, 496], [0, 2, 4, 9]),
+    verify.Layers(12, False, [1, 2, 4, 9], [100, 2000, 1500, 0], [50, 50, 60, 496], [0, 2, 4, 9]),
     verify.Layers(
         100,
         False,
         [1, _SUM - _SHARE, _SHARE],
         [0, 1 << 99, 0],
-        [0, 5, 1 << 99],
+        [0, (1 << 100) - 10, 1 << 99],
         [1, _SUM - _SHARE, _SHARE],
     ),
     verify.Layers(12, True, [1, 2, 4, 9], [200, 300, 400, 400], [500, 700, 900, 900], [0, 1, 2, 5]),
