@@ -47,8 +47,8 @@ VOTERS = (
     "tests/majority/test_certificate.py",
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
-    f"{PROOFS}verify_says.py",
 )
+LAWS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py")
 BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
 SAMPLERS = (
     f"{PROOFS}verify_samplers.py",
@@ -79,9 +79,13 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         VOTERS,
         "Voters.__init__ Voters.at Voters.times Voters.chance Voters.enclosed Voters.mixed "
         "Voters.law Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
-        "Voters.slack Voters.broken vote_weights law_at_points law_of_beta law_of_uniform arctan "
-        "turned split LargestError.__init__ LargestError.voters LargestError.law LargestError.row "
-        "LargestError.largest add_largest add_regrets majority",
+        "Voters.slack Voters.broken majority",
+    ),
+    "laws": (
+        LAWS,
+        "vote_weights law_at_points law_of_beta law_of_uniform arctan turned split "
+        "LargestError.__init__ LargestError.voters LargestError.law LargestError.row "
+        "LargestError.largest add_largest add_regrets",
     ),
     "ballots": (
         BALLOTS,
@@ -258,8 +262,9 @@ _SAME: dict[str, tuple[str, ...]] = {
         "layers: max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length()) "
         "-> min(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())",
     ),
-    "inputs that are alike have the same variables, the others larger ones": (
+    "inputs that are alike have the same variables, the others larger ones, and as many outputs": (
         "sizes_of: min(row) -> max(row)",
+        "decide_table: len(variable[0]) -> len(variable[1])",
     ),
     "coefficients of a proof are compared up to 1e-9": (
         "law_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *law], [*law, 0], "
