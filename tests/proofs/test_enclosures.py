@@ -147,9 +147,9 @@ def votes_at_corners(setting: Any, ratio: Fraction) -> Iterator[tuple[Any, Any]]
         yield laws[0], laws[1]
 
 
-def least_slack(setting: Any, chances: Any, ratio: Fraction) -> Fraction:
-    """The least of delta + R P'(S) - P(S), S the first k classes, over corners; see above."""
-    budget, delta = RATIO ** int(setting.allowance), Fraction(setting.delta)
+def least_slack(setting: Any, chances: Any, ratio: Fraction, budget: Fraction) -> Fraction:
+    """The least of delta + R P'(S) - P(S), S the first k classes, over corners; R is the budget."""
+    delta = Fraction(setting.delta)
     classes = getattr(setting, "classes", 2)
     sizes = range(1, classes if delta else 2)
     slacks = []
@@ -160,9 +160,9 @@ def least_slack(setting: Any, chances: Any, ratio: Fraction) -> Fraction:
     return min(slacks)
 
 
-UNITS = {"total": 105, "weights": [[75, 15], [60, 30, 15], [35]]}
+UNITS = {"total": 105, "weights": [[61, 22], [51, 32, 22], [35]]}
 # The class of most votes is the least likely one.
-RARE = {"total": 105, "weights": [[25, 40], [30, 35, 40], [35]]}
+RARE = {"total": 105, "weights": [[17, 44], [25, 36, 44], [35]]}
 
 
 def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fraction]:
@@ -179,16 +179,18 @@ def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fracti
 def test_a_plurality_s_slack_is_rounded_down(
     delta: float, width: Fraction, units: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 1.0, delta=delta)
     known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
     exponentials(monkeypatch, known)
     program = program_of(setting, None, units)
     verdict = verify.decide(program)
-    exact = least_slack(setting, partial(chances_of_three, units=units), RATIO + width)
+    chances = partial(chances_of_three, units=units)
+    exact = least_slack(setting, chances, RATIO + width, RATIO - width)
     assert exact > 0
     assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 100)
     assert verdict.rows == sum(1 for _ in program.names())
-    # The row that is named has that slack.
+    # It is a corner with voters on edges; the row that is named has that slack.
+    assert any(verdict.at[2])
     row = program_of(setting, (RATIO + width,) * 2).row(verdict.at)
     slack = verify.ends(row.limit)[0] - sum(
         verify.ends(a)[0] * program.point[v] for v, a in row.terms.items()
@@ -202,7 +204,7 @@ def test_a_table_beyond_its_corners_is_refused_by_their_excess(
     setting = multiclass.MulticlassSetting(3, 3, 1.0, 1.0)
     exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
     # All but the first count of two has what it had: too much for one epsilon.
-    units = {"total": 105, "weights": [[75, 15], [90, 10, 5], [35]]}
+    units = {"total": 105, "weights": [[61, 22], [90, 10, 5], [35]]}
     with pytest.raises(verify.Refused) as caught:
         verify.decide(program_of(setting, None, units))
 
@@ -210,7 +212,7 @@ def test_a_table_beyond_its_corners_is_refused_by_their_excess(
         beyond = {2: Fraction(90, 105), 1: Fraction(10, 105), 0: Fraction(5, 105)}
         return [beyond[n] for n in counts] if max(counts) == 2 else chances_of_three(counts)
 
-    exact = least_slack(setting, chances, RATIO)
+    exact = least_slack(setting, chances, RATIO, RATIO)
     assert exact < 0
     assert -exact <= caught.value.missed <= -exact + Fraction(1, 1 << 100)
 
@@ -255,7 +257,7 @@ def test_a_majority_s_slack_is_that_of_its_worst_corner(
     def chances(counts: tuple[int, ...]) -> list[Fraction]:
         return [Fraction(ones[counts[0]], 64), 1 - Fraction(ones[counts[0]], 64)]
 
-    exact = least_slack(setting, chances, RATIO + width)
+    exact = least_slack(setting, chances, RATIO + width, RATIO**2)
     verdict = verify.decide(program_of(setting, None, units))
     assert exact > 0
     assert verdict.slack <= exact
