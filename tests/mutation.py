@@ -271,6 +271,10 @@ _SAME: dict[str, tuple[str, ...]] = {
         "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *law], [*law, 0], "
         "strict=True)]",
     ),
+    "turned the other way, they are the same symmetries": (
+        "moved: (x + 1) % n -> (x - 1) % n",
+        "moved: (x + 1) % n -> (x - 1) % n (2)",
+    ),
     "edges are kept both ways round, and none of an input to itself": (
         "neighbours: (letter + 1,) -> (letter - 1,)",
         "neighbours: letter + 1: -> letter:",

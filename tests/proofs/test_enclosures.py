@@ -127,14 +127,13 @@ def test_a_corner_s_row_holds_what_is_enclosed(
     assert told
 
 
-def votes_at_corners(setting: Any, ratio: Fraction) -> Iterator[tuple[Any, Any]]:
+def votes_at_corners(setting: Any, b: Fraction) -> Iterator[tuple[Any, Any]]:
     """Both laws of the counts of the votes, at every choice of corners of all voters."""
-    b, c = ratio / (1 + ratio), 1 / (1 + ratio)
     voters, classes = setting.mechanisms, getattr(setting, "classes", 2)
     pairs = list(product(range(classes), repeat=2))
     for chosen in combinations_with_replacement(pairs, voters):
         laws = []
-        for first in (b, c):
+        for first in (b, 1 - b):
             law: dict[tuple[int, ...], Fraction] = {(0,) * classes: Fraction(1)}
             for y, z in chosen:
                 wider: dict[tuple[int, ...], Fraction] = {}
@@ -147,17 +146,23 @@ def votes_at_corners(setting: Any, ratio: Fraction) -> Iterator[tuple[Any, Any]]
         yield laws[0], laws[1]
 
 
-def least_slack(setting: Any, chances: Any, ratio: Fraction, budget: Fraction) -> Fraction:
+def least_slack(setting: Any, chances: Any, b: Fraction, budget: Fraction) -> Fraction:
     """The least of delta + R P'(S) - P(S), S the first k classes, over corners; R is the budget."""
     delta = Fraction(setting.delta)
     classes = getattr(setting, "classes", 2)
     sizes = range(1, classes if delta else 2)
     slacks = []
-    for one, other in votes_at_corners(setting, ratio):
+    for one, other in votes_at_corners(setting, b):
         for size in sizes:
             p, q = (sum(m * sum(chances(n)[:size]) for n, m in law.items()) for law in (one, other))
             slacks.append(delta + budget * q - p)
     return min(slacks)
+
+
+def rounded_chance(ratio: Fraction) -> Fraction:
+    """The larger chance of a voter, rounded up as it is once for all corners of a plurality."""
+    unit = 1 << verify.CORNER
+    return Fraction(-(-ratio * unit // (1 + ratio)), unit)
 
 
 UNITS = {"total": 105, "weights": [[61, 22], [51, 32, 22], [35]]}
@@ -185,7 +190,7 @@ def test_a_plurality_s_slack_is_rounded_down(
     program = program_of(setting, None, units)
     verdict = verify.decide(program)
     chances = partial(chances_of_three, units=units)
-    exact = least_slack(setting, chances, RATIO + width, RATIO - width)
+    exact = least_slack(setting, chances, rounded_chance(RATIO + width), RATIO - width)
     assert exact > 0
     assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 100)
     assert verdict.rows == sum(1 for _ in program.names())
@@ -212,7 +217,7 @@ def test_a_table_beyond_its_corners_is_refused_by_their_excess(
         beyond = {2: Fraction(90, 105), 1: Fraction(10, 105), 0: Fraction(5, 105)}
         return [beyond[n] for n in counts] if max(counts) == 2 else chances_of_three(counts)
 
-    exact = least_slack(setting, chances, RATIO, RATIO)
+    exact = least_slack(setting, chances, rounded_chance(RATIO), RATIO)
     assert exact < 0
     assert -exact <= caught.value.missed <= -exact + Fraction(1, 1 << 100)
 
@@ -257,7 +262,7 @@ def test_a_majority_s_slack_is_that_of_its_worst_corner(
     def chances(counts: tuple[int, ...]) -> list[Fraction]:
         return [Fraction(ones[counts[0]], 64), 1 - Fraction(ones[counts[0]], 64)]
 
-    exact = least_slack(setting, chances, RATIO + width, RATIO**2)
+    exact = least_slack(setting, chances, 1 - 1 / (1 + RATIO + width), RATIO**2)
     verdict = verify.decide(program_of(setting, None, units))
     assert exact > 0
     assert verdict.slack <= exact
@@ -371,7 +376,7 @@ def test_both_sides_of_a_corner_are_those_of_its_votes(
     setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
     labels = verify.Labels(setting.to_dict(), verify.Ballots(3, 3, UNITS), None)
     unit, pairs, seen = 1 << verify.CORNER, [(0, 1), (0, 2), (1, 2)], 0
-    b = Fraction(-(-RATIO * unit // (1 + RATIO)), unit)
+    b = rounded_chance(RATIO)
     for size, signed, here, ahead, back in labels.sides(labels.sizes):
         edges = [
             pair[:: 1 if m > 0 else -1]

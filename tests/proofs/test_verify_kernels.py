@@ -250,3 +250,10 @@ def test_a_table_has_the_slack_of_all_its_neighbours(
     verdict = verify.decide(program)
     assert verdict.slack == slack
     assert verdict.rows == len(pairs) * (1 if delta else 2)
+
+
+def test_between_whom_a_kernel_is_private_in_words() -> None:
+    assert verify.among(None, 3) == "between all 3 inputs"
+    pairs = [(0, 1), (1, 0)]
+    assert verify.among(pairs, 2) == "along 2 directed edges of 2 inputs"
+    assert verify.among(pairs, 4).endswith("of 4 inputs; 2 inputs have no neighbour")

@@ -432,19 +432,30 @@ def test_voters_that_are_none_are_refused() -> None:
             verify.Labels({**setting, **change}, ballots, None)
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.125])
+GENTLE = {(3, 0, 0): (32, 8, 8), (2, 1, 0): (24, 14, 10), (1, 1, 1): (16, 16, 16)}
+# Where a Delta counts for more than a ratio does.
+STEEP = {(3, 0, 0): (44, 2, 2), (2, 1, 0): (36, 10, 2), (1, 1, 1): (16, 16, 16)}
+
+
+@pytest.mark.parametrize(
+    ("shift", "weights", "budget"),
+    [(0.0, GENTLE, Fraction(8)), (0.125, GENTLE, Fraction(8)), (0.5, STEEP, Fraction(900))],
+)
 def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
-    shift: float, monkeypatch: pytest.MonkeyPatch
+    shift: float, weights: Any, budget: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One voter changes a probability by g(r, v) at most, K of them by g^K, against R."""
-    ratio, setting = Fraction(8, 3), multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
-    monkeypatch.setattr(verify, "exp", lambda x, *_: (ratio ** int(x),) * 2)
-    units = {"total": 48, "weights": [[32, 8], [24, 14, 10], [16]]}
-    ballots = verify.Ballots(3, 3, units)
+    low, high, width = Fraction(21, 8), Fraction(8, 3), Fraction(1, 64)
+    monkeypatch.setattr(
+        verify,
+        "exp",
+        lambda x, *_: {0: (1, 1), 1: (low, high), 2: (budget, budget + width)}[int(x)],
+    )
+    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    rows = [list(dict.fromkeys(weights[state])) for state in ((3, 0, 0), (2, 1, 0), (1, 1, 1))]
+    ballots = verify.Ballots(3, 3, {"total": 48, "weights": rows})
     labels = verify.Labels({**setting, "mechanism_delta": shift}, ballots, None)
-    verdict = labels.stable()
-    weights = {(3, 0, 0): (32, 8, 8), (2, 1, 0): (24, 14, 10), (1, 1, 1): (16, 16, 16)}
-    worst, rows = Fraction(1), 0
+    verdict, worst = labels.stable(), Fraction(1)
     for state, chances in weights.items():
         for a, b in permutations(range(3), 2):
             if state[a]:
@@ -452,25 +463,23 @@ def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
                 order = sorted(range(3), key=lambda y: -moved[y])
                 after = weights[tuple(moved[y] for y in order)]
                 for place, y in enumerate(order):
-                    worst = max(
-                        worst,
-                        Fraction(chances[y], after[place]),
-                        Fraction(after[place], chances[y]),
-                    )
-    rows = len({(at, *far) for at in range(3) for far in ballots.near(at)})
-    r = (ratio + Fraction(shift)) / (1 - Fraction(shift))
-    each = max((r * worst + 1) / (r + worst), 1 + Fraction(shift) * (worst - 1))
-    exact = ratio**2 - each**3
+                    both = Fraction(chances[y], after[place])
+                    worst = max(worst, both, 1 / both)
+    shift_ = Fraction(shift)
+    r = (high + shift_) / (1 - shift_)
+    ways = (r * worst + 1) / (r + worst), 1 + shift_ * (worst - 1)
+    assert (ways[1] > ways[0]) == (weights is STEEP)
+    exact = budget - max(ways) ** 3
     assert exact > 0
-    assert verdict.rows == rows
     assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 200)
+    assert verdict.rows == len({(at, *far) for at in range(3) for far in ballots.near(at)})
     _, at, c, to, d = verdict.at
     assert Fraction(ballots.weights[at][c], ballots.weights[to][d]) == worst
-    # A budget that is a hair below what they need is refused, by what is missing.
+    # A budget that is less than they need is refused, by what is missing.
     small = verify.Labels({**setting, "mechanism_delta": shift, "allowance": 0}, ballots, None)
     with pytest.raises(verify.Refused, match="not shown to be private") as caught:
         small.stable()
-    assert 0 < caught.value.missed <= each**3 - 1
+    assert 0 < caught.value.missed <= max(ways) ** 3 - 1 + Fraction(1, 1 << 200)
 
 
 def test_a_vote_that_is_impossible_next_to_one_is_not_stable() -> None:
