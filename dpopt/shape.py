@@ -33,13 +33,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt import _checks, _kinds, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._page import result_page
-from dpopt._types import Json, Vector, brief
+from dpopt._types import IntVector, Json, Vector, brief
 from dpopt.files import check_json_target
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
@@ -308,8 +309,18 @@ class Setting(ABC):
         """
         if isinstance(table, Table):
             outputs, single = table.drawn(data, source)
-            return self.output(int(outputs[0])) if single else outputs
+            if single:
+                return self.output(int(outputs[0]))
+            return outputs if type(self).output is Setting.output else self._called(outputs)
         return self.output(_one_of(self.kind, self.distribution(table, data), source))
+
+    def _called(self, places: IntVector) -> npt.NDArray[Any]:
+        """Return what outputs are called, as an array of objects."""
+        different, at = np.unique(places, return_inverse=True)
+        names = np.empty(different.size, dtype=object)
+        for i, place in enumerate(different.tolist()):
+            names[i] = self.output(place)
+        return names[at]
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
         """Return how many outputs are drawn for data, which are checked; each spends all."""
@@ -329,8 +340,8 @@ class Setting(ABC):
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the design on axes that its ``plot`` opened.
 
-        By default a line for each of the first inputs up to symmetry; of a kind with `columns` of
-        its own, the last column of numbers against the first column.
+        By default a line for each input up to symmetry, with a legend where they are few; of a kind
+        with `columns` of its own, the last column of numbers against the first column.
         """
         if type(self).columns is not Setting.columns or not isinstance(table, Table):
             _draw_columns(axes, self.columns(table), label)
@@ -342,6 +353,8 @@ class Setting(ABC):
             axes.plot(range(len(values)), values, marker="o", markersize=3, label=named)
         axes.set_xlabel("output")
         axes.set_ylabel("probability")
+        if 1 < len(starts) - 1 < _MOST_NAMED:
+            axes.legend(fontsize="small")
 
     def plain(self, table: Any) -> Any:  # noqa: ANN401
         """Return a table as plain values for a file; whole numbers as text, of any length."""
@@ -359,8 +372,8 @@ class Setting(ABC):
 
     @property
     def maximises(self) -> bool:
-        """Whether a larger value is better."""
-        return False
+        """Whether a larger value is better: as the losses say, where there are any."""
+        return self.losses is not None and self.losses.maximise
 
     @property
     def behind(self) -> tuple[Guarantee, int] | None:
@@ -1032,8 +1045,8 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     if kind is None:
         known = ", ".join(found.kind for found in kinds())
         raise sealed.refuse(
-            f"its kind is {shown(sealed.kind)}; known are {known}; import the module that defines "
-            "it first, if it is your own"
+            f"its kind is {shown(sealed.kind)}; known are {known}; in Python, import the module "
+            "that defines it first, if it is your own"
         )
     return _loaded(kind, sealed)
 

@@ -271,6 +271,9 @@ _SAME: dict[str, tuple[str, ...]] = {
         "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *law], [*law, 0], "
         "strict=True)]",
     ),
+    "both parts of a pair are lists": (
+        "asked: isinstance(fixed[0], list) -> isinstance(fixed[1], list)",
+    ),
     "turned the other way, they are the same symmetries": (
         "moved: (x + 1) % n -> (x - 1) % n",
         "moved: (x + 1) % n -> (x - 1) % n (2)",

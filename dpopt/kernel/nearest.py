@@ -24,7 +24,6 @@ from dpopt.kernel.setting import GraphLike, KernelSetting, Sizes, draw_heat_map
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Least, Problem
 from dpopt.privacy.plain import plain
-from dpopt.privacy.release import Source
 from dpopt.shape import Design, Setting, design, made
 from dpopt.table import Inputs, Table, add_table, over_masses, rounded
 from dpopt.table.least import least_of_table
@@ -323,14 +322,6 @@ class NearestKernel(Setting):
             "moved": lambda: self.value(table),
             "residuals": lambda: {rows.name: float_up(rows.misses(table)) for rows in self.own},
         }
-
-    def drawn(self, table: Table, data: Any, source: Source) -> Any:  # noqa: ANN401
-        """Return the output for an input, or an array of outputs for several, by their names."""
-        outputs = super().drawn(table, data, source)
-        names = self.names[1]
-        if names is None or not isinstance(outputs, np.ndarray):
-            return outputs
-        return np.array(names, dtype=object)[outputs]
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""

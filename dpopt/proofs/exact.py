@@ -134,7 +134,7 @@ def plain_setting(setting: Asked) -> tuple[str, Json]:
     if isinstance(setting, type) or kind not in verify.KINDS:
         raise ParameterError(
             f"setting is {shown(setting)}; it must be of a kind whose program can be checked: "
-            f"{', '.join(verify.KINDS)}."
+            f"{', '.join(kind for kind in verify.KINDS if kind != 'table')}."
         )
     return kind, json.loads(json.dumps(setting.to_dict()))
 

@@ -25,6 +25,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, Vector
 from dpopt.privacy.fingerprint import fingerprint
 
@@ -252,6 +253,11 @@ def check_pairs(pairs: IntVector, inputs: int) -> None:
         ParameterError: if they are not sorted, or lack a direction: differential privacy holds both
             ways.
     """
+    if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ParameterError(
+            f"pairs is {shown(pairs)}; it must be an array of shape (pairs, 2), as "
+            "directed_pairs makes one of undirected edges."
+        )
     codes = pairs @ np.array([inputs, 1])
     turned = np.sort(pairs[:, ::-1] @ np.array([inputs, 1]))
     alone = np.any(pairs[:, 0] == pairs[:, 1])

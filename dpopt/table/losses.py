@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Vector
+from dpopt._numbers import shown
+from dpopt._types import Json, Vector, frozen
 from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.inputs import Inputs
@@ -26,15 +28,29 @@ class Losses:
     """What a table loses: minimise sum_x weight_x sum_y cost_xy K[x, y], or the largest such sum.
 
     Attributes:
-        costs: of one output of each variable, shape (size,).
-        weights: of the inputs up to symmetry in the mean, of at least 0, shape (rows,); None
-            minimises the loss of the worst input.
+        costs: of one output of each variable, shape (size,), flat in the order of the inputs'
+            ``rows`` and ``columns``.
+        weights: of the inputs up to symmetry in the mean, shape (rows,): at least 0, and not all
+            of them 0; scaled to sum 1. None minimises the loss of the worst input.
         maximise: whether costs are utilities: the mean, or the least sum, is maximised.
+
+    Raises:
+        ParameterError: for costs or weights of another shape, or that are no such numbers.
     """
 
     costs: Vector
     weights: Vector | None = None
     maximise: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("costs", "weights"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _numbers(name, given))
+        if self.weights is not None and not (min(self.weights) >= 0 < sum(self.weights)):
+            raise ParameterError(
+                f"weights is {shown(self.weights)}; they must be at least 0, and not all of them 0."
+            )
 
     def add(self, problem: Problem, inputs: Inputs, guarantee: Guarantee) -> float:
         """Add the objective to a program of tables; of the worst case with rows "losses".
@@ -45,15 +61,21 @@ class Losses:
         Raises:
             ParameterError: if the costs or the weights are of other inputs.
         """
-        costs, rows = np.asarray(self.costs, dtype=np.float64), len(inputs.starts) - 1
-        if costs.shape != (inputs.size,) or not np.all(np.isfinite(costs)):
-            raise ParameterError(f"costs must be {inputs.size} finite numbers.")
+        costs, rows = self.costs, len(inputs.starts) - 1
+        if costs.size != inputs.size:
+            raise ParameterError(
+                f"costs has {costs.size} numbers; it must have {inputs.size}, one for each "
+                "variable."
+            )
         optimise = problem.maximise if self.maximise else problem.minimise
         shape = (rows, inputs.size)
         if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=np.float64)
-            if weights.shape != (rows,):
-                raise ParameterError(f"weights must be {rows} numbers.")
+            weights = self.weights
+            if weights.size != rows:
+                raise ParameterError(
+                    f"weights has {weights.size} numbers; it must have {rows}, one for each input "
+                    "up to symmetry."
+                )
             mean = sp.csr_array(((weights / weights.sum())[inputs.rows] * costs)[None, :])
             sides = over_masses(problem, inputs, guarantee, mean)
             optimise({name: side.toarray()[0] for name, side in sides.items()})
@@ -81,8 +103,16 @@ class Losses:
 
     def plain(self) -> Json:
         """Return the numbers for a file."""
-        weights = None if self.weights is None else np.asarray(self.weights).tolist()
-        return {"costs": np.asarray(self.costs, dtype=np.float64).tolist(), "weights": weights}
+        weights = None if self.weights is None else self.weights.tolist()
+        return {"costs": self.costs.tolist(), "weights": weights}
+
+
+def _numbers(name: str, given: object) -> Vector:
+    values = _checks.floats(name, given)
+    if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
+        what = f"has shape {values.shape}" if values.ndim != 1 else f"is {shown(given)}"
+        raise ParameterError(f"{name} {what}; it must be finite numbers, shape (n,).")
+    return frozen(values)
 
 
 def _common(costs: Vector, inputs: Inputs) -> Vector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,40 @@ def test_between_whom_a_kernel_is_private_in_words() -> None:
     pairs = [(0, 1), (1, 0)]
     assert verify.among(pairs, 2) == "along 2 directed edges of 2 inputs"
     assert verify.among(pairs, 4).endswith("of 4 inputs; 2 inputs have no neighbour")
+
+
+@pytest.mark.parametrize("shape", [[2, 2], [2, 3, 2], [3]])
+def test_letters_and_places_of_words_are_exchanged(shape: list[int]) -> None:
+    words = list(product(*map(range, shape)))
+    expected = []
+    for i, size in enumerate(shape):
+        for letter in range(1, size):
+            swap = {0: letter, letter: 0}
+            to = [tuple(swap.get(a, a) if p == i else a for p, a in enumerate(w)) for w in words]
+            expected.append([words.index(w) for w in to])
+        for j in (j for j in range(i) if shape[j] == size):
+            order = [j if p == i else i if p == j else p for p in range(len(shape))]
+            expected.append([words.index(tuple(w[p] for p in order)) for w in words])
+    setting = {"symmetry": "hamming", "shape": shape}
+    assert verify.moved(setting, len(words), len(words)) == [[side, side] for side in expected]
+
+
+def test_what_a_symmetry_changes_is_refused() -> None:
+    fixed = ([[1.0, 0.0], [0.0, 1.0]], [[0.6, 0.4], [0.4, 0.6]])
+    setting = kernel.KernelSetting([[0.0, 1.0], [1.0, 0.0]], 1.0, symmetry="reflection").to_dict()
+    known = {**json.loads(json.dumps(setting)), "invariant": [*map(list, fixed)]}
+    rows = [["pair", [[0, 0, 0], [1, 1, 1]], [1.0, 1.0], [0.1, 0.1], [None, None]]]
+    for change in ({}, {"prior": [0.5, 0.5]}, {"rows": rows}):
+        verify.kernel({**known, **change}, None, None, {})
+    rows = [
+        ["one", [[0, 0, 0]], [1.0], [0.1], [None]],
+        ["other", [[0, 1, 1]], [1.0], [0.1], [None]],
+    ]
+    for change in ({"prior": [0.4, 0.6]}, {"rows": rows}, {"rows": rows[:1]}):
+        with pytest.raises(verify.Malformed, match="symmetry changes the prior or the rows"):
+            verify.kernel({**known, **change}, None, None, {})
+    with pytest.raises(verify.Malformed, match="symmetry changes the loss"):
+        verify.kernel({**known, "loss": [[0.0, 1.0], [2.0, 0.0]]}, None, None, {})
+    three = {"size": 3, "outputs": 3, "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]], "invariant": None}
+    with pytest.raises(verify.Malformed, match="symmetry changes the neighbours"):
+        verify.kernel({**known, **three, "graph": [[0, 1]]}, None, None, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,3 +212,27 @@ def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
     assert float(sum(made.masses[x * 2 + x % 2] for x in range(inputs))) == pytest.approx(
         solution.objective
     )
+
+
+@pytest.mark.parametrize(
+    ("costs", "weights", "told"),
+    [
+        ([0.0, 1.0], [1.0, -1.0], "weights is "),
+        ([0.0, 1.0], [0.0, 0.0], "weights is "),
+        ([0.0, 1.0], [1.0, math.nan], "weights is "),
+        ([[0.0, 1.0]], None, r"costs has shape \(1, 2\); it must be finite numbers, shape \(n,\)"),
+        ([0.0, math.inf], None, "costs is "),
+        (["a", "b"], None, "costs "),
+        ([1j, 2.0], None, "costs "),
+        ([], None, "costs "),
+    ],
+)
+def test_losses_that_are_none_are_refused(costs: Any, weights: Any, told: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{told}"):
+        Losses(costs, weights)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1), (1, 0)], np.array([0, 1]), np.zeros((2, 3), int)])
+def test_pairs_of_another_shape_are_refused(pairs: Any) -> None:
+    with pytest.raises(ParameterError, match="^pairs is "):
+        Graph(3, 3, pairs)
