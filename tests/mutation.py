@@ -53,6 +53,8 @@ BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
 SAMPLERS = (
     f"{PROOFS}verify_samplers.py",
     AFFINE,
+    f"{ENDS}::test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be",
+    f"{ENDS}::test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be",
     "tests/roo/test_rules.py",
     "tests/roo/test_floor.py",
 )
@@ -271,7 +273,15 @@ _SAME: dict[str, tuple[str, ...]] = {
         "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *law], [*law, 0], "
         "strict=True)]",
     ),
-    "both parts of a pair are lists": (
+    "more voters than there are have no row": (
+        "Voters.names: self.count - sum((n for _, n in placed)) -> "
+        "self.count + sum((n for _, n in placed))",
+    ),
+    "fewer q_m bound the sum from below, too": (
+        "roo: len(q) + 1 if q else most -> len(q) if q else most",
+    ),
+    "both parts of a pair are lists, and both limits of one length": (
+        "asked: limits[0] -> limits[1]",
         "asked: isinstance(fixed[0], list) -> isinstance(fixed[1], list)",
     ),
     "turned the other way, they are the same symmetries": (

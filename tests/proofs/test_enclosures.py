@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import dpopt
 from dpopt import multiclass, plurality, roo, verify
 from dpopt.kernel import KernelSetting, NearestKernel
 from dpopt.majority import MajoritySetting
@@ -397,3 +398,27 @@ def test_both_sides_of_a_corner_are_those_of_its_votes(
                 assert 0 <= side - exact * 105 * unit < max(1, len(edges))
                 seen += 1
     assert seen > 100
+
+
+@pytest.mark.parametrize("rule", ["exact", "roo"])
+def test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be(
+    rule: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exponentials(monkeypatch, {1: (LOW, HIGH)})
+    q = [1 << 62] if rule == "roo" else [1 << 62, 1 << 61]
+    program = program_of(roo.MinCount(7, 3, 1.0, rule), None, q)
+    same = rule == "roo"
+    assert verify.decide(program).slack == verify.decide_rule(7, 3, q, same, LOW).slack
+    assert (
+        verify.decide_rule(7, 3, q, same, LOW).slack < verify.decide_rule(7, 3, q, same, HIGH).slack
+    )
+
+
+def test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting, less = roo.SmoothFloor(12, 3, 1.0), roo.SmoothFloor(12, 3, 0.9)
+    units = json.loads(json.dumps(less.plain(dpopt.design(less).table)))
+    exponentials(monkeypatch, {1: (LOW, HIGH), 0: (Fraction(3, 2), Fraction(2))})
+    floor = verify.Floor(12, 3, list(map(int, units[1])), 1 << int(units[0]))
+    assert verify.decide(program_of(setting, None, units)).slack == floor.decide(LOW).slack

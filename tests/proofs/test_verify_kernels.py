@@ -295,3 +295,17 @@ def test_what_a_symmetry_changes_is_refused() -> None:
     three = {"size": 3, "outputs": 3, "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]], "invariant": None}
     with pytest.raises(verify.Malformed, match="symmetry changes the neighbours"):
         verify.kernel({**known, **three, "graph": [[0, 1]]}, None, None, {})
+
+
+@pytest.mark.parametrize(
+    "place", [[0, 2, 0], [0, 0, 3], [1, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]]
+)
+def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> None:
+    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=2, outputs=3).to_dict()
+    known = json.loads(json.dumps(setting))
+    rows = [["mine", [[0, 1, 2]], [1.0], [0.1], [None]]]
+    assert ("rows", "mine", 0, -1) in verify.asked({**known, "rows": rows}, 2, 3)
+    with pytest.raises(verify.Malformed, match="is no integer from 0"):
+        verify.asked({**known, "rows": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
+    with pytest.raises(verify.Malformed, match="the same name"):
+        verify.asked({**known, "rows": rows * 2}, 2, 3)
