@@ -75,13 +75,13 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "kernels": (
         KERNELS,
         "held_by allowed neighbours add_privacy kernel variables_of sizes_of decide_table among "
-        "orbits moved symmetric asked powers_of nearest",
+        "orbits moved symmetric asked nearest",
     ),
     "voters": (
         VOTERS,
         "Voters.__init__ Voters.at Voters.times Voters.chance Voters.enclosed Voters.mixed "
         "Voters.law Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
-        "Voters.slack Voters.broken majority",
+        "Voters.slack Voters.broken majority powers_of",
     ),
     "laws": (
         LAWS,

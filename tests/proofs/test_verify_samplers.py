@@ -538,3 +538,12 @@ def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:
     assert design.bound.how == "float"
     with pytest.raises(ParameterError, match="beyond"):
         _ = design.optimality
+
+
+@pytest.mark.parametrize("weights", [[0, 4], [-1, 4], [5, 4], [1, 5], [2, 3]], ids=str)
+def test_weights_that_are_no_floor_are_refused(weights: list[int]) -> None:
+    """They are above 0, do not fall, and rise by more and more up to a unit."""
+    verify.Floor(9, 3, [2, 4], 4)
+    verify.Floor(9, 3, [4, 4], 4)
+    with pytest.raises(verify.Refused, match="not convex"):
+        verify.Floor(9, 3, weights, 4)
