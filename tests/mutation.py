@@ -235,6 +235,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "least is not None and quick - growth * edges > least",
         "Labels.private: quick - growth * edges >= least -> quick + growth * edges >= least",
         "Labels.private: slack < 0 -> slack <= 0",
+        "Labels.stable: not under or power > low -> not under or power >= low",
         "vote_weights: missed > NEAR -> missed >= NEAR",
     ),
     "it is rounded the other way, and as near: twice that is allowed for": (

@@ -180,24 +180,28 @@ def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fracti
 
 
 @pytest.mark.parametrize("units", [UNITS, RARE], ids=["plurality", "rarest"])
-@pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
+@pytest.mark.parametrize(
+    ("ratio", "width"),
+    [(RATIO, Fraction(0)), (RATIO, Fraction(1, 64)), (HIGH, Fraction(0))],
+    ids=str,
+)
 @pytest.mark.parametrize("delta", [0.0, 0.125])
 def test_a_plurality_s_slack_is_rounded_down(
-    delta: float, width: Fraction, units: Any, monkeypatch: pytest.MonkeyPatch
+    delta: float, ratio: Fraction, width: Fraction, units: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setting = multiclass.MulticlassSetting(3, 3, 1.0, 1.0, delta=delta)
-    known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
+    known = {x: (ratio**x, ratio**x) for x in range(9)} | {1: (ratio - width, ratio + width)}
     exponentials(monkeypatch, known)
     program = program_of(setting, None, units)
     verdict = verify.decide(program)
     chances = partial(chances_of_three, units=units)
-    exact = least_slack(setting, chances, rounded_chance(RATIO + width), RATIO - width)
+    exact = least_slack(setting, chances, rounded_chance(ratio + width), ratio - width)
     assert exact > 0
     assert verdict.slack <= exact <= verdict.slack + Fraction(1, 1 << 100)
     assert verdict.rows == sum(1 for _ in program.names())
     # It is a corner with voters on edges; the row that is named has that slack.
     assert any(verdict.at[2])
-    row = program_of(setting, (RATIO + width,) * 2).row(verdict.at)
+    row = program_of(setting, (ratio + width,) * 2).row(verdict.at)
     slack = verify.ends(row.limit)[0] - sum(
         verify.ends(a)[0] * program.point[v] for v, a in row.terms.items()
     )
@@ -248,7 +252,7 @@ def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
 
 
 @pytest.mark.parametrize(
-    "upper", [[34, 38, 40], [30, 26, 24], [44, 44, 44]], ids=["majority", "minority", "jump"]
+    "upper", [[34, 38, 40], [44, 44, 44], [20, 20, 20]], ids=["flat", "majority", "minority"]
 )
 @pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
 def test_a_majority_s_slack_is_that_of_its_worst_corner(
@@ -270,7 +274,8 @@ def test_a_majority_s_slack_is_that_of_its_worst_corner(
     if not width:
         # Up to floats: what is not close is not looked at in integers.
         assert float(verdict.slack) == pytest.approx(float(exact), rel=1e-12)
-        # The row that is named has that slack, twice.
+        # The row that is named has that slack, twice, and voters at a corner where there is a jump.
+        assert bool(verdict.at[2]) == (len(set(upper)) == 1)
         program = program_of(setting, (RATIO, RATIO), units)
         row = program.row(verdict.at)
         told = sum(verify.ends(a)[0] * program.point[v] for v, a in row.terms.items())

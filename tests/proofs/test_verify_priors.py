@@ -516,3 +516,21 @@ def test_a_rate_is_a_row_s_rest_for_each_share_rounded_down(made: verify.Layers)
 
 def test_a_letter_may_keep_no_more_than_what_others_are_given() -> None:
     assert replace(LAYERED[0], e=[0, 900, 1100, 2596]).rests[0] == (4096, 15)
+
+
+def test_how_far_a_table_is_moved_counts_what_its_rows_have_too_much() -> None:
+    """A row that sums to more than 1 must lose that: its distance is what it gains beside it."""
+    given = [[0.75, 0.375], [0.25, 0.625], [0.5, 0.5]]
+    setting = NearestKernel(given, 1.0, tolerance=0.5).to_dict()
+    units = {"total": 8, "weights": [[5, 3], [3, 5], [4, 4]]}
+    program = verify.nearest(json.loads(json.dumps(setting)), units, None, {})
+    # Row 0 loses an eighth of its first entry; row 1, which is short of an eighth, gains one.
+    assert program.point["t",] == Fraction(1, 8)
+    assert program.value == Fraction(1, 8)
+    for x, over in enumerate((Fraction(1, 8), 0, 0)):
+        row = program.row(("distance", x))
+        assert row.limit == -over
+        assert row.terms == {("P", x, 0): 1, ("P", x, 1): 1, ("t",): -1}
+        assert program.row(("moved", x, 1)).limit == Fraction(given[x][1])
+    assert program.point["P", 1, 0] == Fraction(1, 8)
+    assert program.point["P", 0, 0] == 0

@@ -547,3 +547,24 @@ def test_weights_that_are_no_floor_are_refused(weights: list[int]) -> None:
     verify.Floor(9, 3, [4, 4], 4)
     with pytest.raises(verify.Refused, match="not convex"):
         verify.Floor(9, 3, weights, 4)
+
+
+def test_weights_steps_and_sums_of_a_floor_by_hand() -> None:
+    floor = verify.Floor(12, 3, [2, 4], 4)
+    assert [floor.weight(c) for c in range(5)] == [2, 4, 8, 12, 16]
+    assert [floor.step(c) for c in range(5)] == [2, 4, 4, 4, 4]
+    # The least sum of letters with so many records is that of even counts, the largest of one.
+    for letters, records in product(range(4), range(9)):
+        every = [
+            sum(map(floor.weight, counts))
+            for counts in product(range(records + 1), repeat=letters)
+            if sum(counts) == records
+        ]
+        if letters == 0:
+            assert floor.least(0, records) == floor.most(0, records) == 0
+        else:
+            assert (floor.least(letters, records), floor.most(letters, records)) == (
+                min(every),
+                max(every),
+            )
+    assert [floor.even(c) for c in range(0, 13, 4)] == [6, 4, 2, 0]
