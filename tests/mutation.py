@@ -177,6 +177,11 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Voters.screened: min(slacks) < least -> min(slacks) <= least",
         "Voters.settled: max(low, 0) < verdict.slack -> max(low, 0) <= verdict.slack",
     ),
+    "rows are of one length": ("nearest: len(setting['kernel'][0]) -> len(setting['kernel'][1])",),
+    "the end has as many units as it counts": (
+        "Floor.weight: self.values[count] if count <= self.last else count * self.unit -> "
+        "self.values[count] if count < self.last else count * self.unit",
+    ),
     "it divides exactly": (
         "Ballots.chances: factorial(self.voters) // prod(map(factorial, drawn)) -> "
         "-(-factorial(self.voters) // prod(map(factorial, drawn)))",
@@ -214,6 +219,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "low <= 0 and (high < 0 or finer.broken(chances, total, ones, placed))",
         "Voters.settled: high < 0 or finer.broken(chances, total, ones, placed) -> "
         "high <= 0 or finer.broken(chances, total, ones, placed)",
+        "Voters.settled: max(low, 0) -> max(high, 0)",
         "Labels.private: (self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0) -> "
         "(-(-(self.growth[0] * (1 << CORNER)) // 1), 1 << CORNER, 0)",
         "decide_box: 64 + total.bit_length() + mass.bit_length() -> "

@@ -567,4 +567,4 @@ def test_weights_steps_and_sums_of_a_floor_by_hand() -> None:
                 min(every),
                 max(every),
             )
-    assert [floor.even(c) for c in range(0, 13, 4)] == [6, 4, 2, 0]
+    assert [floor.even(c) for c in range(0, 13, 3)] == [6, 4, 3, 1, 0]
