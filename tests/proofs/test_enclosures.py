@@ -7,7 +7,7 @@ number, which is computed here with an exact rational in its place.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
@@ -45,7 +45,7 @@ VOTES: list[Any] = [
 ]
 
 
-def program_of(setting: Any, ratio: verify.Between | None, units: Any = None) -> verify.Program:
+def program_of(setting: Any, ratio: Any, units: Any = None) -> verify.Program:
     plain = json.loads(json.dumps(setting.to_dict()))
     return verify.KINDS[setting.kind](plain, units, ratio, {})
 
@@ -56,7 +56,7 @@ def coefficients(row: verify.Row, names: Any) -> Iterator[tuple[Any, Any]]:
     yield verify.ends(row.limit)
 
 
-def exponentials(monkeypatch: pytest.MonkeyPatch, known: dict[int, verify.Between]) -> None:
+def exponentials(monkeypatch: pytest.MonkeyPatch, known: Mapping[int, verify.Between]) -> None:
     """Have the file take these enclosures of e^x for x = 1, 2, ..., to however many bits."""
     monkeypatch.setattr(verify, "exp", lambda x, *_: known[int(x)])
 
@@ -173,7 +173,7 @@ RARE = {"total": 105, "weights": [[17, 44], [25, 36, 44], [35]]}
 
 def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fraction]:
     """The chances of the classes in such a table of three votes over three classes."""
-    rows = dict(zip([(3, 0), (2, 1, 0), (1,)], units["weights"], strict=True))
+    rows: dict[Any, Any] = dict(zip([(3, 0), (2, 1, 0), (1,)], units["weights"], strict=True))
     order = tuple(dict.fromkeys(sorted(counts, reverse=True)))
     known = dict(zip(order, rows[order], strict=True))
     return [Fraction(known[n], 105) for n in counts]

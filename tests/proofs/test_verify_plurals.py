@@ -409,7 +409,8 @@ def test_states_are_as_many_as_the_limit_allows(
 
 def test_limits_of_a_plurality_are_those_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     program = verify.KINDS["plurality"]
-    for rule, name in (("optimal", "SOLVED"), ("ladder", "TABLED")):
+    cases: list[tuple[Any, str]] = [("optimal", "SOLVED"), ("ladder", "TABLED")]
+    for rule, name in cases:
         setting = plurality.PluralitySetting(6, 3, 1.0, rule=rule).to_dict()
         with monkeypatch.context() as patched:
             patched.setattr(verify, name, 7)

@@ -433,7 +433,7 @@ def test_integers_of_a_prior_are_those_of_their_formulas(epsilon: float, objecti
         assert (made.w[-1], made.e[-1]) == (0, left)
         assert made.k == made.q
         return
-    level = Fraction(0)
+    level, i = Fraction(0), 0
     for i in range(n):
         level = left / ((r - 1) + (n - i))
         own = Fraction(total * q[i]) / ((r - 1) * q[i] + sum(q))
