@@ -273,6 +273,8 @@ _SAME: dict[str, tuple[str, ...]] = {
     ),
     "inputs that are alike have the same variables, the others larger ones, and as many outputs": (
         "sizes_of: min(row) -> max(row)",
+        "sizes_of: [row.count(v) for v in known] if len(known) < outputs else [1] * outputs -> "
+        "[row.count(v) for v in known] if len(known) <= outputs else [1] * outputs",
         "decide_table: len(variable[0]) -> len(variable[1])",
     ),
     "coefficients of a proof are compared up to 1e-9": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,68 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     code, lines, err = run(path, None)
     assert (code, lines) == (2, [])
     assert "mechanisms is even; it must be odd" in err
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True,
+        None,
+        [],
+        "",
+        "1.5",
+        "1e3",
+        " 1",
+        "1/0",
+        "0x",
+        "--1",
+        "1/-2",
+        "0x" + "f" * 5000,
+        math.nan,
+        math.inf,
+    ],
+)
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    with pytest.raises(verify.Malformed, match="is no number"):
+        verify.number(value)
+
+
+def test_numbers_of_a_file_are_exact() -> None:
+    longest = "0x" + "f" * (verify.LONGEST - 2)
+    assert verify.number(longest) == 16 ** (verify.LONGEST - 2) - 1
+    known = {
+        0.1: Fraction(0.1),
+        "-3/6": Fraction(-1, 2),
+        "0x10": 16,
+        "-0x1/0x3": Fraction(-1, 3),
+        7: 7,
+    }
+    assert {value: verify.number(value) for value in known} == known
+
+
+def test_integers_within_their_limits() -> None:
+    assert [verify.integer(n, 2, 4) for n in (2, 3, "4")] == [2, 3, 4]
+    for wrong in (1, 5, 2.5, "1", True):
+        with pytest.raises(verify.Malformed, match="is no integer from 2 to 4|is no number"):
+            verify.integer(wrong, 2, 4)
+    assert verify.integers([2, 4], 2, 4) == [2, 4]
+    assert verify.integers(["2", 4.0], 2, 4) == [2, 4]
+    for several in ([1, 3], [3, 5], [2, True], [], "23", None):
+        with pytest.raises(verify.Malformed):
+            verify.integers(several, 2, 4)
+
+
+def test_weights_of_a_file() -> None:
+    half = Fraction(1, 2)
+    assert verify.vector([0.5, "1/2"], 2) == [half, half]
+    assert verify.weights_of([0, 0.5], 2) == [0, half]
+    assert verify.whole([0.5, 0.25], 2) == ([2, 1], 4)
+    assert verify.whole(["1/2", "1/3", 0], 3) == ([3, 2, 0], 6)
+    assert verify.matrix([[1], [2]], 2, 1) == [[1], [2]]
+    for wrong in ([0.5], [0.0, 0.0], [-0.5, 1.0], [0.5, 0.5, 0.5]):
+        for read in (verify.weights_of, verify.whole):
+            with pytest.raises(verify.Malformed):
+                read(wrong, 2)
+    for table in ([[1]], [[1], [2], [3]], [[1], [2, 3]], None):
+        with pytest.raises(verify.Malformed):
+            verify.matrix(table, 2, 1)
