@@ -95,6 +95,7 @@ def test_what_the_referee_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert gap < 1e-12
 
 
+@pytest.mark.slow
 def test_command_line_examples_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -190,6 +190,7 @@ def test_a_mark_is_the_same_in_every_process() -> None:
     assert len(said) == 1
 
 
+@pytest.mark.slow
 def test_processes_on_one_table_lose_nothing_even_if_killed(tmp_path: Path) -> None:
     table, before = tmp_path / "table", b""
     command = [sys.executable, "-c", SCRIPT, str(table)]
@@ -209,6 +210,7 @@ def test_processes_on_one_table_lose_nothing_even_if_killed(tmp_path: Path) -> N
     assert all(line["values"] == {"value": line["point"]["a"] ** 2} for line in lines)
 
 
+@pytest.mark.slow
 def test_a_point_that_ends_its_process_ends_the_sweep_that_goes_on(tmp_path: Path) -> None:
     def fatal(a: int) -> int:
         if a == 25 and not (tmp_path / "mended").exists():

@@ -271,6 +271,7 @@ def test_a_budget_met_exactly_is_affordable_and_one_ulp_less_is_not(
     assert spending.affordable(below) == folds - 1
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("trained_once", [False, True])
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
 def test_affordable_is_where_total_starts_to_refuse(trained_once: bool, delta: float) -> None:

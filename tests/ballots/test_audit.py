@@ -48,6 +48,7 @@ def test_what_a_table_spends_is_the_largest_over_all_ordered_histograms(
     assert found.upper == pytest.approx(math.log(expected), rel=1e-15)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(
     ("voters", "classes", "epsilon"), [(7, 3, 0.5), (30, 2, 2.0), (9, 6, 0.01), (14, 10, 0.1)]
@@ -116,6 +117,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("classes", "voters", "epsilon", "excess"), FAILURES)
 def test_the_ladder_fails_from_seven_classes_on(
     classes: int, voters: int, epsilon: float, excess: float

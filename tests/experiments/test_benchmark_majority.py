@@ -26,6 +26,7 @@ def instance(k: int, m: float, shift: float) -> ways.Instance:
     return ways.Instance.of(k, 0.3, m, shift)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "m", "shift"), CASES)
 def test_rows_are_those_of_the_definition(k: int, m: float, shift: float) -> None:
     case = instance(k, m, shift)

@@ -159,6 +159,7 @@ def test_totals_that_do_not_bound_them_are_told() -> None:
     assert judged.ours.startswith(f"{held} of 24 do")
 
 
+@pytest.mark.slow
 def test_another_slack_or_number_of_queries_has_nothing_printed() -> None:
     other = TABLES.run(replace(TABLES.quick, slack=1e-5), lambda: None)
     assert other.comparisons == ()

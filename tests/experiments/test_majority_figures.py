@@ -60,6 +60,7 @@ def test_panels_leave_few_places_empty_and_curves_lie_within_wider_ones() -> Non
     assert len(set(widths)) == 5
 
 
+@pytest.mark.slow
 def test_verdicts_are_of_the_uniform_prior_and_of_all_curves() -> None:
     for changed in ({"prior": "beta:1,1"}, {"curves": ("surrogate", "subsampling")}):
         config = replace(FIGURE_2.quick, **FAST, allowance=(1.0,), **changed)

@@ -134,6 +134,7 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
     assert (again.generated, again.data) == (False, "own data in the format of MovieLens 1M")
 
 
+@pytest.mark.slow
 def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
     config = SMALL["prior-figures-3-6-11"]
     outcome = outcomes["prior-figures-3-6-11"]
@@ -168,6 +169,7 @@ def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path:
     assert total.tables["cases"].rows != cases.rows
 
 
+@pytest.mark.slow
 def test_figure_4_from_a_folder_of_100k(tmp_path: Path) -> None:
     outcome = ran(movielens.EXPERIMENT, movielens.Config(path=str(ml_100k(tmp_path))))
     assert (outcome.data, outcome.generated) == ("own data in the format of MovieLens 100k", False)
@@ -182,6 +184,7 @@ def test_an_age_group_without_users_is_refused() -> None:
         ran(movielens.EXPERIMENT, config)
 
 
+@pytest.mark.slow
 def test_digits_are_counted_pixel_by_pixel(outcomes: dict[str, Outcome]) -> None:
     """Ink summed by hand over the cells of every image of a digit; TV by the printed recursion."""
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]

@@ -60,6 +60,7 @@ def test_the_repaired_theorem_is_judged_in_both_directions() -> None:
         assert other.verdict == "refuted", change
 
 
+@pytest.mark.slow
 def test_bounds_and_accuracy() -> None:
     config = bounds_figure.Config(letters=5, gammas=(0.05,), alphabets=(), points=4)
     outcome = ran(bounds_figure.EXPERIMENT, config)

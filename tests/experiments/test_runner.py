@@ -234,6 +234,7 @@ def test_verdicts_are_of_the_paper_s_parameters_only(tmp_path: Path) -> None:
         assert (kept.outcome, kept.command) == (entry.outcome, entry.command)
 
 
+@pytest.mark.slow
 def test_tables_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
     ended(tmp_path, job())
     old = tmp_path / f"{EXAMPLE.name}.other.csv"
@@ -245,6 +246,7 @@ def test_tables_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
     assert other.exists()
 
 
+@pytest.mark.slow
 def test_a_value_that_a_run_refuses_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
     ended(tmp_path, job())
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}

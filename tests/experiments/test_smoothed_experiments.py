@@ -187,6 +187,7 @@ def test_some_elections_alone() -> None:
     assert late.column("year") == [2000, 2004, 2008, 2012]
 
 
+@pytest.mark.slow
 def test_votes_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("year,name,first,second\n2024,A,60,40\n2028,B,10,90\n", encoding="utf-8")

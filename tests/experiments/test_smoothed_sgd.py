@@ -101,6 +101,7 @@ def test_fits_go_through_two_sizes(figure: Outcome) -> None:
                 assert line == pytest.approx(row["log10_delta"], abs=1e-10)
 
 
+@pytest.mark.slow
 def test_the_paper_stands_beside_the_run(figure: Outcome, bias: Outcome) -> None:
     assert [c.verdict for c in bias.comparisons] == ["not comparable", "agrees"]
     assert "T / n is 0.1," in bias.comparisons[1].ours
@@ -252,6 +253,7 @@ def test_other_sets_of_distributions(changed: dict[str, Any]) -> None:
     drawn(sgd.EXPERIMENTS[0], outcome)
 
 
+@pytest.mark.slow
 def test_a_run_is_written(tmp_path: Path) -> None:
     experiment = sgd.EXPERIMENTS[0]
     tiny = replace(experiment.quick, batches=(3, 4), databases=2)

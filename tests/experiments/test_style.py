@@ -29,6 +29,7 @@ def test_the_package_knows_all_sheets() -> None:
     assert tuple(style.STYLES) == STYLES
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", STYLES)
 def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
     path = tmp_path / "gamma.pdf"

@@ -66,6 +66,7 @@ def test_local_kernel_is_a_measurement_under_the_discrete_distance() -> None:
     assert made.map(1) == pytest.approx(math.log(2), rel=1e-15)
 
 
+@pytest.mark.slow
 def test_draws_have_the_certified_law() -> None:
     made = make_kernel(THIRD)
     assert_law([made(1) for _ in range(1500)], {0: 0.25, 1: 0.5, 2: 0.25})
@@ -343,6 +344,7 @@ def test_an_input_outside_is_moved_into_the_domain(given: Any, taken: int) -> No
     assert {made(given) for _ in range(20)} == {taken}
 
 
+@pytest.mark.slow
 def test_records_outside_the_alphabet_are_its_first_letter() -> None:
     sampler = roo.min_count(4, 3, 400.0)
     made = make_sampler(sampler, ["a", "b", "c"])

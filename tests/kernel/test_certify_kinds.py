@@ -88,6 +88,7 @@ def gammas(setting: MajoritySetting) -> Iterator[tuple[int, ...]]:
         yield tuple(chosen.randrange(ONE + 1) for _ in range(setting.middle))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
     for units in gammas(setting):

@@ -248,6 +248,7 @@ def test_grids_reach_the_program(shape: tuple[int, ...], exponent: int, objectiv
     assert in_fractions(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_a_grid_of_12_by_12_has_twice_the_loss_of_a_path(objective: str) -> None:
     loss = on_grid((12, 12), 1)

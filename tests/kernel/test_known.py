@@ -16,6 +16,7 @@ def distance(inputs: int, power: int = 1) -> brute.Array:
     return np.abs(x[:, None] - x[None, :]) ** power
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("n", "epsilon"), [(2, 0.5), (3, 1.0), (5, 0.2), (6, 3.0), (9, 1.0)])
 @pytest.mark.parametrize("power", [1, 2])
 def test_count_queries_reach_the_remapped_geometric_mechanism(
@@ -52,6 +53,7 @@ def test_randomised_response_for_0_1_loss(objective: str, epsilon: float) -> Non
         assert sure(found.gap) <= 1e-8
 
 
+@pytest.mark.slow_after(5)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 5.0, 20.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01, 0.3, 0.9])
 def test_binary_randomised_response_with_delta(epsilon: float, delta: float) -> None:

@@ -24,6 +24,7 @@ def some_loss(inputs: int, outputs: int, seed: int = 0) -> brute.Array:
     return np.random.default_rng(seed).normal(size=(inputs, outputs))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
 def test_all_pairs_written_out_are_the_same_program(objective: str, epsilon: float) -> None:

@@ -136,6 +136,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_losses_without_structure_against_linprog(name: str, objective: str) -> None:

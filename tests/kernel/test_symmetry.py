@@ -57,6 +57,7 @@ def test_product_of_responses_is_best_for_hamming_loss(places: int, epsilon: flo
     assert 0 <= sure(found.gap) < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("places", "hamming", "zero_one"),
     [(3, 0.806824264110, 0.609288195069), (10, 2.689414213700, 0.956396457206)],

@@ -56,6 +56,7 @@ CHOICES = [Guarantee(0.05), Guarantee(0.25), Guarantee(0.7), Guarantee(1.5)]
 LEAKING = [Guarantee(0.25), Guarantee(0.7), Guarantee(0.0, 0.1), Guarantee(0.5, 0.02)]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("budget", "most"), BUDGETS)
 @pytest.mark.parametrize("choices", [CHOICES, LEAKING], ids=["pure", "with deltas"])
 def test_no_adversary_leaves_a_budget(

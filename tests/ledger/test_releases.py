@@ -49,6 +49,7 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
 }
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_release_is_written_down_before_it_is_drawn(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -172,6 +172,7 @@ def test_enumeration_finds_the_worst_pattern(letters: int) -> None:
     assert worst <= found <= worst + 1e-9 * abs(worst) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letters", [3, 8, 12])
 def test_the_semidefinite_multipliers_pay_for_every_pattern(letters: int) -> None:
     w = query_matrix("prefix", letters)

@@ -52,6 +52,7 @@ def shifted(seed: int, by: float) -> tuple[Problem, float]:
     return problem, float(answer.fun)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [1e-6, 1e-3, 1.0])
 def test_rows_beyond_the_reach_of_the_box(by: float) -> None:
     for seed in range(20):

@@ -231,6 +231,7 @@ def test_a_conflict_has_the_labels_of_the_user() -> None:
     assert x.value is None
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("capped", [True, False])
 @pytest.mark.parametrize(
     ("large", "small"), [(1e9, 0.5), (1.0, 1e-10), (1e3, 1e-7), (1e6, 5e-4), (1.0, 1e-17)]

@@ -51,6 +51,7 @@ def packing(seed: int, size: int = 12, rows: int = 300, most: int = 5) -> tuple[
     return problem, -float(best.fun)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_value_is_that_of_all_rows(seed: int) -> None:
     problem, best = packing(seed)
@@ -142,6 +143,7 @@ def test_a_point_outside_is_refused() -> None:
         solve(problem, stop_at_gap=-1.0)
 
 
+@pytest.mark.slow
 def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     """Each is a row that every private noise function keeps, such as subsampling's."""
     setting = majority.MajoritySetting(301, 0.1, 20)

@@ -134,6 +134,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
 def test_a_forked_process_starts_a_thread_of_its_own() -> None:
     ended = subprocess.run(

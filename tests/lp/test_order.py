@@ -67,6 +67,7 @@ def test_random_programs_match_scipy(seed: int) -> None:
         matrix, upper = np.vstack([matrix, cost]), np.append(upper, best.fun + 1e-12)
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_family_holds_for_every_objective(backend: str) -> None:
     problem = Problem("disc")

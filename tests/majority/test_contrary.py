@@ -40,6 +40,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("own", [(1.0, 0.5, 0.25), (-1.0, 0.2, 1.0), (0.1, 1.0, -0.3)])
 @pytest.mark.parametrize("setting", SMALL, ids=str)
 def test_the_optimum_is_that_of_the_paper_s_set(

@@ -78,6 +78,7 @@ def test_weights_of_a_beta_prior_by_inversion(k: int, a: float, b: float) -> Non
     np.testing.assert_allclose(weights.values, inverted(k, a, b), atol=2e-10)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("k", "a", "b"), [(3, 0.5, 0.5), (7, 2.0, 5.0), (11, 0.3, 2.0), (11, 20.0, 18.0), (1, 2.0, 5.0)]
 )

@@ -120,6 +120,7 @@ def test_all_numbers_of_few_bits_give_each_output_its_weight(
             assert np.bincount(found, minlength=outputs).tolist() == weights[row]
 
 
+@pytest.mark.slow_after(5)
 @pytest.mark.parametrize("end", [0, 1])
 @pytest.mark.parametrize("total", TOTALS, ids=hex)
 def test_all_numbers_of_20_bits_give_each_output_its_weight_by_the_table(

@@ -156,6 +156,7 @@ def test_branch_and_bound_is_that_of_all_compositions(log_values, pair):
     assert found.log_bound >= expected.max()
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-20, 0), min_size=2, max_size=12), share_pairs, st.data())
 def test_a_v_shape_has_its_maximum_at_an_end(levels, pair, data):
     cut = data.draw(st.integers(0, len(levels)))

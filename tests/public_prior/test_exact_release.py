@@ -284,6 +284,7 @@ def check_law(letters: object, law: np.ndarray) -> None:
     assert chisquare(observed, law / law.sum() * DRAWS).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_releases_follow_the_rows(maker: Maker) -> None:
     kernel = maker(REFERENCE, 1.5)
@@ -360,6 +361,7 @@ def test_simulations_repeat_with_their_seed() -> None:
         kernel.simulate(own, 1)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_twenty_thousand_letters_are_certified_and_released() -> None:
     rng = np.random.default_rng(2)
     q = rng.random(20_000) + 1e-6

@@ -114,6 +114,7 @@ def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
         assert found.worst_tv <= worst + 1e-8
 
 
+@pytest.mark.slow_after(5)
 @pytest.mark.parametrize("least", [1e-12, 1e-10, 1e-9, 1e-6, 1e-3, 0.3])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 9.623328547590642, 15.5])
 def test_two_letters_in_closed_form(least: float, epsilon: float) -> None:

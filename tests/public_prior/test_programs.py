@@ -27,6 +27,7 @@ def leximin_values(q: Vector, epsilon: float) -> Vector:
     return design(setting, backend="highs").diagonal
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_optimum_is_that_of_algorithm_one(epsilon: float) -> None:
     for q in [*priors(3, 8, 12), np.ones(1)]:

@@ -201,6 +201,7 @@ def test_majority_against_every_corner(
         assert worst_excess(raised, *exact) > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     records=st.integers(1, 9),

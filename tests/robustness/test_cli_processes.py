@@ -114,6 +114,7 @@ def test_the_json_of_every_command_is_all_that_it_writes(
     assert isinstance(json.loads(ended.stdout), dict)
 
 
+@pytest.mark.slow
 def test_standard_input_is_not_read() -> None:
     ended = finished([*SMALL, "--json"], input=b"y\n" * 10)
     assert json.loads(ended.stdout)["private"]
@@ -144,6 +145,7 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
         closed.chmod(0o700)
 
 
+@pytest.mark.slow
 @posix
 def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     """The next thing to a full disk: the old file stays, and no part of the new one is left."""

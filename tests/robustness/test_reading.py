@@ -170,6 +170,7 @@ def test_what_a_file_says_of_optimality_is_named_as_said(tmp_path: Path) -> None
     assert "stated_by_file=bound" in repr(found)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
 def test_values_are_computed_again_for_each_objective(objective: str, tmp_path: Path) -> None:
     path = tmp_path / "gamma.json"

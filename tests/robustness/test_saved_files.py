@@ -209,6 +209,7 @@ def test_keys_missing(kind: str, originals: dict[str, bytes], tmp_path: Path) ->
         assert isinstance(refused(path, json.dumps(missing).encode()), ParameterError)
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [100, 990, 5000, 100_000])
 def test_deep_nesting(kind: str, depth: int, originals: dict[str, bytes], tmp_path: Path) -> None:

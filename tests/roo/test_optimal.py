@@ -134,6 +134,7 @@ def test_no_sampler_that_tells_letters_apart_does_better(n: int, k: int) -> None
         assert sampler.bound == pytest.approx(free, abs=1e-9)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
 def test_nor_on_average(alpha: float) -> None:
     for n, k in TINY:

@@ -77,6 +77,7 @@ def test_recursions_solve_their_programs() -> None:
         np.testing.assert_allclose(repaired, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
 
 
+@pytest.mark.slow
 def test_the_exact_rule_is_never_above_a_private_rule_and_all_fall_in_m() -> None:
     better = 0
     for n, k, epsilon in GRID:

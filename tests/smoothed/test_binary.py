@@ -257,6 +257,7 @@ def pair_utility_in_sums(records, drawn, threshold, ones):
     return max(gains) / (1 - mpmath.mpf(threshold))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("records", "drawn", "threshold", "ones"),
     [
@@ -318,6 +319,7 @@ def divergence_with_replacement(records, drawn, epsilon, ones):
     return total
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("drawn", [1000, 250_000, 600_000])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.04, 0.5])
 def test_sampled_cells_with_replacement(drawn, epsilon):
@@ -328,6 +330,7 @@ def test_sampled_cells_with_replacement(drawn, epsilon):
         assert_logs(log_divergence(records, drawn, epsilon, ones, again=True), exact, 1e-11)
 
 
+@pytest.mark.slow
 def test_ten_million_records():
     ones = np.array([20_000, 5_000_000])
     with mpmath.workdps(DIGITS):

@@ -78,6 +78,7 @@ def test_the_integer_weights_are_the_definition() -> None:
             assert exact_delta(histogram, drawn, ratio) == by_laws
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("n", "drawn", "m", "epsilon"),
     [

@@ -81,6 +81,7 @@ def test_merging_the_tails_changes_no_divergence() -> None:
         assert left_out < Fraction(1, 10**10)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("n", "drawn", "m"), [(7, 4, 2), (6, 6, 2), (5, 3, 3)])
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3])
 def test_the_exact_profile(n: int, drawn: int, m: int, epsilon: float) -> None:

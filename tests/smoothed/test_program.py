@@ -106,6 +106,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("mechanism", "distributions", "epsilon"), CASES)
 def test_the_smoothed_delta_is_the_best_composition(
     mechanism: SamplingHistogram | KernelMechanism,

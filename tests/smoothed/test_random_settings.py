@@ -40,6 +40,7 @@ def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     assert truth <= answer.certificate.log_bound + 1e-10 or truth < -60
 
 
+@pytest.mark.slow_after(5)
 @pytest.mark.parametrize("seed", range(15))
 def test_smoothed_epsilon_brackets_the_definition(seed: int) -> None:
     rng = np.random.default_rng([8, seed])

@@ -36,6 +36,7 @@ def brute_force(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mp
         return mp.log(best) if best else -mp.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [2, 3])
 def test_a_listed_law_is_not_dropped_for_being_close(least: int) -> None:
     mechanism = shows_the_rare(100, least)

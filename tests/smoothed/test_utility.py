@@ -173,6 +173,7 @@ def test_corollary_3_fails_with_a_prior_over_fifteen_categories() -> None:
     assert found == pytest.approx(math.log(u), abs=1e-12)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("threshold", [HALF, Fraction(51, 100), Fraction(3, 4), Fraction(19, 20)])
 def test_both_readings_against_the_definition(threshold: Fraction, replacement: bool) -> None:

@@ -61,6 +61,7 @@ def logarithm(ratio: Fraction) -> Any:
         return mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-20, 0.01, 0.3])
 def test_least_epsilon_is_that_of_all_events(delta: float) -> None:
     for rows, pairs, edges in random_tables(120):
