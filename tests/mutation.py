@@ -417,8 +417,9 @@ def _mutant(source: str, function: ast.FunctionDef, name: str) -> Mutant:
 
 def _is_told(node: ast.AST) -> bool:
     """Whether a part words a message, or limits a size."""
-    limits = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return isinstance(node, ast.JoinedStr) or (limits and node.func.id == "require_size")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id == "require_size"
+    return isinstance(node, ast.JoinedStr)
 
 
 def mutants(source: str, function: str) -> Iterator[Mutant]:
