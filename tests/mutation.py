@@ -177,6 +177,18 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Voters.screened: min(slacks) < least -> min(slacks) <= least",
         "Voters.settled: max(low, 0) < verdict.slack -> max(low, 0) <= verdict.slack",
     ),
+    "an edge is there both ways": (
+        "decide_table: x < z -> x <= z",
+        "decide_table: x < z -> x >= z",
+        "decide_table: x < z -> x <= z (2)",
+        "decide_table: x < z -> x >= z (2)",
+    ),
+    "more blocks are looked at, by a bound that is looser": (
+        "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
+        "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
+        "Floor.bound: d2 <= self.last or self.even(c1) <= self.last + 1 -> "
+        "d2 <= self.last and self.even(c1) <= self.last + 1",
+    ),
     "rows are of one length": ("nearest: len(setting['kernel'][0]) -> len(setting['kernel'][1])",),
     "the end has as many units as it counts": (
         "Floor.weight: self.values[count] if count <= self.last else count * self.unit -> "
