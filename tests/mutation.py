@@ -75,7 +75,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "kernels": (
         KERNELS,
         "held_by allowed neighbours add_privacy kernel variables_of sizes_of decide_table among "
-        "orbits moved symmetric asked nearest",
+        "orbits moved symmetric asked",
     ),
     "voters": (
         VOTERS,
@@ -104,7 +104,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "priors": (
         PRIORS,
         "extend truthful most_kept Layers.rests Layers.rates Layers.columns Layers.drift layers "
-        "decide_layers prior population decide_box mollifier",
+        "decide_layers prior population decide_box mollifier nearest",
     ),
 }
 
@@ -182,6 +182,9 @@ _SAME: dict[str, tuple[str, ...]] = {
         "decide_table: x < z -> x >= z",
         "decide_table: x < z -> x <= z (2)",
         "decide_table: x < z -> x >= z (2)",
+    ),
+    "a limit of time, not of truth": (
+        "alike: common.bit_length() > 16 * LONGEST -> common.bit_length() >= 16 * LONGEST",
     ),
     "more blocks are looked at, by a bound that is looser": (
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
