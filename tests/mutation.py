@@ -183,8 +183,10 @@ _SAME: dict[str, tuple[str, ...]] = {
         "decide_table: x < z -> x <= z (2)",
         "decide_table: x < z -> x >= z (2)",
     ),
-    "a limit of time, not of truth": (
+    "a limit of time, or a word of a message": (
         "alike: common.bit_length() > 16 * LONGEST -> common.bit_length() >= 16 * LONGEST",
+        "integer: high if high < 1 << 64 else f'2^{high.bit_length() - 1}' -> "
+        "high if high <= 1 << 64 else f'2^{high.bit_length() - 1}'",
     ),
     "more blocks are looked at, by a bound that is looser": (
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
