@@ -188,6 +188,16 @@ _SAME: dict[str, tuple[str, ...]] = {
         "integer: high if high < 1 << 64 else f'2^{high.bit_length() - 1}' -> "
         "high if high <= 1 << 64 else f'2^{high.bit_length() - 1}'",
     ),
+    "the long way round gives the same": (
+        "integers: set(map(type, values)) == {int} and low <= min(values) and "
+        "(max(values) <= high) -> set(map(type, values)) == {int} and low < min(values) and "
+        "(max(values) <= high)",
+        "integers: set(map(type, values)) == {int} and low <= min(values) and "
+        "(max(values) <= high) -> set(map(type, values)) == {int} and low <= min(values) and "
+        "(max(values) < high)",
+        "integers: low <= min(values) -> high <= min(values)",
+        "Floor.worst: c2 - c1 >= d2 - d1 -> c2 - c1 > d2 - d1",
+    ),
     "more blocks are looked at, by a bound that is looser": (
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
