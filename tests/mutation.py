@@ -198,6 +198,15 @@ _SAME: dict[str, tuple[str, ...]] = {
         "integers: low <= min(values) -> high <= min(values)",
         "Floor.worst: c2 - c1 >= d2 - d1 -> c2 - c1 > d2 - d1",
     ),
+    "without a change of steps the ratio is that of W alone, and no d below the worst is asked for": (
+        "Floor.ratio: self.least if change <= 0 else self.most -> "
+        "self.least if change < 0 else self.most",
+        "Floor.ratio: d > self.last -> d >= self.last",
+    ),
+    "a count of steps, which no theorem fixes": (
+        "Floor.worst: (0, 1, (0, 1), self.last + 2) -> (0, 1, (0, 1), self.last)",
+        "Floor.worst: (0, 1, (0, 1), self.last + 2) -> (0, 1, (0, 1), self.last - 2)",
+    ),
     "more blocks are looked at, by a bound that is looser": (
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
