@@ -196,9 +196,10 @@ _SAME: dict[str, tuple[str, ...]] = {
         "(max(values) <= high) -> set(map(type, values)) == {int} and low <= min(values) and "
         "(max(values) < high)",
         "integers: low <= min(values) -> high <= min(values)",
+        "integers: max(values) <= high -> max(values) <= low",
         "Floor.worst: c2 - c1 >= d2 - d1 -> c2 - c1 > d2 - d1",
     ),
-    "without a change of steps the ratio is that of W alone, and no d below the worst is asked for": (
+    "without a change of steps the ratio is that of W alone; no d below the worst is asked": (
         "Floor.ratio: self.least if change <= 0 else self.most -> "
         "self.least if change < 0 else self.most",
         "Floor.ratio: d > self.last -> d >= self.last",
@@ -210,6 +211,9 @@ _SAME: dict[str, tuple[str, ...]] = {
     "more blocks are looked at, by a bound that is looser": (
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
+        "Floor.worst: range(self.last + 1, self.records) -> range(self.last, self.records)",
+        "Floor.worst: range(self.last + 1, self.records) -> range(self.last - 1, self.records)",
+        "Floor.worst: (c + 1) * low <= high * c -> (c + 1) * low < high * c",
         "Floor.bound: d2 <= self.last or self.even(c1) <= self.last + 1 -> "
         "d2 <= self.last and self.even(c1) <= self.last + 1",
     ),
