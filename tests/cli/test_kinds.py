@@ -162,6 +162,7 @@ def test_tab_offers_the_words_of_a_choice(name: str) -> None:
             assert word in typed(f"{name} {option} {word[:2]}")
 
 
+@pytest.mark.slow
 def test_the_other_word_of_a_choice_between_two_is_a_flag() -> None:
     """As --minimax is --objective minimax: the same answer, and no second word beside it."""
     found = {

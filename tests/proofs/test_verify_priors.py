@@ -239,6 +239,7 @@ def test_too_few_bits_are_refused(bits: int, tmp_path: Path) -> None:
     assert verify.main([str(path)]) == 4
 
 
+@pytest.mark.slow
 def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     prior = rng.dirichlet(np.ones(12))

@@ -98,6 +98,7 @@ def test_a_table_of_few_bits_is_refused(objective: str, bits: int, words: str) -
             setting.read({"bits": wrong})
 
 
+@pytest.mark.slow
 @given(
     parts=st.lists(st.integers(1, 1000), min_size=2, max_size=7),
     own=st.lists(st.integers(0, 1000), min_size=7, max_size=7).filter(lambda p: p[0] + p[1] > 0),

@@ -270,6 +270,7 @@ def hockey_sticks(counts: tuple[int, ...], drawn: int, r: Fraction) -> Fraction:
     return worst
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     counts=st.lists(st.integers(0, 12), min_size=2, max_size=3).filter(any),
