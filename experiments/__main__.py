@@ -11,7 +11,14 @@ import click
 from dpopt import ParameterError
 from experiments.catalogue import all_experiments, matching
 from experiments.entry import make_folder, run_command
-from experiments.options import Option, check_fields, configured, options, parsed, text_of
+from experiments.parameters import (
+    Parameter,
+    check_names,
+    configured,
+    parameters_of,
+    parsed,
+    text_of,
+)
 from experiments.registry import Experiment
 from experiments.style import STYLES
 
@@ -75,7 +82,7 @@ def run_names(
     known = all_experiments()
     chosen = matching(names, known) if names else [e for e in known.values() if e.repeatable]
     texts = dict(map(_parted, settings))
-    check_fields(chosen, texts)
+    check_names(chosen, texts)
     configs = [configured(each, full, parsed(each, texts)) for each in chosen]
     make_folder(out)
 
@@ -113,13 +120,13 @@ def run_names(
 def list_names(patterns: tuple[str, ...], out: Path) -> None:
     """List the experiments, or those that a PATTERN such as 'roo-*' names.
 
-    Each with its paper and item, and the time of its last run into the folder, or elsewhere.
+    Each with its paper and item, and the time of its last run into the folder.
     """
-    from experiments.times import seconds_of
+    from experiments.kept import last_seconds
 
     known = all_experiments()
     for each in matching(patterns, known) if patterns else known.values():
-        seconds = seconds_of(each, each.quick, out, full=False)
+        seconds = last_seconds(each, each.quick, out)
         took = "-" if seconds is None else f"{seconds:.1f} s"
         click.echo(f"{each.name:28} {took:>8}  {each.paper}, {each.item}")
 
@@ -132,18 +139,6 @@ def show_names(names: tuple[str, ...]) -> None:
     """Show what experiments are about, and their parameters, which run --set changes."""
     shown = [_shown(each) for each in matching(names, all_experiments())]
     click.echo("\n\n".join(shown))
-
-
-@command.command("times", context_settings=_HELP, short_help="Record how long runs took.")
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
-def renew_times(folder: Path) -> None:
-    """Record how long the runs in a FOLDER took, for estimates on other machines.
-
-    Renews experiments/times.json; a folder holds quick runs, or full ones.
-    """
-    from experiments.times import RECORDED, record
-
-    click.echo(f"{record(all_experiments(), folder)} times: {RECORDED}")
 
 
 @command.command(
@@ -176,17 +171,18 @@ def _shown(experiment: Experiment) -> str:
     """Return the words about an experiment and each of its parameters."""
     head = f"{experiment.name}: {experiment.paper}, {experiment.item}"
     about = click.wrap_text(f"By default: {experiment.summary}", _WIDTH, "  ", "  ")
-    return "\n".join([head, about, *map(_option, options(experiment).values())])
+    return "\n".join([head, about, *map(_parameter, parameters_of(experiment).values())])
 
 
-def _option(option: Option) -> str:
-    allowed = "set from Python only" if option.kind is None else option.kind.words
-    default = text_of(option.quick)
-    if option.quick != option.full:
-        default += f"; with --full {text_of(option.full)}"
-    about = [click.wrap_text(option.about, _WIDTH, "      ", "      ")] if option.about else []
+def _parameter(parameter: Parameter) -> str:
+    allowed = parameter.allowed if parameter.settable else "set from Python only"
+    default = text_of(parameter.quick)
+    if parameter.quick != parameter.full:
+        default += f"; with --full {text_of(parameter.full)}"
+    about = [click.wrap_text(parameter.about, _WIDTH, "      ", "      ")]
+    about = about if parameter.about else []
     allowed = click.wrap_text(f"({allowed})", _WIDTH, "      ", "       ")
-    return "\n".join(["", f"  {option.name} = {default}", *about, allowed])
+    return "\n".join(["", f"  {parameter.name} = {default}", *about, allowed])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Every experiment of the package: it imports all of them, and none of them imports it.
-
-A module that assigns ``EXPERIMENT``, or ``EXPERIMENTS`` if it has several, is in the catalogue.
-"""
+"""Every experiment of the package: it imports all of them, and none of them imports it."""
 
 from __future__ import annotations
 
@@ -12,30 +9,66 @@ from functools import cache
 from importlib import import_module
 
 from dpopt import ParameterError
-from experiments.finding import modules_with
-from experiments.options import did_you_mean
-from experiments.registry import Experiment
+from experiments.parameters import did_you_mean
+from experiments.registry import REGISTERED, Experiment
+
+MODULES = (
+    "benchmarks.page",
+    "ensembles.images",
+    "ensembles.plain",
+    "ensembles.private",
+    "majority.claims",
+    "majority.composition",
+    "majority.corner_sets",
+    "majority.figures",
+    "majority.gnmax",
+    "majority.hedging",
+    "majority.lemmas",
+    "majority.objective",
+    "majority.pate.experiment",
+    "majority.priors",
+    "public_prior.avazu",
+    "public_prior.digits",
+    "public_prior.example_one",
+    "public_prior.kernels",
+    "public_prior.movielens",
+    "public_prior.program",
+    "public_prior.synthetic",
+    "roo.audit_map",
+    "roo.bounds_figure",
+    "roo.conference",
+    "roo.lemmas",
+    "roo.obscuring",
+    "roo.program",
+    "roo.table_one",
+    "roo.utility",
+    "smoothed.claims",
+    "smoothed.compositions",
+    "smoothed.elections",
+    "smoothed.notions",
+    "smoothed.programs",
+    "smoothed.runtime",
+    "smoothed.sgd",
+    "smoothed.sgd_bias",
+    "smoothed.sgd_estimates",
+    "workload.growth",
+    "workload.simulation",
+    "workload.table",
+    "workload.worst",
+)
+"""The modules that register experiments."""
 
 
+@cache
 def all_experiments() -> dict[str, Experiment]:
     """Return every experiment by name, in the order of the report.
 
     Paper after paper by name, benchmarks last; of each paper its figures, its tables, the rest.
     """
-    found = [experiment for module in _modules() for experiment in of_module(module)]
-    return {experiment.name: experiment for experiment in sorted(found, key=_place)}
-
-
-def homes() -> dict[str, str]:
-    """Return the module that assigns each experiment, by the experiment's name."""
-    return {each.name: module for module in _modules() for each in of_module(module)}
-
-
-def of_module(module: str) -> tuple[Experiment, ...]:
-    """Return the experiments that a module assigns."""
-    imported = import_module(module)
-    one = (imported.EXPERIMENT,) if hasattr(imported, "EXPERIMENT") else ()
-    return (*one, *getattr(imported, "EXPERIMENTS", ()))
+    for module in MODULES:
+        import_module(f"experiments.{module}")
+    known = [each for each in REGISTERED.values() if each.module.startswith("experiments.")]
+    return {experiment.name: experiment for experiment in sorted(known, key=_place)}
 
 
 def named(name: str) -> Experiment:
@@ -76,11 +109,6 @@ def matching(patterns: Iterable[str], known: Mapping[str, Experiment]) -> list[E
 def _unknown(name: str, known: Iterable[str]) -> ParameterError:
     listed = "one that `python -m experiments list` names"
     return ParameterError(f"experiment is {name!r}; it must be {did_you_mean(name, known, listed)}")
-
-
-@cache
-def _modules() -> tuple[str, ...]:
-    return tuple(sorted({*modules_with("EXPERIMENT"), *modules_with("EXPERIMENTS")}))
 
 
 def _place(experiment: Experiment) -> tuple[bool, str, int, int, str]:

@@ -21,8 +21,9 @@ from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
 from experiments import style as styles
 from experiments.digest import commit
-from experiments.options import changed, plain, text_of
-from experiments.refuted.record import CHECKER, Refutation, checker, refutations_of
+from experiments.parameters import changed, plain, text_of
+from experiments.refuted import refutations_of
+from experiments.refuted.record import CHECKER, Refutation, checker
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -146,6 +147,16 @@ def kept_run(name: str, folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) and _sound(found) else {}
+
+
+def last_seconds(experiment: Experiment, config: Any, folder: Path) -> float | None:  # noqa: ANN401
+    """Return how long the last run into a folder took, if it had the same parameters."""
+    about = kept_run(experiment.name, folder)
+    found = about.get("seconds")
+    same = plain(about.get("configuration")) == plain(asdict(config))
+    if not same or about.get("failure") is not None or not isinstance(found, int | float):
+        return None
+    return float(found)
 
 
 def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:

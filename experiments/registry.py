@@ -1,16 +1,30 @@
-"""An experiment: configuration -> tables -> figure, found by its name."""
+"""An experiment: configuration -> tables -> figure, registered under its name.
+
+```python
+@experiment("roo-table-1", PAPER, "Table I", "What to see.", config=Config())
+def run(config: Config) -> Outcome:
+    for records in track(config.records):
+        ...
+
+@run.figure
+def plot(outcome: Outcome) -> Figure: ...
+```
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Cell = str | int | float | bool | None
-Advance = Callable[[], None]
+_Case = TypeVar("_Case")
+_Plot = TypeVar("_Plot", bound="Callable[[Any], Figure]")
 
 NOT_COMPARABLE = "not comparable"
 VERDICTS = ("agrees", "differs", "refuted", "misprint", "sharper", NOT_COMPARABLE)
@@ -107,7 +121,48 @@ class Outcome:
     generated: bool = False
 
 
-@dataclass(frozen=True)
+Bar = Callable[[int, int], None]
+"""Is told how many steps are done, and how many are to come besides those told before."""
+
+
+def _silent(done: int, more: int) -> None:
+    del done, more
+
+
+_BARS: list[Bar] = [_silent]
+
+
+@contextmanager
+def telling(bar: Bar) -> Iterator[None]:
+    """Tell a bar of the progress of the runs in the block, in all threads."""
+    _BARS.append(bar)
+    try:
+        yield
+    finally:
+        _BARS.pop()
+
+
+def track(cases: Iterable[_Case], count: int | None = None) -> Iterator[_Case]:
+    """Yield the cases of a run, and move its bar on after each.
+
+    Args:
+        cases: what the run loops over.
+        count: of the cases; None to list them first.
+    """
+    known = list(cases) if count is None else cases
+    bar = _BARS[-1]
+    bar(0, len(known) if isinstance(known, list) else count or 0)
+    for case in known:
+        yield case
+        bar(1, 0)
+
+
+def advance() -> None:
+    """Move the bar of a run on by a step."""
+    _BARS[-1](1, 1)
+
+
+@dataclass(eq=False)
 class Experiment:
     """One figure or table of a paper.
 
@@ -116,34 +171,47 @@ class Experiment:
         paper: short name of the paper.
         item: what it reproduces, such as "Figure 2".
         summary: one sentence; what to see.
+        config: frozen dataclass of the full run's parameters (`experiments.parameters`), each a
+            plain value, or a tuple of such; its docstring tells what they are.
+        run: computes the outcome of a configuration.
+        quick: configuration of the quick run: fewer samples, or a coarser grid of settings; each
+            setting is solved and proved whole. That of the full run if None.
+        plot: draws an outcome; computes nothing. `figure` sets it.
         published: what the paper printed, in words or numbers; None if it printed no number.
-        config: frozen dataclass of the full run's parameters, each a plain value, or a tuple of
-            such, that the command line can set; its docstring tells what they are.
-        quick: the same for the quick run: fewer samples, or a coarser grid of settings; each
-            setting is solved and proved whole.
-        steps: calls of ``advance`` that ``run`` makes.
-        run: computes the outcome.
-        plot: draws it; computes nothing.
         repeatable: whether runs give the same bytes; False for benchmarks, which run only when
             they are named.
         effort: names of the parameters that the paper does not fix and no verdict depends on:
             draws, seeds, the resolution of a curve.
         mathematics: what is computed, as displayed formulas in LaTeX without dollar signs.
+        module: the module that registers it.
     """
 
     name: str
     paper: str
     item: str
     summary: str
-    published: str | None
     config: Any
-    quick: Any
-    steps: Callable[[Any], int]
-    run: Callable[[Any, Advance], Outcome]
-    plot: Callable[[Outcome], Figure]
+    run: Callable[[Any], Outcome]
+    quick: Any = None
+    plot: Callable[[Any], Figure] = field(default=None)  # pyright: ignore
+    published: str | None = None
     repeatable: bool = True
     effort: tuple[str, ...] = ()
     mathematics: tuple[str, ...] = ()
+    module: str = ""
+
+    def __post_init__(self) -> None:
+        if self.quick is None:
+            self.quick = self.config
+
+    def __call__(self, config: Any = None) -> Outcome:  # noqa: ANN401
+        """Return the outcome of a configuration, by default of the quick run."""
+        return self.run(self.quick if config is None else config)
+
+    def figure(self, plot: _Plot) -> _Plot:
+        """Draw outcomes by a function: a decorator."""
+        self.plot = plot
+        return plot
 
     def at_paper(self, config: Any) -> bool:  # noqa: ANN401
         """Return whether a configuration is the paper's, up to effort: only then are verdicts."""
@@ -159,3 +227,36 @@ class Experiment:
     def parameters(self, full: bool) -> dict[str, Any]:
         """Return the configuration of a run as plain values."""
         return asdict(self.config if full else self.quick)
+
+
+REGISTERED: dict[str, Experiment] = {}
+"""The experiments of the modules that are imported, by name."""
+
+
+def experiment(
+    name: str,
+    paper: str,
+    item: str,
+    summary: str,
+    *,
+    config: Any,  # noqa: ANN401
+    **about: Any,  # noqa: ANN401
+) -> Callable[[Callable[[Any], Outcome]], Experiment]:
+    """Register what computes the outcome of an experiment: a decorator.
+
+    Args:
+        name: see `Experiment`, as for the others.
+        paper: short name of the paper.
+        item: what it reproduces.
+        summary: what to see.
+        config: of the full run.
+        **about: ``quick``, ``published``, ``repeatable``, ``effort``, ``mathematics``, ``plot``.
+    """
+    module = sys._getframe(1).f_globals["__name__"]
+
+    def registered(run: Callable[[Any], Outcome]) -> Experiment:
+        made = Experiment(name, paper, item, summary, config, run, module=module, **about)
+        REGISTERED[name] = made
+        return made
+
+    return registered

@@ -6,15 +6,11 @@ What was run before with the same parameters, data, code and libraries is taken 
 from __future__ import annotations
 
 import math
-import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +18,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import DpoptError, ParameterError
-from experiments.catalogue import homes, of_module
-from experiments.kept import Entry, draw, keep_run, write_outcome
-from experiments.options import changed, sensible
-from experiments.registry import Advance, Experiment, Outcome
+from experiments.catalogue import named
+from experiments.kept import Entry, draw, keep_run, last_seconds, write_outcome
+from experiments.parameters import changed, sensible
+from experiments.registry import Experiment, Outcome, telling, track
 from experiments.store import Keys, Store, keys_of
-from experiments.times import last_seconds, seconds_of, until_done
 
 CACHE = ".cache"
 """Folder of the store within the folder that is written to."""
-
-_POLL = 0.1
-# Set in the processes of a pool only.
-_TOLD: Any = None
 
 
 @dataclass(frozen=True)
@@ -59,23 +50,13 @@ class Job:
         return self.experiment.name
 
     @property
-    def registered(self) -> bool:
-        """Whether the parameters are the experiment's own."""
-        return self.config in (self.experiment.config, self.experiment.quick)
+    def keys(self) -> Keys | None:
+        """The keys of its results; None if they are not kept."""
+        return keys_of(self.experiment, self.config, self.style)
 
     def sensible(self) -> AbstractContextManager[None]:
         """Take an arithmetic failure of the block as parameters that make no sense."""
         return sensible(self.name, changed(self.experiment, asdict(self.config), self.full))
-
-    @property
-    def steps(self) -> int:
-        """How often the run advances.
-
-        Raises:
-            ParameterError: if that cannot be told of a reader's parameters.
-        """
-        with self.sensible():
-            return self.experiment.steps(self.config)
 
 
 @dataclass(frozen=True)
@@ -130,61 +111,51 @@ def run_all(
         out: folder to write to.
         workers: processes for the repeatable ones; 1 runs all in this process.
         store: of earlier results; a folder within ``out`` if None.
-        say: told, in a sentence, how long it will take.
+        say: told, in a sentence, how much there is to do.
     """
     store = Store(out / CACHE) if store is None else store
-    home = homes()
-    keys = {
-        job.name: keys_of(job.experiment, job.config, job.style, home.get(job.name)) for job in jobs
-    }
-    known = {job.name: made for job in jobs if (made := _stored(store, keys[job.name])) is not None}
-    waiting = [job for job in jobs if job.name not in known]
-    expected = {
-        job.name: seconds_of(job.experiment, job.config, out, full=job.full) for job in waiting
-    }
-    say(_said(jobs, waiting, expected, _guessed(waiting, out), workers))
+    made = {job.name: kept for job in jobs if (kept := _kept(job, store)) is not None}
+    waiting = _longest_first([job for job in jobs if job.name not in made], out)
+    say(_told(len(jobs), len(waiting)))
     found: dict[str, Entry] = {}
     refused: dict[str, str] = {}
 
     def keep(job: Job, made: Made) -> None:
-        if made.refused and not job.registered:
+        own = job.config not in (job.experiment.config, job.experiment.quick)
+        if made.refused and own:
             refused[job.name] = made.failure or ""
-        else:
-            found[job.name] = _keep(job, made, out)
+            return
+        entry = found[job.name] = entry_of(job, made)
+        if made.outcome is not None:
+            write_outcome(entry, out, made.pictures)
+        keep_run(entry, out)
 
-    for job in jobs:
-        if job.name in known:
-            keep(job, known[job.name])
-    together = _longest_first([job for job in waiting if job.experiment.repeatable], expected)
-    alone = [job for job in waiting if not job.experiment.repeatable]
+    by_name = {job.name: job for job in jobs}
+    for name, known in made.items():
+        keep(by_name[name], known)
+    together = [job for job in waiting if job.experiment.repeatable]
     if workers == 1 or len(together) < 2:
-        together, alone = [], waiting
-    if waiting:
-        with display() as progress:
-            with closing(_run_together(together, keys, store, workers, progress)) as ended:
-                for job, made in ended:
-                    keep(job, made)
-            for job in alone:
-                task = progress.add_task(job.name, total=job.steps)
-                advance = partial(progress.advance, task)
-                keep(job, make(job, keys[job.name], store, advance))
+        together = []
+    if together:
+        with progress("experiments"):
+            for name, done in track(_in_processes(together, store, workers), len(together)):
+                keep(by_name[name], done)
+    for job in waiting:
+        if job not in together:
+            with progress(job.name):
+                keep(job, make(job, store))
     store.limit()
-    entries = tuple(found[job.name] for job in jobs if job.name in found)
-    return Ended(entries, {job.name: refused[job.name] for job in jobs if job.name in refused})
+    return Ended(
+        tuple(found[job.name] for job in jobs if job.name in found),
+        {job.name: refused[job.name] for job in jobs if job.name in refused},
+    )
 
 
-def make(job: Job, keys: Keys | None, store: Store, advance: Advance) -> Made:
-    """Compute and draw what the store does not hold; what fails on purpose is told, not raised.
-
-    Args:
-        job: what to run.
-        keys: of its results; None if they are not kept.
-        store: of earlier results.
-        advance: called at each step.
-    """
-    start = time.perf_counter()
+def make(job: Job, store: Store) -> Made:
+    """Compute and draw what the store does not hold; what fails on purpose is told, not raised."""
+    start, keys = time.perf_counter(), job.keys
     try:
-        outcome, computing, reused = computed(job, keys, store, advance)
+        outcome, computing, reused = computed(job, keys, store)
         pictures, drawing = pictured(job, outcome, keys, store)
     except DpoptError as error:
         seconds, refused = time.perf_counter() - start, isinstance(error, ParameterError)
@@ -192,9 +163,7 @@ def make(job: Job, keys: Keys | None, store: Store, advance: Advance) -> Made:
     return Made(outcome, pictures, computing + drawing, reused)
 
 
-def computed(
-    job: Job, keys: Keys | None, store: Store, advance: Advance
-) -> tuple[Outcome, float, bool]:
+def computed(job: Job, keys: Keys | None, store: Store) -> tuple[Outcome, float, bool]:
     """Return the outcome of a job, the seconds it took, and whether it was kept from before.
 
     Verdicts are kept only where the parameters are the paper's.
@@ -204,7 +173,7 @@ def computed(
         return *kept, True
     start = time.perf_counter()
     with job.sensible():
-        outcome = job.experiment.run(job.config, advance)
+        outcome = job.experiment.run(job.config)
     if not job.experiment.at_paper(job.config):
         outcome = replace(outcome, comparisons=())
     seconds = time.perf_counter() - start
@@ -245,41 +214,29 @@ def entry_of(job: Job, made: Made) -> Entry:
 
 
 @contextmanager
-def advancing(title: str, total: int) -> Iterator[Advance]:
-    """Show one bar while the block runs; yield what moves it by a step."""
-    with display() as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda: progress.advance(task)
-
-
-@contextmanager
-def display() -> Iterator[Progress]:
-    """Show bars on standard error while the block runs."""
+def progress(title: str) -> Iterator[None]:
+    """Show a bar of the runs in the block on standard error."""
     with Progress(
         TextColumn("{task.description:24}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=Console(stderr=True),
-    ) as progress:
-        yield progress
+    ) as shown:
+        task, total = shown.add_task(title, total=None), 0
+
+        def moved(done: int, more: int) -> None:
+            nonlocal total
+            total += more
+            shown.update(task, total=total, advance=done)
+
+        with telling(moved):
+            yield
 
 
-def _longest_first(jobs: Sequence[Job], expected: Mapping[str, float | None]) -> list[Job]:
-    """Return jobs in an order in which the last ones end at about the same time.
-
-    One of unknown time may be the longest.
-    """
-
-    def length(job: Job) -> float:
-        seconds = expected[job.name]
-        return math.inf if seconds is None else seconds
-
-    return sorted(jobs, key=length, reverse=True)
-
-
-def _stored(store: Store, keys: Keys | None) -> Made | None:
+def _kept(job: Job, store: Store) -> Made | None:
     """Return what is kept of a job; None if a part is missing."""
+    keys = job.keys
     if keys is None:
         return None
     tables, pictures = store.get("tables", keys.tables), store.get("pictures", keys.pictures)
@@ -288,111 +245,47 @@ def _stored(store: Store, keys: Keys | None) -> Made | None:
     return Made(tables[0], pictures[0], tables[1] + pictures[1], reused=True)
 
 
-def _keep(job: Job, made: Made, out: Path) -> Entry:
-    """Write the files of a job that is done."""
-    entry = entry_of(job, made)
-    if made.outcome is not None:
-        write_outcome(entry, out, made.pictures)
-    keep_run(entry, out)
-    return entry
+def _longest_first(jobs: Iterable[Job], out: Path) -> list[Job]:
+    """Return jobs in an order in which the last ones end at about the same time.
+
+    One of unknown time may be the longest.
+    """
+
+    def length(job: Job) -> float:
+        seconds = last_seconds(job.experiment, job.config, out)
+        return math.inf if seconds is None else seconds
+
+    return sorted(jobs, key=length, reverse=True)
 
 
-def _said(
-    jobs: Sequence[Job],
-    waiting: Sequence[Job],
-    expected: Mapping[str, float | None],
-    guessed: Sequence[Job],
-    workers: int,
-) -> str:
-    """Return how many items there are and how long they take, as far as that is known."""
-    items = f"{len(jobs)} item{'s' if len(jobs) != 1 else ''}"
-    kept = len(jobs) - len(waiting)
+def _told(count: int, waiting: int) -> str:
+    """Return how many items there are, and how many of them are kept."""
+    items = f"{count} item{'s' if count != 1 else ''}"
     if not waiting:
         return f"{items}, all kept from earlier runs"
-    times = [expected[job.name] for job in waiting if job not in guessed]
-    known = [seconds for seconds in times if seconds is not None]
-    parts = [f"{kept} kept"] if kept else []
-    if unknown := len(times) - len(known):
-        parts.append(f"{unknown} of unknown time")
-    if guessed:
-        usual = sum(expected[job.name] or 0.0 for job in guessed)
-        parts.append(f"{len(guessed)} with own parameters; with the paper's {_rounded(usual)}")
-    said = f" ({', '.join(parts)})" if parts else ""
-    if not known:
-        return f"{items}{said}"
-    used = min(workers, len(waiting))
-    took = until_done(sorted(known, reverse=True), used)
-    with_workers = f" with {used} workers" if used > 1 else ""
-    return f"{items}, about {_rounded(took)}{with_workers}{said}"
+    return items if waiting == count else f"{items}, {count - waiting} kept from earlier runs"
 
 
-def _guessed(waiting: Sequence[Job], out: Path) -> list[Job]:
-    """Return the jobs of which nobody knows how long their own parameters take."""
-    return [
-        job
-        for job in waiting
-        if not job.registered and last_seconds(job.experiment, job.config, out) is None
-    ]
+def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[tuple[str, Made]]:
+    """Yield each job's name and what came of it, as it is done."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-
-def _rounded(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 120 else f"{round(seconds / 60)} minutes"
-
-
-def _run_together(
-    jobs: Sequence[Job],
-    keys: Mapping[str, Keys | None],
-    store: Store,
-    workers: int,
-    progress: Progress,
-) -> Generator[tuple[Job, Made]]:
-    """Yield each job as it is done, in processes that an interrupt ends."""
-    if not jobs:
-        return
-    context = multiprocessing.get_context("spawn")
-    told = context.SimpleQueue()
-    workers = min(workers, len(jobs))
-    modules = homes()
-    with ProcessPoolExecutor(workers, context, _begin, (told,)) as pool:
-        tasks = {job.name: progress.add_task(job.name, total=job.steps) for job in jobs}
-        waiting: dict[Future[Made], Job] = {}
-        for job in jobs:
-            given = (modules[job.name], job.name, job.config, job.full, job.style)
-            waiting[pool.submit(_run_named, given, keys[job.name], store)] = job
-        try:
-            while waiting:
-                done, _ = wait(waiting, timeout=_POLL, return_when=FIRST_COMPLETED)
-                while not told.empty():
-                    progress.advance(tasks[told.get()])
-                for future in done:
-                    yield waiting.pop(future), _result(future)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-
-
-def _result(future: Future[Made]) -> Made:
+    given = [(job.name, job.config, job.full, job.style) for job in jobs]
+    pool = Parallel(workers, return_as="generator_unordered", pre_dispatch="all", batch_size=1)
+    done: set[str] = set()
     try:
-        return future.result()
-    except BrokenProcessPool:
+        for name, made in pool(delayed(_make_named)(*each, store) for each in given):
+            done.add(name)
+            yield name, made
+    except TerminatedWorkerError:
         said = "a process of this run was ended from outside; run it again."
-        return Made(None, {}, 0.0, failure=said)
+        for job in jobs:
+            if job.name not in done:
+                yield job.name, Made(None, {}, 0.0, failure=said)
 
 
-def _begin(told: Any) -> None:  # noqa: ANN401
-    """Start a process of the pool: an interrupt is for the process that started it."""
-    global _TOLD  # noqa: PLW0603 - what a pool hands to its processes has no other place
-    _TOLD = told
+def _make_named(name: str, config: Any, full: bool, style: str, store: Store) -> tuple[str, Made]:  # noqa: ANN401
+    """Run one experiment in a process of the pool; an interrupt is for the one that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _run_named(given: tuple[str, str, Any, bool, str], keys: Keys | None, store: Store) -> Made:
-    """Run one experiment in a process of the pool, which tells its name at each step."""
-    module, name, config, full, style = given
-    experiment = next(each for each in of_module(module) if each.name == name)
-    # Code that was edited since the run started must not be kept as what it was before.
-    same = keys is not None and keys_of(experiment, config, style, module) == keys
-    job = Job(experiment, config, full, style)
-    return make(job, keys if same else None, store, lambda: _TOLD.put(name))
+    return name, make(Job(named(name), config, full, style), store)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments import style as styles
-from experiments.catalogue import homes, named
+from experiments.catalogue import named
 from experiments.entry import make_folder
 from experiments.kept import Entry, draw, drawn, keep_run, write_outcome
-from experiments.options import configured
+from experiments.parameters import configured
 from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, Made, computed, entry_of, pictured
 from experiments.store import Store, keys_of
@@ -127,9 +127,9 @@ def run(
         make_folder(folder)
     kept = folder / CACHE if cache is None and folder is not None else cache
     job = Job(experiment, config, full, style)
-    keys = keys_of(experiment, config, style, homes().get(name))
+    keys = keys_of(experiment, config, style)
     store = Store(None if kept is None else Path(kept))
-    outcome, seconds, reused = computed(job, keys, store, lambda: None)
+    outcome, seconds, reused = computed(job, keys, store)
     if folder is None:
         return Run(entry_of(job, Made(outcome, {}, seconds, reused)), outcome)
     pictures, drawing = pictured(job, outcome, keys, store)

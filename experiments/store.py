@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.digest import code_digest, data_files, libraries
-from experiments.registry import Experiment
+from experiments.registry import REGISTERED, Experiment
 
 if TYPE_CHECKING:
     from joblib import Memory
@@ -33,40 +33,29 @@ class Keys:
     pictures: str
 
 
-def keys_of(experiment: Experiment, config: Any, style: str, home: str | None) -> Keys | None:  # noqa: ANN401
+def keys_of(experiment: Experiment, config: Any, style: str) -> Keys | None:  # noqa: ANN401
     """Return the keys of a run; None if its results are not kept: of times, or of foreign code.
 
     Args:
         experiment: as registered.
         config: of the run.
         style: of the pictures.
-        home: the module that assigns the experiment, which may put it together from the functions
-            of others.
     """
-    parts = (type(config), experiment.run, experiment.plot, experiment.steps)
-    modules = {_module(part) for part in parts}
-    if not experiment.repeatable or not all(name.startswith("experiments.") for name in modules):
+    if not experiment.repeatable or REGISTERED.get(experiment.name) is not experiment:
         return None
-    modules |= set() if home is None else {home}
     configuration = asdict(config)
     shared = {
         "experiment": experiment.name,
         "configuration": configuration,
         "data": data_files(configuration),
     }
-    tables = {"code": code_digest(modules), "versions": libraries()}
+    tables = {"code": code_digest(), "versions": libraries()}
     pictures = {
         "style": style,
-        "code": code_digest(modules, drawing=True),
+        "code": code_digest(drawing=True),
         "versions": libraries(drawing=True),
     }
     return Keys(_json(shared | tables), _json(shared | pictures))
-
-
-def _module(part: Any) -> str:  # noqa: ANN401
-    while isinstance(part, partial):
-        part = part.func
-    return getattr(part, "__module__", None) or type(part).__module__
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -14,9 +14,9 @@ from sphinx.errors import ExtensionError
 
 from docs.building.pages import write_pages
 from experiments.catalogue import all_experiments
-from experiments.options import options, text_of
+from experiments.kept import last_seconds
+from experiments.parameters import parameters_of, text_of
 from experiments.registry import Experiment
-from experiments.times import last_seconds, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 # How to draw one's own, for any of them.
@@ -68,12 +68,6 @@ def finished(run: Path) -> bool:
     shown = _shown()
     ran = all(last_seconds(each, each.quick, run) is not None for each in shown)
     return ran and all(path.is_file() for path in _pictures(shown, run))
-
-
-def expected() -> str:
-    """Return in words how long a run takes that keeps nothing of an earlier one."""
-    minutes = sum(recorded(full=False).values()) / 60
-    return f"running the experiments, about {minutes:.1f} minutes of processor time"
 
 
 def _shown() -> list[Experiment]:
@@ -154,8 +148,8 @@ def _parameters(experiment: Experiment) -> list[str]:
     """Return what ``--set`` takes, with the values of the figure and what each one means."""
     rows = [
         f"- `--set {each.name}={text_of(each.quick)}`" + (each.about and f": {plain(each.about)}")
-        for each in options(experiment).values()
-        if each.kind is not None
+        for each in parameters_of(experiment).values()
+        if each.settable
     ]
     title = ["## What can be set", "", "With the values of the picture above.", ""]
     return [*title, *rows, ""] if rows else []

@@ -47,7 +47,7 @@ def _make(app: Sphinx) -> None:
     if finished:
         _LOG.info("the gallery is that of the run in %s.", folder)
     else:
-        _LOG.info("%s has no finished run: %s.", folder, gallery.expected())
+        _LOG.info("%s has no finished run: running the experiments.", folder)
         folder = Path(app.doctreedir) / "experiments"
     gallery.make(source / "gallery", folder, finished=finished)
 

@@ -11,12 +11,12 @@ import click
 
 from dpopt import ParameterError
 from dpopt.files import write_json, write_text
-from experiments.benchmarks.page import EXPERIMENT, run_config, steps, to_markdown, to_outcome
+from experiments.benchmarks.page import run, run_config, to_markdown, to_outcome
 from experiments.benchmarks.suite import benchmarks
 from experiments.entry import make_folder, run_command
 from experiments.kept import Entry, keep_run, write_outcome
 from experiments.report.pages import write_report
-from experiments.runner import advancing
+from experiments.runner import progress
 
 PUBLISHED = Path(__file__).parent
 """Where a whole run leaves RESULTS.md."""
@@ -56,17 +56,17 @@ def command(
         if name not in known:
             raise ParameterError(f"benchmark is {name!r}; it must be one of {', '.join(known)}.")
     make_folder(out)
-    config = EXPERIMENT.quick if quick else EXPERIMENT.config
+    config = run.quick if quick else run.config
     config = replace(config, names=tuple(dict.fromkeys(names)), jobs=jobs)
     if rounds is not None:
         config = replace(config, effort=replace(config.effort, rounds=rounds))
     start = time.perf_counter()
-    with advancing(EXPERIMENT.name, steps(config)) as advance:
-        results = run_config(config, advance)
+    with progress(run.name):
+        results = run_config(config)
     write_json(out / "results.json", results)
     for folder in (out, *([PUBLISHED] if not names and not quick else [])):
         write_text(folder / "RESULTS.md", to_markdown(results))
-    experiment = replace(EXPERIMENT, config=config, quick=config)
+    experiment = replace(run, config=config, quick=config)
     outcome = to_outcome(results)
     entry = Entry(experiment, outcome, time.perf_counter() - start, full=not quick)
     write_outcome(entry, out)

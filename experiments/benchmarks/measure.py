@@ -9,7 +9,7 @@ from statistics import median, quantiles
 
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.spec import Answer, Benchmark, Contender
-from experiments.registry import Advance, Cell
+from experiments.registry import Cell, advance
 
 MEASURED, EXTRAPOLATED = "measured", "extrapolated"
 _STANDARD_ERRORS = 6.0
@@ -41,7 +41,6 @@ def measure(
     benchmark: Benchmark,
     sizes: tuple[int, ...],
     effort: Effort,
-    advance: Advance,
     child: Child = run_child,
 ) -> list[Record]:
     """Return one record for each contender at each size.
@@ -54,7 +53,6 @@ def measure(
         benchmark: what is compared.
         sizes: a part of its sizes, ascending.
         effort: rounds and repeats.
-        advance: called after each size.
         child: runs one turn; `run_child` but in tests.
     """
     stopped: dict[str, str] = {}

@@ -9,7 +9,7 @@ from experiments.benchmarks.measure import DONE, EXTRAPOLATED, MEASURED, QUICK, 
 from experiments.benchmarks.results import Results, run_benchmarks
 from experiments.benchmarks.spec import Benchmark
 from experiments.benchmarks.suite import benchmarks
-from experiments.registry import Advance, Experiment, Outcome, Table
+from experiments.registry import Outcome, Table, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,26 +41,31 @@ class Config:
     jobs: int = 2
 
 
-def steps(config: Config) -> int:
-    """Return how many sizes are run."""
-    return sum(len(benchmark.sizes[: config.most_sizes]) for benchmark in _chosen(config))
-
-
 def _chosen(config: Config) -> list[Benchmark]:
     known = benchmarks()
     return [known[name] for name in config.names or known]
 
 
-def run_config(config: Config, advance: Advance) -> Results:
+def run_config(config: Config) -> Results:
     """Run the benchmarks that a configuration names."""
     return run_benchmarks(
-        _chosen(config), config.effort, advance, most_sizes=config.most_sizes, jobs=config.jobs
+        _chosen(config), config.effort, most_sizes=config.most_sizes, jobs=config.jobs
     )
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "benchmarks",
+    "Benchmarks",
+    "Side by side",
+    "Cost against size of every solve, proof and release, beside general solvers given "
+    "every row, the papers' algorithms as written, numpy and OpenDP.",
+    config=Config(),
+    quick=Config(effort=QUICK, most_sizes=1),
+    repeatable=False,
+)
+def run(config: Config) -> Outcome:
     """Run the benchmarks; return their tables."""
-    return to_outcome(run_config(config, advance))
+    return to_outcome(run_config(config))
 
 
 def to_outcome(results: Results) -> Outcome:
@@ -116,6 +121,7 @@ def _findings(results: Results) -> list[str]:
     return said
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw seconds against size for each benchmark; hollow where extrapolated."""
     from matplotlib.figure import Figure
@@ -382,19 +388,3 @@ def _notes(benchmark: dict[str, Any]) -> str:
         f"\n- {name} at {record['size']:,}: {record['note']}." for name, record in last.items()
     )
     return f"\n{listed}"
-
-
-EXPERIMENT = Experiment(
-    name="benchmarks",
-    paper="Benchmarks",
-    item="Side by side",
-    summary="Cost against size of every solve, proof and release, beside general solvers given "
-    "every row, the papers' algorithms as written, numpy and OpenDP.",
-    published=None,
-    config=Config(),
-    quick=Config(effort=QUICK, most_sizes=1),
-    steps=steps,
-    run=run,
-    plot=plot,
-    repeatable=False,
-)

@@ -19,7 +19,6 @@ from dpopt.provenance import versions
 from experiments.benchmarks.measure import DONE, Child, Effort, Record, measure
 from experiments.benchmarks.memory import Ran, run_child
 from experiments.benchmarks.spec import Benchmark
-from experiments.registry import Advance
 
 FORMAT = 1
 _LEAST_POINTS = 3
@@ -31,7 +30,6 @@ Results = dict[str, Any]
 def run_benchmarks(
     chosen: Sequence[Benchmark],
     effort: Effort,
-    advance: Advance,
     *,
     most_sizes: int | None = None,
     jobs: int = 1,
@@ -42,7 +40,6 @@ def run_benchmarks(
     Args:
         chosen: what is run.
         effort: rounds and repeats.
-        advance: called after each size of each benchmark.
         most_sizes: only so many of the smallest sizes; all if None.
         jobs: benchmarks that run at a time; the contenders of each still take turns.
         child: see `measure`.
@@ -54,7 +51,7 @@ def run_benchmarks(
 
     def one(benchmark: Benchmark) -> dict[str, Any]:
         sizes = benchmark.sizes[:most_sizes]
-        return _one(benchmark, sizes, effort, advance, unless_stopped) | where
+        return _one(benchmark, sizes, effort, unless_stopped) | where
 
     def unless_stopped(*arguments: Any, **named: Any) -> Ran:  # noqa: ANN401
         if stop.is_set():
@@ -85,9 +82,9 @@ def run_benchmarks(
 
 
 def _one(
-    benchmark: Benchmark, sizes: tuple[int, ...], effort: Effort, advance: Advance, child: Child
+    benchmark: Benchmark, sizes: tuple[int, ...], effort: Effort, child: Child
 ) -> dict[str, Any]:
-    records = measure(benchmark, sizes, effort, advance, child)
+    records = measure(benchmark, sizes, effort, child)
     return {
         "name": benchmark.name,
         "title": benchmark.title,

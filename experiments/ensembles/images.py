@@ -32,7 +32,7 @@ from experiments.ensembles.common import (
 from experiments.ensembles.laws import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -195,7 +195,25 @@ def _ladder(voters: int, epsilon: float) -> Floats:
     return np.array([law[1] / sum(law) for law in laws])
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_CONFIG = Config()
+
+
+@experiment(
+    "ensembles-mnist",
+    ENSEMBLES,
+    "MNIST and Fashion-MNIST, private and plain teachers",
+    "Labels of images, 5 against 8, from K = 11 teachers at equal budgets: DaRRM with the "
+    "default prior and with others, least regret, the paper's objective, subsampling and a "
+    "constant gamma on teachers trained by DP-SGD; GNMax and the ladder on teachers without "
+    "privacy; for one label, and for all labels together. The votes are the shipped ones.",
+    config=_CONFIG,
+    mathematics=(
+        r"\text{one label:} \quad (m \varepsilon, m \Delta), \qquad \text{all labels:} \quad "
+        r"(K \varepsilon, K \Delta) \text{ for the same images}, \quad (\varepsilon, \Delta) "
+        r"\text{ for own ones}.",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Measure every way on the votes of every data set."""
     labels: list[dict[str, Cell]] = []
     totals: list[dict[str, Cell]] = []
@@ -286,6 +304,7 @@ def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
             )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against m, and against the number of labels at one total."""
     labels, totals = outcome.tables["labels"], outcome.tables["totals"]
@@ -313,27 +332,3 @@ def plot(outcome: Outcome) -> Figure:
         lower.set_title(f"{TITLES[dataset]}, many labels")
     drawing.finish(figure, axes, "Bars: one standard error over training runs.")
     return figure
-
-
-_CONFIG = Config()
-
-EXPERIMENT = Experiment(
-    name="ensembles-mnist",
-    paper=ENSEMBLES,
-    item="MNIST and Fashion-MNIST, private and plain teachers",
-    summary="Labels of images, 5 against 8, from K = 11 teachers at equal budgets: DaRRM with the "
-    "default prior and with others, least regret, the paper's objective, subsampling and a "
-    "constant gamma on teachers trained by DP-SGD; GNMax and the ladder on teachers without "
-    "privacy; for one label, and for all labels together. The votes are the shipped ones.",
-    published=None,
-    config=_CONFIG,
-    quick=_CONFIG,
-    steps=lambda config: len(config.datasets) * (len(config.allowance) + 1),
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"\text{one label:} \quad (m \varepsilon, m \Delta), \qquad \text{all labels:} \quad "
-        r"(K \varepsilon, K \Delta) \text{ for the same images}, \quad (\varepsilon, \Delta) "
-        r"\text{ for own ones}.",
-    ),
-)

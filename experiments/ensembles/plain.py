@@ -41,7 +41,7 @@ from experiments.ensembles.laws import (
 )
 from experiments.ensembles.teachers import IMAGES, Polled, plain
 from experiments.majority.noisy_max import calibrate_gnmax
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -274,7 +274,7 @@ def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Answer:
     return Answer(f"optimal, {prior}", ballots.right(share), None, spent, 0.0)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+def run(config: Config) -> Outcome:
     """Measure every way of choosing one label."""
     rows: list[dict[str, Cell]] = []
     polls: list[dict[str, Cell]] = []
@@ -317,7 +317,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, tuple(_findings(config, tables["accuracy"])), data=NAME)
 
 
-def run_labels(config: LabelsConfig, advance: Advance) -> Outcome:
+def run_labels(config: LabelsConfig) -> Outcome:
     """Measure every way of choosing many labels at one budget."""
     rows: list[dict[str, Cell]] = []
     polls: list[dict[str, Cell]] = []
@@ -520,45 +520,36 @@ _LAWS = (
 _QUICK = Config()
 _QUICK_LABELS = LabelsConfig()
 
-EXPERIMENTS = (
-    Experiment(
-        name="ensembles-digits-plain",
-        paper=ENSEMBLES,
-        item="Digits, teachers without privacy",
-        summary="The label of a handwritten digit, ten classes, from K logistic regressions on "
-        "40 images each: ladder, permute-and-flip, exponential mechanism, Laplace noise, GNMax "
-        "and the plurality without noise at equal budgets of one label. Accuracies are expected "
-        "ones, exact for the votes; the spread is over splits of the images.",
-        published=None,
-        config=replace(
-            _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
-        ),
-        quick=_QUICK,
-        steps=lambda config: len(config.voters) * (1 + len(config.epsilon)),
-        run=run,
-        plot=plot,
-        effort=("seeds", "seed"),
-        mathematics=_LAWS,
+
+experiment(
+    "ensembles-digits-plain",
+    ENSEMBLES,
+    "Digits, teachers without privacy",
+    "The label of a handwritten digit, ten classes, from K logistic regressions on "
+    "40 images each: ladder, permute-and-flip, exponential mechanism, Laplace noise, GNMax "
+    "and the plurality without noise at equal budgets of one label. Accuracies are expected "
+    "ones, exact for the votes; the spread is over splits of the images.",
+    config=replace(
+        _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
     ),
-    Experiment(
-        name="ensembles-digits-labels",
-        paper=ENSEMBLES,
-        item="Digits, many labels at one budget",
-        summary="The same teachers, asked for Q labels that spend one (epsilon, delta) together: "
-        "the mechanism that is best for one label need not be so for many.",
-        published=None,
-        config=replace(_QUICK_LABELS, voters=(30, 20), seeds=40),
-        quick=_QUICK_LABELS,
-        steps=lambda config: len(config.voters) * (1 + len(config.epsilon) * len(config.labels)),
-        run=run_labels,
-        plot=plot_labels,
-        effort=("seeds", "seed"),
-        mathematics=(
-            r"\delta(\varepsilon) = \sum_{i=0}^{Q} \left( P(i) - e^{\varepsilon} P(Q - i) "
-            r"\right)_+, \quad P = \mathrm{Bin}\left(Q, \frac{e^{\varepsilon_0}}"
-            r"{1 + e^{\varepsilon_0}}\right) \quad \text{(pure)},",
-            r"\rho = \frac{Q \varepsilon_0^2}{8} \quad \text{(exponential)}, \qquad "
-            r"\Delta_2 = \sqrt{2 Q} \quad \text{(GNMax)}.",
-        ),
+    quick=_QUICK,
+    effort=("seeds", "seed"),
+    mathematics=_LAWS,
+)(run).figure(plot)
+experiment(
+    "ensembles-digits-labels",
+    ENSEMBLES,
+    "Digits, many labels at one budget",
+    "The same teachers, asked for Q labels that spend one (epsilon, delta) together: "
+    "the mechanism that is best for one label need not be so for many.",
+    config=replace(_QUICK_LABELS, voters=(30, 20), seeds=40),
+    quick=_QUICK_LABELS,
+    effort=("seeds", "seed"),
+    mathematics=(
+        r"\delta(\varepsilon) = \sum_{i=0}^{Q} \left( P(i) - e^{\varepsilon} P(Q - i) "
+        r"\right)_+, \quad P = \mathrm{Bin}\left(Q, \frac{e^{\varepsilon_0}}"
+        r"{1 + e^{\varepsilon_0}}\right) \quad \text{(pure)},",
+        r"\rho = \frac{Q \varepsilon_0^2}{8} \quad \text{(exponential)}, \qquad "
+        r"\Delta_2 = \sqrt{2 Q} \quad \text{(GNMax)}.",
     ),
-)
+)(run_labels).figure(plot_labels)

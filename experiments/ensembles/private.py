@@ -40,7 +40,7 @@ from experiments.ensembles.laws import (
     variables_of,
 )
 from experiments.ensembles.teachers import Fitted, fitted
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -250,7 +250,31 @@ def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) ->
     return np.array(found)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_QUICK = Config()
+
+
+@experiment(
+    "ensembles-digits-private",
+    ENSEMBLES,
+    "Digits, private voters",
+    "The label of a handwritten digit from K = 11 voters that are epsilon-DP each and all "
+    "see the same images; one label may spend m epsilon: rules on all votes, one voter, "
+    "pluralities of some voters, and one voter that spends m epsilon by itself.",
+    config=replace(_QUICK, seeds=20, draws=20),
+    quick=_QUICK,
+    effort=("seeds", "seed", "draws"),
+    mathematics=(
+        r"\text{response:} \quad \Pr[\text{vote} = y] = \frac{e^{\varepsilon}}"
+        r"{e^{\varepsilon} + C - 1} \quad \text{for the predicted } y,",
+        r"\text{output:} \quad W^* + B, \quad W^* = \mathrm{argmin}_W \frac{1}{n} \sum_i "
+        r"\ell(W x_i, y_i) + \frac{\lambda}{2} |W|^2, \quad B \sim e^{-\varepsilon |B| n "
+        r"\lambda / (2 \sqrt 2)},",
+        r"\text{ten classes:} \quad K \log \frac{e^{\varepsilon + \varepsilon_v} + 1}"
+        r"{e^{\varepsilon} + e^{\varepsilon_v}} \leq m \varepsilon, \quad \varepsilon_v "
+        r"\text{ of the rule, one vote replaced}.",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Measure every way for every kind of voters."""
     rows: list[dict[str, Cell]] = []
     kinds: list[dict[str, Cell]] = []
@@ -355,6 +379,7 @@ def _findings(accuracy: Table) -> Iterator[str]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against m for each set of digits and kind of voters, at the middle epsilon."""
     table = outcome.tables["accuracy"]
@@ -375,32 +400,3 @@ def plot(outcome: Outcome) -> Figure:
     note = rf"Voters are $\varepsilon$-DP, $\varepsilon = {known[len(known) // 2]:g}$ each."
     drawing.finish(figure, axes, note, "Bars: one standard error over splits.")
     return figure
-
-
-_QUICK = Config()
-
-EXPERIMENT = Experiment(
-    name="ensembles-digits-private",
-    paper=ENSEMBLES,
-    item="Digits, private voters",
-    summary="The label of a handwritten digit from K = 11 voters that are epsilon-DP each and all "
-    "see the same images; one label may spend m epsilon: rules on all votes, one voter, "
-    "pluralities of some voters, and one voter that spends m epsilon by itself.",
-    published=None,
-    config=replace(_QUICK, seeds=20, draws=20),
-    quick=_QUICK,
-    steps=lambda config: len(config.digits) * len(config.teachers) * len(config.epsilon),
-    run=run,
-    plot=plot,
-    effort=("seeds", "seed", "draws"),
-    mathematics=(
-        r"\text{response:} \quad \Pr[\text{vote} = y] = \frac{e^{\varepsilon}}"
-        r"{e^{\varepsilon} + C - 1} \quad \text{for the predicted } y,",
-        r"\text{output:} \quad W^* + B, \quad W^* = \mathrm{argmin}_W \frac{1}{n} \sum_i "
-        r"\ell(W x_i, y_i) + \frac{\lambda}{2} |W|^2, \quad B \sim e^{-\varepsilon |B| n "
-        r"\lambda / (2 \sqrt 2)},",
-        r"\text{ten classes:} \quad K \log \frac{e^{\varepsilon + \varepsilon_v} + 1}"
-        r"{e^{\varepsilon} + e^{\varepsilon_v}} \leq m \varepsilon, \quad \varepsilon_v "
-        r"\text{ of the rule, one vote replaced}.",
-    ),
-)

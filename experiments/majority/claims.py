@@ -17,7 +17,7 @@ from experiments.majority.figures_drawing import scale_errors
 from experiments.majority.figures_verdicts import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.voters import CURVES
 from experiments.majority.words import cases
-from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
+from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
@@ -142,27 +142,41 @@ class Config:
         return found
 
 
-def steps(config: Config) -> int:
-    """Return how often `run` tells its progress."""
-    lists = (
-        config.at_one,
-        config.objectives,
-        config.pure,
-        config.approximate,
-        config.three,
-        config.doubled,
-        config.certified,
-        config.sampled,
-        config.sampled_curve,
-        config.constants,
-        config.repeated,
-    )
-    return sum(len(items) for items in lists) + 4
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "majority-claims",
+    "DaRRM",
+    "Claims",
+    "What the paper states, judged by its program, exact arithmetic or a short proof: "
+    "one row for each instance, with its certificate. K, m and epsilon of the instances are "
+    "ours.",
+    published="lemma 3.2, equation 3, lemma 5.1, theorem 4.1, lemmas 3.1 and A.1, section 6.2; "
+    "no numbers.",
+    config=Config(
+        draws=200_000,
+        at_one=(3, 5, 7, 9, 11, 21, 51),
+        pure=(5, 11, 21, 31, 41),
+        approximate=(3, 5, 7, 9),
+        gammas=10,
+        swept_epsilons=tuple(i / 400 for i in range(288, 440)),
+        doubled=(*range(3, 32, 2), 51, 101),
+        certified=(3, 11, 21, 31, 51),
+        sampled_curve=(11, 21, 35, 51),
+    ),
+    quick=Config(),
+    effort=("draws", "seed", "gammas", "swept_epsilons"),
+    mathematics=(
+        r"\text{lemma 3.2: } \text{error}(p) \ge \left| \Pr[g = 1] - \frac{1}{K} \sum_i p_i "
+        r"\right|, \quad \text{refuted by } \gamma(l) = \frac{1}{|2l - K|},",
+        r"\text{theorem 4.1: the majority of } 2m - 1 \text{ sampled voters is } "
+        r"m \varepsilon \text{-DP, for unequal } p_i \text{ too},",
+        r"\text{lemma A.1: } \gamma \le \frac{e^{m \varepsilon} - 1 + 2 \delta}{\frac{2 "
+        r"(e^{\tau \varepsilon} - e^{m \varepsilon} + (1 + e^{m \varepsilon}) \lambda)}"
+        r"{e^{\tau \varepsilon} + 1} + e^{m \varepsilon} - 1}.",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compute every claim; its status follows from the values."""
-    parts = list(_parts(config, advance))
+    parts = list(_parts(config))
     claims = [claim for part in parts for claim in part.claims]
     caption = "One row for each instance of a claim: what the paper says, what is found, the proof."
     tables = {"claims": Table.of(caption, [claim.record for claim in claims])}
@@ -171,30 +185,28 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, tuple(claim.sentence for claim in claims), of_claims(claims))
 
 
-def _parts(config: Config, advance: Advance) -> Iterator[Part]:
+def _parts(config: Config) -> Iterator[Part]:
     epsilon, draws, seed = config.epsilon, config.draws, config.seed
-    yield claims_error.lower_bound(config.at_one, epsilon, draws, seed, advance)
-    yield claims_error.objectives(config.cases("objectives"), epsilon, draws, seed, advance)
-    yield claims_corners.counts(config.counted, advance)
-    yield claims_corners.maxima(config.pure, config.approximate, config.gammas, seed, advance)
+    yield claims_error.lower_bound(config.at_one, epsilon, draws, seed)
+    yield claims_error.objectives(config.cases("objectives"), epsilon, draws, seed)
+    yield claims_corners.counts(config.counted)
+    yield claims_corners.maxima(config.pure, config.approximate, config.gammas, seed)
     yield claims_corners.three_corners(
         [Case(k, m, own) for k, m, own in config.cases("three")],
         config.cases("swept"),
         config.swept_epsilons,
-        advance,
     )
     yield claims_sampling.double_subsampling(
         config.doubled,
         config.certified,
         config.certified_epsilons,
         config.cases("doubled_approximate"),
-        advance,
     )
-    yield claims_error.constants(config.constant_cases, config.cases("below"), epsilon, advance)
+    yield claims_error.constants(config.constant_cases, config.cases("below"), epsilon)
     sampled = [Sampled(*case) for case in config.cases("sampled")]
-    yield claims_sampling.spent(sampled, config.sampled_curve, epsilon, advance)
+    yield claims_sampling.spent(sampled, config.sampled_curve, epsilon)
     repeated = [Repeated(*case) for case in config.cases("repeated")]
-    yield claims_sampling.repeated_queries(repeated, advance)
+    yield claims_sampling.repeated_queries(repeated)
 
 
 def of_claims(claims: Sequence[Claim]) -> tuple[Comparison, ...]:
@@ -367,6 +379,7 @@ def _queries(claims: list[Claim]) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each claim; double and plain subsampling share one."""
     figure, grid = style.figure(3, 2, height=0.85)
@@ -537,42 +550,3 @@ def _draw_constants(axes: Axes, table: Table) -> None:
     axes.set_title(r"lemma A.1, constant $\gamma$")
     axes.set_xlabel("$m / K$")
     axes.set_ylabel(r"$\gamma$")
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="majority-claims",
-        paper="DaRRM",
-        item="Claims",
-        summary="What the paper states, judged by its program, exact arithmetic or a short proof: "
-        "one row for each instance, with its certificate. K, m and epsilon of the instances are "
-        "ours.",
-        published="lemma 3.2, equation 3, lemma 5.1, theorem 4.1, lemmas 3.1 and A.1, section 6.2; "
-        "no numbers.",
-        config=Config(
-            draws=200_000,
-            at_one=(3, 5, 7, 9, 11, 21, 51),
-            pure=(5, 11, 21, 31, 41),
-            approximate=(3, 5, 7, 9),
-            gammas=10,
-            swept_epsilons=tuple(i / 400 for i in range(288, 440)),
-            doubled=(*range(3, 32, 2), 51, 101),
-            certified=(3, 11, 21, 31, 51),
-            sampled_curve=(11, 21, 35, 51),
-        ),
-        quick=Config(),
-        steps=steps,
-        run=run,
-        plot=plot,
-        effort=("draws", "seed", "gammas", "swept_epsilons"),
-        mathematics=(
-            r"\text{lemma 3.2: } \text{error}(p) \ge \left| \Pr[g = 1] - \frac{1}{K} \sum_i p_i "
-            r"\right|, \quad \text{refuted by } \gamma(l) = \frac{1}{|2l - K|},",
-            r"\text{theorem 4.1: the majority of } 2m - 1 \text{ sampled voters is } "
-            r"m \varepsilon \text{-DP, for unequal } p_i \text{ too},",
-            r"\text{lemma A.1: } \gamma \le \frac{e^{m \varepsilon} - 1 + 2 \delta}{\frac{2 "
-            r"(e^{\tau \varepsilon} - e^{m \varepsilon} + (1 + e^{m \varepsilon}) \lambda)}"
-            r"{e^{\tau \varepsilon} + 1} + e^{m \varepsilon} - 1}.",
-        ),
-    ),
-)

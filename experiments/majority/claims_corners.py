@@ -26,7 +26,7 @@ from experiments.majority.claims_record import (
     surely_broken_by,
 )
 from experiments.majority.full_set import check_full, full_size
-from experiments.registry import Advance, Cell, Table
+from experiments.registry import Cell, Table, advance
 
 NUMBER, REDUCED = "number of constraints", "reduced set of constraints"
 # Random private voters at which a privacy row is evaluated for each noise function.
@@ -38,7 +38,7 @@ _ENOUGH = "these corners decide privacy"
 _ROUNDED_INWARD = "exact: one broken row in fractions, voters and target rounded inward"
 
 
-def counts(mechanisms: Sequence[int], advance: Advance) -> Part:
+def counts(mechanisms: Sequence[int]) -> Part:
     """Count the paper's multisets and the reduced ones, for each K.
 
     Args:
@@ -74,9 +74,7 @@ def counts(mechanisms: Sequence[int], advance: Advance) -> Part:
     return Part(tuple(claims), {"counts": Table.of("Number of privacy rows.", records)})
 
 
-def maxima(
-    pure: Sequence[int], approximate: Sequence[int], draws: int, seed: int, advance: Advance
-) -> Part:
+def maxima(pure: Sequence[int], approximate: Sequence[int], draws: int, seed: int) -> Part:
     """Compare the largest row over the paper's set with that over the reduced set.
 
     Args:
@@ -259,7 +257,6 @@ def three_corners(
     cases: Sequence[Case],
     swept: Sequence[tuple[int, float]],
     epsilons: Sequence[float],
-    advance: Advance,
 ) -> Part:
     """Solve with the corners 00, 11, bc, and say which voters break the result.
 

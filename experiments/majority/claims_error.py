@@ -31,7 +31,7 @@ from experiments.majority.claims_record import (
 )
 from experiments.majority.full_set import check_full
 from experiments.majority.voters import PAPER_PRIOR
-from experiments.registry import Advance, Cell, Table
+from experiments.registry import Cell, Table, advance
 
 LEMMA, SURROGATE = "lemma 3.2", "surrogate objective"
 _LOWER_BOUND = (
@@ -52,9 +52,7 @@ def harmonic(mechanisms: int) -> list[Fraction]:
     return [Fraction(1, abs(2 * ones - mechanisms)) for ones in range(mechanisms + 1)]
 
 
-def lower_bound(
-    mechanisms: Sequence[int], epsilon: float, draws: int, seed: int, advance: Advance
-) -> Part:
+def lower_bound(mechanisms: Sequence[int], epsilon: float, draws: int, seed: int) -> Part:
     """Try lemma 3.2 on gamma(l) = 1 / |2 l - K|, and on the program at m = 1.
 
     Args:
@@ -182,9 +180,7 @@ def _points(k: int, seed: int, count: int = 250) -> list[dict[str, Cell]]:
     ]
 
 
-def objectives(
-    cases: Sequence[tuple[int, int]], epsilon: float, draws: int, seed: int, advance: Advance
-) -> Part:
+def objectives(cases: Sequence[tuple[int, int]], epsilon: float, draws: int, seed: int) -> Part:
     """Compare the paper's objective (equation 3) with the expected error that its figures plot.
 
     Args:
@@ -247,7 +243,6 @@ def constants(
     mechanisms: Sequence[tuple[int, tuple[int, ...]]],
     below: Sequence[tuple[int, int]],
     epsilon: float,
-    advance: Advance,
 ) -> Part:
     """Compare lemma A.1's constant with the largest constant that is private.
 

@@ -58,7 +58,7 @@ from experiments.majority.claims_record import (
     proved_by,
 )
 from experiments.majority.full_set import check_full
-from experiments.registry import Advance, Cell, Table
+from experiments.registry import Cell, Table, advance
 
 DOUBLE, SPENT, HALVED = "theorem 4.1", "subsampling", "subsampling, halved"
 _COUNTED = ("undecided", "constraints")
@@ -75,7 +75,6 @@ def double_subsampling(
     certified: Sequence[int],
     epsilons: Sequence[float],
     approximate: Sequence[tuple[int, int, float]],
-    advance: Advance,
 ) -> Part:
     """Check that double subsampling is m epsilon-DP for unequal voters, for every epsilon.
 
@@ -211,7 +210,7 @@ class Sampled:
         )
 
 
-def spent(cases: Sequence[Sampled], curve: Sequence[int], epsilon: float, advance: Advance) -> Part:
+def spent(cases: Sequence[Sampled], curve: Sequence[int], epsilon: float) -> Part:
     """Measure what subsampling M of K voters spends, and certify it.
 
     Args:
@@ -311,7 +310,7 @@ class Repeated:
     queries: int
 
 
-def repeated_queries(cases: Sequence[Repeated], advance: Advance) -> Part:
+def repeated_queries(cases: Sequence[Repeated]) -> Part:
     """Bound from below what the labels of one query, put Q times, spend for each case.
 
     Args:

@@ -21,7 +21,7 @@ from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import concentrated_composition
 from experiments.majority.words import whole
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import numbers, rounds_to, statement
 
 if TYPE_CHECKING:
@@ -139,7 +139,27 @@ class Config:
         return tuple(found)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_CONFIG = Config()
+
+
+@experiment(
+    "majority-tables-2-5-7-9",
+    "DaRRM",
+    "Tables 2, 5, 7 and 9",
+    "Total privacy loss over Q queries by general composition, delta' = 1e-4; beside "
+    "it what K = 11 teachers spend who were trained once, and GNMax's labels by Renyi "
+    "composition.",
+    published="Epsilon and delta in the columns named so, three decimals each.",
+    config=_CONFIG,
+    mathematics=(
+        r"\varepsilon_Q = \min \left\{ Q e, \; Q e \tanh \frac{e}{2} + e \sqrt{2 Q \log "
+        r"\left( \mathrm{e} + \frac{\sqrt{Q} e}{\delta'} \right)}, \; Q e \tanh \frac{e}{2} "
+        r"+ e \sqrt{2 Q \log \frac{1}{\delta'}} \right\}, \quad e = m \varepsilon,",
+        r"\delta_Q = 1 - (1 - m \Delta)^Q (1 - \delta'),",
+        r"\text{voters trained once, any } Q: \quad (K \varepsilon, K \Delta).",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compose each loss over the printed numbers of queries, and over every number up to them."""
     totals: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
@@ -341,6 +361,7 @@ def _trained_once(rows: list[dict[str, Any]]) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the total epsilon against the number of queries, one panel for each data set."""
     totals, curves = outcome.tables["totals"], outcome.tables["curves"]
@@ -388,30 +409,3 @@ def _draw(axes: Axes, curves: Table, totals: Table) -> None:
     top = max(together, *curves.column("general"), *curves.column("simple"))
     axes.set_ylim(-0.03 * top, 1.05 * top)
     axes.set_xlim(0, 1.04 * max(curves.column("queries")))
-
-
-_CONFIG = Config()
-
-EXPERIMENTS = (
-    Experiment(
-        name="majority-tables-2-5-7-9",
-        paper="DaRRM",
-        item="Tables 2, 5, 7 and 9",
-        summary="Total privacy loss over Q queries by general composition, delta' = 1e-4; beside "
-        "it what K = 11 teachers spend who were trained once, and GNMax's labels by Renyi "
-        "composition.",
-        published="Epsilon and delta in the columns named so, three decimals each.",
-        config=_CONFIG,
-        quick=_CONFIG,
-        steps=lambda config: len(config.rows),
-        run=run,
-        plot=plot,
-        mathematics=(
-            r"\varepsilon_Q = \min \left\{ Q e, \; Q e \tanh \frac{e}{2} + e \sqrt{2 Q \log "
-            r"\left( \mathrm{e} + \frac{\sqrt{Q} e}{\delta'} \right)}, \; Q e \tanh \frac{e}{2} "
-            r"+ e \sqrt{2 Q \log \frac{1}{\delta'}} \right\}, \quad e = m \varepsilon,",
-            r"\delta_Q = 1 - (1 - m \Delta)^Q (1 - \delta'),",
-            r"\text{voters trained once, any } Q: \quad (K \varepsilon, K \Delta).",
-        ),
-    ),
-)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpopt import ParameterError, majority, solve
 from experiments import drawing, style
 from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -91,12 +91,28 @@ class Config:
 _FIELDS = {"pure": "mechanisms", "approximate": "mechanisms_approximate"}
 
 
-def steps(config: Config) -> int:
-    """Return the number of settings."""
-    return len(config.settings())
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "majority-corner-sets",
+    "DaRRM",
+    "Lemma 5.1, the full and the reduced program",
+    "The paper's program with a row for every multiset of corners, solved beside the one "
+    "over the reduced set. K, m and epsilon are ours. How long both take is in benchmark "
+    "majority-corner-sets.",
+    published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
+    config=Config(
+        mechanisms=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
+        mechanisms_approximate=(3, 5, 7, 9, 11),
+    ),
+    quick=Config(),
+    mathematics=(
+        r"\max_{0 \le \gamma \le 1} \sum_{l > K/2} c_l\,\gamma(l) \quad \mathrm{subject\ to} \quad "
+        r"\sum_{l > K/2} \frac{(\alpha_l - \alpha_{K-l}) - e^{m\varepsilon}"
+        r"(\alpha'_l - \alpha'_{K-l})}{e^{m\varepsilon} - 1 + 2\delta}\,\gamma(l) \le 1",
+        r"\left|\mathcal{P}\right| = \binom{K+3}{3} \quad (\Delta = 0), \qquad "
+        r"\left|\mathcal{P}\right| = \binom{K+7}{7} \quad (\Delta > 0)",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Solve both programs in every setting."""
     records = []
     for case, setting in config.settings():
@@ -194,6 +210,7 @@ def _findings(table: Table) -> Iterator[str]:
             )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the rows of each program for each case, and the difference of the optima."""
     table = outcome.tables["programs"]
@@ -258,29 +275,3 @@ def _name_sizes(axes: Axes, sizes: Sequence[int]) -> None:
         axes.set_xticks(list(sizes))
     else:
         axes.locator_params(axis="x", nbins=5, integer=True)
-
-
-EXPERIMENT = Experiment(
-    name="majority-corner-sets",
-    paper="DaRRM",
-    item="Lemma 5.1, the full and the reduced program",
-    summary="The paper's program with a row for every multiset of corners, solved beside the one "
-    "over the reduced set. K, m and epsilon are ours. How long both take is in benchmark "
-    "majority-corner-sets.",
-    published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
-    config=Config(
-        mechanisms=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
-        mechanisms_approximate=(3, 5, 7, 9, 11),
-    ),
-    quick=Config(),
-    steps=steps,
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"\max_{0 \le \gamma \le 1} \sum_{l > K/2} c_l\,\gamma(l) \quad \mathrm{subject\ to} \quad "
-        r"\sum_{l > K/2} \frac{(\alpha_l - \alpha_{K-l}) - e^{m\varepsilon}"
-        r"(\alpha'_l - \alpha'_{K-l})}{e^{m\varepsilon} - 1 + 2\delta}\,\gamma(l) \le 1",
-        r"\left|\mathcal{P}\right| = \binom{K+3}{3} \quad (\Delta = 0), \qquad "
-        r"\left|\mathcal{P}\right| = \binom{K+7}{7} \quad (\Delta > 0)",
-    ),
-)

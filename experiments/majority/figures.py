@@ -15,7 +15,7 @@ from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import Composed, Config, Target, Voters
 from experiments.majority.words import law_words
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 
 _IN_WORDS = {
     "expected-error": "the gamma that minimises the plotted error",
@@ -27,12 +27,7 @@ _IN_WORDS = {
 _FULL = 100
 
 
-def steps(config: Voters) -> int:
-    """Return the number of noise functions."""
-    return len(config.targets) * len(config.drawn)
-
-
-def run(config: Voters, advance: Advance) -> Outcome:
+def run(config: Voters) -> Outcome:
     """Design, prove and measure each noise function for each target."""
     designs: dict[tuple[float, str], dpopt.Design] = {}
     for target in config.targets:
@@ -144,34 +139,15 @@ _GENERAL = (
 _ALLOWANCE, _SAMPLED = "privacy allowance $m$", "subsampled voters $M$"
 
 
-def _experiment(
-    figure: int, config: Voters, summary: str, published: str | None = None
-) -> Experiment:
-    composed = isinstance(config, Composed)
-    return Experiment(
-        name=f"majority-figure-{figure}",
-        paper="DaRRM",
-        item=f"Figure {figure}" + (" and Table 3" if figure == 6 else ""),
-        summary=summary,
-        published=published,
-        config=replace(config, repeats=_FULL),
-        quick=config,
-        steps=steps,
-        run=run,
-        plot=partial(plot_with_axis, _SAMPLED if composed else _ALLOWANCE),
-        effort=("draws", "repeats", "seed"),
-        mathematics=(*_PROGRAM, _GENERAL if composed else _SIMPLE),
-    )
-
-
-EXPERIMENTS = (
-    _experiment(
+for _figure, _config, _summary, _published in (
+    (
         2,
         Config(mechanisms=11, epsilon=0.1, mechanism_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
         "Noise functions at K = 11, epsilon = 0.1, Delta = 1e-5, and their errors. The paper's "
         "curves, and one more: the noise function that minimises the error that is plotted.",
+        None,
     ),
-    _experiment(
+    (
         6,
         Composed(
             mechanisms=35,
@@ -185,7 +161,7 @@ EXPERIMENTS = (
         "Table 3: m = 6.4521, 7.5742, 8.2708, 9.8823; tau = 14.0328; lambda = 0.1003; "
         "delta = 0.1001, 0.1001, 0.1001, 0.1002.",
     ),
-    _experiment(
+    (
         7,
         Config(
             mechanisms=11,
@@ -194,8 +170,9 @@ EXPERIMENTS = (
             allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0),
         ),
         "Pure differential privacy, K = 11: double subsampling joins the curves.",
+        None,
     ),
-    _experiment(
+    (
         8,
         Config(
             mechanisms=101,
@@ -204,5 +181,18 @@ EXPERIMENTS = (
             allowance=(10.0, 20.0, 30.0, 40.0, 60.0, 80.0),
         ),
         "Pure differential privacy, K = 101.",
+        None,
     ),
-)
+):
+    _composed = isinstance(_config, Composed)
+    experiment(
+        f"majority-figure-{_figure}",
+        "DaRRM",
+        f"Figure {_figure}" + (" and Table 3" if _figure == 6 else ""),
+        _summary,
+        published=_published,
+        config=replace(_config, repeats=_FULL),
+        quick=_config,
+        effort=("draws", "repeats", "seed"),
+        mathematics=(*_PROGRAM, _GENERAL if _composed else _SIMPLE),
+    )(run).figure(partial(plot_with_axis, _SAMPLED if _composed else _ALLOWANCE))

@@ -15,7 +15,7 @@ from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import numbers, observed, statement
 
 if TYPE_CHECKING:
@@ -43,6 +43,28 @@ PRINTED = (
     Target("Fashion-MNIST", 0.2556, 3e-4, 35.74, 22.46),
 )
 """Table 4."""
+
+
+def checked_votes(ones: int, zeros: int) -> None:
+    """Refuse votes of which none can move.
+
+    Raises:
+        ParameterError: if there are none, or one is negative.
+    """
+    if min(ones, zeros) < 0 or ones + zeros == 0:
+        raise ParameterError(f"votes is {ones}:{zeros}; it must be counts, not both 0.")
+
+
+def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
+    """Return the paper's orders: from the least possible one, which needs infinite noise, on."""
+    least = 1.0 - float(np.log(guarantee.delta)) / guarantee.epsilon
+    orders = np.arange(least, config.last_order, config.step)[1:]
+    if not orders.size:
+        raise ParameterError(
+            f"last_order is {config.last_order:g}; it must be more than a step of {config.step:g} "
+            f"above the least possible order, {least:g}."
+        )
+    return orders
 
 
 @dataclass(frozen=True)
@@ -113,7 +135,27 @@ class Config:
         )
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_CONFIG = Config()
+
+
+@experiment(
+    "majority-figure-10",
+    "DaRRM",
+    "Figure 10 and Table 4",
+    "The noise of the baseline GNMax for a privacy loss per query: the variance that "
+    "each Renyi order proves to be enough, its minimum, and what exact analyses ask for.",
+    published="Table 4: lambda = 34.31, 35.74; sigma = 21.46, 22.46.",
+    config=_CONFIG,
+    effort=("step", "last_order"),
+    mathematics=(
+        r"\text{label} = \mathrm{argmax}_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), "
+        r"\quad D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
+        r"\frac{\lambda}{\sigma^2} + \frac{\log (1 / \delta)}{\lambda - 1},",
+        r"\sigma^2(\lambda) = \frac{\lambda}{\varepsilon - \log (1 / \delta) / "
+        r"(\lambda - 1)}, \quad \lambda > 1 + \frac{\log (1 / \delta)}{\varepsilon}.",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Calibrate, and evaluate the data-dependent bound on unanimous votes."""
     curves: list[dict[str, Cell]] = []
     noises: list[dict[str, Cell]] = []
@@ -153,18 +195,6 @@ def run(config: Config, advance: Advance) -> Outcome:
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
     data = _SOURCE if printed else ""
     return Outcome(tables, _findings(config, tables), of_gnmax(tables), data=data)
-
-
-def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
-    """Return the paper's orders: from the least possible one, which needs infinite noise, on."""
-    least = 1.0 - float(np.log(guarantee.delta)) / guarantee.epsilon
-    orders = np.arange(least, config.last_order, config.step)[1:]
-    if not orders.size:
-        raise ParameterError(
-            f"last_order is {config.last_order:g}; it must be more than a step of {config.step:g} "
-            f"above the least possible order, {least:g}."
-        )
-    return orders
 
 
 def _record(
@@ -329,16 +359,6 @@ def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
     return float(np.logaddexp(terms[0], terms[1])) / (order - 1.0)
 
 
-def checked_votes(ones: int, zeros: int) -> None:
-    """Refuse votes of which none can move.
-
-    Raises:
-        ParameterError: if there are none, or one is negative.
-    """
-    if min(ones, zeros) < 0 or ones + zeros == 0:
-        raise ParameterError(f"votes is {ones}:{zeros}; it must be counts, not both 0.")
-
-
 def of_gnmax(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """Compare Table 4 and what section D.2.1 says of the data-dependent bound.
 
@@ -437,6 +457,7 @@ def _algorithm_6(row: dict[str, Any]) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw sigma^2 against lambda, one panel for each target, with the minimum marked."""
     noises, curves = outcome.tables["calibration"].records, outcome.tables["curves"]
@@ -500,30 +521,3 @@ def _draw(axes: Axes, curve: Table, at: dict[str, Any]) -> None:
         look = style.role(role)
         axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
     axes.set_yscale("log")
-
-
-_CONFIG = Config()
-
-EXPERIMENTS = (
-    Experiment(
-        name="majority-figure-10",
-        paper="DaRRM",
-        item="Figure 10 and Table 4",
-        summary="The noise of the baseline GNMax for a privacy loss per query: the variance that "
-        "each Renyi order proves to be enough, its minimum, and what exact analyses ask for.",
-        published="Table 4: lambda = 34.31, 35.74; sigma = 21.46, 22.46.",
-        config=_CONFIG,
-        quick=_CONFIG,
-        steps=lambda config: len(config.targets) + 1,
-        run=run,
-        plot=plot,
-        effort=("step", "last_order"),
-        mathematics=(
-            r"\text{label} = \mathrm{argmax}_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), "
-            r"\quad D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
-            r"\frac{\lambda}{\sigma^2} + \frac{\log (1 / \delta)}{\lambda - 1},",
-            r"\sigma^2(\lambda) = \frac{\lambda}{\varepsilon - \log (1 / \delta) / "
-            r"(\lambda - 1)}, \quad \lambda > 1 + \frac{\log (1 / \delta)}{\varepsilon}.",
-        ),
-    ),
-)

@@ -11,7 +11,7 @@ from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.majority.words import cases, law_words
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,12 +76,24 @@ def _named(prior: str) -> str:
     return f"for {law_words(prior)}"
 
 
-def steps(config: Config) -> int:
-    """Return the number of noise functions."""
-    return len(config.settings) * len(config.curves)
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "majority-priors",
+    "DaRRM",
+    "Figure 9, further: regret under several priors",
+    "What the noise function for one law of the p_i loses under another, and the one that "
+    "loses least under all of them. The laws, K, m and epsilon are ours.",
+    config=Config(),
+    mathematics=(
+        r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
+        r"\quad c^{(j)}_l = \frac{1}{2} \mathbb{E}_{p \sim j} \left[ \mathrm{sign} \left( \sum_i "
+        r"p_i - \frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right],",
+        r"\text{regret}_j(\gamma) = \frac{\text{error}_j(\gamma) - \min_{\gamma'} "
+        r"\text{error}_j(\gamma')}{\text{error}_j(0)},",
+        r"\text{least regret: } \min_{\gamma} \max_j \, \text{regret}_j(\gamma), \quad "
+        r"\text{each minimum over the private } \gamma \text{ of algorithm 1.}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error and its regret under every law."""
     errors: list[Mapping[str, Cell]] = []
     shapes: list[Mapping[str, Cell]] = []
@@ -160,6 +172,7 @@ def _case(setting: majority.MajoritySetting) -> str:
     return f"K = {setting.mechanisms}, m = {setting.allowance:g}{more}"
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each case, in it a group of points for each law."""
     errors = outcome.tables["errors"]
@@ -224,27 +237,3 @@ def _draw(
     axes.set_xticks(range(len(laws)), [law_words(law).replace(", one", ",\none") for law in laws])
     axes.set_xlim(-0.5, len(laws) - 0.5)
     axes.grid(visible=False, axis="x")
-
-
-EXPERIMENT = Experiment(
-    name="majority-priors",
-    paper="DaRRM",
-    item="Figure 9, further: regret under several priors",
-    summary="What the noise function for one law of the p_i loses under another, and the one that "
-    "loses least under all of them. The laws, K, m and epsilon are ours.",
-    published=None,
-    config=Config(),
-    quick=Config(),
-    steps=steps,
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
-        r"\quad c^{(j)}_l = \frac{1}{2} \mathbb{E}_{p \sim j} \left[ \mathrm{sign} \left( \sum_i "
-        r"p_i - \frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right],",
-        r"\text{regret}_j(\gamma) = \frac{\text{error}_j(\gamma) - \min_{\gamma'} "
-        r"\text{error}_j(\gamma')}{\text{error}_j(0)},",
-        r"\text{least regret: } \min_{\gamma} \max_j \, \text{regret}_j(\gamma), \quad "
-        r"\text{each minimum over the private } \gamma \text{ of algorithm 1.}",
-    ),
-)

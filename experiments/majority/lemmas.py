@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from dpopt import ParameterError
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -94,12 +94,23 @@ class Config:
         return tuple(found)
 
 
-def steps(config: Config) -> int:
-    """Return the number of K."""
-    return len(config.mechanisms)
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "majority-lemmas",
+    "DaRRM",
+    "Lemmas B.1 to B.11",
+    "The lemmas of appendix B, in fractions over a grid chosen beforehand: by how much "
+    "each holds where it holds least. K, e^epsilon and the noise functions are ours.",
+    published="lemmas B.1 to B.11; no numbers.",
+    config=Config(mechanisms=(3, 5, 7, 9, 11), points=24, gammas=6),
+    quick=Config(),
+    effort=("points", "gammas", "seed"),
+    mathematics=(
+        r"f(p, q) = H(p) - e^{m\varepsilon} H(q), \qquad H(p) = \sum_{l > K/2} \gamma(l)"
+        r"\left(\alpha_l(p) - \alpha_{K-l}(p)\right), \qquad "
+        r"\alpha_l(p) = \binom{K}{l} p^l (1-p)^{K-l}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Take the least margin of every lemma for each K."""
     records: list[dict[str, Cell]] = []
     for k in config.mechanisms:
@@ -358,6 +369,7 @@ def _findings() -> Iterator[str]:
 _LINEAR = 1e-6
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the least margin of each lemma for each K."""
     table = outcome.tables["margins"]
@@ -380,24 +392,3 @@ def plot(outcome: Outcome) -> Figure:
     panel.set_ylabel("least margin (0: equality)")
     drawing.finish(figure, [panel])
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="majority-lemmas",
-    paper="DaRRM",
-    item="Lemmas B.1 to B.11",
-    summary="The lemmas of appendix B, in fractions over a grid chosen beforehand: by how much "
-    "each holds where it holds least. K, e^epsilon and the noise functions are ours.",
-    published="lemmas B.1 to B.11; no numbers.",
-    config=Config(mechanisms=(3, 5, 7, 9, 11), points=24, gammas=6),
-    quick=Config(),
-    steps=steps,
-    run=run,
-    plot=plot,
-    effort=("points", "gammas", "seed"),
-    mathematics=(
-        r"f(p, q) = H(p) - e^{m\varepsilon} H(q), \qquad H(p) = \sum_{l > K/2} \gamma(l)"
-        r"\left(\alpha_l(p) - \alpha_{K-l}(p)\right), \qquad "
-        r"\alpha_l(p) = \binom{K}{l} p^l (1-p)^{K-l}",
-    ),
-)

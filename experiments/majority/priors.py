@@ -14,7 +14,7 @@ from experiments import drawing, style
 from experiments.majority.figures_drawing import draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.words import law_words
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import observed, statement
 
 if TYPE_CHECKING:
@@ -101,12 +101,27 @@ class Config:
         return (*found, (RESPONSE, None))
 
 
-def steps(config: Config) -> int:
-    """Return the number of noise functions."""
-    return len(config.allowance) * len(config.curves)
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "majority-figure-9",
+    "DaRRM",
+    "Figure 9",
+    "K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one law of the "
+    "p_i, and their error under others; errors are exact, not sampled.",
+    config=Config(),
+    mathematics=(
+        r"\text{ours for a prior: } \min_{\gamma} \mathbb{E}_{p \sim \text{prior}} \left| "
+        r"\text{error}_{\gamma}(p) \right|,",
+        r"\text{the paper's: } \max_{\gamma} "
+        r"\sum_{l = (K+1)/2}^{K} \mathbb{E} \left[ \alpha_l(q) - \alpha_{K-l}(q) \right] "
+        r"\gamma(l), \quad q_i = \max \{ p_i, 1 - p_i \},",
+        r"\text{least worst case: } \min_{\gamma} \max_{p \in [0, 1]^K} \left| "
+        r"\text{error}_{\gamma}(p) \right|,",
+        r"\text{error}_{\gamma}(p) = \sum_{l = (K+1)/2}^{K} \frac{\alpha_l(p) - "
+        r"\alpha_{K-l}(p)}{2} \left( 1 - \gamma(l) \right), \quad "
+        r"\alpha_l(p) = \Pr[L = l].",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error where the p_i really come from, in closed form."""
     shapes: list[Mapping[str, Cell]] = []
     errors: list[Mapping[str, Cell]] = []
@@ -291,6 +306,7 @@ def _named(allowances: Sequence[float]) -> str:
     return "m = " + ", ".join(map(str, allowances))
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the shapes on the left, the errors under each true law on the right."""
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
@@ -360,32 +376,3 @@ def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[
     axes.set_xlim(-0.5, len(laws) - 0.5)
     axes.grid(visible=False, axis="x")
     return scale
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="majority-figure-9",
-        paper="DaRRM",
-        item="Figure 9",
-        summary="K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one law of the "
-        "p_i, and their error under others; errors are exact, not sampled.",
-        published=None,
-        config=Config(),
-        quick=Config(),
-        steps=steps,
-        run=run,
-        plot=plot,
-        mathematics=(
-            r"\text{ours for a prior: } \min_{\gamma} \mathbb{E}_{p \sim \text{prior}} \left| "
-            r"\text{error}_{\gamma}(p) \right|,",
-            r"\text{the paper's: } \max_{\gamma} "
-            r"\sum_{l = (K+1)/2}^{K} \mathbb{E} \left[ \alpha_l(q) - \alpha_{K-l}(q) \right] "
-            r"\gamma(l), \quad q_i = \max \{ p_i, 1 - p_i \},",
-            r"\text{least worst case: } \min_{\gamma} \max_{p \in [0, 1]^K} \left| "
-            r"\text{error}_{\gamma}(p) \right|,",
-            r"\text{error}_{\gamma}(p) = \sum_{l = (K+1)/2}^{K} \frac{\alpha_l(p) - "
-            r"\alpha_{K-l}(p)}{2} \left( 1 - \gamma(l) \right), \quad "
-            r"\alpha_l(p) = \Pr[L = l].",
-        ),
-    ),
-)

@@ -20,7 +20,7 @@ from experiments.public_prior.common import (
     require_epsilons,
     scratch,
 )
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import not_comparable, numbers, short
 
 if TYPE_CHECKING:
@@ -92,7 +92,28 @@ class Config:
             require(name, value, "an integer of at least 1", holds=value >= 1)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-figures-3-6-11",
+    PAPER,
+    "Figures 3 and 6 to 11",
+    "Largest total variation over the users of each attribute and subcategory, epsilon = "
+    "8, 12 and 16: p is a user's clicks over the 100 sites with the most clicks, q the average of "
+    "the users' laws. The data are generated in Avazu's format unless the configuration names "
+    "the file of a download.",
+    published="on Avazu, all cases: Algorithm 1 wins 90.5 % with a mean improvement of 0.46, and "
+    "loses the others by 0.009",
+    config=Config(rows=6_000_000),
+    quick=Config(minimum_users=60),
+    effort=("path", "rows", "seed"),
+    mathematics=(
+        r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad q(x) = \frac{1}{U} \sum_{u=1}^U p_u(x)",
+        r"\max_u \mathrm{TV}(p_u, p_u K), \quad"
+        r" \max_u \inf_{\hat p \in \mathcal{M}_{\varepsilon, q}} \mathrm{TV}(p_u, \hat p)",
+        r"\mathcal{M}_{\varepsilon, q} = \left\{ \hat p : e^{-\varepsilon/2} q(x) \leq \hat p(x)"
+        r" \leq e^{\varepsilon/2} q(x) \text{ for all } x \right\}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Measure the largest distance of each method in each subcategory."""
     clicks = _clicks(config)
     advance()
@@ -241,6 +262,7 @@ def of_avazu(summary: Table, *, other: str | None) -> tuple[Comparison, ...]:
     return tuple(found)
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw a row for each attribute and subcategory, a panel for each epsilon."""
     if "cases" not in outcome.tables:
@@ -300,30 +322,3 @@ def _name_rows(panels: list[Axes], names: list[tuple[str, str]]) -> None:
         axes.grid(visible=False, axis="y", which="both")
         for end in ends:
             axes.axhline(end, color=style.role("noise").colour, linewidth=0.4)
-
-
-EXPERIMENT = Experiment(
-    name="prior-figures-3-6-11",
-    paper=PAPER,
-    item="Figures 3 and 6 to 11",
-    summary="Largest total variation over the users of each attribute and subcategory, epsilon = "
-    "8, 12 and 16: p is a user's clicks over the 100 sites with the most clicks, q the average of "
-    "the users' laws. The data are generated in Avazu's format unless the configuration names "
-    "the file of a download.",
-    published="on Avazu, all cases: Algorithm 1 wins 90.5 % with a mean improvement of 0.46, and "
-    "loses the others by 0.009",
-    config=Config(rows=6_000_000),
-    quick=Config(minimum_users=60),
-    steps=lambda config: 1 + len(config.groups),
-    run=run,
-    plot=plot,
-    # Whether the data are the paper's is judged by the run, which has read them.
-    effort=("path", "rows", "seed"),
-    mathematics=(
-        r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad q(x) = \frac{1}{U} \sum_{u=1}^U p_u(x)",
-        r"\max_u \mathrm{TV}(p_u, p_u K), \quad"
-        r" \max_u \inf_{\hat p \in \mathcal{M}_{\varepsilon, q}} \mathrm{TV}(p_u, \hat p)",
-        r"\mathcal{M}_{\varepsilon, q} = \left\{ \hat p : e^{-\varepsilon/2} q(x) \leq \hat p(x)"
-        r" \leq e^{\varepsilon/2} q(x) \text{ for all } x \right\}",
-    ),
-)

@@ -9,7 +9,7 @@ from experiments.data.groups import PRIORS
 from experiments.data.images import DIGITS, NAME, SIDES, load_ink
 from experiments.public_prior.common import PAPER, require, require_epsilons
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
-from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
+from experiments.registry import Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -46,7 +46,18 @@ class Config:
         require("prior", self.prior, f"one of {', '.join(PRIORS)}", holds=self.prior in PRIORS)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-digits",
+    PAPER,
+    "Figure 4's shape on digits",
+    "Largest total variation over the images of each digit, epsilon = 4: p is where the "
+    "ink of an image lies, over 4 x 4 cells, q the same over all images of the digit. The data "
+    "come with scikit-learn; the paper has MovieLens 1M.",
+    config=Config(epsilon=(2.0, 4.0, 8.0)),
+    quick=Config(),
+    mathematics=MATHEMATICS,
+)
+def run(config: Config) -> Outcome:
     """Measure every method on the images of every digit."""
     groups = load_ink(config.side, config.digits)
     advance()
@@ -79,23 +90,7 @@ def of_sampler(table: Table) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the largest distance of each method for each digit as bars."""
     return drawn(outcome.tables["distances"], "digit", f"digit, in {NAME}")
-
-
-EXPERIMENT = Experiment(
-    name="prior-digits",
-    paper=PAPER,
-    item="Figure 4's shape on digits",
-    summary="Largest total variation over the images of each digit, epsilon = 4: p is where the "
-    "ink of an image lies, over 4 x 4 cells, q the same over all images of the digit. The data "
-    "come with scikit-learn; the paper has MovieLens 1M.",
-    published=None,
-    config=Config(epsilon=(2.0, 4.0, 8.0)),
-    quick=Config(),
-    steps=lambda _: 2,
-    run=run,
-    plot=plot,
-    mathematics=MATHEMATICS,
-)

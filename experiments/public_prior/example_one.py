@@ -15,7 +15,7 @@ from experiments.public_prior.common import (
     require,
     require_epsilons,
 )
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import not_comparable, numbers, short
 
 if TYPE_CHECKING:
@@ -64,7 +64,26 @@ class Config:
         return {"public": np.array([self.public, 1 - self.public]), "uniform": np.full(2, 0.5)}
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-example-1",
+    PAPER,
+    "Example 1",
+    "Two sites, epsilon = 2, a public click rate of 1 % on site A and a user's of 5 %: "
+    "the realised distance and the worst case, with the public prior and with the uniform one.",
+    published="Gamma_TV = 0.03 with the public prior, 0.1 with the uniform one",
+    config=Config(),
+    effort=("points",),
+    mathematics=(
+        r"q = (\alpha, 1 - \alpha), \quad \alpha \leq \frac{1}{2}, \quad"
+        r" K = \frac{1}{e^{\varepsilon} \alpha + 1 - \alpha} \begin{pmatrix}"
+        r" e^{\varepsilon} \alpha & 1 - \alpha \\ \alpha & (e^{\varepsilon} - 1) \alpha"
+        r" + 1 - \alpha \end{pmatrix}",
+        r"\mathrm{TV}(p, p K) = \frac{|p_1 - \alpha|}{e^{\varepsilon} \alpha + 1 - \alpha} \leq"
+        r" \Gamma_{\mathrm{TV}}(q, \varepsilon)"
+        r" = \frac{1 - \alpha}{e^{\varepsilon} \alpha + 1 - \alpha}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compute the realised distance and the worst case under both priors."""
     rates = np.linspace(0.0, 1.0, config.points)
     numbers: list[dict[str, Cell]] = []
@@ -150,6 +169,7 @@ def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the distance against the user's click rate, with the worst case and the user."""
     figure, grid = style.figure(height=0.5)
@@ -173,28 +193,3 @@ def plot(outcome: Outcome) -> Figure:
     axes.set_ylabel(r"total variation, $\mathrm{TV}(p, pK)$")
     drawing.finish(figure, [axes])
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="prior-example-1",
-    paper=PAPER,
-    item="Example 1",
-    summary="Two sites, epsilon = 2, a public click rate of 1 % on site A and a user's of 5 %: "
-    "the realised distance and the worst case, with the public prior and with the uniform one.",
-    published="Gamma_TV = 0.03 with the public prior, 0.1 with the uniform one",
-    config=Config(),
-    quick=Config(),
-    steps=lambda config: len(config.priors),
-    run=run,
-    plot=plot,
-    effort=("points",),
-    mathematics=(
-        r"q = (\alpha, 1 - \alpha), \quad \alpha \leq \frac{1}{2}, \quad"
-        r" K = \frac{1}{e^{\varepsilon} \alpha + 1 - \alpha} \begin{pmatrix}"
-        r" e^{\varepsilon} \alpha & 1 - \alpha \\ \alpha & (e^{\varepsilon} - 1) \alpha"
-        r" + 1 - \alpha \end{pmatrix}",
-        r"\mathrm{TV}(p, p K) = \frac{|p_1 - \alpha|}{e^{\varepsilon} \alpha + 1 - \alpha} \leq"
-        r" \Gamma_{\mathrm{TV}}(q, \varepsilon)"
-        r" = \frac{1 - \alpha}{e^{\varepsilon} \alpha + 1 - \alpha}",
-    ),
-)

@@ -21,7 +21,7 @@ from experiments.public_prior.common import (
     require,
     require_epsilons,
 )
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
@@ -85,7 +85,28 @@ class Config:
         return list(product(self.letters, self.epsilon))
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-kernels",
+    PAPER,
+    "beyond the paper",
+    "Algorithm 1, the leximin kernel, the kernel of the population program and the KL "
+    "mollifier on held-out users, Dirichlet around the prior; and Algorithm 1 and leximin with up "
+    "to a million letters.",
+    config=Config(letters=(4, 8, 12), training=500, held_out=20_000),
+    quick=Config(),
+    effort=("training", "held_out", "seed"),
+    mathematics=(
+        r"\text{Algorithm 1, } q \text{ ascending:} \quad K_{ij} = g_{\min(i,j)} q_j \;"
+        r" (i \neq j), \quad K_{ii} = e^{\varepsilon} g_i q_i",
+        r"g_i = \frac{B_i}{e^{\varepsilon} q_i + s_{i+1}}, \quad B_{i+1} = B_i"
+        r" \frac{(e^{\varepsilon} - 1) q_i + s_{i+1}}{e^{\varepsilon} q_i + s_{i+1}}, \quad"
+        r" B_1 = 1, \quad s_i = \sum_{j \geq i} q_j",
+        r"\text{population:} \quad \min_K \sum_u \mathrm{TV}(p_u, p_u K) \quad \text{subject to}"
+        r" \quad q K = q, \quad K_{ij} \leq e^{\varepsilon} K_{i'j}, \quad"
+        r" 1 - K_{ii} \leq \Gamma_{\mathrm{TV}}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Measure the distances in every setting, then the kernels' exactness at every size."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
@@ -240,6 +261,7 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw mean, largest and worst-case distance for each setting, a panel for each."""
     table = outcome.tables["distances"]
@@ -259,30 +281,3 @@ def plot(outcome: Outcome) -> Figure:
     panels[-1].set_xlabel("letters and privacy (nats)")
     drawing.finish(figure, panels)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="prior-kernels",
-    paper=PAPER,
-    item="beyond the paper",
-    summary="Algorithm 1, the leximin kernel, the kernel of the population program and the KL "
-    "mollifier on held-out users, Dirichlet around the prior; and Algorithm 1 and leximin with up "
-    "to a million letters.",
-    published=None,
-    config=Config(letters=(4, 8, 12), training=500, held_out=20_000),
-    quick=Config(),
-    steps=lambda config: len(config.settings) + len(config.sizes),
-    run=run,
-    plot=plot,
-    effort=("training", "held_out", "seed"),
-    mathematics=(
-        r"\text{Algorithm 1, } q \text{ ascending:} \quad K_{ij} = g_{\min(i,j)} q_j \;"
-        r" (i \neq j), \quad K_{ii} = e^{\varepsilon} g_i q_i",
-        r"g_i = \frac{B_i}{e^{\varepsilon} q_i + s_{i+1}}, \quad B_{i+1} = B_i"
-        r" \frac{(e^{\varepsilon} - 1) q_i + s_{i+1}}{e^{\varepsilon} q_i + s_{i+1}}, \quad"
-        r" B_1 = 1, \quad s_i = \sum_{j \geq i} q_j",
-        r"\text{population:} \quad \min_K \sum_u \mathrm{TV}(p_u, p_u K) \quad \text{subject to}"
-        r" \quad q K = q, \quad K_{ij} \leq e^{\varepsilon} K_{i'j}, \quad"
-        r" 1 - K_{ii} \leq \Gamma_{\mathrm{TV}}",
-    ),
-)

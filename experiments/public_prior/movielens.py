@@ -11,7 +11,7 @@ from experiments.data.groups import PRIORS, UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.public_prior.common import PAPER, require, require_epsilons, scratch
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
-from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
+from experiments.registry import Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 
 if TYPE_CHECKING:
@@ -59,7 +59,20 @@ class Config:
         require("movies", self.movies, f"at least {least}", holds=self.movies >= least)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-figure-4",
+    PAPER,
+    "Figure 4",
+    "Largest total variation over the users of each age group, epsilon = 4: p is a user's "
+    "ratings summed by primary genre, q the same over the age group. The data are generated in "
+    "the format of MovieLens 1M unless the configuration names the folder of a download.",
+    published="on MovieLens 1M, ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1",
+    config=Config(users=6040, movies=3883),
+    quick=Config(),
+    effort=("path", "users", "movies", "seed"),
+    mathematics=MATHEMATICS,
+)
+def run(config: Config) -> Outcome:
     """Measure every method on the users of every age group."""
     every = _every_group(config)
     groups = [group for group in every if group.value in config.groups]
@@ -151,25 +164,7 @@ def of_movielens(table: Table, *, other: str | None) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the largest distance of each method in each age group as bars."""
     return drawn(outcome.tables["distances"], "age", "age group")
-
-
-EXPERIMENT = Experiment(
-    name="prior-figure-4",
-    paper=PAPER,
-    item="Figure 4",
-    summary="Largest total variation over the users of each age group, epsilon = 4: p is a user's "
-    "ratings summed by primary genre, q the same over the age group. The data are generated in "
-    "the format of MovieLens 1M unless the configuration names the folder of a download.",
-    published="on MovieLens 1M, ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1",
-    config=Config(users=6040, movies=3883),
-    quick=Config(),
-    steps=lambda _: 2,
-    run=run,
-    plot=plot,
-    # Whether the data are the paper's is judged by the run, which has read them.
-    effort=("path", "users", "movies", "seed"),
-    mathematics=MATHEMATICS,
-)

@@ -18,7 +18,7 @@ from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import PublicPriorSetting
 from experiments import drawing, style
 from experiments.public_prior.common import PAPER, require, require_epsilons
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import observed, short, statement
 
 if TYPE_CHECKING:
@@ -107,7 +107,35 @@ def prior_of(kind: str, letters: int, rng: np.random.Generator) -> np.ndarray:
     return np.sort(weights / weights.sum())
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-program",
+    PAPER,
+    "Algorithm 1 and its program",
+    "Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
+    "kernels of both over letters, priors and epsilons; row sums, invariance and privacy of "
+    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
+    "both take is in benchmark prior-program.",
+    config=Config(
+        letters=(2, 3, 4, 8, 16, 32),
+        epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
+        second_letters=8,
+        laws=1000,
+        points=101,
+    ),
+    quick=Config(),
+    effort=("second", "second_letters", "exact_letters", "laws", "points", "seed"),
+    mathematics=(
+        r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
+        r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
+        r" 0 \leq K_{ij} \leq e^{\varepsilon} K_{i'j}",
+        r"\Gamma_f(q, \varepsilon) = (1 - x) f(0) + x f(1/x), \quad"
+        r" x = \frac{e^{\varepsilon} q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
+        r"K_{11} = \frac{e^{\varepsilon} q_1}{d}, \quad K_{i1} = \frac{q_1}{d}, \quad"
+        r" K_{1j} = \frac{q_j}{d}, \quad K_{2..n, 2..n} = \left( 1 - \frac{q_1}{d} \right)"
+        r" K_{\bar q, \varepsilon}, \quad d = e^{\varepsilon} q_1 + 1 - q_1",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Solve every setting, and run Algorithm 1 on it in floats, in integers and in fractions."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
@@ -442,6 +470,7 @@ def _of_special(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
     return found
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the values on the curves, their differences, and those of the kernels."""
     table, curves = outcome.tables["settings"], outcome.tables["curves"]
@@ -496,37 +525,3 @@ def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # 
     axes.set_yticks([_FLOOR, *ticks], ["0", *names])
     axes.set_yticks([], minor=True)
     axes.set_ylim(_FLOOR / 10, 50.0)
-
-
-EXPERIMENT = Experiment(
-    name="prior-program",
-    paper=PAPER,
-    item="Algorithm 1 and its program",
-    summary="Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
-    "kernels of both over letters, priors and epsilons; row sums, invariance and privacy of "
-    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
-    "both take is in benchmark prior-program.",
-    published=None,
-    config=Config(
-        letters=(2, 3, 4, 8, 16, 32),
-        epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
-        second_letters=8,
-        laws=1000,
-        points=101,
-    ),
-    quick=Config(),
-    steps=lambda config: len(config.letters) * len(config.priors),
-    run=run,
-    plot=plot,
-    effort=("second", "second_letters", "exact_letters", "laws", "points", "seed"),
-    mathematics=(
-        r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
-        r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
-        r" 0 \leq K_{ij} \leq e^{\varepsilon} K_{i'j}",
-        r"\Gamma_f(q, \varepsilon) = (1 - x) f(0) + x f(1/x), \quad"
-        r" x = \frac{e^{\varepsilon} q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
-        r"K_{11} = \frac{e^{\varepsilon} q_1}{d}, \quad K_{i1} = \frac{q_1}{d}, \quad"
-        r" K_{1j} = \frac{q_j}{d}, \quad K_{2..n, 2..n} = \left( 1 - \frac{q_1}{d} \right)"
-        r" K_{\bar q, \varepsilon}, \quad d = e^{\varepsilon} q_1 + 1 - q_1",
-    ),
-)

@@ -19,7 +19,7 @@ from experiments.public_prior.common import (
     require_epsilons,
     sampling_laws,
 )
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.verdicts import observed, short
 
 if TYPE_CHECKING:
@@ -83,7 +83,27 @@ class Config:
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "prior-figure-2",
+    PAPER,
+    "Figure 2",
+    "Divergence between a user's law and the law of the released letter as the user's "
+    "law goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
+    "error.",
+    config=Config(points=41),
+    quick=Config(),
+    effort=("points", "seed"),
+    mathematics=(
+        r"p = \left( p_1, \frac{1 - p_1}{n - 1}, \ldots, \frac{1 - p_1}{n - 1} \right),"
+        r" \quad q_i = \frac{U_i}{U_1 + \cdots + U_n}, \quad U_i \sim \mathrm{U}[0, 1]",
+        r"\mathrm{TV}(p, \hat p) = \frac{1}{2} \sum_x |p(x) - \hat p(x)|, \quad"
+        r" \mathrm{KL}(p \| \hat p) = \sum_x p(x) \log \frac{p(x)}{\hat p(x)}, \quad"
+        r" \hat p = p K",
+        r"\hat p(x) = \min \left\{ \max \left\{ e^{-\varepsilon/2} q(x), p(x) / C \right\},"
+        r" e^{\varepsilon/2} q(x) \right\}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Measure both divergences for every epsilon, prior and p_1."""
     rows: list[dict[str, Cell]] = []
     for epsilon in config.epsilon:
@@ -211,6 +231,7 @@ def _crossing(table: Table, measure: str) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw total variation on the left and KL on the right, a row for each epsilon."""
     table = outcome.tables["divergences"]
@@ -240,29 +261,3 @@ def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:
     axes.set_ylabel(label)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02 * top, 1.05 * top)
-
-
-EXPERIMENT = Experiment(
-    name="prior-figure-2",
-    paper=PAPER,
-    item="Figure 2",
-    summary="Divergence between a user's law and the law of the released letter as the user's "
-    "law goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
-    "error.",
-    published=None,
-    config=Config(points=41),
-    quick=Config(),
-    steps=lambda config: config.runs * len(config.epsilon),
-    run=run,
-    plot=plot,
-    effort=("points", "seed"),
-    mathematics=(
-        r"p = \left( p_1, \frac{1 - p_1}{n - 1}, \ldots, \frac{1 - p_1}{n - 1} \right),"
-        r" \quad q_i = \frac{U_i}{U_1 + \cdots + U_n}, \quad U_i \sim \mathrm{U}[0, 1]",
-        r"\mathrm{TV}(p, \hat p) = \frac{1}{2} \sum_x |p(x) - \hat p(x)|, \quad"
-        r" \mathrm{KL}(p \| \hat p) = \sum_x p(x) \log \frac{p(x)}{\hat p(x)}, \quad"
-        r" \hat p = p K",
-        r"\hat p(x) = \min \left\{ \max \left\{ e^{-\varepsilon/2} q(x), p(x) / C \right\},"
-        r" e^{\varepsilon/2} q(x) \right\}",
-    ),
-)

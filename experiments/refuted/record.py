@@ -7,15 +7,12 @@ needs neither this package nor the package that it is about.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dpopt import verify
-from experiments.finding import defined
-from experiments.registry import Comparison
 
 FORMAT, SCHEMA = "dpopt finding", 1
 CHECKER = "verify.py"
@@ -87,25 +84,6 @@ class Refutation:
 def _plain(design: Any) -> dict[str, Any]:  # noqa: ANN401
     body = design.to_dict()
     return {name: body[name] for name in ("kind", "setting", "units")}
-
-
-@cache
-def refutations() -> tuple[Refutation, ...]:
-    """Return all of them, in the order of the papers' names."""
-    return tuple(each for part in defined("REFUTATIONS") for each in part)
-
-
-def refutations_of(
-    paper: str, experiment: str, comparisons: Sequence[Comparison]
-) -> tuple[Refutation, ...]:
-    """Return those that belong to an item, and those that prove one of its comparisons."""
-    false = ("refuted", "misprint")
-    judged = {said.identifier for said in comparisons if said.verdict in false}
-    return tuple(
-        each
-        for each in refutations()
-        if each.paper == paper and (each.experiment == experiment or each.judges in judged)
-    )
 
 
 def checker() -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.kept import Entry
-from experiments.options import changed, documented, text_of
+from experiments.parameters import changed, documented, text_of
 from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Table
 
 # Longer tables start folded; of the longest, a page shows the first rows, the CSV all.

@@ -13,7 +13,7 @@ from matplotlib.colors import LogNorm
 
 from dpopt import ParameterError, roo
 from experiments import drawing
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.common import PAPER, VIOLATES, data_sets, require_some, violates
 from experiments.verdicts import statement
 
@@ -66,7 +66,29 @@ class Config:
         return tuple(k * minimum + rest for minimum in self.minima for rest in rests)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-audit-map",
+    PAPER,
+    "Theorem 2 (journal and conference)",
+    "Largest ratio of the published recursions between neighbouring data sets, over "
+    "e^epsilon, in exact arithmetic. The repaired recursion and the exact rule are audited too; "
+    "they are in the table. Dotted: e^epsilon = 1 + 1/M.",
+    published="Both papers: DS-ROO is epsilon-differentially private.",
+    config=Config(
+        letters=(2, 3, 10, 50),
+        epsilons=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+        minima=(1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100, 200),
+    ),
+    quick=Config(),
+    mathematics=(
+        r"\max_{x \sim x', y} \frac{K(y \mid x')}{K(y \mid x)} \le e^\varepsilon",
+        r"\mbox{journal: if and only if} \quad k \mid n, \quad \mbox{or} \quad "
+        r"e^\varepsilon \ge 1 + \frac{1}{M}, \quad \mbox{or} \quad "
+        r"q_M \ge t_M = \frac{1 - M (e^\varepsilon - 1)}"
+        r"{1 + (e^\varepsilon - 1)(n / k - M)}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Audit each rule at each setting."""
     rows: list[dict[str, Cell]] = []
     for k, epsilon in product(config.letters, config.epsilons):
@@ -217,6 +239,7 @@ def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
     audits = outcome.tables["audits"]
@@ -281,30 +304,3 @@ def _edges(values: Sequence[float]) -> np.ndarray:
     middle = (logs[1:] + logs[:-1]) / 2
     ends = (2 * logs[0] - middle[0], 2 * logs[-1] - middle[-1])
     return np.exp(np.concatenate([ends[:1], middle, ends[1:]]))
-
-
-EXPERIMENT = Experiment(
-    name="roo-audit-map",
-    paper=PAPER,
-    item="Theorem 2 (journal and conference)",
-    summary="Largest ratio of the published recursions between neighbouring data sets, over "
-    "e^epsilon, in exact arithmetic. The repaired recursion and the exact rule are audited too; "
-    "they are in the table. Dotted: e^epsilon = 1 + 1/M.",
-    published="Both papers: DS-ROO is epsilon-differentially private.",
-    config=Config(
-        letters=(2, 3, 10, 50),
-        epsilons=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
-        minima=(1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100, 200),
-    ),
-    quick=Config(),
-    steps=lambda config: len(config.letters) * len(config.epsilons),
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"\max_{x \sim x', y} \frac{K(y \mid x')}{K(y \mid x)} \le e^\varepsilon",
-        r"\mbox{journal: if and only if} \quad k \mid n, \quad \mbox{or} \quad "
-        r"e^\varepsilon \ge 1 + \frac{1}{M}, \quad \mbox{or} \quad "
-        r"q_M \ge t_M = \frac{1 - M (e^\varepsilon - 1)}"
-        r"{1 + (e^\varepsilon - 1)(n / k - M)}",
-    ),
-)

@@ -10,7 +10,7 @@ import numpy as np
 from dpopt import ParameterError, roo
 from dpopt.shape import Design
 from experiments import drawing
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.common import PAPER, require_some, smooth_floor, two_level
 from experiments.verdicts import not_comparable
 
@@ -109,7 +109,27 @@ class Config:
         return tuple(int(value) for value in np.unique(values.round().astype(int)))
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-figure-2",
+    PAPER,
+    "Figure 2 (journal)",
+    "Total variation against n. Above: k = 10, epsilon = 0.1, gamma varies; below: "
+    "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; these are "
+    "ours. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 letters at gamma, "
+    "the others equal; the bounds hold for every P with this gamma. "
+    "The lower bound is for the worst data set, with no gamma.",
+    config=Config(points=61),
+    quick=Config(),
+    effort=("smallest", "largest", "points"),
+    mathematics=(
+        r"d_{TV} \le \min \left\{ q_0 \left( 1 - \frac{1}{k} \right), "
+        r"\min_{1 \le m_0 < n \gamma} (q_{m_0} + q_0 \delta) \left( 1 - \frac{1}{k} \right) "
+        r"\right\}, \quad \delta = k e^{-2 n (\gamma - m_0 / n)^2}",
+        r"d_{TV}(P, Q) = \frac{1}{2} \sum_y \left| E \left[ q_m \left( \frac{1}{k} - "
+        r"\frac{c_y}{n} \right) \right] \right|",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Evaluate every curve of every panel."""
     rows: list[dict[str, Cell]] = []
     for row, panels in enumerate(config.rows):
@@ -221,6 +241,7 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each k and gamma, logarithmic in both directions."""
     table = outcome.tables["bounds"]
@@ -259,29 +280,3 @@ def _draw(axes: Axes, part: list[dict[str, Any]]) -> None:
         axes.plot(at, values, label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")
-
-
-EXPERIMENT = Experiment(
-    name="roo-figure-2",
-    paper=PAPER,
-    item="Figure 2 (journal)",
-    summary="Total variation against n. Above: k = 10, epsilon = 0.1, gamma varies; below: "
-    "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; these are "
-    "ours. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 letters at gamma, "
-    "the others equal; the bounds hold for every P with this gamma. "
-    "The lower bound is for the worst data set, with no gamma.",
-    published=None,
-    config=Config(points=61),
-    quick=Config(),
-    steps=lambda config: len(config.panels),
-    run=run,
-    plot=plot,
-    effort=("smallest", "largest", "points"),
-    mathematics=(
-        r"d_{TV} \le \min \left\{ q_0 \left( 1 - \frac{1}{k} \right), "
-        r"\min_{1 \le m_0 < n \gamma} (q_{m_0} + q_0 \delta) \left( 1 - \frac{1}{k} \right) "
-        r"\right\}, \quad \delta = k e^{-2 n (\gamma - m_0 / n)^2}",
-        r"d_{TV}(P, Q) = \frac{1}{2} \sum_y \left| E \left[ q_m \left( \frac{1}{k} - "
-        r"\frac{c_y}{n} \right) \right] \right|",
-    ),
-)

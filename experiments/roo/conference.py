@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dpopt import ParameterError, roo
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.common import PAPER, violates
 from experiments.verdicts import not_comparable, short, statement
 
@@ -95,7 +95,23 @@ class Config:
         )
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-conference-figures-2-3",
+    PAPER,
+    "Figures 2 and 3 (conference)",
+    "True against output distribution at k = 9, n = 1000, epsilon = 0.1, and accuracy "
+    "against epsilon. P is a normal curve of width 1.5 over the letters: the paper prints none. "
+    "The paper estimates DS-ROO's law by draws; here it is the exact expectation.",
+    config=Config(points=60),
+    quick=Config(),
+    effort=("points",),
+    mathematics=(
+        r"Q(y) = E \left[ \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n} \right], \quad "
+        r"m = \min_y c_y, \quad (c_1, \dots, c_k) \sim \mathrm{Mult}(n, P)",
+        r"\alpha = \frac{1}{2} \sum_y | Q(y) - P(y) |",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compute the output law, and the accuracy for each epsilon."""
     p = config.distribution
     outputs = {
@@ -205,6 +221,7 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw figure 2 on the left, figure 3 on the right."""
     figure, grid = style.figure(1, 2, height=0.9)
@@ -234,25 +251,3 @@ def _draw_laws(axes: Axes, table: Table) -> None:
     axes.set_xlabel("letter")
     axes.set_ylabel("probability")
     axes.set_title("Figure 2")
-
-
-EXPERIMENT = Experiment(
-    name="roo-conference-figures-2-3",
-    paper=PAPER,
-    item="Figures 2 and 3 (conference)",
-    summary="True against output distribution at k = 9, n = 1000, epsilon = 0.1, and accuracy "
-    "against epsilon. P is a normal curve of width 1.5 over the letters: the paper prints none. "
-    "The paper estimates DS-ROO's law by draws; here it is the exact expectation.",
-    published=None,
-    config=Config(points=60),
-    quick=Config(),
-    steps=lambda config: config.points + 1,
-    run=run,
-    plot=plot,
-    effort=("points",),
-    mathematics=(
-        r"Q(y) = E \left[ \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n} \right], \quad "
-        r"m = \min_y c_y, \quad (c_1, \dots, c_k) \sim \mathrm{Mult}(n, P)",
-        r"\alpha = \frac{1}{2} \sum_y | Q(y) - P(y) |",
-    ),
-)

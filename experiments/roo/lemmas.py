@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, roo
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.common import PAPER, require_some
 from experiments.verdicts import statement
 
@@ -286,7 +286,29 @@ LEMMAS = (
 )
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-lemmas",
+    PAPER,
+    "Lemmas 2 to 8 (journal), 2 to 4 (conference)",
+    "Each lemma behind theorems 2 and 3, decided in fractions over a grid: how often it "
+    "holds, and where lemma 2 fails, at the last m. Lemma 1 is judged with Table I, as is lemma 9. "
+    "The right panel has the settings where k does not divide n and e^epsilon < 1 + 1/M.",
+    published="The lemmas hold for all n > k, k >= 2 and epsilon > 0.",
+    config=Config(
+        records=(*range(3, 41), 50, 51, 60, 61, 80, 81),
+        letters=(2, 3, 4, 5, 6, 7, 10),
+        sample_records=(5, 10, 20, 30, 50),
+    ),
+    quick=Config(),
+    mathematics=(
+        r"f_1(m, q) = \frac{u_m q - w_m}{v_m}, \quad f_2(q) = \frac{v' q + w'}{u'}, \quad "
+        r"q_m = \max \{ 0, f_1(m, q_{m-1}), f_2(q_{m-1}) \}",
+        r"t_m = \frac{w_m}{u_m - v_m} = \frac{1 - m (e - 1)}{1 + (e - 1)(n / k - m)}, \quad "
+        r"e = e^\varepsilon",
+        r"\Pr \left\{ \min_x \hat P(x) < \gamma' \right\} \le k e^{-2 n (\gamma - \gamma')^2}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Decide every lemma in every case."""
     counts: list[dict[str, Cell]] = []
     cases = [
@@ -461,6 +483,7 @@ def _judged(row: Mapping[str, Any], fail_in_lemma_2: int) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw how often each lemma holds, and where lemma 2 fails."""
     figure, grid = style.figure(1, 2, height=1.0)
@@ -523,30 +546,3 @@ def _draw_region(axes: Axes, table: Table) -> None:
     axes.set_xlabel(r"$M = \lfloor n / k \rfloor$, $k$ not dividing $n$")
     axes.set_ylabel(r"$e^\varepsilon - 1$")
     axes.set_title("lemma 2 at the last $m$")
-
-
-EXPERIMENT = Experiment(
-    name="roo-lemmas",
-    paper=PAPER,
-    item="Lemmas 2 to 8 (journal), 2 to 4 (conference)",
-    summary="Each lemma behind theorems 2 and 3, decided in fractions over a grid: how often it "
-    "holds, and where lemma 2 fails, at the last m. Lemma 1 is judged with Table I, as is lemma 9. "
-    "The right panel has the settings where k does not divide n and e^epsilon < 1 + 1/M.",
-    published="The lemmas hold for all n > k, k >= 2 and epsilon > 0.",
-    config=Config(
-        records=(*range(3, 41), 50, 51, 60, 61, 80, 81),
-        letters=(2, 3, 4, 5, 6, 7, 10),
-        sample_records=(5, 10, 20, 30, 50),
-    ),
-    quick=Config(),
-    steps=lambda _: len(LEMMAS) + 1,
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"f_1(m, q) = \frac{u_m q - w_m}{v_m}, \quad f_2(q) = \frac{v' q + w'}{u'}, \quad "
-        r"q_m = \max \{ 0, f_1(m, q_{m-1}), f_2(q_{m-1}) \}",
-        r"t_m = \frac{w_m}{u_m - v_m} = \frac{1 - m (e - 1)}{1 + (e - 1)(n / k - m)}, \quad "
-        r"e = e^\varepsilon",
-        r"\Pr \left\{ \min_x \hat P(x) < \gamma' \right\} \le k e^{-2 n (\gamma - \gamma')^2}",
-    ),
-)

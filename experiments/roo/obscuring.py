@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from dpopt import ParameterError, roo
 from dpopt.shape import Design
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.audit_map import of_theorem_2
 from experiments.roo.common import PAPER, RULES, data_sets, require_some, violates
 from experiments.verdicts import statement
@@ -145,7 +145,26 @@ def _named(n: int, k: int, epsilon: float, rule: str) -> roo.MinCount:
     return roo.MinCount(n, k, epsilon, named)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_CONFIG = Config()
+
+
+@experiment(
+    "roo-figure-1",
+    PAPER,
+    "Figure 1 (journal and conference)",
+    "Obscuring probability q_m against the smallest count m: the published recursions and "
+    "the exact rule; below, two settings in which a published recursion is not private. n and k "
+    "of Figure 1 are the papers'; they print no epsilon, and these are ours.",
+    config=_CONFIG,
+    effort=("longest",),
+    mathematics=(
+        r"K(y \mid x) = \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n}, \quad m = \min_y c_y",
+        r"q_0 = \frac{1}{1 + \frac{n}{k} (e^\varepsilon - 1)}, \quad "
+        r"q_m = \max \left\{ 0, \frac{u_m q_{m-1} - w_m}{v_m}, "
+        r"\frac{v' q_{m-1} + w'}{u'} \right\}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Evaluate and audit each rule."""
     shapes: list[dict[str, Cell]] = []
     audits: list[dict[str, Cell]] = []
@@ -289,6 +308,7 @@ def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw q_m: one colour for each epsilon in the figures, one for each rule in the cases."""
     parts = _panels(outcome.tables["shapes"])
@@ -362,28 +382,3 @@ def _draw_case(axes: Axes, part: Table, checks: list[dict[str, Any]]) -> None:
     # Room for the legend, above the curves.
     axes.set_ylim(0.0, 1.25 * (1 + len(checks) / 5) * max(part.column("q")))
     style.tell_hidden(axes)
-
-
-_CONFIG = Config()
-
-EXPERIMENT = Experiment(
-    name="roo-figure-1",
-    paper=PAPER,
-    item="Figure 1 (journal and conference)",
-    summary="Obscuring probability q_m against the smallest count m: the published recursions and "
-    "the exact rule; below, two settings in which a published recursion is not private. n and k "
-    "of Figure 1 are the papers'; they print no epsilon, and these are ours.",
-    published=None,
-    config=_CONFIG,
-    quick=_CONFIG,
-    steps=lambda config: len(config.panels) + 1,
-    run=run,
-    plot=plot,
-    effort=("longest",),
-    mathematics=(
-        r"K(y \mid x) = \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n}, \quad m = \min_y c_y",
-        r"q_0 = \frac{1}{1 + \frac{n}{k} (e^\varepsilon - 1)}, \quad "
-        r"q_m = \max \left\{ 0, \frac{u_m q_{m-1} - w_m}{v_m}, "
-        r"\frac{v' q_{m-1} + w'}{u'} \right\}",
-    ),
-)

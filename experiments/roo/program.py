@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 import dpopt
 from dpopt import ParameterError, roo
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.common import PAPER, RULES, require_some
 from experiments.verdicts import short, statement
 
@@ -66,13 +66,34 @@ class Config:
         if not 0.0 < self.tolerance < 1.0:
             raise ParameterError(f"tolerance is {self.tolerance:g}; it must be in (0, 1).")
 
-    @property
-    def steps(self) -> int:
-        """Settings, and the one that is drawn."""
-        return len(self.records) * len(self.letters) * len(self.epsilons) + 1
 
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-program",
+    PAPER,
+    "(37) and the program (68) to (74) (journal)",
+    "The recursions for q_m are the optima of linear programs: the journal's with q_M "
+    "raised, of its rows (68) to (70) and (72) to (74); the exact rule, of the rows of all moves. "
+    "Solved by HiGHS, in part through cvxpy. How long all take is in benchmark roo-recursion.",
+    published="(37) satisfies the conditions.",
+    config=Config(
+        records=(3, 5, 7, 12, 20, 30, 61, 101, 200, 500, 1000),
+        letters=(2, 3, 5, 10),
+        epsilons=(0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
+        cvxpy_records=(12, 61, 200),
+    ),
+    quick=Config(),
+    mathematics=(
+        r"\min_{0 \le q \le 1} \sum_{m=0}^{M} q_m \quad \mbox{subject to} \quad "
+        r"u_m q_{\tilde m} \le v_m q_m + w_m, \quad u' q_{\tilde m} \le v' q_m + w', \quad "
+        r"| \tilde m - m | \le 1",
+        r"u_m = \frac{1}{k} - \frac{m + 1}{n}, \quad "
+        r"v_m = e^\varepsilon \left( \frac{1}{k} - \frac{m}{n} \right), \quad "
+        r"w_m = \frac{m e^\varepsilon - m - 1}{n}",
+        r"u' = \frac{1}{k} - 1 - \frac{1}{n}, \quad v' = e^\varepsilon \left( \frac{1}{k} - 1 "
+        r"\right), \quad w' = e^\varepsilon - 1 - \frac{1}{n}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Solve both programs at each setting, and compare them with the recursions."""
     rows: list[dict[str, Cell]] = []
     for n, k, epsilon in product(config.records, config.letters, config.epsilons):
@@ -204,6 +225,7 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the differences against n with the tolerance, and q_m of both for one setting."""
     figure, grid = style.figure(1, 2, height=0.9)
@@ -246,34 +268,3 @@ def plot(outcome: Outcome) -> Figure:
     )
     drawing.finish(figure, [left, right])
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="roo-program",
-    paper=PAPER,
-    item="(37) and the program (68) to (74) (journal)",
-    summary="The recursions for q_m are the optima of linear programs: the journal's with q_M "
-    "raised, of its rows (68) to (70) and (72) to (74); the exact rule, of the rows of all moves. "
-    "Solved by HiGHS, in part through cvxpy. How long all take is in benchmark roo-recursion.",
-    published="(37) satisfies the conditions.",
-    config=Config(
-        records=(3, 5, 7, 12, 20, 30, 61, 101, 200, 500, 1000),
-        letters=(2, 3, 5, 10),
-        epsilons=(0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
-        cvxpy_records=(12, 61, 200),
-    ),
-    quick=Config(),
-    steps=lambda config: config.steps,
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"\min_{0 \le q \le 1} \sum_{m=0}^{M} q_m \quad \mbox{subject to} \quad "
-        r"u_m q_{\tilde m} \le v_m q_m + w_m, \quad u' q_{\tilde m} \le v' q_m + w', \quad "
-        r"| \tilde m - m | \le 1",
-        r"u_m = \frac{1}{k} - \frac{m + 1}{n}, \quad "
-        r"v_m = e^\varepsilon \left( \frac{1}{k} - \frac{m}{n} \right), \quad "
-        r"w_m = \frac{m e^\varepsilon - m - 1}{n}",
-        r"u' = \frac{1}{k} - 1 - \frac{1}{n}, \quad v' = e^\varepsilon \left( \frac{1}{k} - 1 "
-        r"\right), \quad w' = e^\varepsilon - 1 - \frac{1}{n}",
-    ),
-)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, roo
 from experiments import drawing
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.common import PAPER, require_some, two_level
 from experiments.verdicts import short, statement
 
@@ -67,13 +67,27 @@ class Config:
                     f"accuracies is {alpha:g}; it must be above 0 and below 1 - 1/k for every k."
                 )
 
-    @property
-    def steps(self) -> int:
-        """Combinations of k and epsilon."""
-        return len(self.letters) * len(self.epsilons)
+
+_CONFIG = Config()
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-table-1",
+    PAPER,
+    "Table I (journal)",
+    "The bounds of Table I as numbers, with the exact value of DS-ROO and what no sampler "
+    "can beat; the records that each method needs.",
+    config=_CONFIG,
+    mathematics=(
+        r"n' = \frac{2 k}{\alpha \varepsilon}, \quad "
+        r"n'' = \frac{(k - 1)(1 - \alpha)}{\alpha \varepsilon}, \quad "
+        r"n = \frac{k (1 - \alpha) - 1}{\alpha (e^\varepsilon - 1)}",
+        r"d_{TV} \le q_0 (k - 1) e^{-2 n (\gamma - m_0 / n)^2}, \quad "
+        r"m_0 \ge \max \left\{ 1 + \frac{1}{\varepsilon} \log \left( "
+        r"\frac{e}{\varepsilon} - e + 1 \right), \frac{2}{e^\varepsilon - 1} \right\}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Evaluate the table's entries, and the sample sizes."""
     bounds: list[dict[str, Cell]] = []
     sizes: list[dict[str, Cell]] = []
@@ -191,6 +205,7 @@ def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the records needed against alpha: a row for each k, a column for each epsilon."""
     sizes = outcome.tables["records"]
@@ -228,28 +243,3 @@ def _draw(axes: Axes, part: Table) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.margins(0.08)
-
-
-_CONFIG = Config()
-
-EXPERIMENT = Experiment(
-    name="roo-table-1",
-    paper=PAPER,
-    item="Table I (journal)",
-    summary="The bounds of Table I as numbers, with the exact value of DS-ROO and what no sampler "
-    "can beat; the records that each method needs.",
-    published=None,
-    config=_CONFIG,
-    quick=_CONFIG,
-    steps=lambda config: config.steps,
-    run=run,
-    plot=plot,
-    mathematics=(
-        r"n' = \frac{2 k}{\alpha \varepsilon}, \quad "
-        r"n'' = \frac{(k - 1)(1 - \alpha)}{\alpha \varepsilon}, \quad "
-        r"n = \frac{k (1 - \alpha) - 1}{\alpha (e^\varepsilon - 1)}",
-        r"d_{TV} \le q_0 (k - 1) e^{-2 n (\gamma - m_0 / n)^2}, \quad "
-        r"m_0 \ge \max \left\{ 1 + \frac{1}{\varepsilon} \log \left( "
-        r"\frac{e}{\varepsilon} - e + 1 \right), \frac{2}{e^\varepsilon - 1} \right\}",
-    ),
-)

@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator, StrMethodFormatter
 from dpopt import ParameterError, roo
 from dpopt.shape import Design
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.roo.baselines import LaplaceProjection, subrr
 from experiments.roo.common import (
     PAPER,
@@ -85,13 +85,24 @@ class Config:
         """All (k, epsilon)."""
         return tuple((k, epsilon) for epsilon in self.epsilons for k in self.letters)
 
-    @property
-    def steps(self) -> int:
-        """Number of settings (n, k, epsilon)."""
-        return len(self.settings) * len(self.records)
 
-
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "roo-utility",
+    PAPER,
+    "beyond the papers: the best sampler there is",
+    "Total variation between the law of the released letter and the empirical law, for "
+    "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
+    "closed lower bound. Laplace noise is estimated by draws; bars are one standard error.",
+    config=Config(epsilons=(1.0, 0.5), draws=20_000),
+    quick=Config(),
+    effort=("draws", "seed"),
+    mathematics=(
+        r"\min_K \max_x \frac{1}{2} \sum_y \left| K(y \mid x) - \frac{c_y(x)}{n} \right| \quad "
+        r"\mbox{subject to} \quad K(y \mid x') \le e^\varepsilon K(y \mid x), \quad "
+        r"\sum_y K(y \mid x) = 1",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Measure each sampler on every data set up to the order of the letters."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
@@ -281,6 +292,7 @@ def _at_least_as_good(settings: Settings) -> Comparison:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the worst case on the left, the mean on the right, a row for each k and epsilon."""
     table = outcome.tables["utility"]
@@ -327,25 +339,3 @@ def _draw(axes: Axes, part: Table, column: str) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_yticks([], minor=True)
-
-
-EXPERIMENT = Experiment(
-    name="roo-utility",
-    paper=PAPER,
-    item="beyond the papers: the best sampler there is",
-    summary="Total variation between the law of the released letter and the empirical law, for "
-    "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
-    "closed lower bound. Laplace noise is estimated by draws; bars are one standard error.",
-    published=None,
-    config=Config(epsilons=(1.0, 0.5), draws=20_000),
-    quick=Config(),
-    steps=lambda config: config.steps,
-    run=run,
-    plot=plot,
-    effort=("draws", "seed"),
-    mathematics=(
-        r"\min_K \max_x \frac{1}{2} \sum_y \left| K(y \mid x) - \frac{c_y(x)}{n} \right| \quad "
-        r"\mbox{subject to} \quad K(y \mid x') \le e^\varepsilon K(y \mid x), \quad "
-        r"\sum_y K(y \mid x) = 1",
-    ),
-)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from experiments.smoothed.utility import candidates_utility
@@ -71,7 +71,26 @@ class Config:
                 )
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_CONFIG = Config()
+
+
+@experiment(
+    "smoothed-claims",
+    PAPER,
+    "Claims",
+    "Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3 beside exact values.",
+    published="Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3; no numbers",
+    config=_CONFIG,
+    effort=("pairs", "outputs", "seed"),
+    mathematics=(
+        r"\delta \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
+        r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
+        r"\varepsilon > \ln \frac{1}{1 - \eta}",
+        r"\delta_{DP} = 1 - \left(1 - \frac{1}{n}\right)^T \quad \text{with replacement}",
+        r"u < d(x, x') + d(x', x) \leq 3 u, \qquad u \leq 2 \delta(x)",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Evaluate each statement beside the exact value."""
     remark = [
         _remark(config.records, t, -math.log1p(-t / config.records) + a, config.share)
@@ -248,6 +267,7 @@ def _comparisons(
     ]
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw both bounds over the exact value against T/n, and DP's delta with replacement."""
     figure, (panels,) = style.figure(1, 2, height=0.8)
@@ -293,29 +313,3 @@ def _replacement(axes: Axes, table: Table) -> None:
     axes.set_xlabel("records drawn with replacement, $T$")
     axes.set_ylabel(r"probability $\delta$")
     axes.set_title(f"with replacement, $n = {table.column('records')[0]}$")
-
-
-_CONFIG = Config()
-
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-claims",
-        paper=PAPER,
-        item="Claims",
-        summary="Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3 beside exact values.",
-        published="Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3; no numbers",
-        config=_CONFIG,
-        quick=_CONFIG,
-        steps=lambda _: 3,
-        run=run,
-        plot=plot,
-        effort=("pairs", "outputs", "seed"),
-        mathematics=(
-            r"\delta \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
-            r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
-            r"\varepsilon > \ln \frac{1}{1 - \eta}",
-            r"\delta_{DP} = 1 - \left(1 - \frac{1}{n}\right)^T \quad \text{with replacement}",
-            r"u < d(x, x') + d(x', x) \leq 3 u, \qquad u \leq 2 \delta(x)",
-        ),
-    ),
-)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
 from experiments.smoothed.votes import COUNTED, Law, history, laws, units
@@ -106,12 +106,7 @@ class Config:
         return (*product(panels, self.lost_rates), *product(others, self.lost_rates))
 
 
-def steps(config: Config) -> int:
-    """Return how often `run` advances."""
-    return len(config.records) * len(config.settings)
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+def run(config: Config) -> Outcome:
     """Maximise over every composition for each size, epsilon and setting."""
     sets = config.sets()
     panels = {_TITLES.get(text, text) for text in config.distributions}
@@ -415,34 +410,26 @@ _FIGURE_2 = Config()
 _FIGURE_2_QUICK = Config(epsilons=_SHOWN)
 _FIGURE_4 = Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN)
 
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-figure-2-left",
-        paper=PAPER,
-        item="Figure 2 (left)",
-        summary="Smoothed delta of publishing the votes when 0.2 % are lost, over the "
-        "distributions of all units of 2020, with exponential fits (dotted), DP's delta, and the "
-        "pair of units that the paper names as the extreme ones (squares).",
-        published="exponentially small in n; vertices DC and NE-2",
-        config=_FIGURE_2,
-        quick=_FIGURE_2_QUICK,
-        steps=steps,
-        run=run,
-        plot=plot,
-        mathematics=_MATHEMATICS,
-    ),
-    Experiment(
-        name="smoothed-figure-4",
-        paper=PAPER,
-        item="Figure 4",
-        summary="The same over the units of 2020 and over all elections since 1920, for 0.2 % and "
-        "0.01 % of the votes lost.",
-        published="exponentially small in n in all four",
-        config=_FIGURE_4,
-        quick=_FIGURE_4,
-        steps=steps,
-        run=run,
-        plot=plot,
-        mathematics=_MATHEMATICS,
-    ),
-)
+
+experiment(
+    "smoothed-figure-2-left",
+    PAPER,
+    "Figure 2 (left)",
+    "Smoothed delta of publishing the votes when 0.2 % are lost, over the "
+    "distributions of all units of 2020, with exponential fits (dotted), DP's delta, and the "
+    "pair of units that the paper names as the extreme ones (squares).",
+    published="exponentially small in n; vertices DC and NE-2",
+    config=_FIGURE_2,
+    quick=_FIGURE_2_QUICK,
+    mathematics=_MATHEMATICS,
+)(run).figure(plot)
+experiment(
+    "smoothed-figure-4",
+    PAPER,
+    "Figure 4",
+    "The same over the units of 2020 and over all elections since 1920, for 0.2 % and "
+    "0.01 % of the votes lost.",
+    published="exponentially small in n in all four",
+    config=_FIGURE_4,
+    mathematics=_MATHEMATICS,
+)(run).figure(plot)

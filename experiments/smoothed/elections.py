@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.utility import adversary_utility
 from experiments.smoothed.votes import COUNTED, Election, history
@@ -79,7 +79,7 @@ class Config:
         ]
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+def run(config: Config) -> Outcome:
     """Compute delta(x) and the adversary's utility of every election."""
     elections = config.elections()
     records: list[dict[str, Cell]] = []
@@ -240,32 +240,23 @@ _MATHEMATICS = (
 _FIGURE_1 = Config()
 _FIGURE_3 = Config((0.5, 0.51, 0.6), (0.002, 0.0001))
 
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-figure-1",
-        paper=PAPER,
-        item="Figure 1",
-        summary="delta(x) and the adversary's utility for the counts of each presidential election "
-        "of the United States, 0.2 % of the votes lost at random, t = 0.51.",
-        published="utility from the order of 1e-32 to 1e-8, always below 1/n",
-        config=_FIGURE_1,
-        quick=_FIGURE_1,
-        steps=lambda config: len(config.thresholds) * len(config.lost_rates),
-        run=run,
-        plot=plot,
-        mathematics=_MATHEMATICS,
-    ),
-    Experiment(
-        name="smoothed-figure-3",
-        paper=PAPER,
-        item="Figure 3",
-        summary="The same for three thresholds and two losses.",
-        published="far below DP's delta in all; delta = o(1/n) at 0.01 % lost and t = 0.6",
-        config=_FIGURE_3,
-        quick=_FIGURE_3,
-        steps=lambda config: len(config.thresholds) * len(config.lost_rates),
-        run=run,
-        plot=plot,
-        mathematics=_MATHEMATICS,
-    ),
-)
+
+experiment(
+    "smoothed-figure-1",
+    PAPER,
+    "Figure 1",
+    "delta(x) and the adversary's utility for the counts of each presidential election "
+    "of the United States, 0.2 % of the votes lost at random, t = 0.51.",
+    published="utility from the order of 1e-32 to 1e-8, always below 1/n",
+    config=_FIGURE_1,
+    mathematics=_MATHEMATICS,
+)(run).figure(plot)
+experiment(
+    "smoothed-figure-3",
+    PAPER,
+    "Figure 3",
+    "The same for three thresholds and two losses.",
+    published="far below DP's delta in all; delta = o(1/n) at 0.01 % lost and t = 0.6",
+    config=_FIGURE_3,
+    mathematics=_MATHEMATICS,
+)(run).figure(plot)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.distributional import distributional_delta
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
@@ -79,7 +79,27 @@ class Config:
         return rows[smoothed.hull_vertices(rows)]
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+_CONFIG = Config()
+
+
+@experiment(
+    "smoothed-tables-1-2-3",
+    PAPER,
+    "Table 1; the notions of Tables 2 and 3 in numbers",
+    "The sampling-histogram under DP, smoothed DP and distributional DP, with and "
+    "without noise, over the two extreme units of 2020. Tables 2 and 3 of the paper hold words "
+    "alone; what three of their notions give is computed.",
+    published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
+    config=_CONFIG,
+    mathematics=(
+        r"\Pr[\tilde h | h] = \frac{1}{Z} \exp\left(-\frac{\varepsilon}{4} "
+        r"\sum_j |h_j - \tilde h_j|\right)",
+        r"\varepsilon' = \ln(1 + \eta (e^{\varepsilon} - 1)) \geq \eta \varepsilon",
+        r"\delta_{DDP} \leq \delta_{SDP} = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
+        r"\leq \delta_{DP} = \max_x \delta(x)",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compute Table 1 and the numbers behind Tables 2 and 3."""
     distributions = config.laws()
     first: list[dict[str, Cell]] = []
@@ -234,6 +254,7 @@ def _broken(broken: list[dict[str, Cell]], settings: int) -> str:
     )
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the noisy mechanism's least epsilon beside the claim, and the three notions."""
     figure, (panels,) = style.figure(1, 2, height=0.8)
@@ -283,30 +304,3 @@ def _noise(axes: Axes, table: Table) -> None:
     axes.set_xlabel(r"claimed $\eta \varepsilon$ (nats)")
     axes.set_ylabel(r"least $\varepsilon$ with $\delta = 0$ (nats)")
     axes.set_title(r"Table 1, noise of level $1 / \varepsilon$")
-
-
-_CONFIG = Config()
-
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-tables-1-2-3",
-        paper=PAPER,
-        item="Table 1; the notions of Tables 2 and 3 in numbers",
-        summary="The sampling-histogram under DP, smoothed DP and distributional DP, with and "
-        "without noise, over the two extreme units of 2020. Tables 2 and 3 of the paper hold words "
-        "alone; what three of their notions give is computed.",
-        published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
-        config=_CONFIG,
-        quick=_CONFIG,
-        steps=lambda config: len(config.records) + 1 + len(config.compared),
-        run=run,
-        plot=plot,
-        mathematics=(
-            r"\Pr[\tilde h | h] = \frac{1}{Z} \exp\left(-\frac{\varepsilon}{4} "
-            r"\sum_j |h_j - \tilde h_j|\right)",
-            r"\varepsilon' = \ln(1 + \eta (e^{\varepsilon} - 1)) \geq \eta \varepsilon",
-            r"\delta_{DDP} \leq \delta_{SDP} = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
-            r"\leq \delta_{DP} = \max_x \delta(x)",
-        ),
-    ),
-)

@@ -10,7 +10,7 @@ import numpy as np
 import dpopt
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem
 from experiments.verdicts import statement
@@ -54,7 +54,15 @@ def _mechanism(records: int) -> smoothed.SamplingHistogram:
     return smoothed.SamplingHistogram(records, (records + 1) // 2)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "smoothed-programs",
+    PAPER,
+    "Definitions 2 and 3 as programs",
+    "delta(x), smoothed delta and one step of SGD by exact sums and by linear programs.",
+    config=Config(),
+    quick=Config(records=(4, 6), epsilons=(0.5,)),
+)
+def run(config: Config) -> Outcome:
     """Solve the programs of each setting, and compare them with the sums."""
     rows: list[dict[str, Cell]] = []
     for n in config.records:
@@ -112,6 +120,7 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
     return tuple(found)
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the largest difference against n, with the tolerance."""
     figure, grid = style.figure(1, 1)
@@ -127,17 +136,3 @@ def plot(outcome: Outcome) -> Figure:
     axes.set_ylabel("largest difference (probability)")
     axes.legend()
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="smoothed-programs",
-    paper=PAPER,
-    item="Definitions 2 and 3 as programs",
-    summary="delta(x), smoothed delta and one step of SGD by exact sums and by linear programs.",
-    published=None,
-    config=Config(),
-    quick=Config(records=(4, 6), epsilons=(0.5,)),
-    steps=lambda config: len(config.records) * len(config.epsilons),
-    run=run,
-    plot=plot,
-)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.verdicts import observed, statement
 
@@ -88,12 +88,30 @@ class Config:
         return self.records if categories == 2 else self.records_of_three
 
 
-def steps(config: Config) -> int:
-    """Return how often `run` advances."""
-    return sum(len(config.sizes(m)) for m, _ in config.cases)
+_CONFIG = Config()
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "smoothed-theorem-2",
+    PAPER,
+    "Theorem 2",
+    "What smoothed delta costs beyond the profile: terms of Definition 3 as written, "
+    "products of Algorithm 1 as written, which are O(n^3) for two categories and two "
+    "distributions, and terms of the expectations that this package evaluates.",
+    published="O(n^(2 m + l* - 3)) in Section 4, O(n^(m + l* - 1)) in Appendix D.5",
+    config=Config(
+        records=(*_CONFIG.records, 512), records_of_three=(*_CONFIG.records_of_three, 36)
+    ),
+    quick=_CONFIG,
+    effort=("records", "records_of_three", "definition"),
+    mathematics=(
+        r"\max_{n_1 + \dots + n_{\ell^*} = n} \sum_h \left(P_{n_1, \pi_1} * \dots * "
+        r"P_{n_{\ell^*}, \pi_{\ell^*}}\right)(h)\, \delta(h)",
+        r"\sum_{n_1 + n_2 = n} \binom{n_1 + m - 1}{m - 1} \binom{n_2 + m - 1}{m - 1} = "
+        r"\binom{n + 2 m - 1}{2 m - 1} = \Theta(n^{2 m + \ell^* - 3}), \qquad \ell^* = 2",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compute smoothed delta in each way, and count what each adds up."""
     rows: list[dict[str, Cell]] = []
     for m, count in config.cases:
@@ -344,6 +362,7 @@ def _comparisons(rows: list[dict[str, Any]], degrees: list[dict[str, Any]]) -> l
     ]
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the counts against n, one panel for each case."""
     table = outcome.tables["costs"]
@@ -392,32 +411,3 @@ def _panel(axes: Axes, part: Table) -> None:
     axes.plot(n, written, label="Algorithm 1, as written", **style.role("paper").line)
     axes.plot(n, ours, label="this package", **style.role("optimum").line)
     axes.margins(0.08)
-
-
-_CONFIG = Config()
-
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-theorem-2",
-        paper=PAPER,
-        item="Theorem 2",
-        summary="What smoothed delta costs beyond the profile: terms of Definition 3 as written, "
-        "products of Algorithm 1 as written, which are O(n^3) for two categories and two "
-        "distributions, and terms of the expectations that this package evaluates.",
-        published="O(n^(2 m + l* - 3)) in Section 4, O(n^(m + l* - 1)) in Appendix D.5",
-        config=Config(
-            records=(*_CONFIG.records, 512), records_of_three=(*_CONFIG.records_of_three, 36)
-        ),
-        quick=_CONFIG,
-        steps=steps,
-        run=run,
-        plot=plot,
-        effort=("records", "records_of_three", "definition"),
-        mathematics=(
-            r"\max_{n_1 + \dots + n_{\ell^*} = n} \sum_h \left(P_{n_1, \pi_1} * \dots * "
-            r"P_{n_{\ell^*}, \pi_{\ell^*}}\right)(h)\, \delta(h)",
-            r"\sum_{n_1 + n_2 = n} \binom{n_1 + m - 1}{m - 1} \binom{n_2 + m - 1}{m - 1} = "
-            r"\binom{n + 2 m - 1}{2 m - 1} = \Theta(n^{2 m + \ell^* - 3}), \qquad \ell^* = 2",
-        ),
-    ),
-)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.smoothed.quantised import sample_database
@@ -102,12 +102,7 @@ def compositions(config: Config, members: int, records: int) -> dict[tuple[int, 
     return found
 
 
-def steps(config: Config) -> int:
-    """Return how often `run` advances."""
-    return len(config.settings) * len(config.batches)
-
-
-def run(config: Config, advance: Advance) -> Outcome:
+def run(config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
     averages: list[dict[str, Cell]] = []
     for (place, setting), drawn in product(enumerate(config.settings), config.batches):
@@ -370,23 +365,27 @@ def _draw(axes: Axes, table: Table, fits: Table) -> None:
     )
 
 
-def _experiment(name: str, item: str, quick: Config, full: Config) -> Experiment:
-    return Experiment(
-        name=name,
-        paper=PAPER,
-        item=item,
-        summary="Smoothed delta of one SGD step with 8-bit gradients against n, batches of "
+_QUICK_2 = Config(FIGURE_2, databases=10)
+_QUICK_5 = Config(FIGURE_5, batches=(4, 6, 8, 10, 12), databases=5)
+_FULL = {"batches": (5, 7, 9, 11, 13, 15, 17, 20, 22), "shares": (0.0, 0.25, 0.5, 0.75, 1.0)}
+
+for _name, _item, _quick, _databases in (
+    ("smoothed-figure-2-right", "Figure 2 (right)", _QUICK_2, 40),
+    ("smoothed-figure-5", "Figure 5", _QUICK_5, 20),
+):
+    experiment(
+        _name,
+        PAPER,
+        _item,
+        "Smoothed delta of one SGD step with 8-bit gradients against n, batches of "
         "sqrt(n). delta of each database is exact, over all neighbours; its expectation is an "
         "average over sampled databases, with a 99 % band, for a grid of compositions that "
         "includes both ends. No delta is above T / n, and neither is the band. Dotted: "
         "exponential fits in n. Dashed: DP, T / n at every epsilon. sigma of a Laplace "
         "distribution is read as its standard deviation.",
         published=PUBLISHED,
-        config=full,
-        quick=quick,
-        steps=steps,
-        run=run,
-        plot=plot,
+        config=replace(_quick, databases=_databases, **_FULL),
+        quick=_quick,
         effort=("databases", "confidence", "seed"),
         mathematics=(
             r"\delta_{SDP}(\varepsilon) = \max_{n_1 + n_2 = n} E_{x \sim \pi_1^{n_1} \pi_2^{n_2}} "
@@ -395,19 +394,4 @@ def _experiment(name: str, item: str, quick: Config, full: Config) -> Experiment
             r"\sum_s c_s y^s = [z^T] \prod_{i=1}^n (1 + z y^{x_i}), \qquad "
             r"\Pr\left[\sum_{i \in B} x_i = s\right] = c_s \binom{n}{T}^{-1}",
         ),
-    )
-
-
-_QUICK_2 = Config(FIGURE_2, databases=10)
-_QUICK_5 = Config(FIGURE_5, batches=(4, 6, 8, 10, 12), databases=5)
-_FINE = (0.0, 0.25, 0.5, 0.75, 1.0)
-_FULL_2 = replace(_QUICK_2, batches=(5, 7, 9, 11, 13, 15, 17, 20, 22), shares=_FINE, databases=40)
-EXPERIMENTS = (
-    _experiment("smoothed-figure-2-right", "Figure 2 (right)", _QUICK_2, _FULL_2),
-    _experiment(
-        "smoothed-figure-5",
-        "Figure 5",
-        _QUICK_5,
-        replace(_QUICK_5, batches=(5, 7, 9, 11, 13, 15, 17, 20, 22), shares=_FINE, databases=20),
-    ),
-)
+    )(run).figure(plot)

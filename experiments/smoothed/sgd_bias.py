@@ -11,7 +11,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.quantised import QuantisedGradient, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
@@ -87,7 +87,24 @@ class Config:
             )
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "smoothed-sgd-bias",
+    PAPER,
+    "Figure 2 (right), how it was estimated",
+    "Left: estimates of delta from independent draws, over the exact value; mean and "
+    "range. Right: delta over all replacements of one record, and over the two that the "
+    "estimates are based on.",
+    published="Probabilities are estimated from 10^6 independent trials.",
+    config=Config(draws=(10**5, PUBLISHED_DRAWS, 10**7), estimates=40),
+    quick=Config(),
+    effort=("draws", "estimates", "seed"),
+    mathematics=(
+        r"\hat\delta = \max_{x'} \sum_a \max\{0,\, \hat p_a - e^\varepsilon \hat p'_a\}, "
+        r"\qquad E[\hat\delta] \geq \max_{x'} \sum_a \max\{0,\, p_a - e^\varepsilon p'_a\} "
+        r"\quad \text{(Jensen)}",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Compare estimates with exact values, and the two heuristic neighbours with all."""
     found = databases(config.records, config.seed)
     exact, neighbours = _neighbours(config, found)
@@ -252,6 +269,7 @@ def _comparisons(
     ]
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the factor of the estimates against epsilon, and what each set of neighbours attains."""
     estimates, neighbours = outcome.tables["estimates"], outcome.tables["neighbours"]
@@ -316,27 +334,3 @@ def _draw_neighbours(axes: Axes, table: Table) -> None:
     axes.set_ylabel("database")
     axes.set_xlabel(r"exact $\delta$, a probability")
     axes.set_title(rf"neighbours, $\varepsilon = {epsilon:g}$")
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-sgd-bias",
-        paper=PAPER,
-        item="Figure 2 (right), how it was estimated",
-        summary="Left: estimates of delta from independent draws, over the exact value; mean and "
-        "range. Right: delta over all replacements of one record, and over the two that the "
-        "estimates are based on.",
-        published="Probabilities are estimated from 10^6 independent trials.",
-        config=Config(draws=(10**5, PUBLISHED_DRAWS, 10**7), estimates=40),
-        quick=Config(),
-        steps=lambda config: 1 + len(config.estimated),
-        run=run,
-        plot=plot,
-        effort=("draws", "estimates", "seed"),
-        mathematics=(
-            r"\hat\delta = \max_{x'} \sum_a \max\{0,\, \hat p_a - e^\varepsilon \hat p'_a\}, "
-            r"\qquad E[\hat\delta] \geq \max_{x'} \sum_a \max\{0,\, p_a - e^\varepsilon p'_a\} "
-            r"\quad \text{(Jensen)}",
-        ),
-    ),
-)

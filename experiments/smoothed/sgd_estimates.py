@@ -10,7 +10,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.smoothed.quantised import sample_database
@@ -90,7 +90,25 @@ class Estimate:
     upper: float
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "smoothed-sgd-estimates",
+    PAPER,
+    "Figure 2 (right), estimates beside exact values",
+    "delta of one SGD step from the paper's 10^6 draws, with the 99 % interval of "
+    "Clopper and Pearson for the event that the draws choose, beside exact delta of the same "
+    "databases. The interval is for one event's two probabilities; it knows nothing of how the "
+    "event was chosen.",
+    published="Probabilities are estimated from 10^6 independent trials; 99 % intervals.",
+    config=Config(batches=(5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 20, 22), databases=40),
+    quick=Config(),
+    effort=("databases", "confidence", "seed"),
+    mathematics=(
+        r"S = \{a : \hat p_a > e^\varepsilon \hat p'_a\}, \qquad "
+        r"\hat\delta = \hat p(S) - e^\varepsilon \hat p'(S), \qquad "
+        r"[p_-(S) - e^\varepsilon p'_+(S),\ p_+(S) - e^\varepsilon p'_-(S)]",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Estimate delta of the same databases whose delta is computed exactly."""
     rows: list[dict[str, Cell]] = []
     for drawn in config.batches:
@@ -231,6 +249,7 @@ def _comparisons(config: Config, rows: list[dict[str, Any]]) -> list[Comparison]
     ]
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each epsilon: exact delta, its estimate with the interval, DP's delta."""
     table = outcome.tables["estimates"]
@@ -280,28 +299,3 @@ def _panel(axes: Axes, part: Table) -> None:
         label="estimate from draws",
         **drawing.points("paper", markerfacecolor="none"),
     )
-
-
-EXPERIMENTS = (
-    Experiment(
-        name="smoothed-sgd-estimates",
-        paper=PAPER,
-        item="Figure 2 (right), estimates beside exact values",
-        summary="delta of one SGD step from the paper's 10^6 draws, with the 99 % interval of "
-        "Clopper and Pearson for the event that the draws choose, beside exact delta of the same "
-        "databases. The interval is for one event's two probabilities; it knows nothing of how the "
-        "event was chosen.",
-        published="Probabilities are estimated from 10^6 independent trials; 99 % intervals.",
-        config=Config(batches=(5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 20, 22), databases=40),
-        quick=Config(),
-        steps=lambda config: len(config.batches),
-        run=run,
-        plot=plot,
-        effort=("databases", "confidence", "seed"),
-        mathematics=(
-            r"S = \{a : \hat p_a > e^\varepsilon \hat p'_a\}, \qquad "
-            r"\hat\delta = \hat p(S) - e^\varepsilon \hat p'(S), \qquad "
-            r"[p_-(S) - e^\varepsilon p'_+(S),\ p_+(S) - e^\varepsilon p'_-(S)]",
-        ),
-    ),
-)

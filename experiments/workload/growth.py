@@ -12,7 +12,7 @@ import dpopt
 from dpopt.local import WorkloadSetting, query_matrix
 from dpopt.local.subsets import best_subset
 from experiments import drawing
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 from experiments.verdicts import short
 from experiments.workload.baselines import variances
 from experiments.workload.common import (
@@ -55,7 +55,21 @@ class Config:
         require_epsilons((self.epsilon,))
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "workload-growth",
+    PAPER,
+    "Growth with the alphabet",
+    "The least variance as the alphabet grows, with what is proved of it: all patterns up "
+    "to 24 letters, a semidefinite program beyond, and for a histogram the closed form.",
+    config=Config(),
+    quick=Config(letters=(4, 8, 12), closed=(4, 16, 64)),
+    mathematics=(
+        *PROGRAM,
+        r"\text{histogram: } \min_k \frac{(n - 1)^2 (k e^\varepsilon + n - k)^2}"
+        r"{n \, k (n - k) (e^\varepsilon - 1)^2} + \frac{1}{n} - 1",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
     records: list[dict[str, Cell]] = []
     for n in config.letters:
@@ -117,6 +131,7 @@ def _findings(config: Config, table: Table) -> list[str]:
     return found
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw variance, bound and the best in use against n, a panel for each workload."""
     table = outcome.tables["growth"]
@@ -143,23 +158,3 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(workload)
     drawing.finish(figure, panels)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="workload-growth",
-    paper=PAPER,
-    item="Growth with the alphabet",
-    summary="The least variance as the alphabet grows, with what is proved of it: all patterns up "
-    "to 24 letters, a semidefinite program beyond, and for a histogram the closed form.",
-    published=None,
-    config=Config(),
-    quick=Config(letters=(4, 8, 12), closed=(4, 16, 64)),
-    steps=lambda config: len(config.letters) + len(config.closed),
-    run=run,
-    plot=plot,
-    mathematics=(
-        *PROGRAM,
-        r"\text{histogram: } \min_k \frac{(n - 1)^2 (k e^\varepsilon + n - k)^2}"
-        r"{n \, k (n - k) (e^\varepsilon - 1)^2} + \frac{1}{n} - 1",
-    ),
-)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import dpopt
 from dpopt.local import WorkloadSetting
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 from experiments.smoothed.votes import units
 from experiments.verdicts import short
 from experiments.workload.common import (
@@ -95,7 +95,23 @@ class Config:
         return found / found.sum()
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "workload-simulation",
+    PAPER,
+    "Simulation",
+    "The total variance that the certified kernel predicts for people of an election and "
+    "for a made law, beside the squared error of repeated runs, from a thousand people to ten "
+    "million.",
+    config=Config(),
+    quick=Config(letters=8, runs=1_000),
+    effort=("runs", "seed"),
+    mathematics=(
+        *PROGRAM,
+        r"\mathrm{E} \| V y - W x \|^2 = \sum_u x_u \Big( \sum_o Q_{ou} \|V_o\|^2"
+        r" - \|W_u\|^2 \Big), \quad y = \sum_u \mathrm{Multinomial}(x_u, Q_{\cdot u})",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
     asked = WorkloadSetting(config.workload, config.letters, config.epsilon)  # type: ignore[arg-type]
     found = dpopt.design(asked)
@@ -175,6 +191,7 @@ def _all(values: list[int]) -> str:
     return ", ".join(f"{value:,}" for value in values)
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw what is seen over what is predicted, with three standard errors, for each data."""
     table = outcome.tables["variances"]
@@ -208,25 +225,3 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(name)
     drawing.finish(figure, panels)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="workload-simulation",
-    paper=PAPER,
-    item="Simulation",
-    summary="The total variance that the certified kernel predicts for people of an election and "
-    "for a made law, beside the squared error of repeated runs, from a thousand people to ten "
-    "million.",
-    published=None,
-    config=Config(),
-    quick=Config(letters=8, runs=1_000),
-    steps=lambda config: len(DATA) * len(config.people),
-    run=run,
-    plot=plot,
-    effort=("runs", "seed"),
-    mathematics=(
-        *PROGRAM,
-        r"\mathrm{E} \| V y - W x \|^2 = \sum_u x_u \Big( \sum_o Q_{ou} \|V_o\|^2"
-        r" - \|W_u\|^2 \Big), \quad y = \sum_u \mathrm{Multinomial}(x_u, Q_{\cdot u})",
-    ),
-)

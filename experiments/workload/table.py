@@ -11,7 +11,7 @@ import dpopt
 from dpopt.local import WorkloadSetting
 from dpopt.local.decoder import letter_variances
 from experiments import drawing
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 from experiments.verdicts import short
 from experiments.workload.baselines import projected_gradient, variances
 from experiments.workload.common import (
@@ -61,7 +61,19 @@ class Config:
             require(name, value, "an integer of at least 1", holds=value >= 1)
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "workload-table",
+    PAPER,
+    "Table of variances",
+    "The variance of linear queries, least by a convex program and proved least, beside "
+    "that of mechanisms in use; projected gradient is our own writing of the method of McKenna, "
+    "Maity, Mazumdar and Miklau (2020), from random starts.",
+    config=Config(),
+    quick=Config(letters=8, tries=1, steps=300),
+    effort=("tries", "steps", "seed"),
+    mathematics=PROGRAM,
+)
+def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each workload and epsilon, and judge the others."""
     records: list[dict[str, Cell]] = []
     for workload in config.workloads:
@@ -123,6 +135,7 @@ def _findings(table: Table) -> list[str]:
     return found
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw each mechanism's variance over the bound, a panel for each epsilon."""
     table = outcome.tables["variances"]
@@ -153,21 +166,3 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     drawing.finish(figure, panels, _NOTE)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="workload-table",
-    paper=PAPER,
-    item="Table of variances",
-    summary="The variance of linear queries, least by a convex program and proved least, beside "
-    "that of mechanisms in use; projected gradient is our own writing of the method of McKenna, "
-    "Maity, Mazumdar and Miklau (2020), from random starts.",
-    published=None,
-    config=Config(),
-    quick=Config(letters=8, tries=1, steps=300),
-    steps=lambda config: len(config.workloads) * len(config.epsilons),
-    run=run,
-    plot=plot,
-    effort=("tries", "steps", "seed"),
-    mathematics=PROGRAM,
-)

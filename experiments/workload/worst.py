@@ -10,7 +10,7 @@ import numpy as np
 import dpopt
 from dpopt.local import WorkloadSetting
 from experiments import drawing, style
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Cell, Outcome, Table, advance, experiment
 from experiments.verdicts import short
 from experiments.workload.common import (
     PAPER,
@@ -48,7 +48,21 @@ class Config:
         require_epsilons((self.epsilon,))
 
 
-def run(config: Config, advance: Advance) -> Outcome:
+@experiment(
+    "workload-worst",
+    PAPER,
+    "Worst data",
+    "A mechanism that is best on average may be worse for some data; the one that is best "
+    "against the worst data gives nearly nothing away on average.",
+    config=Config(),
+    quick=Config(letters=(4, 8)),
+    mathematics=(
+        *PROGRAM,
+        r"\text{worst data: } \min_\theta \max_p \; \mathrm{tr}(M^{-1} W^\top W)"
+        r" - \sum_u p_u \|W_u\|^2",
+    ),
+)
+def run(config: Config) -> Outcome:
     """Design for the mean and for the worst data, and judge either mechanism by both."""
     records: list[dict[str, Cell]] = []
     by_letter: list[dict[str, Cell]] = []
@@ -95,6 +109,7 @@ def _findings(table: Table) -> list[str]:
     return found
 
 
+@run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw what each letter adds, a panel for each alphabet."""
     table = outcome.tables["letters"]
@@ -118,23 +133,3 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(f"$n = {n}$")
     drawing.finish(figure, panels)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="workload-worst",
-    paper=PAPER,
-    item="Worst data",
-    summary="A mechanism that is best on average may be worse for some data; the one that is best "
-    "against the worst data gives nearly nothing away on average.",
-    published=None,
-    config=Config(),
-    quick=Config(letters=(4, 8)),
-    steps=lambda config: len(OBJECTIVES) * len(config.letters),
-    run=run,
-    plot=plot,
-    mathematics=(
-        *PROGRAM,
-        r"\text{worst data: } \min_\theta \max_p \; \mathrm{tr}(M^{-1} W^\top W)"
-        r" - \sum_u p_u \|W_u\|^2",
-    ),
-)

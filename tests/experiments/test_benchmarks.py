@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments.finding import defined
 
 from dpopt import roo
 from experiments.benchmarks import __main__ as runner
@@ -45,7 +46,6 @@ from experiments.benchmarks.spec import (
     Target,
 )
 from experiments.benchmarks.suite import benchmarks
-from experiments.finding import defined
 from tests.experiments.comparing import exit_code
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")

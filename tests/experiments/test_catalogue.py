@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments.finding import modules_with
 
 import experiments
 from dpopt import ParameterError
 from experiments.benchmarks import page
 from experiments.catalogue import all_experiments
 from experiments.digest import imported
-from experiments.finding import modules_with
 from experiments.kept import Entry, record_of, to_csv, write_outcome
-from experiments.options import configured, parsed
+from experiments.parameters import configured, parsed
 from experiments.registry import Experiment
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
@@ -205,7 +205,7 @@ workload-simulation: people=0 | runs=1 | zipf=-1.0
 """
 
 # Benchmarks cost processes of their own: tried in test_benchmarks.py.
-OWN_TESTS = {page.EXPERIMENT.name}
+OWN_TESTS = {page.run.name}
 # Parameters of which the only other value is a file of the user's own.
 FILES = {"path", "units", "votes"}
 

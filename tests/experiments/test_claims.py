@@ -61,7 +61,7 @@ Pair = tuple[Fraction, Fraction]
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return CLAIMS.run(SMALL, lambda: None)
+    return CLAIMS.run(SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -390,7 +390,7 @@ def test_a_statement_that_holds_agrees_and_does_not_stop_the_run() -> None:
         below=("35,5",),
         repeated=("3,1,0.1,2",),
     )
-    outcome = CLAIMS.run(config, lambda: None)
+    outcome = CLAIMS.run(config)
     claims = outcome.tables["claims"]
     found = {
         name: set(claims.select(claim=name).column("status"))

@@ -11,7 +11,7 @@ SMALL = Config(mechanisms=(3, 5, 9), mechanisms_approximate=(3, 5), allowance=(1
 
 def outcome_of(config: Config) -> Outcome:
     told: list[int] = []
-    found = EXPERIMENT.run(config, lambda: told.append(1))
+    found = EXPERIMENT.run(config)
     assert len(told) == EXPERIMENT.steps(config)
     return found
 

@@ -41,12 +41,12 @@ def labels() -> Outcome:
 
 @pytest.fixture(scope="module")
 def voters() -> Outcome:
-    return ran(private.EXPERIMENT, SMALL_PRIVATE)
+    return ran(private.run, SMALL_PRIVATE)
 
 
 @pytest.fixture(scope="module")
 def mnist() -> Outcome:
-    return ran(images.EXPERIMENT, replace(images.EXPERIMENT.quick, allowance=(1, 3)))
+    return ran(images.run, replace(images.run.quick, allowance=(1, 3)))
 
 
 @pytest.mark.parametrize(("voters", "classes"), [(6, 3), (9, 4), (7, 10), (1, 5)])
@@ -195,7 +195,7 @@ def test_private_voters_against_samples_of_their_votes(voters: Outcome) -> None:
     best = counts == counts.max(axis=1, keepdims=True)
     right = float((best[:, 0] / best.sum(axis=1)).mean())
     one = replace(SMALL_PRIVATE, digits=("358",), teachers=("response",), seeds=1)
-    first = private.EXPERIMENT.run(one, lambda: None).tables["accuracy"]
+    first = private.run.run(one).tables["accuracy"]
     (found,) = first.select(epsilon=1.0, m=3, method="all").column("accuracy")
     assert found == pytest.approx(known * right + (1 - known) * (1 - right) / 2, abs=0.005)
     (single,) = first.select(epsilon=1.0, m=3, method="one-voter").column("accuracy")

@@ -27,7 +27,7 @@ run = partial(exit_code, runner.main)
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return FIGURE_2.run(SMALL, lambda: None)
+    return FIGURE_2.run(SMALL)
 
 
 def test_figure_2_is_private_and_its_order_is_right(outcome: Outcome) -> None:
@@ -157,7 +157,7 @@ def test_csv_keeps_every_digit() -> None:
 def test_benchmarks_stay_out_of_the_default_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cheap = {FIGURE_2.name: FIGURE_2, page.EXPERIMENT.name: page.EXPERIMENT}
+    cheap = {FIGURE_2.name: FIGURE_2, page.run.name: page.run}
     monkeypatch.setattr(runner, "all_experiments", lambda: cheap)
     assert run(["--out", str(tmp_path)]) == 0
     assert (tmp_path / "majority-figure-2.png").exists()

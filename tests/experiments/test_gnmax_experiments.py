@@ -150,7 +150,7 @@ def test_the_label_of_table_4_spends_a_quarter(figure_10: Outcome) -> None:
 
 
 def test_totals_that_do_not_bound_them_are_told() -> None:
-    many = TABLES.run(replace(TABLES.quick, mechanisms=101), lambda: None)
+    many = TABLES.run(replace(TABLES.quick, mechanisms=101))
     (judged,) = [c for c in many.comparisons if "trained once" in c.claim]
     # 101 * 0.0892 = 9.0092 and 101e-4 lie above some totals and below others.
     assert judged.verdict == "refuted"
@@ -161,10 +161,10 @@ def test_totals_that_do_not_bound_them_are_told() -> None:
 
 @pytest.mark.slow
 def test_another_slack_or_number_of_queries_has_nothing_printed() -> None:
-    other = TABLES.run(replace(TABLES.quick, slack=1e-5), lambda: None)
+    other = TABLES.run(replace(TABLES.quick, slack=1e-5))
     assert other.comparisons == ()
     assert set(other.tables["totals"].column("agrees")) == {None}
-    some = TABLES.run(replace(TABLES.quick, queries=(20, 30)), lambda: None)
+    some = TABLES.run(replace(TABLES.quick, queries=(20, 30)))
     assert some.findings[0] == "8 of 8 printed pairs agree to three decimals."
 
 
@@ -216,7 +216,7 @@ def test_a_total_that_disagrees_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     wrong = ((5.352, 0.006), (9.99, 0.015), (15.044, 0.030))
     monkeypatch.setitem(composition.PRINTED, ("MNIST", 3.0), wrong)
     config = composition.Config(allowance=(3.0,), epsilon=(0.0892,), queries=(20, 50))
-    outcome = TABLES.run(config, lambda: None)
+    outcome = TABLES.run(config)
     assert outcome.findings[0].startswith("1 of 2")
     assert "printed (9.99, 0.015)" in outcome.findings[2]
 

@@ -24,7 +24,7 @@ SMALL = Config(mechanisms=(3, 5), ratios=("3/2",), points=4, gammas=1)
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
     told: list[int] = []
-    found = EXPERIMENT.run(SMALL, lambda: told.append(1))
+    found = EXPERIMENT.run(SMALL)
     assert len(told) == EXPERIMENT.steps(SMALL) == 2
     return found
 
@@ -75,7 +75,7 @@ def test_the_audit_finds_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
         return (F(1),) * ((mechanisms + 1) // 2)
 
     monkeypatch.setattr(lemmas, "double_subsampling", whole)
-    found = EXPERIMENT.run(SMALL, lambda: None)
+    found = EXPERIMENT.run(SMALL)
     verdicts = {c.identifier: c.verdict for c in found.comparisons}
     assert verdicts["lemma B.10"] == "refuted"
     assert list(verdicts.values()).count("refuted") == 1

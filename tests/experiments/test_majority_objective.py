@@ -23,7 +23,7 @@ SMALL = Config(mechanisms=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, rep
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
     told: list[int] = []
-    found = EXPERIMENT.run(SMALL, lambda: told.append(1))
+    found = EXPERIMENT.run(SMALL)
     assert len(told) == EXPERIMENT.steps(SMALL)
     return found
 
@@ -71,8 +71,8 @@ def test_both_algorithms_come_near_their_limits() -> None:
 
 
 def test_the_seed_is_that_of_each_run(outcome: Outcome) -> None:
-    again = EXPERIMENT.run(replace(SMALL, repeats=2), lambda: None)
+    again = EXPERIMENT.run(replace(SMALL, repeats=2))
     part = [row for row in outcome.tables["losses"].records if row["seed"] < SMALL.seed + 2]
     assert part == again.tables["losses"].records
-    other = EXPERIMENT.run(replace(SMALL, seed=9), lambda: None)
+    other = EXPERIMENT.run(replace(SMALL, seed=9))
     assert other.tables["weights"].rows != outcome.tables["weights"].rows

@@ -15,7 +15,7 @@ from dpopt import ParameterError
 from experiments import __main__ as runner
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry
-from experiments.options import (
+from experiments.parameters import (
     changed,
     configured,
     documented,
@@ -27,7 +27,7 @@ from experiments.public_prior import example_one
 from experiments.registry import Experiment
 from tests.experiments.comparing import exit_code
 
-EXAMPLE = example_one.EXPERIMENT
+EXAMPLE = example_one.run
 REPEATABLE = [name for name, each in all_experiments().items() if each.repeatable]
 run = partial(exit_code, runner.main)
 

@@ -58,7 +58,7 @@ def small_votes(teachers: int = 11, images: int = 200, seed: int = 0) -> Votes:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return EXPERIMENT.run(replace(EXPERIMENT.quick, datasets=("mnist",)), lambda: None)
+    return EXPERIMENT.run(replace(EXPERIMENT.quick, datasets=("mnist",)))
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def test_the_verdict_follows_from_all_training_runs(
     path = tmp_path / "votes.json"
     save_votes(of_accuracies(*private), path)
     config = Config(votes=str(path), allowance=(7,), queries=(100,))
-    outcome = EXPERIMENT.run(config, lambda: None)
+    outcome = EXPERIMENT.run(config)
     (found,) = outcome.tables["queries"].select(method="surrogate").records
     # At m = 7 the optimised gamma is the majority itself: its accuracy is the teachers'.
     assert found["exact_mean"] == pytest.approx(np.mean(private), abs=2e-3)

@@ -18,7 +18,7 @@ from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
 
 def test_example_1() -> None:
-    outcome = ran(example_one.EXPERIMENT)
+    outcome = ran(example_one.run)
     found = outcome.comparisons
     assert verdict(found, "with the public prior") == "differs"
     assert "Gamma_TV = 0.9305" in only(found, "with the public prior").ours
@@ -31,7 +31,7 @@ def test_example_1() -> None:
     assert [c.verdict for c in other] == ["agrees"] * 2
     assert "does not raise" in only(other, "with the public prior").ours
     config = replace(example_one.Config(), epsilon=1.0)
-    changed = ran(example_one.EXPERIMENT, config)
+    changed = ran(example_one.run, config)
     assert [c.verdict for c in changed.comparisons] == ["not comparable"]
     assert not [line for line in changed.findings if "cut off" in line]
     assert [line for line in outcome.findings if "cut off" in line]
@@ -39,7 +39,7 @@ def test_example_1() -> None:
 
 def test_public_prior_figure_2() -> None:
     config = replace(synthetic.Config(), points=4)
-    outcome = ran(synthetic.EXPERIMENT, config)
+    outcome = ran(synthetic.run, config)
     assert [c.verdict for c in outcome.comparisons] == ["agrees", "agrees"]
     # Within three standard errors there is no order to see.
     noisy = edited(outcome.tables["divergences"], tv_gap_error=1.0)
@@ -99,7 +99,7 @@ def test_generated_data_are_not_compared_with_the_paper_s() -> None:
 
 
 def test_the_digits_are_not_the_paper_s_data() -> None:
-    outcome = ran(digits.EXPERIMENT)
+    outcome = ran(digits.run)
     found = outcome.comparisons
     assert verdict(found, "theorem 1") == "agrees"
     assert verdict(found, "consistently demonstrate") == "not comparable"
@@ -112,7 +112,7 @@ def test_the_digits_are_not_the_paper_s_data() -> None:
 
 def test_kernels() -> None:
     config = kernels.Config(letters=(4,), epsilon=(2.0,), training=40, held_out=400, sizes=(5, 500))
-    outcome = ran(kernels.EXPERIMENT, config)
+    outcome = ran(kernels.run, config)
     found = outcome.comparisons
     assert verdict(found, "least worst case") == "agrees"
     assert verdict(found, "consistently demonstrate") == "not comparable"

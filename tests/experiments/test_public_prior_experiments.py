@@ -123,7 +123,7 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
             for name in ("kl", "tv")
         )
         assert kl == pytest.approx(best)
-    again = ran(movielens.EXPERIMENT, replace(config, path=str(tmp_path)))
+    again = ran(movielens.run, replace(config, path=str(tmp_path)))
     # The first cell tells whose data they are.
     assert again.tables["distances"].column("data")[0].startswith("own data")
     assert [r[1:] for r in again.tables["distances"].rows] == [r[1:] for r in table.rows]
@@ -161,27 +161,27 @@ def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path:
     assert every["improvement"] == pytest.approx(sum(won) / len(won))
     assert every["loss"] == (pytest.approx(sum(lost) / len(lost)) if lost else None)
     assert (published["wins"], published["improvement"], published["loss"]) == (0.905, 0.46, 0.009)
-    own = ran(avazu.EXPERIMENT, replace(config, path=str(path)))
+    own = ran(avazu.run, replace(config, path=str(path)))
     assert [r[1:] for r in own.tables["cases"].rows] == [r[1:] for r in cases.rows]
     assert (outcome.generated, own.generated) == (True, False)
     assert own.data == "own data in the format of Avazu"
-    total = ran(avazu.EXPERIMENT, replace(config, prior="total"))
+    total = ran(avazu.run, replace(config, prior="total"))
     assert total.tables["cases"].rows != cases.rows
 
 
 @pytest.mark.slow
 def test_figure_4_from_a_folder_of_100k(tmp_path: Path) -> None:
-    outcome = ran(movielens.EXPERIMENT, movielens.Config(path=str(ml_100k(tmp_path))))
+    outcome = ran(movielens.run, movielens.Config(path=str(ml_100k(tmp_path))))
     assert (outcome.data, outcome.generated) == ("own data in the format of MovieLens 100k", False)
     assert outcome.tables["distances"].column("age")[::5] == ["Under 18", "18-24", "50-55", "56+"]
     assert outcome.comparisons[-1].rule.endswith("MovieLens 100k, the paper's are MovieLens 1M")
-    drawn(movielens.EXPERIMENT, outcome)
+    drawn(movielens.run, outcome)
 
 
 def test_an_age_group_without_users_is_refused() -> None:
     config = movielens.Config(users=1, movies=18, groups=("Under 18", "56+"))
     with pytest.raises(ParameterError, match="has users"):
-        ran(movielens.EXPERIMENT, config)
+        ran(movielens.run, config)
 
 
 @pytest.mark.slow

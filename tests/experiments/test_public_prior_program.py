@@ -22,7 +22,7 @@ SMALL = Config(letters=(2, 3, 5), epsilon=(0.5, 4.0), second_letters=2, laws=30,
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return ran(program.EXPERIMENT, SMALL)
+    return ran(program.run, SMALL)
 
 
 def by_plain_program(prior: np.ndarray, epsilon: float) -> float:
@@ -85,7 +85,7 @@ def test_every_setting_is_solved_and_has_gamma(outcome: Outcome) -> None:
 def test_the_optimum_by_a_dense_program_of_another_library(kind: str) -> None:
     prior = prior_of(kind, 4, np.random.default_rng(1))
     config = Config(letters=(4,), priors=(kind,), epsilon=(1.5,), second=None, laws=5, points=2)
-    (row,) = ran(program.EXPERIMENT, replace(config, seed=1)).tables["settings"].records
+    (row,) = ran(program.run, replace(config, seed=1)).tables["settings"].records
     assert row["optimum"] == pytest.approx(by_plain_program(prior, 1.5), abs=1e-8)
 
 

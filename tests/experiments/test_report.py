@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 NAMES = ("majority-figure-9", "roo-figure-1", "prior-example-1")
-EXAMPLE = example_one.EXPERIMENT
+EXAMPLE = example_one.run
 LEAST_CONTRAST = 4.5
 HOSTILE = """</script><script>alert(1)</script><img src=x onerror=alert(1)> "' &"""
 HOSTILE += " {{ 1234567 * 11 }}"
@@ -146,7 +146,7 @@ def formula_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     full = entry(*VERDICTS, mathematics=(FORMULA,))
     assert full.outcome is not None
     outcome = replace(full.outcome, data="coins in the format of coins", generated=True)
-    write_outcome(Entry(EXAMPLE, EXAMPLE.run(EXAMPLE.quick, lambda: None), 1.0), out)
+    write_outcome(Entry(EXAMPLE, EXAMPLE.run(EXAMPLE.quick), 1.0), out)
     kept_index([replace(full, outcome=outcome)], out)
     return out / f"{EXAMPLE.name}.html"
 
@@ -267,7 +267,7 @@ def test_one_experiment_renews_its_page_and_the_index_only(tmp_path: Path) -> No
     run_into(tmp_path, "roo-figure-1", "prior-example-1")
     before, page = contents(tmp_path), tmp_path / "roo-figure-1.html"
     written_at = page.stat().st_mtime_ns
-    outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
+    outcome = EXAMPLE.run(EXAMPLE.quick)
     write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
     index = written([Entry(EXAMPLE, outcome, 123.0)], tmp_path)
     assert {"roo-figure-1.html", "prior-example-1.html"} <= set(index.values("href"))
@@ -277,7 +277,7 @@ def test_one_experiment_renews_its_page_and_the_index_only(tmp_path: Path) -> No
 
 
 def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> None:
-    outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
+    outcome = EXAMPLE.run(EXAMPLE.quick)
     write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
     kept_index([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
     assert "Interrupted" not in page_of(EXAMPLE.name, tmp_path).words

@@ -20,7 +20,7 @@ from tests.experiments.comparing import edited, only, ran, verdict
 
 
 def test_theorem_2_and_figure_1() -> None:
-    outcome = ran(obscuring.EXPERIMENT)
+    outcome = ran(obscuring.run)
     found = outcome.comparisons
     assert verdict(found, "non-increasing") == "agrees"
     assert "1.0067 e^epsilon at n = 20, k = 3" in only(found, "conference").ours
@@ -35,7 +35,7 @@ def test_theorem_2_and_figure_1() -> None:
 
 def test_the_map_counts_what_it_audits() -> None:
     config = audit_map.Config(letters=(2,), epsilons=(0.5,), minima=(1, 8))
-    outcome = ran(audit_map.EXPERIMENT, config)
+    outcome = ran(audit_map.run, config)
     audits = outcome.tables["audits"].select(rule="journal")
     bad = sum(audits.column("violates"))
     assert bad > 0
@@ -45,7 +45,7 @@ def test_the_map_counts_what_it_audits() -> None:
 
 @pytest.mark.slow
 def test_the_repaired_theorem_is_judged_in_both_directions() -> None:
-    outcome = ran(audit_map.EXPERIMENT)
+    outcome = ran(audit_map.run)
     assert verdict(outcome.comparisons, "theorem 2, repaired") == "agrees"
     audits = outcome.tables["audits"]
     assert "All 356 settings" in only(outcome.comparisons, "repaired").ours
@@ -63,7 +63,7 @@ def test_the_repaired_theorem_is_judged_in_both_directions() -> None:
 @pytest.mark.slow
 def test_bounds_and_accuracy() -> None:
     config = bounds_figure.Config(letters=5, gammas=(0.05,), alphabets=(), points=4)
-    outcome = ran(bounds_figure.EXPERIMENT, config)
+    outcome = ran(bounds_figure.run, config)
     bounds = outcome.tables["bounds"]
     # The parameters are ours, so that there is nothing to judge.
     (beside,) = outcome.comparisons
@@ -72,11 +72,11 @@ def test_bounds_and_accuracy() -> None:
     swapped = edited(bounds, lambda row: {"roo": row["laplace"]})
     assert "at 0 of 4 points" in bounds_figure.of_bounds(swapped)[0].ours
 
-    outcome = ran(conference.EXPERIMENT, conference.Config(points=3))
+    outcome = ran(conference.run, conference.Config(points=3))
     own_p, theorem = ["not comparable"] * 2, outcome.comparisons[2]
     assert [c.verdict for c in outcome.comparisons] == [*own_p, "agrees"]
     assert theorem.statement == "theorem 2, conference"
-    assert theorem.statement in {c.statement for c in ran(obscuring.EXPERIMENT).comparisons}
+    assert theorem.statement in {c.statement for c in ran(obscuring.run).comparisons}
     tables = {
         "laws": outcome.tables["laws"],
         "accuracy": edited(outcome.tables["accuracy"], laplace=0.0, conference_violates=True),
@@ -88,7 +88,7 @@ def test_bounds_and_accuracy() -> None:
 
 def test_table_i_and_small_settings() -> None:
     config = table_one.Config(letters=(10,), epsilons=(0.5,), accuracies=(0.1,))
-    outcome = ran(table_one.EXPERIMENT, config)
+    outcome = ran(table_one.run, config)
     found = outcome.comparisons
     assert verdict(found, "fewer records") == "agrees"
     assert verdict(found, "make q_m0 = 0") == "sharper"
@@ -101,7 +101,7 @@ def test_table_i_and_small_settings() -> None:
     other = table_one.of_table_one(tables)
     assert [c.verdict for c in other] == ["refuted", "refuted"]
 
-    outcome = ran(utility.EXPERIMENT, utility.Config(letters=(3,), records=(2, 6), draws=200))
+    outcome = ran(utility.run, utility.Config(letters=(3,), records=(2, 6), draws=200))
     assert verdict(outcome.comparisons, "at least as good") == "agrees"
     below = edited(
         outcome.tables["utility"],
@@ -121,7 +121,7 @@ def test_programs_are_judged_by_the_tolerance() -> None:
     config = program.Config(
         records=(3, 12), letters=(2, 3), epsilons=(0.5,), cvxpy_records=(3,), shown_records=9
     )
-    outcome = ran(program.EXPERIMENT, config)
+    outcome = ran(program.run, config)
     found = outcome.comparisons
     assert [c.verdict for c in found] == ["refuted", "agrees", "agrees"]
     # n = 3, k = 2, epsilon = 0.5: the repaired q_1 is 0.264774, the printed one 0.122697.
@@ -138,7 +138,7 @@ def test_programs_are_judged_by_the_tolerance() -> None:
 
 @pytest.mark.slow
 def test_lemmas_are_refuted_by_a_failure_and_misprints_by_an_equality_or_a_sign() -> None:
-    outcome = ran(lemmas.EXPERIMENT)
+    outcome = ran(lemmas.run)
     verdicts = {c.statement: c.verdict for c in outcome.comparisons}
     other: dict[str, str] = dict.fromkeys(["lemma 2", "conference lemma 3"], "refuted")
     other |= dict.fromkeys(["lemma 5", "(31)", "conference lemma 4"], "misprint")

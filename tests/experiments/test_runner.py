@@ -23,7 +23,7 @@ from dpopt import ParameterError
 from experiments import digest, style
 from experiments.catalogue import all_experiments, homes
 from experiments.kept import Entry, kept_entry, kept_run
-from experiments.options import configured
+from experiments.parameters import configured
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, computed, run_all
@@ -32,7 +32,7 @@ from tests.experiments.comparing import jobs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
-EXAMPLE = example_one.EXPERIMENT
+EXAMPLE = example_one.run
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -43,17 +43,17 @@ def records(outcome: Outcome, name: str) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def figure() -> Outcome:
-    return sgd.run(SMALL, lambda: None)
+    return sgd.run(SMALL)
 
 
 @pytest.fixture(scope="module")
 def estimates() -> Outcome:
-    return sgd_estimates.run(SMALL_ESTIMATES, lambda: None)
+    return sgd_estimates.run(SMALL_ESTIMATES)
 
 
 @pytest.fixture(scope="module")
 def bias() -> Outcome:
-    return sgd_bias.run(SMALL_BIAS, lambda: None)
+    return sgd_bias.run(SMALL_BIAS)
 
 
 def test_averages_are_those_of_the_sampled_databases(figure: Outcome) -> None:
@@ -108,7 +108,7 @@ def test_the_paper_stands_beside_the_run(figure: Outcome, bias: Outcome) -> None
     (claim,) = figure.comparisons
     assert "of 4 curves" in claim.ours
     sizes = replace(SMALL, distributions=sgd.FIGURE_2, batches=(3, 6, 9))
-    run = sgd.run(sizes, lambda: None)
+    run = sgd.run(sizes)
     fits = {(r["epsilon"], r["variable"]): r["r_squared"] for r in records(run, "fits")}
     better = sum(fits[e, "drawn"] > fits[e, "records"] for e in sizes.epsilons)
     assert f"in {better} of 2 curves" in run.comparisons[0].ours
@@ -258,7 +258,7 @@ def test_a_run_is_written(tmp_path: Path) -> None:
     experiment = sgd.EXPERIMENTS[0]
     tiny = replace(experiment.quick, batches=(3, 4), databases=2)
     small = replace(experiment, quick=tiny)
-    write_outcome(Entry(small, small.run(small.quick, lambda: None), 1.0), tmp_path)
+    write_outcome(Entry(small, small.run(small.quick), 1.0), tmp_path)
     read = json.loads((tmp_path / "smoothed-figure-2-right.json").read_text(encoding="utf-8"))
     assert read["configuration"]["batches"] == [3, 4]
     assert read["configuration"]["distributions"] == ["gaussian:0,0.12 gaussian:0.2,0.12"]

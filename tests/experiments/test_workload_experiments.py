@@ -57,7 +57,7 @@ KNOWN: Mapping[tuple[str, float], Mapping[str, float]] = {
 
 @pytest.fixture(scope="module")
 def variances() -> Outcome:
-    return ran(table.EXPERIMENT, table.Config(tries=1, steps=50))
+    return ran(table.run, table.Config(tries=1, steps=50))
 
 
 def digits(value: float) -> float:
@@ -99,7 +99,7 @@ def test_projected_gradient_gains_by_starts_and_steps() -> None:
     config = table.Config(workloads=("prefix",), letters=5, epsilons=(1.0,), tries=1, steps=20)
 
     def descended(config: table.Config) -> float:
-        rows = ran(table.EXPERIMENT, config).tables["variances"]
+        rows = ran(table.run, config).tables["variances"]
         (found,) = rows.select(mechanism=table.GRADIENT).column("variance")
         return found
 
@@ -110,7 +110,7 @@ def test_projected_gradient_gains_by_starts_and_steps() -> None:
 
 def test_growth_has_known_values_and_the_closed_form() -> None:
     config = growth.Config(letters=(4, 16, 26), closed=(2, 16, 256))
-    outcome = ran(growth.EXPERIMENT, config)
+    outcome = ran(growth.run, config)
     rows = outcome.tables["growth"]
     program = rows.select(workload="prefix").records
     assert program[1]["variance"] == pytest.approx(4.31905, abs=6e-6)
@@ -128,11 +128,11 @@ def test_growth_has_known_values_and_the_closed_form() -> None:
         )
         assert row["variance"] == pytest.approx(least + 1 / n - 1, rel=1e-9)
         assert row["variance"] == pytest.approx(row["variance_in_use"], rel=1e-9)
-    drawn(growth.EXPERIMENT, outcome)
+    drawn(growth.run, outcome)
 
 
 def test_the_worst_data_cost_little_on_average() -> None:
-    outcome = ran(worst.EXPERIMENT)
+    outcome = ran(worst.run)
     rows = outcome.tables["variances"]
     mean, hedged = (rows.select(letters=8, objective=name).records[0] for name in worst.OBJECTIVES)
     # Of a program of its own, as in tests of the mechanism.
@@ -140,19 +140,19 @@ def test_the_worst_data_cost_little_on_average() -> None:
     assert mean["mean"] < hedged["mean"] < hedged["worst"] * (1 + 1e-9)
     assert hedged["worst"] < mean["worst"]
     assert hedged["bound_of_objective"] == pytest.approx(hedged["worst"], rel=1e-9)
-    drawn(worst.EXPERIMENT, outcome)
+    drawn(worst.run, outcome)
     for sizes in ((4,), (2, 3, 4)):
-        drawn(worst.EXPERIMENT, ran(worst.EXPERIMENT, worst.Config(letters=sizes)))
+        drawn(worst.run, ran(worst.run, worst.Config(letters=sizes)))
 
 
 def test_what_is_seen_is_what_was_predicted() -> None:
-    outcome = ran(simulation.EXPERIMENT)
+    outcome = ran(simulation.run)
     rows = outcome.tables["variances"]
     assert set(rows.column("people")) == {10**k for k in range(3, 8)}
     assert max(map(abs, rows.column("errors_apart"))) < 3
     assert max(row["standard_error"] / row["predicted"] for row in rows.records) < 0.1
     assert all("is within 3" in words for words in outcome.findings)
-    drawn(simulation.EXPERIMENT, outcome)
+    drawn(simulation.run, outcome)
 
 
 def test_laws_of_the_simulation(tmp_path: Path) -> None:

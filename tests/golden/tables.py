@@ -80,7 +80,7 @@ def changes(kept: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
 
 def outcome_of(experiment: Experiment) -> Outcome:
     """Return what an item finds at its defaults."""
-    return experiment.run(experiment.quick, lambda: None)
+    return experiment.run(experiment.quick)
 
 
 def of_item(kept: Mapping[str, Any], item: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ import pytest
 
 from dpopt import majority, roo, verify
 from experiments.catalogue import all_experiments
-from experiments.refuted.record import Refutation, checker, refutations
+from experiments.refuted import refutations
+from experiments.refuted.record import Refutation, checker
 
 ALL = {each.name: each for each in refutations()}
 # A change of one formula after which the statement is true of the witness.
@@ -83,7 +84,7 @@ def test_every_refuted_statement_of_the_lemmas_has_a_file() -> None:
     ours = {"roo-lemmas", "smoothed-claims", "majority-claims"}
     for name in ours:
         item = all_experiments()[name]
-        outcome = item.run(item.quick, lambda: None)
+        outcome = item.run(item.quick)
         refuted = [said for said in outcome.comparisons if said.verdict in ("refuted", "misprint")]
         assert refuted
         assert {(item.paper, said.identifier) for said in refuted} <= known

@@ -17,7 +17,7 @@ from experiments.kept import to_csv
 from experiments.majority.pate import rates as chosen
 from experiments.majority.pate.rates import Training
 from experiments.majority.pate.votes import save_votes
-from experiments.runner import advancing
+from experiments.runner import progress
 
 _PATH = click.Path(path_type=Path)
 
@@ -81,8 +81,8 @@ def command(
     from experiments.majority.pate.teachers import train_votes
 
     digits = source.digits()
-    with advancing("teachers", 2 * training.teachers * seeds) as advance:
-        votes = train_votes(digits, training, source.seeds, dataset=source.dataset, advance=advance)
+    with progress("teachers"):
+        votes = train_votes(digits, training, source.seeds, dataset=source.dataset)
     save_votes(votes, out)
     click.echo(f"votes: {out}")
 
@@ -100,9 +100,8 @@ def write_rates(source: _Source, out: Path) -> None:
     from experiments.majority.pate.teachers import scan
 
     digits, training = source.digits(), Training()
-    settings = (len(chosen.PRIVATE_RATES) + len(chosen.PLAIN_RATES)) * len(source.seeds)
-    with advancing("teachers", training.teachers * settings) as advance:
-        table = scan(digits, training, source.seeds, dataset=source.dataset, advance=advance)
+    with progress("teachers"):
+        table = scan(digits, training, source.seeds, dataset=source.dataset)
     write_text(out, to_csv(table))
     click.echo(f"rates: {out}")
 

@@ -8,7 +8,6 @@ experiments and must not be published as private.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
@@ -35,7 +34,7 @@ from experiments.majority.pate.rates import (
     scan_table,
 )
 from experiments.majority.pate.votes import Bits, Run, Votes
-from experiments.registry import Table
+from experiments.registry import Table, advance
 
 _FINE = 1e-3
 
@@ -65,7 +64,6 @@ def train_votes(
     seeds: tuple[int, ...],
     *,
     dataset: str = "mnist",
-    advance: Callable[[], None] = lambda: None,
 ) -> Votes:
     """Train private and plain teachers for each seed; return their votes on the test images.
 
@@ -77,7 +75,6 @@ def train_votes(
         training: the teachers' parameters.
         seeds: one run each, at least 0.
         dataset: name for the record.
-        advance: called after each teacher, 2 K times for each seed.
 
     Raises:
         ParameterError: if there are too few training images.
@@ -85,8 +82,8 @@ def train_votes(
     size = training.part_size(len(digits.train_labels))
     runs = []
     for seed in seeds:
-        private = train_teachers(digits, training, seed, private=True, advance=advance)
-        plain = train_teachers(digits, training, seed, private=False, advance=advance)
+        private = train_teachers(digits, training, seed, private=True)
+        plain = train_teachers(digits, training, seed, private=False)
         runs.append(Run(seed, private, plain))
     record: dict[str, Any] = {
         "training": asdict(training),
@@ -112,7 +109,6 @@ def train_teachers(
     seed: int,
     *,
     private: bool,
-    advance: Callable[[], None] = lambda: None,
 ) -> Bits:
     """Train the teachers of one run; return their votes, shape (K, test images).
 
@@ -213,7 +209,6 @@ def scan(
     dataset: str = "mnist",
     private_rates: tuple[float, ...] = PRIVATE_RATES,
     plain_rates: tuple[float, ...] = PLAIN_RATES,
-    advance: Callable[[], None] = lambda: None,
 ) -> Table:
     """Train teachers at every learning rate on a part of the training images; test on the rest.
 
@@ -224,7 +219,6 @@ def scan(
         dataset: name for the table.
         private_rates: of DP-SGD.
         plain_rates: of SGD.
-        advance: called after each teacher.
     """
     records = []
     for seed in seeds:
@@ -232,6 +226,6 @@ def scan(
         for kind, rates in zip(KINDS, (private_rates, plain_rates), strict=True):
             for rate in rates:
                 at = replace(training, private_rate=rate, plain_rate=rate)
-                votes = train_teachers(part, at, seed, private=kind == KINDS[0], advance=advance)
+                votes = train_teachers(part, at, seed, private=kind == KINDS[0])
                 records.append((dataset, kind, rate, seed, votes, part.test_labels))
     return scan_table(records)

@@ -1,0 +1,334 @@
+"""The parameters of an experiment: a frozen dataclass whose annotations say what each may be.
+
+```python
+@dataclass(frozen=True, config=STRICT)
+class Config:
+    voters: Several[Voters] = (11, 35)
+    epsilon: Positive = 0.1
+```
+
+The command line, a caller in Python and the report read the same annotations. What several
+parameters must be together is for ``__post_init__``, which raises a ``ParameterError``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+import re
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
+
+from dpopt import DpoptError, ParameterError
+from experiments.registry import Experiment
+
+__all__ = ["STRICT", "Count", "Positive", "Probability", "Seed", "Several", "Voters"]
+
+_T = TypeVar("_T")
+_NONE = "none"
+_ENTRY = re.compile(r"(\w+): ?(.*)")
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+"""How a configuration is checked: an integer is no float's text, and no number is infinite."""
+
+
+def _each_once(values: tuple[_T, ...]) -> tuple[_T, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("hold each value once")
+    return values
+
+
+def _odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError("be odd")
+    return value
+
+
+Several = Annotated[tuple[_T, ...], MinLen(1), AfterValidator(_each_once)]
+"""At least one value, none of them twice."""
+Count = Annotated[int, Ge(1)]
+Seed = Annotated[int, Ge(0)]
+Voters = Annotated[int, Ge(1), AfterValidator(_odd)]
+Positive = Annotated[float, Gt(0.0)]
+Probability = Annotated[float, Gt(0.0), Lt(1.0)]
+
+# JSON's names of types, in words for one value and for several.
+_WORDS = {
+    "integer": ("a whole number", "whole numbers"),
+    "number": ("a number", "numbers"),
+    "boolean": ("true or false", "true or false"),
+    "string": ("a text", "texts"),
+}
+_BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "above",
+    "maximum": "at most",
+    "exclusiveMaximum": "below",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an experiment.
+
+    Attributes:
+        name: of the configuration's field.
+        annotation: what it may be.
+        about: what the docstring says of it.
+        quick: its value in the quick run.
+        full: its value in the full run.
+    """
+
+    name: str
+    annotation: Any
+    about: str
+    quick: Any
+    full: Any
+
+    @property
+    def _schema(self) -> Mapping[str, Any]:
+        """The JSON schema of the annotation, of its first part if it may be None."""
+        found = _adapter(self.annotation).json_schema()
+        return found.get("anyOf", [found])[0]
+
+    @property
+    def _scalar(self) -> Mapping[str, Any]:
+        return self._schema.get("items", self._schema)
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None."""
+        return "anyOf" in _adapter(self.annotation).json_schema()
+
+    @property
+    def settable(self) -> bool:
+        """Whether a text stands for it: a number, word or flag, or several of one kind."""
+        return self._scalar.get("type") in _WORDS
+
+    @property
+    def mark(self) -> str | None:
+        """What separates several values, of which a text may hold commas; None for one value."""
+        if self._schema.get("type") != "array":
+            return None
+        return ";" if self._scalar["type"] == "string" else ","
+
+    @property
+    def allowed(self) -> str:
+        """What a text must be, in words."""
+        scalar, many = self._scalar, self.mark is not None
+        if "enum" in scalar or "const" in scalar:
+            listed = ", ".join(scalar.get("enum", [scalar.get("const")]))
+            said = f"{'words among' if many else 'one of'} {listed}"
+        else:
+            said = _WORDS[scalar["type"]][many]
+        bounds = [f"{words} {scalar[key]:g}" for key, words in _BOUNDS.items() if key in scalar]
+        said += f" {' and '.join(bounds)}" if bounds else ""
+        if many:
+            said += f", separated by {'commas' if self.mark == ',' else 'semicolons'}"
+        return said + (f", or {_NONE}" if self.optional else "")
+
+    def parse(self, text: str) -> Any:  # noqa: ANN401
+        """Return the value of a text; `text_of` is the inverse.
+
+        Raises:
+            ParameterError: if it is none that is allowed.
+        """
+        stripped = text.strip()
+        if self.optional and stripped.lower() == _NONE:
+            return None
+        mark, value = self.mark, text if self._scalar["type"] == "string" else stripped
+        given = [part.strip() for part in stripped.split(mark)] if mark and stripped else []
+        try:
+            return _adapter(self.annotation).validate_python(value if mark is None else given)
+        except ValidationError as error:
+            raise _refused(self, error, text) from None
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401
+    return TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
+
+
+def _refused(parameter: Parameter, error: ValidationError, value: object) -> ParameterError:
+    """Return one sentence: the parameter, its value, and what is allowed."""
+    reason = error.errors()[0].get("ctx", {}).get("error")
+    if isinstance(reason, ParameterError):
+        return reason
+    needed = f"be {parameter.allowed}" if reason is None else str(reason)
+    if not value and parameter.mark is not None:
+        needed = "hold at least one value"
+    return ParameterError(f"{parameter.name} is {_SHORT.repr(value)}; it must {needed}.")
+
+
+def parameters_of(experiment: Experiment) -> dict[str, Parameter]:
+    """Return the parameters of an experiment by name, in the order of its configuration."""
+    kind = type(experiment.config)
+    hints, about = get_type_hints(kind, include_extras=True), documented(kind)
+    return {
+        field.name: Parameter(
+            field.name,
+            hints[field.name],
+            about.get(field.name, ""),
+            getattr(experiment.quick, field.name),
+            getattr(experiment.config, field.name),
+        )
+        for field in fields(kind)
+    }
+
+
+def documented(kind: type) -> dict[str, str]:
+    """Return what the "Attributes:" of a class, and of those that it extends, say of each."""
+    found: dict[str, list[str]] = {}
+    for each in reversed(kind.__mro__[:-1]):
+        _, _, section = inspect.cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
+        name = ""
+        for line in section.split("\n\n")[0].split("\n"):
+            entry = _ENTRY.match(line[4:]) if line[4:5].strip() else None
+            if entry is not None:
+                name = entry[1]
+                found[name] = [entry[2]]
+            elif name:
+                found[name].append(line.strip())
+    return {name: " ".join(words) for name, words in found.items()}
+
+
+def configured(experiment: Experiment, full: bool, settings: Mapping[str, object]) -> Any:  # noqa: ANN401
+    """Return the configuration of a run with some values of a caller's own.
+
+    Args:
+        experiment: as registered.
+        full: whether the other values are those of the full run.
+        settings: values by the name of their field.
+
+    Raises:
+        ParameterError: if there is no such field, or its value is none that is allowed.
+    """
+    check_names([experiment], settings)
+    known = parameters_of(experiment)
+    own = {name: _given(value, known[name]) for name, value in settings.items()}
+    with sensible(experiment.name, own):
+        try:
+            return replace(experiment.config if full else experiment.quick, **own)
+        except ValidationError as error:
+            name = str((*error.errors()[0]["loc"], next(iter(own), ""))[0])
+            raise _refused(known[name], error, own.get(name)) from None
+
+
+def _given(value: Any, parameter: Parameter) -> Any:  # noqa: ANN401
+    """Return a caller's value as a configuration holds it, in Python's own types."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if parameter.mark is not None and isinstance(value, Iterable) and not isinstance(value, str):
+        return tuple(part.item() if hasattr(part, "item") else part for part in value)
+    return value
+
+
+@contextmanager
+def sensible(name: str, own: Mapping[str, object]) -> Iterator[None]:
+    """Take an arithmetic failure of the block as a reader's parameters that make no sense.
+
+    Args:
+        name: of the experiment.
+        own: the parameters that are not its own; without any, the failure stays what it is.
+
+    Raises:
+        ParameterError: in place of the failure.
+    """
+    try:
+        yield
+    except DpoptError:
+        raise
+    except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+        if not own or isinstance(error, ValidationError):
+            raise
+        given = ", ".join(f"{field} = {text_of(value)}" for field, value in own.items())
+        said = str(error).rstrip(".") or type(error).__name__
+        raise ParameterError(f"{name} cannot be run with {given}: {said}.") from error
+
+
+def parsed(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of those texts whose field the experiment has.
+
+    Raises:
+        ParameterError: if a text is none that its field allows.
+    """
+    known = parameters_of(experiment)
+    return {
+        name: known[name].parse(text)
+        for name, text in texts.items()
+        if name in known and known[name].settable
+    }
+
+
+def check_names(experiments: Iterable[Experiment], names: Iterable[str]) -> None:
+    """Refuse the name of a field that none of the experiments has.
+
+    Raises:
+        ParameterError: with the names that look like it.
+    """
+    known = {
+        parameter.name
+        for experiment in experiments
+        for parameter in parameters_of(experiment).values()
+        if parameter.settable
+    }
+    for name in names:
+        if name not in known:
+            listed = f"one of {', '.join(sorted(known))}" if known else "none"
+            raise ParameterError(
+                f"setting is {name!r}; it must be {did_you_mean(name, known, listed)}"
+            )
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the end of a sentence about a word that is not known: those that look like it."""
+    near = difflib.get_close_matches(word, sorted(known), 2)
+    return f"a known one; did you mean {' or '.join(near)}?" if near else f"{otherwise}."
+
+
+def text_of(value: object) -> str:
+    """Return the text from which `Parameter.parse` reads a value."""
+    if value is None:
+        return _NONE
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        mark = ";" if any(isinstance(part, str) for part in value) else ","
+        return mark.join(map(text_of, value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def changed(experiment: Experiment, configuration: Mapping[str, Any], full: bool) -> dict[str, Any]:
+    """Return the values of a configuration that are not the experiment's own.
+
+    Args:
+        experiment: as registered.
+        configuration: plain values.
+        full: whether its own are those of the full run.
+    """
+    own = asdict(experiment.config if full else experiment.quick)
+    return {
+        name: configuration[name]
+        for name, parameter in parameters_of(experiment).items()
+        if parameter.settable
+        and name in configuration
+        and plain(configuration[name]) != plain(own[name])
+    }
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a value with lists, which is what JSON makes of tuples, as tuples."""
+    if isinstance(value, tuple | list):
+        return tuple(map(plain, value))
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    return value
