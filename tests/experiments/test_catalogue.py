@@ -9,18 +9,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.finding import modules_with
 
 import experiments
 from dpopt import ParameterError
 from experiments.benchmarks import page
-from experiments.catalogue import all_experiments
-from experiments.digest import imported
+from experiments.catalogue import MODULES, all_experiments
 from experiments.kept import Entry, record_of, to_csv, write_outcome
 from experiments.parameters import configured, parsed
 from experiments.registry import Experiment
@@ -317,34 +314,15 @@ def test_another_seed_changes_the_tables(name: str) -> None:
     assert ran(experiment, config).tables != ran(experiment, other).tables
 
 
-ROOT = Path(experiments.__file__).parent
-MODULES = {
-    ".".join(("experiments", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    )
-    for path in ROOT.rglob("*.py")
-}
-
-
-def needed(module: str) -> set[str]:
-    """Every module of the experiments that a module needs: written anywhere in it, or found."""
-    found = imported(module)
-    if module == "experiments.catalogue":
-        found |= {*modules_with("EXPERIMENT"), *modules_with("EXPERIMENTS")}
-    if module == "experiments.benchmarks.suite":
-        found |= set(modules_with("BENCHMARKS"))
-    return found & MODULES - {module}
-
-
-def test_no_circle_of_imports() -> None:
-    """At module level or inside functions; what the catalogue finds counts as imported by it."""
-    graph = {module: needed(module) for module in MODULES}
-    assert graph["experiments.registry"] <= {"experiments"}
-    assert len(graph["experiments.catalogue"]) > 20
-    TopologicalSorter(graph).prepare()
-    looped = graph | {"experiments.registry": {"experiments.catalogue"}}
-    with pytest.raises(CycleError):
-        TopologicalSorter(looped).prepare()
+def test_every_module_that_registers_is_in_the_catalogue() -> None:
+    root = Path(experiments.__file__).parent
+    registers = re.compile(r"^ *@?experiment\(", re.MULTILINE)
+    found = {
+        ".".join(path.relative_to(root).with_suffix("").parts)
+        for path in root.rglob("*.py")
+        if path.name != "registry.py" and registers.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(MODULES)
 
 
 def test_the_order_of_the_report() -> None:

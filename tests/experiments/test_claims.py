@@ -19,7 +19,7 @@ from experiments.majority import (
     claims_record,
     claims_sampling,
 )
-from experiments.majority.claims import EXPERIMENTS, _judged
+from experiments.majority.claims import _judged, run
 from experiments.majority.claims_record import (
     AGREES,
     AT_LEAST,
@@ -38,7 +38,7 @@ from experiments.registry import Outcome, Table
 
 pytestmark = pytest.mark.slow
 
-(CLAIMS,) = EXPERIMENTS
+CLAIMS = run
 SMALL = replace(
     CLAIMS.quick,
     draws=4_000,

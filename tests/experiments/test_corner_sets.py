@@ -3,17 +3,15 @@ from math import comb
 
 import pytest
 
-from experiments.majority.corner_sets import EXPERIMENT, Config
+from experiments.majority.corner_sets import Config, run
 from experiments.registry import Outcome
+from tests.experiments.comparing import ran
 
 SMALL = Config(mechanisms=(3, 5, 9), mechanisms_approximate=(3, 5), allowance=(1.0, 2.0))
 
 
 def outcome_of(config: Config) -> Outcome:
-    told: list[int] = []
-    found = EXPERIMENT.run(config)
-    assert len(told) == EXPERIMENT.steps(config)
-    return found
+    return ran(run, config)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 from dpopt import multiclass
 from dpopt.ballots import audit_rule, exponential, permute_and_flip
 from dpopt.privacy import Guarantee
+from experiments.catalogue import named
 from experiments.ensembles import images, laws, plain, private
 from experiments.ensembles.ladder import ladder
 from experiments.ensembles.teachers import fitted, ink_features, regression
@@ -23,7 +24,7 @@ from tests.experiments.comparing import ran
 
 pytestmark = pytest.mark.slow
 
-DIGITS, LABELS = plain.EXPERIMENTS
+DIGITS, LABELS = (named(f"ensembles-digits-{what}") for what in ("plain", "labels"))
 SMALL = plain.Config(voters=(9, 6), queries=200, seeds=3, optimal=(0.5,), most_solved=6)
 SMALL_LABELS = plain.LabelsConfig(voters=(9,), queries=200, seeds=3)
 SMALL_PRIVATE = private.Config(digits=("358", "01234"), voters=5, allowance=(1, 2, 3), seeds=3)

@@ -16,8 +16,8 @@ from experiments.majority import composition, gnmax
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 
-(FIGURE_10,) = gnmax.EXPERIMENTS
-(TABLES,) = composition.EXPERIMENTS
+FIGURE_10 = gnmax.run
+TABLES = composition.run
 
 
 @pytest.fixture(scope="module")

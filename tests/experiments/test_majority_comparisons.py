@@ -6,25 +6,25 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.catalogue import named
 from experiments.drawing import tick_step
 from experiments.majority import (
     claims,
     composition,
-    figures,
     gnmax,
     priors,
 )
 from experiments.majority.claims_record import Claim
 from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.pate import experiment as pate_experiment
-from experiments.majority.pate.experiment import EXPERIMENT as PATE
+from experiments.majority.pate.experiment import run as PATE
 from experiments.majority.voters import Composed
 from experiments.registry import Comparison, Outcome, Table
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
 pytestmark = pytest.mark.slow
 
-FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
+FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = (named(f"majority-figure-{n}") for n in (2, 6, 7, 8))
 
 
 TINY_6 = replace(FIGURE_6.quick, draws=20, repeats=2)
@@ -123,7 +123,7 @@ def test_figure_7() -> None:
 
 
 def test_figure_9() -> None:
-    (experiment,) = priors.EXPERIMENTS
+    experiment = priors.run
     outcome = ran(experiment)
     found = outcome.comparisons
     assert verdict(found, "Under p ~ U[0, 0.1]") == "agrees"
@@ -150,7 +150,7 @@ def test_figure_9() -> None:
 
 
 def test_figure_10_and_table_4() -> None:
-    (experiment,) = gnmax.EXPERIMENTS
+    experiment = gnmax.run
     outcome = ran(experiment)
     found = outcome.comparisons
     assert verdict(found, "Table 4: sigma") == "agrees"
@@ -192,7 +192,7 @@ def test_figure_10_and_table_4() -> None:
 
 
 def test_totals() -> None:
-    (experiment,) = composition.EXPERIMENTS
+    experiment = composition.run
     outcome = ran(experiment)
     assert [c.verdict for c in outcome.comparisons] == ["agrees"] * 4 + ["sharper"] * 2
     assert all("12 of 12 numbers agree" in c.ours for c in outcome.comparisons[:4])
@@ -271,7 +271,7 @@ def test_one_training_run_against_the_order_is_enough(digits: Outcome) -> None:
 
 @pytest.fixture(scope="module")
 def claimed() -> tuple[Claim, ...]:
-    (experiment,) = claims.EXPERIMENTS
+    experiment = claims.run
     config = replace(
         experiment.quick,
         draws=500,

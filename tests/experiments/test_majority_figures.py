@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, majority
+from experiments.catalogue import named
 from experiments.drawing import columns_for, nested
-from experiments.majority import figures, priors
+from experiments.majority import priors
 from experiments.majority.words import cases, law_words, under, whole
 from tests.experiments.comparing import ran
 
-FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
+FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = (named(f"majority-figure-{n}") for n in (2, 6, 7, 8))
 FAST: dict[str, Any] = {"draws": 50, "repeats": 2}
 
 

@@ -6,16 +6,17 @@ import pytest
 from dpopt import majority
 from experiments.majority import lemmas
 from experiments.majority.lemmas import (
-    EXPERIMENT,
     LEMMAS,
     Config,
     Gamma,
     allowed,
     double_subsampling,
     mean_output,
+    run,
     unequal_errors,
 )
 from experiments.registry import Outcome
+from tests.experiments.comparing import ran
 from tests.majority.brute import law
 
 SMALL = Config(mechanisms=(3, 5), ratios=("3/2",), points=4, gammas=1)
@@ -23,10 +24,7 @@ SMALL = Config(mechanisms=(3, 5), ratios=("3/2",), points=4, gammas=1)
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    told: list[int] = []
-    found = EXPERIMENT.run(SMALL)
-    assert len(told) == EXPERIMENT.steps(SMALL) == 2
-    return found
+    return ran(run, SMALL)
 
 
 @pytest.mark.parametrize("gamma", [(F(1, 3), F(1)), (F(1, 2), F(1, 2), F(3, 4))])
@@ -75,7 +73,7 @@ def test_the_audit_finds_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
         return (F(1),) * ((mechanisms + 1) // 2)
 
     monkeypatch.setattr(lemmas, "double_subsampling", whole)
-    found = EXPERIMENT.run(SMALL)
+    found = run(SMALL)
     verdicts = {c.identifier: c.verdict for c in found.comparisons}
     assert verdicts["lemma B.10"] == "refuted"
     assert list(verdicts.values()).count("refuted") == 1

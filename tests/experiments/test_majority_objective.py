@@ -8,24 +8,22 @@ import pytest
 
 from dpopt.prob import poisson_binomial_pmf
 from experiments.majority.objective import (
-    EXPERIMENT,
     Config,
     grid_limit,
     grid_weights,
     interval_weights,
     printed_factor,
+    run,
 )
 from experiments.registry import Outcome
+from tests.experiments.comparing import ran
 
 SMALL = Config(mechanisms=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, repeats=3)
 
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    told: list[int] = []
-    found = EXPERIMENT.run(SMALL)
-    assert len(told) == EXPERIMENT.steps(SMALL)
-    return found
+    return ran(run, SMALL)
 
 
 def margins(p: tuple[float, ...]) -> np.ndarray:
@@ -71,8 +69,8 @@ def test_both_algorithms_come_near_their_limits() -> None:
 
 
 def test_the_seed_is_that_of_each_run(outcome: Outcome) -> None:
-    again = EXPERIMENT.run(replace(SMALL, repeats=2))
+    again = run(replace(SMALL, repeats=2))
     part = [row for row in outcome.tables["losses"].records if row["seed"] < SMALL.seed + 2]
     assert part == again.tables["losses"].records
-    other = EXPERIMENT.run(replace(SMALL, seed=9))
+    other = run(replace(SMALL, seed=9))
     assert other.tables["weights"].rows != outcome.tables["weights"].rows

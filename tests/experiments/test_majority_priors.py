@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.majority.hedging import DEFAULT, EXPERIMENT, PAPER, REGRET, WORST
+from experiments.majority.hedging import DEFAULT, PAPER, REGRET, WORST, run
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 from tests.majority.test_regret import HEDGED, NINE
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return ran(EXPERIMENT)
+    return ran(run)
 
 
 def test_eleven_voters_are_those_of_the_program_written_out(outcome: Outcome) -> None:

@@ -21,7 +21,7 @@ from experiments.majority.pate.aggregate import (
     draw_accuracies,
     draw_spread,
 )
-from experiments.majority.pate.experiment import EXPERIMENT, Config
+from experiments.majority.pate.experiment import Config, run
 from experiments.majority.pate.published import allowed_difference
 from experiments.majority.pate.rates import (
     Training,
@@ -58,7 +58,7 @@ def small_votes(teachers: int = 11, images: int = 200, seed: int = 0) -> Votes:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return EXPERIMENT.run(replace(EXPERIMENT.quick, datasets=("mnist",)))
+    return run(replace(run.quick, datasets=("mnist",)))
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def test_the_verdict_follows_from_all_training_runs(
     path = tmp_path / "votes.json"
     save_votes(of_accuracies(*private), path)
     config = Config(votes=str(path), allowance=(7,), queries=(100,))
-    outcome = EXPERIMENT.run(config)
+    outcome = run(config)
     (found,) = outcome.tables["queries"].select(method="surrogate").records
     # At m = 7 the optimised gamma is the majority itself: its accuracy is the teachers'.
     assert found["exact_mean"] == pytest.approx(np.mean(private), abs=2e-3)
@@ -374,12 +374,12 @@ run_cli = partial(exit_code, cli.main)
 def test_tables_of_a_user_s_votes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "votes.json", tmp_path / "out"
     save_votes(small_votes(), path)
-    given = ["run", EXPERIMENT.name, "--set", f"votes={path}", "--out", str(out)]
+    given = ["run", run.name, "--set", f"votes={path}", "--out", str(out)]
     assert exit_code(experiments.main, given) == 0
     assert "report" in capfd.readouterr().out
     names = {p.name for p in out.iterdir()}
-    assert {f"{EXPERIMENT.name}.accuracy.csv", f"{EXPERIMENT.name}.png", "index.html"} <= names
-    record = json.loads((out / f"{EXPERIMENT.name}.json").read_text())
+    assert {f"{run.name}.accuracy.csv", f"{run.name}.png", "index.html"} <= names
+    record = json.loads((out / f"{run.name}.json").read_text())
     assert record["configuration"]["votes"] == str(path)
     assert "from the given file" in record["findings"][0]
 
@@ -457,7 +457,7 @@ def test_teachers_vote_the_same_for_the_same_seed(digits: Digits) -> None:
     training = Training(teachers=3, epochs=1)
     told: list[int] = []
     before = torch.get_rng_state()
-    votes = train_votes(digits, training, (0, 1), dataset="toy", advance=lambda: told.append(1))
+    votes = train_votes(digits, training, (0, 1), dataset="toy")
     assert torch.equal(torch.get_rng_state(), before)
     assert len(told) == 2 * 2 * 3
     assert votes.teachers == 3

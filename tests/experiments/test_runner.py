@@ -21,7 +21,7 @@ import pytest
 import experiments
 from dpopt import ParameterError
 from experiments import digest, style
-from experiments.catalogue import all_experiments, homes
+from experiments.catalogue import all_experiments
 from experiments.kept import Entry, kept_entry, kept_run
 from experiments.parameters import configured
 from experiments.public_prior import example_one
@@ -148,56 +148,43 @@ def test_a_file_that_is_named_counts_by_its_state(tmp_path: Path) -> None:
         assert found(other) == []
 
 
-@pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the experiments' sources, of which digests are taken."""
+@pytest.mark.parametrize(
+    ("file", "tables", "pictures"),
+    [
+        ("smoothed/elections.py", True, True),
+        ("smoothed/data/popular_vote.csv", True, True),
+        ("verdicts.py", True, True),
+        ("style.py", False, True),
+        ("smoothed/data/SOURCES.md", False, False),
+        ("report/views.py", False, False),
+        ("runner.py", False, False),
+        ("__main__.py", False, False),
+    ],
+)
+def test_the_code_that_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, tables: bool, pictures: bool
+) -> None:
     root = tmp_path / "experiments"
     shutil.copytree(ROOT / "experiments", root, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(digest, "_ROOT", root)
-    digest.closure.cache_clear()
-    yield root
-    digest.closure.cache_clear()
-
-
-@pytest.mark.slow_after(2)
-@pytest.mark.parametrize(
-    ("file", "counts"),
-    [
-        ("smoothed/elections.py", True),
-        ("smoothed/votes.py", True),
-        ("smoothed/__init__.py", True),
-        ("smoothed/data/popular_vote.csv", True),
-        ("registry.py", True),
-        ("verdicts.py", True),
-        ("smoothed/data/SOURCES.md", False),
-        ("majority/figures.py", False),
-        ("majority/pate/votes/mnist_5_8.json", False),
-        ("runner.py", False),
-        ("style.py", False),
-        ("__main__.py", False),
-    ],
-)
-def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
-    modules = ["experiments.smoothed.elections"]
-    before = digest.code_digest(modules)
-    path = copied / file
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text + "\n", encoding="utf-8")
-    digest.closure.cache_clear()
-    assert (digest.code_digest(modules) != before) == counts
-    path.write_text(text, encoding="utf-8")
-    digest.closure.cache_clear()
-    assert digest.code_digest(modules) == before
+    digests = []
+    for text in ("", "\n"):
+        with (root / file).open("a", encoding="utf-8") as written:
+            written.write(text)
+        digest.code_digest.cache_clear()
+        digests.append([digest.code_digest(), digest.code_digest(drawing=True)])
+    digest.code_digest.cache_clear()
+    before, after = digests
+    assert [a != b for a, b in zip(before, after, strict=True)] == [tables, pictures]
 
 
 @pytest.mark.slow
 def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:
     config = EXAMPLE.quick
-    home = homes()[EXAMPLE.name]
-    assert keys_of(EXAMPLE, config, "plain", home) is not None
-    assert keys_of(replace(EXAMPLE, repeatable=False), config, "plain", home) is None
-    own = replace(EXAMPLE, run=lambda *_: Outcome({}))
-    assert keys_of(own, config, "plain", home) is None
+    assert keys_of(EXAMPLE, config, "plain") is not None
+    assert keys_of(replace(EXAMPLE, repeatable=False), config, "plain") is None
+    own = replace(EXAMPLE, run=lambda _: Outcome({}))
+    assert keys_of(own, config, "plain") is None
     timed = Job(replace(EXAMPLE, repeatable=False), config)
     for _ in range(2):
         assert not ended(tmp_path, timed)[0].reused
@@ -346,7 +333,7 @@ def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     [
         ("majority-figure-6", {"epsilon": 0.0}, "epsilon = 0.0: float division by zero."),
         ("majority-figure-10", {"last_order": 1e300}, "last_order = 1e+300: "),
-        ("prior-figure-2", {"seed": -1}, "seed is -1; it must be at least 0."),
+        ("prior-figure-2", {"seed": -1}, "seed is -1; it must be a whole number at least 0."),
         (
             "majority-tables-1-6-8-10",
             {"queries": (0,)},
@@ -367,7 +354,7 @@ def test_a_failure_at_the_experiment_s_own_parameters_stays_what_it_is() -> None
 
     broken = replace(all_experiments()["prior-example-1"], run=fail)
     with pytest.raises(ZeroDivisionError, match="at home"):
-        computed(jobs_of([broken])[0], None, Store(None), lambda: None)
+        computed(jobs_of([broken])[0], None, Store(None))
     own = Job(broken, replace(broken.quick, user=0.2))
     with pytest.raises(ParameterError, match=r"cannot be run with user = 0\.2: at home\."):
-        computed(own, None, Store(None), lambda: None)
+        computed(own, None, Store(None))

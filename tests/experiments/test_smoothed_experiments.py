@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, smoothed
+from experiments.catalogue import named
 from experiments.smoothed import claims, compositions, elections, notions, runtime
 from experiments.smoothed.votes import history, laws, read, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
-FIGURE_1, FIGURE_3 = elections.EXPERIMENTS
-FIGURE_2, FIGURE_4 = compositions.EXPERIMENTS
-(TABLES,) = notions.EXPERIMENTS
-(CLAIMS,) = claims.EXPERIMENTS
-(RUNTIME,) = runtime.EXPERIMENTS
+FIGURE_1, FIGURE_3 = named("smoothed-figure-1"), named("smoothed-figure-3")
+FIGURE_2, FIGURE_4 = named("smoothed-figure-2-left"), named("smoothed-figure-4")
+TABLES = notions.run
+CLAIMS = claims.run
+RUNTIME = runtime.run
 
 
 def test_the_votes_are_those_of_the_reference_values() -> None:

@@ -13,6 +13,7 @@ import pytest
 import scipy.stats
 
 from dpopt import ParameterError, smoothed
+from experiments.catalogue import named
 from experiments.kept import Entry, write_outcome
 from experiments.registry import Outcome
 from experiments.smoothed import sgd, sgd_bias, sgd_estimates
@@ -153,7 +154,7 @@ def test_the_spread_of_the_sampled_distributions() -> None:
 
 @pytest.mark.slow
 def test_figures_draw_the_tables(figure: Outcome, bias: Outcome, estimates: Outcome) -> None:
-    last = drawn(sgd.EXPERIMENTS[1], figure)
+    last = drawn(named("smoothed-figure-5"), figure)
     titles = [axes.get_title().splitlines()[0] for axes in last.axes]
     assert titles == [
         f"({mark}) {each.label}" for mark, each in zip("ab", SMALL.settings, strict=True)
@@ -162,10 +163,10 @@ def test_figures_draw_the_tables(figure: Outcome, bias: Outcome, estimates: Outc
     assert len(lines) == 2 * 2 + 2
     rows = figure.tables["smoothed"].select(setting=SMALL.settings[0].label, epsilon=0.5)
     np.testing.assert_array_equal(lines[0].get_ydata(), rows.column("log10_delta"))
-    panels = drawn(sgd_bias.EXPERIMENTS[0], bias).axes
+    panels = drawn(sgd_bias.run, bias).axes
     rows = bias.tables["estimates"].select(database="formula", draws=10**4)
     np.testing.assert_array_equal(panels[0].lines[0].get_ydata(), rows.column("factor"))
-    drawn(sgd_estimates.EXPERIMENTS[0], estimates)
+    drawn(sgd_estimates.run, estimates)
     assert figure.generated
     assert bias.generated
     assert estimates.generated
@@ -249,13 +250,13 @@ def test_bad_parameters_are_refused_in_a_sentence(
 )
 def test_other_sets_of_distributions(changed: dict[str, Any]) -> None:
     config = replace(SMALL, distributions=sgd.FIGURE_2, databases=2)
-    outcome = ran(sgd.EXPERIMENTS[0], replace(config, **changed))
-    drawn(sgd.EXPERIMENTS[0], outcome)
+    outcome = ran(named("smoothed-figure-2-right"), replace(config, **changed))
+    drawn(named("smoothed-figure-2-right"), outcome)
 
 
 @pytest.mark.slow
 def test_a_run_is_written(tmp_path: Path) -> None:
-    experiment = sgd.EXPERIMENTS[0]
+    experiment = named("smoothed-figure-2-right")
     tiny = replace(experiment.quick, batches=(3, 4), databases=2)
     small = replace(experiment, quick=tiny)
     write_outcome(Entry(small, small.run(small.quick), 1.0), tmp_path)
