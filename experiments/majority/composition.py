@@ -2,7 +2,7 @@
 
 The paper composes queries by theorem 2.3. That is an argument for votes drawn afresh for each
 query, not for voters trained once, whose votes on several queries share the randomness of training:
-there it can fail, see `experiments.majority.claims_sampling`. The printed totals bound what such
+there it can fail, see `experiments.majority.claims`. The printed totals bound what such
 voters spend nevertheless, for another reason: all labels are computed from K voters, each
 (epsilon, Delta)-DP; (K epsilon, K Delta) bounds any number of them, and every total is larger.
 """

@@ -60,14 +60,9 @@ majority-tables-2-5-7-9: allowance=1.0 | epsilon=0.0892 -> allowance=2.5 |
     mechanisms=101
 majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 | methods=gnmax |
     queries=20 | draws=2 | seed=0
-majority-claims: draws=200 | at_one=3,5 | objectives=5,1;5,2 | counted=5,7 | pure=5 |
-    approximate=3 | gammas=1 | three=9,2,0.9005 | swept=9,2 | swept_epsilons=0.85,0.9 | doubled=3,5
-    | certified=3 | certified_epsilons=0.5 | doubled_approximate=5,2,1e-3 | sampled=5,3,0.1,0 |
-    sampled_curve=5 | constants=11,1,2 | below=5,2 | repeated=5,1,0.5,2 -> epsilon=0.01 | draws=100
-    | seed=6 | at_one=3 | objectives=13,2;5,5 | counted=21 | pure=3 | approximate=3,5 | gammas=4 |
-    three=15,1,0.7755 | swept=9,2;11,2 | swept_epsilons=0.3,0.6 | doubled=3 | certified=7 |
-    certified_epsilons=0.2,2.0 | doubled_approximate=3,2,1e-2 | sampled=5,3,0.1,1e-5 |
-    sampled_curve=3 | constants=11,3 | below=35,10 | repeated=11,0.5,1,6
+majority-claims: at_one=3,5 | objectives=5,1;5,2 | doubled=3,5 | sampled=5,3 | constants=11,1 |
+    below=5,2 | repeated=5,0.5,2 -> epsilon=0.01 | at_one=3 | objectives=13,2;5,5 | doubled=3 |
+    sampled=5,2 | constants=11,3 | below=35,10 | repeated=11,0.5,6
 majority-corner-sets: mechanisms=3,5 | mechanisms_approximate=3 | allowance=1.0 ->
     mechanisms=7,15 | mechanisms_approximate=5 | epsilon=0.5 | mechanism_delta=0.001 |
     allowance=1.0,2.0 | objective=expected-error
@@ -171,8 +166,7 @@ majority-tables-2-5-7-9: epsilon= | allowance=12.0 | queries=0 | mechanism_delta
 majority-tables-1-6-8-10: datasets=cifar | datasets= | methods=best | allowance=
 majority-priors: settings= | settings=5,2 | settings=4,2,0 | settings=5,2,0;5,2,0 |
     priors=uniform:0,1 | priors=uniform:0,1;uniform:0,1 | priors=uniform:0,1;gauss:1 | epsilon=0.0
-majority-claims: at_one= | objectives=11 | objectives=11,12 | below=10,2 | constants=11 |
-    repeated=41,1,0.5 | pure=4 | draws=1 | epsilon=0.0
+majority-claims: at_one= | objectives=11 | below=10,2 | at_one=4 | epsilon=0.0
 majority-corner-sets: mechanisms=105 | mechanisms_approximate=17 | mechanism_delta=0.0 |
     mechanisms=4 | allowance=
 majority-lemmas: mechanisms=4 | mechanisms= | ratios=1 | ratios=x | points=1 | gammas=-1

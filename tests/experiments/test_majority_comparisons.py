@@ -14,7 +14,6 @@ from experiments.majority import (
     gnmax,
     priors,
 )
-from experiments.majority.claims_record import Claim
 from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.pate import experiment as pate_experiment
 from experiments.majority.pate.experiment import run as PATE
@@ -269,64 +268,35 @@ def test_one_training_run_against_the_order_is_enough(digits: Outcome) -> None:
     assert not {c.identifier for c in other} & {c.identifier for c in outcome.comparisons}
 
 
-@pytest.fixture(scope="module")
-def claimed() -> tuple[Claim, ...]:
-    experiment = claims.run
+def test_claims() -> None:
     config = replace(
-        experiment.quick,
-        draws=500,
+        claims.run.quick,
         at_one=(3,),
         objectives=("11,3",),
-        counted=(5,),
-        pure=(5,),
-        approximate=(3,),
-        gammas=1,
-        swept=("9,2",),
-        swept_epsilons=(0.9,),
         doubled=(3,),
-        certified=(3,),
-        sampled=("11,3,0.1,0",),
-        sampled_curve=(5,),
+        sampled=("11,3",),
         constants=("5,1",),
         below=("35,16",),
     )
-    outcome = ran(experiment, config)
-    table = outcome.tables["claims"]
-    records: list[Cells] = table.records
-    statuses = [record.pop("status") for record in records]
-    made = tuple(Claim(**record) for record in records)
-    assert [claim.status for claim in made] == statuses
-    assert outcome.comparisons == claims.of_claims(made)
-    return made
-
-
-def test_claims(claimed: tuple[Claim, ...]) -> None:
-    found = claims.of_claims(claimed)
-    assert [c.verdict for c in found] == [
-        *["refuted"] * 3,
-        *["sharper"] * 4,
-        "refuted",
-        "sharper",
-        "refuted",
-    ]
+    outcome = ran(claims.run, config)
+    found = outcome.comparisons
+    expected = ["refuted"] * 3 + ["sharper"] * 3 + ["refuted"] * 2
+    assert [c.verdict for c in found] == expected
     # Lemma 3.2 is one statement, and its corollary on subsampling is not counted again.
     assert len({c.statement for c in found if c.verdict == "refuted"}) == 4
-    equal = tuple(replace(claim, value_found=claim.value_claimed) for claim in claimed)
-    judged = claims.of_claims(equal)
-    assert {c.verdict for c in judged} == {"agrees", "sharper"}
-    assert [c.statement for c in judged if c.verdict == "sharper"] == ["theorem 4.1"]
-
-    def changed(name: str, **values: float) -> tuple[Comparison, ...]:
-        return claims.of_claims(
-            [replace(claim, **values) if claim.claim == name else claim for claim in claimed]
-        )
-
-    broken = changed("theorem 4.1", value_found=1.0)
-    assert verdict(broken, "Double subsampling") == "not comparable"
-    assert verdict(changed("subsampling", value_found=9.0), "m sampled voters") == "refuted"
-    assert verdict(changed("number of constraints", value_found=1e99), "O(K^3)") == "refuted"
-    assert verdict(changed("reduced set of constraints", value_found=1.0), "O(K^3)") == "agrees"
-    assert verdict(changed("composition of queries", value_found=6.0), "Q queries") == "agrees"
+    rows = outcome.tables["claims"].records
+    for name, kept in (
+        ("equation 3", "agrees"),
+        ("lemma A.1", "agrees"),
+        ("theorem 4.1", "sharper"),
+    ):
+        part = [row | {"found": row["claimed"]} for row in rows if row["statement"] == name]
+        assert claims.STATEMENTS[name].judge(name, part).verdict == kept
+    for name, factor in (("theorem 4.1", 1.01), ("subsampling's loss", 4.0), ("lemma A.1", 0.1)):
+        part = [
+            row | {"found": row["claimed"] * factor} for row in rows if row["statement"] == name
+        ]
+        assert claims.STATEMENTS[name].judge(name, part).verdict == "refuted"
 
 
 def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
