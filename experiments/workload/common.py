@@ -1,14 +1,13 @@
-"""What the experiments on linear queries share: names, ranges, and a figure's keywords."""
+"""What the experiments on linear queries share: names, ranges and the program."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from dpopt import ParameterError
-from dpopt.local import queries
+from annotated_types import Ge, Le
 
 PAPER = "Linear queries"
-WORKLOADS = queries.NAMES
 
 PROGRAM = (
     r"\min_{\theta \ge 0} \; \mathrm{tr}(M^{-1} W^\top W), \quad"
@@ -28,31 +27,7 @@ def least_of(variances: Mapping[str, float]) -> str:
     return min(variances, key=lambda name: float(f"{variances[name]:.9g}"))
 
 
-def require(name: str, value: object, words: str, *, holds: bool) -> None:
-    """Refuse a parameter unless ``holds``.
-
-    Raises:
-        ParameterError: "name is value; it must be words."
-    """
-    if not holds:
-        raise ParameterError(f"{name} is {value}; it must be {words}.")
-
-
-def require_letters(name: str, values: tuple[int, ...], most: int) -> None:
-    """Refuse numbers of letters that are none, repeated, or outside 2..most.
-
-    Raises:
-        ParameterError: for these.
-    """
-    fine = len(set(values)) == len(values) > 0 and all(2 <= n <= most for n in values)
-    require(name, values, f"different integers from 2 to {most}", holds=fine)
-
-
-def require_epsilons(values: tuple[float, ...]) -> None:
-    """Refuse epsilons that are none, repeated, or outside 0.01..12.
-
-    Raises:
-        ParameterError: for these.
-    """
-    fine = len(set(values)) == len(values) > 0 and all(0.01 <= e <= 12.0 for e in values)
-    require("epsilons", values, "different numbers from 0.01 to 12", holds=fine)
+Letters = Annotated[int, Ge(2), Le(20)]
+"""The size of an alphabet of which all patterns are looked at."""
+Epsilon = Annotated[float, Ge(0.01), Le(12.0)]
+Workload = Literal["histogram", "prefix", "range", "marginals"]

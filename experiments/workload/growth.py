@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt.local import WorkloadSetting, query_matrix
 from dpopt.local.subsets import best_subset
 from experiments import drawing
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.baselines import variances
-from experiments.workload.common import (
-    PAPER,
-    PROGRAM,
-    least_of,
-    require,
-    require_epsilons,
-    require_letters,
-)
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, least_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +26,7 @@ if TYPE_CHECKING:
 _CLOSED = "histogram"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Sizes of the alphabet, and the queries.
 
@@ -43,16 +38,9 @@ class Config:
     """
 
     workload: Literal["prefix", "range"] = "prefix"
-    letters: tuple[int, ...] = (4, 8, 12, 16, 20, 24, 32, 48, 64)
-    closed: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
-    epsilon: float = 3.0
-
-    def __post_init__(self) -> None:
-        words = ("prefix", "range")
-        require("workload", self.workload, " or ".join(words), holds=self.workload in words)
-        require_letters("letters", self.letters, 64)
-        require_letters("closed", self.closed, 256)
-        require_epsilons((self.epsilon,))
+    letters: Several[Annotated[int, Ge(2), Le(64)]] = (4, 8, 12, 16, 20, 24, 32, 48, 64)
+    closed: Several[Annotated[int, Ge(2), Le(256)]] = (4, 8, 16, 32, 64, 128, 256)
+    epsilon: Epsilon = 3.0
 
 
 @experiment(
@@ -72,19 +60,17 @@ class Config:
 def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
     records: list[dict[str, Cell]] = []
-    for n in config.letters:
+    for n in track(config.letters):
         found = dpopt.design(WorkloadSetting(config.workload, n, config.epsilon))
         records.append(
             _record(config, config.workload, n, found.variance)
             | {"bound": found.bound, "bound_proved_by": found.proof}
         )
-        advance()
-    for n in config.closed:
+    for n in track(config.closed):
         least = best_subset(n, math.exp(config.epsilon), np.eye(n))[0] - 1
         records.append(
             _record(config, _CLOSED, n, least) | {"bound": least, "bound_proved_by": "symmetry"}
         )
-        advance()
     table = Table.of(
         "Least variance of all answers together, for each person, its bound, and the least of the "
         "mechanisms in use; letters uniform.",

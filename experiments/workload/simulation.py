@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt.local import WorkloadSetting
 from experiments import drawing, style
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Seed, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
 from experiments.verdicts import short
-from experiments.workload.common import (
-    PAPER,
-    PROGRAM,
-    WORKLOADS,
-    require,
-    require_epsilons,
-    require_letters,
-)
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Workload
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +31,7 @@ _LOW, _HIGH = 0.3, 0.7
 _ERRORS = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """The queries, the people and the runs.
 
@@ -53,25 +48,20 @@ class Config:
         seed: of the draws.
     """
 
-    workload: str = "prefix"
-    letters: int = 16
-    epsilon: float = 1.0
-    people: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-    runs: int = 4_000
-    zipf: float = 1.0
+    workload: Workload = "prefix"
+    letters: Letters = 16
+    epsilon: Epsilon = 1.0
+    people: Several[Annotated[int, Ge(1), Le(10**9)]] = (
+        1_000,
+        10_000,
+        100_000,
+        1_000_000,
+        10_000_000,
+    )
+    runs: Annotated[int, Ge(2)] = 4_000
+    zipf: Annotated[float, Ge(0.0), Le(4.0)] = 1.0
     votes: str | None = None
-    seed: int = 5
-
-    def __post_init__(self) -> None:
-        words = f"one of {', '.join(WORKLOADS)}"
-        require("workload", self.workload, words, holds=self.workload in WORKLOADS)
-        require_letters("letters", (self.letters,), 20)
-        require_epsilons((self.epsilon,))
-        fine = len(set(self.people)) == len(self.people) > 0
-        fine = fine and all(1 <= n <= 10**9 for n in self.people)
-        require("people", self.people, "different integers from 1 to 1e9", holds=fine)
-        require("runs", self.runs, "an integer of at least 2", holds=self.runs >= 2)
-        require("zipf", self.zipf, "a number from 0 to 4", holds=0.0 <= self.zipf <= 4.0)
+    seed: Seed = 5
 
     def laws(self) -> dict[str, np.ndarray]:
         """Return the laws of letters by the name of the data, each of shape (letters,)."""
@@ -113,11 +103,11 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
-    asked = WorkloadSetting(config.workload, config.letters, config.epsilon)  # type: ignore[arg-type]
+    asked = WorkloadSetting(config.workload, config.letters, config.epsilon)
     found = dpopt.design(asked)
     rng = np.random.default_rng(config.seed)
     records: list[dict[str, Cell]] = []
-    for data, law in config.laws().items():
+    for data, law in track(config.laws().items()):
         for people in config.people:
             histogram = _histogram(law, people)
             squares = _squares(found, histogram, config.runs, rng)
@@ -135,7 +125,6 @@ def run(config: Config) -> Outcome:
                     "errors_apart": (seen - predicted) / error,
                 }
             )
-            advance()
     table = Table.of(
         "Total variance of all answers together: predicted for these people, and the mean squared "
         "error over runs, whose standard error is beside it.",

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt.local import WorkloadSetting
 from dpopt.local.decoder import letter_variances
 from experiments import drawing
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.baselines import projected_gradient, variances
-from experiments.workload.common import (
-    PAPER,
-    PROGRAM,
-    WORKLOADS,
-    least_of,
-    require,
-    require_epsilons,
-    require_letters,
-)
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Workload, least_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +25,7 @@ OURS, GRADIENT = "this mechanism", "projected gradient"
 _NOTE = "1 is the proved bound of every private mechanism"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Which queries, at which privacy, and how long the local search may take.
 
@@ -44,21 +38,12 @@ class Config:
         seed: of the starts.
     """
 
-    workloads: tuple[str, ...] = ("prefix", "range", "histogram")
-    letters: int = 16
-    epsilons: tuple[float, ...] = (1.0, 3.0)
-    tries: int = 3
-    steps: int = 2_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        fine = bool(self.workloads) and set(self.workloads) <= set(WORKLOADS)
-        require("workloads", self.workloads, f"some of {', '.join(WORKLOADS)}", holds=fine)
-        require_letters("letters", (self.letters,), 20)
-        require_epsilons(self.epsilons)
-        for name in ("tries", "steps"):
-            value = getattr(self, name)
-            require(name, value, "an integer of at least 1", holds=value >= 1)
+    workloads: Several[Workload] = ("prefix", "range", "histogram")
+    letters: Letters = 16
+    epsilons: Several[Epsilon] = (1.0, 3.0)
+    tries: Count = 3
+    steps: Count = 2_000
+    seed: Seed = 0
 
 
 @experiment(
@@ -76,28 +61,26 @@ class Config:
 def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each workload and epsilon, and judge the others."""
     records: list[dict[str, Cell]] = []
-    for workload in config.workloads:
-        for epsilon in config.epsilons:
-            setting = WorkloadSetting(workload, config.letters, epsilon)  # type: ignore[arg-type]
-            found = dpopt.design(setting)
-            # Up to 20 letters there is one: all patterns are looked at.
-            bound = cast(float, found.float_bound)
-            others = variances(config.letters, epsilon, setting.gram, setting.weights)
-            all_ = {OURS: found.value, **others, GRADIENT: _descended(config, setting)}
-            records += [
-                {
-                    "workload": workload,
-                    "letters": config.letters,
-                    "epsilon": epsilon,
-                    "mechanism": name,
-                    "variance": variance,
-                    "over_bound": variance / bound,
-                    "bound": bound,
-                    "bound_proved_by": found.proof,
-                }
-                for name, variance in all_.items()
-            ]
-            advance()
+    for workload, epsilon in track(list(product(config.workloads, config.epsilons))):
+        setting = WorkloadSetting(workload, config.letters, epsilon)
+        found = dpopt.design(setting)
+        # Up to 20 letters there is one: all patterns are looked at.
+        bound = cast(float, found.float_bound)
+        others = variances(config.letters, epsilon, setting.gram, setting.weights)
+        every = {OURS: found.value, **others, GRADIENT: _descended(config, setting)}
+        records += [
+            {
+                "workload": workload,
+                "letters": config.letters,
+                "epsilon": epsilon,
+                "mechanism": name,
+                "variance": variance,
+                "over_bound": variance / bound,
+                "bound": bound,
+                "bound_proved_by": found.proof,
+            }
+            for name, variance in every.items()
+        ]
     table = Table.of(
         "Variance of all answers together, for each person, letters uniform; the bound holds for "
         "every private mechanism with a linear unbiased estimate.",

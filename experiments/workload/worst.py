@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt.local import WorkloadSetting
 from experiments import drawing, style
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
-from experiments.workload.common import (
-    PAPER,
-    PROGRAM,
-    WORKLOADS,
-    require,
-    require_epsilons,
-    require_letters,
-)
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Workload
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +21,7 @@ if TYPE_CHECKING:
 OBJECTIVES = ("mean", "worst")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Sizes of the alphabet, the queries and the privacy.
 
@@ -37,15 +31,9 @@ class Config:
         epsilon: in nats, from 0.01 to 12.
     """
 
-    workload: Literal["histogram", "prefix", "range", "marginals"] = "prefix"
-    letters: tuple[int, ...] = (4, 8, 16)
-    epsilon: float = 1.0
-
-    def __post_init__(self) -> None:
-        words = f"one of {', '.join(WORKLOADS)}"
-        require("workload", self.workload, words, holds=self.workload in WORKLOADS)
-        require_letters("letters", self.letters, 20)
-        require_epsilons((self.epsilon,))
+    workload: Workload = "prefix"
+    letters: Several[Letters] = (4, 8, 16)
+    epsilon: Epsilon = 1.0
 
 
 @experiment(
@@ -66,7 +54,7 @@ def run(config: Config) -> Outcome:
     """Design for the mean and for the worst data, and judge either mechanism by both."""
     records: list[dict[str, Cell]] = []
     by_letter: list[dict[str, Cell]] = []
-    for n in config.letters:
+    for n in track(config.letters):
         for objective in OBJECTIVES:
             asked = WorkloadSetting(config.workload, n, config.epsilon, objective=objective)
             found = dpopt.design(asked)
@@ -87,7 +75,6 @@ def run(config: Config) -> Outcome:
                 {"letters": n, "objective": objective, "letter": u + 1, "variance": float(value)}
                 for u, value in enumerate(each)
             ]
-            advance()
     variances = Table.of(
         "Variance of all answers together, for each person: of uniform letters, and of the worst "
         "data; each mechanism with its own decoder.",
