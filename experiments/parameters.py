@@ -29,7 +29,7 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 from dpopt import DpoptError, ParameterError
 from experiments.registry import Experiment
 
-__all__ = ["STRICT", "Count", "Positive", "Probability", "Seed", "Several", "Voters"]
+__all__ = ["STRICT", "Count", "Positive", "Probability", "Seed", "Several", "Some", "Voters"]
 
 _T = TypeVar("_T")
 _NONE = "none"
@@ -53,6 +53,8 @@ def _odd(value: int) -> int:
     return value
 
 
+Some = Annotated[tuple[_T, ...], MinLen(1)]
+"""At least one value."""
 Several = Annotated[tuple[_T, ...], MinLen(1), AfterValidator(_each_once)]
 """At least one value, none of them twice."""
 Count = Annotated[int, Ge(1)]
