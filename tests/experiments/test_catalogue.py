@@ -189,6 +189,9 @@ prior-example-1: public=1.0 | points=1
 prior-kernels: epsilon=17.0 | letters=1 | concentration=0.0 | held_out=0
 prior-program: letters= | letters=1 | letters=101 | letters=4,4 | priors=normal | epsilon=16.5 |
     laws=0 | points=1
+smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 | shown=9.0 |
+    lost_rates= | lost_rates=1.0 | epsilons=-1.0
+smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2 | drawn_rate=0.0
 workload-table: letters=21 | workloads=cdf | epsilons= | tries=0
 workload-growth: letters=4,4 | closed=257
 workload-worst: letters=
