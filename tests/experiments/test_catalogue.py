@@ -172,8 +172,8 @@ majority-corner-sets: mechanisms=105 | mechanisms_approximate=17 | mechanism_del
 majority-lemmas: mechanisms=4 | mechanisms= | ratios=1 | ratios=x | points=1 | gammas=-1
 majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | mechanisms= | mechanisms=4 |
     epsilon=-1
-roo-figure-1: failing=3 2 | failing=3 2 0.5 other | longest=0 | rules=journal | audited=3 2 journal |
-    audited=3 2 0.5 other | epsilons= | epsilons=-1.0
+roo-figure-1: failing=3 2 | failing=3 2 0.5 other | longest=0 | rules=journal |
+    audited=3 2 journal | audited=3 2 0.5 other | epsilons= | epsilons=-1.0
 roo-figure-2: gammas=0.2 | points=0 | largest=5
 roo-conference-figures-2-3: width=0.0 | probabilities=0.5,0.5 | points=0
 roo-table-1: fractions=1.5 | accuracies=0.7 | letters=1
