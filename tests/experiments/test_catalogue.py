@@ -189,6 +189,13 @@ prior-example-1: public=1.0 | points=1
 prior-kernels: epsilon=17.0 | letters=1 | concentration=0.0 | held_out=0
 prior-program: letters= | letters=1 | letters=101 | letters=4,4 | priors=normal | epsilon=16.5 |
     laws=0 | points=1
+smoothed-figure-1: years=1921 | since=2024 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
+smoothed-tables-1-2-3: rates=0.0 | records=1 | epsilons=0.0 | lost_rate=1.0
+smoothed-claims: drawn=200 | share=1.0 | outputs=1
+smoothed-figure-5: batches=6 | databases=1 | shares=2.0 | confidence=1.0 | distributions=cauchy:0,1
+smoothed-sgd-bias: drawn=300 | estimated=none | estimates=0
+smoothed-sgd-estimates: bits=17 | share=-1.0 | distributions=gaussian:0
+smoothed-programs: records=2 | tolerance=1.0
 smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 | shown=9.0 |
     lost_rates= | lost_rates=1.0 | epsilons=-1.0
 smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2 | drawn_rate=0.0

@@ -213,32 +213,6 @@ def test_names_of_distributions() -> None:
     assert len(laws("units history", units(), history())) == 56 + 26
 
 
-@pytest.mark.parametrize(
-    ("config", "changed", "told"),
-    [
-        (elections.Config, {"years": (1921,)}, "years is (1921,); 1921 must be an election"),
-        (elections.Config, {"since": 2024}, "since is 2024; there must be an election"),
-        (elections.Config, {"thresholds": (0.4,)}, "thresholds is (0.4,); each must be at least"),
-        (elections.Config, {"lost_rates": (1.0,)}, "lost_rates is (1.0,); each must be"),
-        (elections.Config, {"votes": "none.csv"}, "votes is none.csv; it must be a CSV file"),
-        (notions.Config, {"rates": (0.0,)}, "rates is (0.0,); it must be above 0"),
-        (notions.Config, {"records": (1,)}, "records is (1,); each must be at least 2."),
-        (notions.Config, {"epsilons": (0.0,)}, "epsilons is (0.0,); each must be above 0."),
-        (notions.Config, {"lost_rate": 1.0}, "lost_rate is 1.0; it must be at least 0"),
-        (claims.Config, {"drawn": (200,)}, "drawn is (200,); each must be at least 1 and below"),
-        (claims.Config, {"share": 1.0}, "share is 1.0; it must be between 0 and 1."),
-        (claims.Config, {"outputs": 1}, "outputs is 1; it must be at least 2."),
-    ],
-)
-def test_bad_parameters_are_refused_in_a_sentence(
-    config: Any, changed: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(ParameterError) as caught:
-        config(**changed)
-    assert str(caught.value).startswith(told)
-    assert str(caught.value).endswith(".")
-
-
 def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     for text in ("year,first,second\n", "a,b,c\n1920,x,2\n", "a,b,c\n1920,0,0\n"):
