@@ -294,19 +294,3 @@ class Model:
             name: frozen(x[part].reshape(self.shapes.get(name, -1)))
             for name, part in self.variables.items()
         }
-
-    def column_names(self) -> list[str]:
-        """Return one name per variable, such as ``gamma[3]`` or ``K[0,3]``."""
-        return _labels(self.variables, self.shapes)
-
-    def row_names(self) -> list[str]:
-        """Return one name per row, such as ``corners[0]``."""
-        return _labels(self.blocks, {})
-
-
-def _labels(groups: Mapping[str, slice], shapes: Mapping[str, Shape]) -> list[str]:
-    labels = []
-    for name, part in groups.items():
-        shape = shapes.get(name) or (part.stop - part.start,)
-        labels += [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(*shape)]
-    return labels

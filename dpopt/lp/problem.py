@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +15,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import MatrixLike, Vector
-from dpopt.lp import export
 from dpopt.lp.model import (
     ByIndex,
     Coefficients,
@@ -32,11 +29,6 @@ from dpopt.lp.model import (
     rows_over,
     stack,
 )
-
-if TYPE_CHECKING:
-    import cvxpy as cp
-
-    from dpopt.lp.solution import Solution
 
 # As many as HiGHS can count.
 _MOST_VARIABLES = 2**31 - 1
@@ -408,13 +400,6 @@ class Problem:
             dict(self.shapes),
         )
 
-    def materialised(self, solution: Solution) -> Problem:
-        """Return a copy in which each family is the block of rows that ``solution`` used."""
-        copy = self._copied()
-        copy.families = {}
-        copy.blocks |= solution.cuts
-        return copy
-
     def among_optima(self, limits: Sequence[float]) -> Problem:
         """Return the program of a later objective, over points that are optimal for those before.
 
@@ -437,35 +422,6 @@ class Problem:
         copy.blocks, copy.families = dict(self.blocks), dict(self.families)
         copy._bounds = dict(self._bounds)
         return copy
-
-    def to_cvxpy(self) -> cp.Problem:
-        """Return the problem as a `cvxpy.Problem` with variables of the same names.
-
-        Of several objectives it has the first.
-
-        Raises:
-            ParameterError: if there are families; see `materialised`.
-        """
-        return export.to_cvxpy(self._written_out(), self.maximising)
-
-    def write(self, path: str | Path) -> None:
-        """Write the problem to a ``.mps`` or ``.lp`` file, whole or not at all.
-
-        Of several objectives it holds the first.
-
-        Raises:
-            ParameterError: if there are families, or the file cannot be written.
-        """
-        export.write(self._written_out(), self.name, Path(path), self.maximising)
-
-    def _written_out(self) -> Model:
-        if self.families:
-            names = ", ".join(repr(name) for name in self.families)
-            raise ParameterError(
-                f"the problem has constraint families ({names}) that cannot be written out; "
-                "solve it and use problem.materialised(solution)."
-            )
-        return self.assemble()
 
     def _check_new(self, name: str) -> None:
         if not isinstance(name, str) or not name:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,8 +44,6 @@ def test_assembled_arrays() -> None:
     np.testing.assert_array_equal(model.rows.upper, [2.0, np.inf, np.inf])
     assert dict(model.variables) == {"x": slice(0, 2), "y": slice(2, 3)}
     assert dict(model.blocks) == {"early": slice(0, 1), "late": slice(1, 3)}
-    assert model.column_names() == ["x[0]", "x[1]", "y[0]"]
-    assert model.row_names() == ["early[0]", "late[0]", "late[1]"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +208,7 @@ def test_bad_objective(objective: list[float], says: str) -> None:
     assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
 
 
-@pytest.mark.parametrize("use", [solve, Problem.assemble, Problem.to_cvxpy])
+@pytest.mark.parametrize("use", [solve, Problem.assemble])
 def test_a_problem_without_variables(use: Callable[[Problem], object]) -> None:
     with pytest.raises(ParameterError, match="no variables"):
         use(Problem())
@@ -247,22 +244,6 @@ def test_variables_keep_their_shape() -> None:
     assert len({len(column) for column in columns.values()}) == 1
     assert columns["index"][:13] == [*range(12), 0]
     np.testing.assert_array_equal(columns["value"][:12], solution["K"].ravel())
-    assert float(np.asarray(problem.to_cvxpy().solve(solver="HIGHS"))) == pytest.approx(
-        solution.objective, abs=1e-6
-    )
-
-
-def test_names_of_shaped_variables_in_files(tmp_path: Path) -> None:
-    problem = shaped()
-    problem.add_variables("K_1", 3, lower=0.0, upper=1.0)
-    names = problem.assemble().column_names()
-    assert names[5] == "K[1,1]"
-    assert len(set(names)) == problem.size
-    problem.add_rows("all", {"K": np.ones((3, 4)), "K_1": np.ones(3)}, lower=1.0)
-    problem.write(tmp_path / "shaped.lp")
-    text = (tmp_path / "shaped.lp").read_text()
-    assert "K_1.2" in text
-    assert "K_1_2" in text
 
 
 ONE_ROW = np.arange(1.0, 13.0)
