@@ -12,7 +12,7 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._page import result_page
-from dpopt._types import Json, Vector, brief
+from dpopt._types import Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Rows
 
@@ -200,24 +200,6 @@ class Solution:
             f"(gap {self.gap:.2g})."
         )
         return result_page(type(self).__name__, statement, None, facts)
-
-    def to_dict(self) -> Json:
-        """Return everything but the cuts and the basis as plain Python values."""
-        return {
-            "status": str(self.status),
-            "values": {name: value.tolist() for name, value in self.values.items()},
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": self.gap,
-            "residual": self.residual,
-            "duals": {name: value.tolist() for name, value in self.duals.items()},
-            "constraints_checked": self.constraints_checked,
-            "rows_used": self.rows_used,
-            "rounds": self.rounds,
-            "iterations": self.iterations,
-            "seconds": self.seconds,
-            "backend": self.backend,
-        }
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return values and duals as one tidy table: kind, name, index, value.
