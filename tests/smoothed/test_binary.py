@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from dpopt.prob import draws
-from dpopt.smoothed.sampling import log_utility_at
+from experiments.smoothed.utility import log_utility_at
 from tests.smoothed import laws
 from tests.smoothed.laws import assert_logs, exact_exp, log_delta_at, log_divergence, log_profile
 

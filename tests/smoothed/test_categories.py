@@ -257,6 +257,8 @@ def test_bad_arguments_are_refused() -> None:
     for n, drawn in ((2001, 2000), (2000, 1000)):
         with pytest.raises(ParameterError, match="Give one histogram"):
             log_profile(n, drawn, 3, 1.0)
+    with pytest.raises(ParameterError, match="drawn is 1000000; with replacement"):
+        log_profile(9, 10**6, 3, 1.0, (2, 3, 4), again=True)
 
 
 def test_too_many_compositions_are_refused_before_the_profile(
