@@ -168,21 +168,3 @@ def test_the_programs_are_each_others_duals_by_name() -> None:
     model = high.assemble()
     assert float(np.max(model.rows.violation(point))) <= 1e-9
     assert -float(model.cost @ point) == pytest.approx(solution.objective, abs=1e-9)
-
-
-def test_a_maximum_inside() -> None:
-    found = program.solve_smoothed(SamplingHistogram(36, 34), 0.0, [[0.6, 0.4], [0.4, 0.6]])
-    assert found.value == pytest.approx(0.478070349009, abs=1e-9)
-    assert found.composition == (18, 18)
-    assert found.weights[18] == pytest.approx(1.0, abs=1e-6)
-
-
-def test_the_databases_of_a_composition_are_counted_right() -> None:
-    distributions = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]
-    instance = program.smoothed_instance(SamplingHistogram(4, 1, 3), 0.1, distributions)
-    table = [tuple(row) for row in histograms(4, 3).tolist()]
-    for counts, law in zip(instance.compositions.tolist(), instance.databases, strict=True):
-        for place, row in enumerate(table):
-            only = {key: float(key == row) for key in table}
-            wanted = means(only, distributions, 4)[tuple(counts)]
-            assert law[place] == pytest.approx(wanted, abs=1e-15)
