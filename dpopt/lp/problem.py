@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -137,29 +136,6 @@ class Problem:
             if words
         ]
         return f"{type(self).__name__}({shown(self.name)}: {'; '.join(parts) or 'empty'})"
-
-    def _repr_html_(self) -> str:
-        """Return variables, rows and families as a table, for notebooks."""
-        cost = self.goals[0].cost if self.goals else {}
-        variables = [
-            (name, shape, *map(_range, self._bounds[name]), _range(cost.get(name)))
-            for name, shape in self.shapes.items()
-        ]
-        blocks = []
-        for name, rows in self.blocks.items():
-            limits = _range(rows.lower, -np.inf), _range(rows.upper, np.inf)
-            blocks.append((name, f"{rows.count:,}", f"{rows.matrix.nnz:,}", *limits))
-        families = [
-            (name, f"{family.over.stop - family.over.start:,}", "", "", "")
-            for name, family in self.families.items()
-        ]
-        return (
-            f"<table><caption>{escape(self.name)}: {self._senses}</caption>"
-            + _html(("variables", "shape", "lower", "upper", "cost"), variables)
-            + _html(("rows", "number", "nonzeros", "lower", "upper"), blocks)
-            + _html(("families", "variables seen", "", "", ""), families)
-            + "</table>"
-        )
 
     @property
     def size(self) -> int:
@@ -522,27 +498,15 @@ class Problem:
         return np.broadcast_to(array.reshape(-1), (size,)).copy()
 
 
-def _range(values: Vector | None, none: float | None = None) -> str:
-    """Return the least and the greatest of some numbers in a word; "" for ``none`` throughout."""
-    if values is None or not values.size:
-        return "0" if values is None else ""
+def _range(values: Vector) -> str:
+    """Return the least and the greatest of some numbers in a word."""
     low, high = float(values.min()), float(values.max())
-    if low == high:
-        return "" if low == none else f"{low:g}"
-    return f"{low:g}..{high:g}"
+    return f"{low:g}" if low == high else f"{low:g}..{high:g}"
 
 
 def _few(words: Sequence[str], most: int = 4) -> str:
     left = len(words) - most
     return ", ".join([*words[:most], f"{left} more"] if left > 1 else words)
-
-
-def _html(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    if not lines:
-        return ""
-    cells = [f"<th style='text-align: left'>{escape(word)}</th>" for word in head]
-    rows = [[f"<td>{escape(str(value))}</td>" for value in line] for line in lines]
-    return "".join(f"<tr>{''.join(row)}</tr>" for row in [cells, *rows])
 
 
 def _known(what: str, name: str, names: Mapping[str, object]) -> None:

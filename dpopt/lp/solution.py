@@ -11,7 +11,6 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._page import result_page
 from dpopt._types import Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Rows
@@ -181,25 +180,6 @@ class Solution:
             rounds=self.rounds,
             backend=self.backend,
         )
-
-    def _repr_html_(self) -> str:
-        """Return objective, bound and the solve, for notebooks."""
-        sizes = {f"values of {name}": values for name, values in self.values.items()}
-        facts = {
-            "residual": self.residual,
-            "rows used": self.rows_used,
-            "constraints checked": self.constraints_checked,
-            "rounds": self.rounds,
-            "seconds": self.seconds,
-            "backend": self.backend,
-            **sizes,
-        }
-        found = "Optimal" if self.status is Status.OPTIMAL else "Stopped at a gap"
-        statement = (
-            f"{found}: {self.objective:.9g}, and {self.bound:.9g} bounds every feasible point "
-            f"(gap {self.gap:.2g})."
-        )
-        return result_page(type(self).__name__, statement, None, facts)
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return values and duals as one tidy table: kind, name, index, value.
