@@ -72,15 +72,7 @@ def solve_cvxpy(
     start: Solution | None = None,
     **others: Any,  # noqa: ANN401
 ) -> CvxpySolution:
-    """Solve a cvxpy problem; see `dpopt.solve`, which calls this.
-
-    Args:
-        problem: its variables, constraints, value and status are set as by ``problem.solve()``.
-        backend: as for `dpopt.solve`.
-        solve: `dpopt.lp.loop.solve`.
-        families: constraint sets given by oracles, over the values in C order.
-        start: as for `dpopt.solve`, of this problem or of one with some of its names.
-        others: further arguments for ``solve``.
+    """Solve a cvxpy problem by `dpopt.lp.loop.solve`; see `dpopt.solve`, which calls this.
 
     Raises:
         ParameterError: for a problem that is not linear or not convex by cvxpy's rules, has integer

@@ -130,12 +130,7 @@ class Interior:
         return order
 
     def solve(self, aim: Callable[[float], float], pause: Callable[[], object]) -> float:
-        """Step until the objective is within an aim of its bound; return the best bound.
-
-        Args:
-            aim: given the best bound so far, how near is near enough.
-            pause: called before each step.
-        """
+        """Step until the gap is at most ``aim(best bound)``; return the best bound."""
         best, self._precise = -np.inf, False
         for step in range(_MOST_STEPS + 1):
             state = self.state
@@ -355,20 +350,11 @@ class Rounds:
     Attributes:
         rows: of the program in this round, the written ones first.
         owners: the family of each row that is not written.
-        x: the point that the families were asked about last.
-        worst: worst violation that they found there.
-        best: best feasible point so far.
-        value: its cost.
+        x: the point that the families were asked about last; ``worst`` is broken there.
+        best: best feasible point so far, of cost ``value``.
         bound: best lower bound so far.
         y: multipliers that give it, of the first of the rows, positive at a lower limit.
         steps: steps in all rounds.
-
-    Args:
-        model: the program without families.
-        inside: a point at which all rows hold with a slack.
-        separate: asks the families about a point.
-        extra: rows that they gave before.
-        owners: the family of each.
     """
 
     def __init__(
@@ -400,11 +386,7 @@ class Rounds:
     ) -> None:
         """Go on until the best point is within a gap of the bound, or the method cannot go on.
 
-        Args:
-            relative_gap: in units of `objective_size`.
-            most: rounds that may be taken.
-            pause: called before each step; it may raise.
-            tell: called once a round.
+        ``pause`` is called before each step and may raise, ``tell`` once a round.
         """
         idle, gap = 0, np.inf
         for _ in range(min(most, _MOST_ROUNDS) if self.begun else 0):

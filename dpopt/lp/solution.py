@@ -75,18 +75,7 @@ class Limits:
         usual: float,
         stop_at_gap: float = 0.0,
     ) -> Self:
-        """Check what a user gave, and take the usual tolerance and gap where nothing was.
-
-        Args:
-            tolerance: in (0, 1]; None for ``usual``.
-            relative_gap: in (0, 1]; None for 10 tolerances.
-            time_limit: at least 0, or None.
-            usual: the backend's tolerance.
-            stop_at_gap: in [0, 1].
-
-        Raises:
-            ParameterError: if one is out of range.
-        """
+        """Check what a user gave; a tolerance is usually the backend's, a gap 10 tolerances."""
         if tolerance is not None:
             usual = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
         gap = 10 * usual

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational
-from dpopt._types import Json, Matrix, Vector, brief, frozen
+from dpopt._types import Json, Matrix, brief, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histograms,
@@ -27,7 +27,7 @@ from dpopt.prob.histograms import (
     index_of,
     unit_sums,
 )
-from dpopt.prob.pmf import binomial_pmf
+from dpopt.prob.pmf import binomial_pmf, from_ratios
 
 LARGEST_RECORDS = 10**10
 LARGEST_ENTRIES = 50_000_000
@@ -249,18 +249,9 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
     weights = np.zeros((n + 1, drawn + 1))
     for count in range(n + 1):
         if mechanism.replacement:
-            weights[count] = _poisson(drawn * count / n, drawn)
+            rate = drawn * count / n
+            weights[count] = from_ratios(rate / np.arange(1, drawn + 1), min(drawn, int(rate)))
         else:
             law = binomial_pmf(count, drawn / n)[: drawn + 1]
             weights[count, : law.size] = law
     return weights
-
-
-def _poisson(rate: float, most: int) -> Vector:
-    """Return the law of Poisson(rate) given that it is at most ``most``, by ratios."""
-    law = np.ones(most + 1)
-    mode = min(most, int(rate))
-    law[mode + 1 :] = np.cumprod(rate / np.arange(mode + 1, most + 1))
-    if mode:
-        law[:mode] = np.cumprod(np.arange(mode, 0, -1) / rate)[::-1]
-    return law / law.sum()
