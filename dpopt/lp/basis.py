@@ -45,9 +45,6 @@ class Basis:
     def __getstate__(self) -> dict[str, Any]:
         return {"variables": self.variables, "rows": self.rows, "oracles": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
 
 def joined(
     before: Mapping[str, Statuses],
