@@ -257,14 +257,6 @@ def test_after_a_false_claim_the_next_way_answers(status: Status) -> None:
     assert solve(budget(), scripted(said(None, status=status), RIGHT)).objective == 1.5
 
 
-def test_unbounded_is_false_where_it_is_infeasible_or_bounded_by_rows() -> None:
-    problem = Problem()
-    problem.add_variables("x", 2, lower=0.0, upper=np.inf)
-    problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
-    problem.maximise([1.0, 1.0])
-    assert failure_of(problem, scripted(said(None, status=Status.UNBOUNDED))).status == "numerical"
-
-
 MISSHAPEN: dict[str, RawSolution] = {
     "too short": said([1.0], [-0.5]),
     "a row": replace(RIGHT, x=np.array([[1.0, 0.5]])),

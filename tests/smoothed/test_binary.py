@@ -73,15 +73,6 @@ def test_divergence_is_one_direction(records, drawn, epsilon, again):
         assert_logs(logs[::-1], back, 2e-14)
 
 
-def test_exact_ties_carry_nothing():
-    # At epsilon = 0 and G (L + 1) = k (n + 1) both databases give count k the same probability.
-    records, drawn = 11, 8
-    every = [laws.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
-    assert any(p[y] == q.get(y) for p, q in pairwise(every) for y in p)
-    ahead, _ = exact_directed(records, drawn, 0.0)
-    assert_logs(log_divergence(records, drawn, 0.0, np.arange(records)), ahead, 1e-14)
-
-
 def test_a_divergence_is_zero_only_if_no_count_exceeds():
     # G = 2, L = 2, n = 3: all that is left is one count with ratio b/a = k (n + 1 - G)/(G (L+1-k)).
     assert log_divergence(3, 1, 0.69, np.array([1]))[0] > -np.inf

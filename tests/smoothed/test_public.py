@@ -83,20 +83,11 @@ def test_worst_case_of_a_kernel_is_found_by_listing() -> None:
     assert smoothed.worst_case_delta(mechanism, math.log(2.0)).delta == 0.0
 
 
-def test_smoothed_epsilon_inverts_smoothed_delta() -> None:
-    mechanism = smoothed.SamplingHistogram(400, 300)
-    found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.3, 0.6], tolerance=1e-9)
-    assert found.epsilon - found.lower <= 1e-9
-    assert smoothed.smoothed_delta(mechanism, found.epsilon, [0.3, 0.6]).delta <= 1e-6
-    assert smoothed.smoothed_delta(mechanism, found.lower, [0.3, 0.6]).delta > 1e-6
-    assert found.certified
-    assert smoothed.smoothed_epsilon(mechanism, 0.9, [0.3, 0.6]).epsilon == 0.0
-
-
 def test_no_epsilon_suffices_where_a_category_may_be_absent() -> None:
     mechanism = smoothed.SamplingHistogram(5, 4)
     found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.5])
     assert found.epsilon == math.inf
+    assert smoothed.smoothed_epsilon(mechanism, 0.9, [0.5]).epsilon == 0.0
 
 
 def refused(call: object, *words: str) -> None:
