@@ -105,21 +105,6 @@ class Optimum:
 
 
 @dataclass(frozen=True, eq=False)
-class _Letter:
-    """The optimum of one letter; arrays by its inputs and outputs as they are numbered.
-
-    Attributes:
-        kernel: shape (inputs, outputs).
-        prior: shape (inputs,).
-        bound: of the loss, to be minimised.
-    """
-
-    kernel: Matrix
-    prior: Vector
-    bound: float
-
-
-@dataclass(frozen=True, eq=False)
 class _Letters:
     """A setting as one of words: a path has words of one letter.
 
@@ -146,10 +131,12 @@ def optimum(setting: KernelSetting) -> Optimum | None:
     if words is None:
         return None
     priors = [None] * len(words.lines) if words.priors is None else words.priors
-    letters = [_solved(line, prior) for line, prior in zip(words.lines, priors, strict=True)]
-    solved = [letter for letter in letters if letter is not None]
-    if len(solved) < len(letters):
-        return None
+    solved: list[Optimum] = []
+    for line, prior in zip(words.lines, priors, strict=True):
+        letter = _solved(line, prior)
+        if letter is None:
+            return None
+        solved.append(letter)
     bound = math.fsum(letter.bound for letter in solved)
     bound -= words.missed + (_EIGHT * abs(bound) if len(solved) > 1 else 0.0)
     return Optimum(
@@ -159,7 +146,7 @@ def optimum(setting: KernelSetting) -> Optimum | None:
     )
 
 
-def _solved(line: Line, prior: Vector | None) -> _Letter | None:
+def _solved(line: Line, prior: Vector | None) -> Optimum | None:
     """Return the optimum along one path, for a prior by input or for the largest loss."""
     if prior is None:
         largest = _least_largest(line)
@@ -172,7 +159,7 @@ def _solved(line: Line, prior: Vector | None) -> _Letter | None:
         answers[np.arange(len(along)), np.argmin(_posterior(line, along), axis=1)] = 1.0
     place, output = np.argsort(line.inputs), np.argsort(line.outputs)
     kernel = geometric(len(along), line.epsilon) @ answers
-    return _Letter(kernel[place][:, output], along[place], _proved(line, along))
+    return Optimum(kernel[place][:, output], along[place], _proved(line, along))
 
 
 def _words(setting: KernelSetting) -> _Letters | None:
