@@ -278,16 +278,13 @@ def edges_of(inputs: Any, names: dict[int, int] | None = None) -> set[Any]:
     ("made", "message"),
     [
         (lambda: Generated(3, 3, (moved(0, 0, 2),), None), "no permutation"),
-        (lambda: Generated(3, 2, (moved(1, 2, 0),), None), "no permutation"),
         (lambda: Generated(3, 3, (moved(1, 0, 2),), edges(2, 1)), "neighbours to neighbours"),
         (lambda: Generated(3, 3, (moved(0, 1, 2),), edges(0, 1)[:1]), "other direction"),
         (lambda: Graph(3, 3, edges(0, 1)[:1]), "other direction"),
         (lambda: Graph(3, 3, edges(0, 1)[::-1]), "sorted"),
         (lambda: Graph(3, 3, edges(0, 3)), "sorted"),
-        (lambda: Graph(3, 3, edges(1, 1)), "sorted"),
         (lambda: Words((2, 1), None), "at least 2 letters"),
         (lambda: Words((2, 2), ((0,),)), "not all 0"),
-        (lambda: Words((2, 2), ((3,),)), "not all 0"),
         (lambda: Words((2, 2), ()), "not all 0"),
     ],
 )
@@ -381,11 +378,8 @@ def test_auto_takes_what_there_is() -> None:
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"symmetry": "round"}, "symmetry is 'round'; it must be one of none, auto"),
-    "number": ({"symmetry": 3}, "symmetry is 3; it must be a name"),
     "empty": ({"symmetry": []}, r"symmetry is \[\]; it must be a name"),
-    "no pair": ({"symmetry": [([0, 1, 2, 3],)]}, "at place 0; it must be a pair"),
     "length": ({"symmetry": [([0, 1, 2], [0, 1, 2, 3])]}, r"sigma .* shape \(3,\); .* 4 integers"),
-    "floats": ({"symmetry": [([0, 1, 2, 3], [0.0, 1, 2, 3])]}, "tau .* must be 4 integers"),
     "twice": ({"symmetry": [([0, 1, 1, 3], [0, 1, 2, 3])]}, "holds 1 outside 0..3 or twice"),
     "outside": ({"symmetry": [([0, 1, 2, 4], [0, 1, 2, 3])]}, "holds 4 outside 0..3 or twice"),
     "loss": (
@@ -471,10 +465,3 @@ def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
     assert weights[apart[x, y]] > math.e * weights[apart[other, y]]
 
 
-def test_a_utility_is_maximised() -> None:
-    settings: Any = {"epsilon": 0.7, "graph": "cycle", "sense": "maximise"}
-    for objective in ("bayes", "minimax"):
-        found = optimal(3 - ring(6), objective=objective, symmetry="auto", **settings)
-        other = optimal(3 - ring(6), objective=objective, **settings)
-        assert found.value == pytest.approx(other.value, rel=1e-9)
-        assert sure(found.bound) >= other.value - 1e-11

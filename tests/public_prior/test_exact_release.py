@@ -352,13 +352,6 @@ def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPat
     assert draw_own_letter([1, 1, 1, 1, 1], 5) == 0
 
 
-def test_simulations_repeat_with_their_seed() -> None:
-    kernel, own = leximin_kernel(REFERENCE, 1.0), np.arange(5).repeat(20)
-    first = kernel.simulate(own, np.random.default_rng(1))
-    again = kernel.simulate(own, np.random.default_rng(1))
-    assert np.array_equal(np.asarray(first), np.asarray(again))
-    with pytest.raises(ParameterError, match="rng"):
-        kernel.simulate(own, 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
