@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -491,17 +491,16 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
     return tuple(_checks.integer("shape", size, 1, _MOST_LETTERS) for size in shape)
 
 
-def _is_pair(invariant: object) -> TypeGuard[Sequence[npt.ArrayLike]]:
-    """Whether this is (A, B), in a file a list of both, and not a row of two numbers."""
-    if not isinstance(invariant, tuple | list) or len(invariant) != 2:
-        return False
-    return isinstance(invariant[0], Sequence | np.ndarray)
-
-
-def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invariances | None:
+def _invariant(
+    invariant: Any,  # noqa: ANN401
+    inputs: int,
+    outputs: int,
+) -> Vector | Invariances | None:
     if invariant is None:
         return None
-    if _is_pair(invariant):
+    # A file holds (A, B) as a list of both, which is no row of two numbers.
+    pair = isinstance(invariant, tuple | list) and len(invariant) == 2
+    if pair and isinstance(invariant[0], Sequence | np.ndarray):
         left = _checks.floats("the matrix of invariant", invariant[0])
         right = _checks.floats("the right side of invariant", invariant[1])
         fits = left.ndim == right.ndim == 2 and len(left) == len(right) > 0
@@ -513,7 +512,7 @@ def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invaria
         if not np.all(np.isfinite(left)) or not np.all(np.isfinite(right)):
             raise ParameterError("invariant holds a value that is not finite.")
         return frozen(left), frozen(right)
-    row = _checks.floats("invariant", cast(npt.ArrayLike, invariant))
+    row = _checks.floats("invariant", invariant)
     if inputs != outputs:
         raise ParameterError(
             f"invariant is a row and loss has {inputs} inputs and {outputs} outputs; "

@@ -152,8 +152,6 @@ def test_own_rows_next_to_their_least_cost_no_more_than_the_noise(graph: str, de
     assert moved(design.setting.given, design) <= Fraction(design.value) < Fraction(1, 10**7)
 
 
-
-
 def test_rows_that_forbid_an_output_or_leave_no_room() -> None:
     table = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]])
     first = np.eye(6)[[2]]

@@ -108,8 +108,6 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
     assert missed <= 1e-12
 
 
-
-
 def test_infeasible_rows_are_named() -> None:
     row = np.zeros((1, 4))
     row[0, 0] = 1.0

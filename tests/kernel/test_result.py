@@ -58,5 +58,3 @@ def test_a_table_of_another_graph_or_size_is_no_design() -> None:
     # A table is judged anew, for whatever guarantee.
     with pytest.raises(NotPrivateError):
         made(replace(setting, epsilon=0.1), some_design().table)
-
-

@@ -41,7 +41,7 @@ def test_equals_the_printed_recursion(n: int, epsilon: float) -> None:
     rng = np.random.default_rng(100 * n + int(epsilon))
     for concentration in (0.3, 1.0, 30.0):
         q = rng.dirichlet(np.full(n, concentration)) + 1e-9
-        q = rng.permutation(q / q.sum())
+        q = (q / q.sum())[rng.permutation(n)]
         expected = algorithm_one(q, epsilon)
         found = minimax_kernel(q, epsilon)
         assert found.kernel == pytest.approx(expected, rel=1e-11, abs=1e-14)

@@ -352,8 +352,6 @@ def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPat
     assert draw_own_letter([1, 1, 1, 1, 1], 5) == 0
 
 
-
-
 @pytest.mark.slow
 def test_twenty_thousand_letters_are_certified_and_released() -> None:
     rng = np.random.default_rng(2)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError, load
-from dpopt.privacy import exp_lower, exp_upper
+from dpopt.privacy import exp_lower
 from dpopt.public_prior import (
     MollifierSetting,
     PopulationSetting,
@@ -166,7 +164,3 @@ def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
         assert chisquare(counts, law * 4000).pvalue > 1e-6
     found.save(tmp_path / "law.json")
     assert load(tmp_path / "law.json").table == found.table
-
-
-
-
