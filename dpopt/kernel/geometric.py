@@ -94,13 +94,12 @@ class Optimum:
 
     Attributes:
         kernel: shape (inputs, outputs), private and stochastic up to rounding, read-only.
-        prior: that of the setting, or the one that makes the least loss largest, shape (inputs,).
-        bound: no private kernel has a lower loss (a higher utility): by weak duality from ``prior``
-            and multipliers of the rows of privacy, rounded outward.
+        bound: no private kernel has a lower loss (a higher utility): by weak duality from the
+            prior, or the one that makes the least loss largest, and multipliers of the rows of
+            privacy, rounded outward.
     """
 
     kernel: Matrix
-    prior: Vector
     bound: float
 
 
@@ -125,7 +124,7 @@ def optimum(setting: KernelSetting) -> Optimum | None:
 
     For a prior there is nothing to solve, in time and memory inputs * outputs and two products of
     matrices. For the largest loss the random answers are variables of a small program, whose
-    dual variables are the prior: `Optimum.bound` is that of this prior.
+    dual variables are the prior that `Optimum.bound` is for.
     """
     words = _words(setting)
     if words is None:
@@ -141,7 +140,6 @@ def optimum(setting: KernelSetting) -> Optimum | None:
     bound -= words.missed + (_EIGHT * abs(bound) if len(solved) > 1 else 0.0)
     return Optimum(
         kernel=frozen(reduce(np.kron, (letter.kernel for letter in solved))),
-        prior=frozen(reduce(np.kron, (letter.prior for letter in solved))),
         bound=-bound if setting.maximises else bound,
     )
 
@@ -159,7 +157,7 @@ def _solved(line: Line, prior: Vector | None) -> Optimum | None:
         answers[np.arange(len(along)), np.argmin(_posterior(line, along), axis=1)] = 1.0
     place, output = np.argsort(line.inputs), np.argsort(line.outputs)
     kernel = geometric(len(along), line.epsilon) @ answers
-    return Optimum(kernel[place][:, output], along[place], _proved(line, along))
+    return Optimum(kernel[place][:, output], _proved(line, along))
 
 
 def _words(setting: KernelSetting) -> _Letters | None:
