@@ -96,16 +96,6 @@ def test_drift_bounds_what_the_prior_moves(parts: list[int], epsilon: float, nam
     assert kernel.drift - moved <= Fraction(5 * len(q), 1 << kernel.table.bits)
 
 
-def test_certificate_agrees_with_the_general_one() -> None:
-    for maker in MAKERS.values():
-        kernel = maker(REFERENCE, 2.0)
-        general = certify_table(kernel.setting.written(kernel.table), Guarantee(2.0))
-        assert general.constraints == sure(kernel.certificate).constraints
-        assert float(general.slack) == pytest.approx(
-            float(sure(kernel.certificate).slack), rel=1e-4
-        )
-
-
 def decided(rows: verify.Layers, epsilon: float) -> verify.Verdict:
     return verify.decide_layers(rows, verify.growth(Fraction(epsilon)))[0]
 
