@@ -100,7 +100,7 @@ BY_TYPE: Makers = {
 }
 
 BY_NAME: Makers = {
-    **{name: lambda: 1.0 for name in ("a", "allowance", "at_zero", "slope_at_infinity")},
+    **{name: lambda: 1.0 for name in ("a", "allowance", "slope_at_infinity")},
     **{name: lambda: 0.5 for name in ("kept",)},
     **{name: lambda: 0.1 for name in ("delta", "mean", "rho", "weight")},
     **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "row", "weights")},
@@ -205,10 +205,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
     **{
-        f"public_prior.{name}": {"at_zero": lambda: None}
-        for name in ("minimax_utility", "point_mass_divergence")
-    },
-    **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")
     },
@@ -253,7 +249,7 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "sampling_kernel.apply": lambda: (public_prior.minimax_kernel(PRIOR, 1.0), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
         dpopt.design(local.WorkloadSetting("prefix", 3, 1.0)),
-        {"outputs": [0, 1, 1], "consistent": True},
+        {"outputs": [0, 1, 1]},
     ),
     "dpopt.certify": lambda: (
         dpopt,
