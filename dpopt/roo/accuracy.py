@@ -1,14 +1,12 @@
 """How far a sampler's law is from the data and from what they are drawn from, in total variation.
 
 Exact, by worst data sets and under a law of the records; what no sampler can beat; and the bounds
-of the papers (table I of the journal paper, cited by its equation numbers, theorem 3 and its
-corollary).
+of the journal paper that hold at every n, cited by its equation numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -23,15 +21,14 @@ from dpopt._numbers import digits, shown
 from dpopt._types import Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
 from dpopt.roo.floor import SmoothFloor
-from dpopt.roo.minimum import MinCount, min_count
+from dpopt.roo.minimum import MinCount
 from dpopt.roo.setting import RooSetting, all_counts, checked_law
 from dpopt.shape import Design
 
-METHODS = ("laplace", "subrr", "roo")
-_MOST_RECORDS = 10**15
 # Of an exact law: of a min-count rule, and of a smooth floor, whose counts are listed.
 _LARGEST_RECORDS, _MOST_LETTERS = 10**7, 10**5
 _MOST_COUNTS = 1_000_000
+# Values of d that a lower bound tries one by one.
 _MOST_LISTED = 1_000_000
 
 
@@ -209,54 +206,6 @@ def lower_bound(setting: RooSetting) -> LowerBound:
     return LowerBound(math.exp(logs[row, column]), int(d[column]), int(tried[row, column]))
 
 
-def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
-    """Return an n that every epsilon-DP sampler of worst-case accuracy alpha has to reach.
-
-    A sampler of n records is one of n + 1 (leave a random record out) with no larger worst case,
-    so what n - 1 records cannot do, fewer cannot either.
-
-    Args:
-        accuracy: alpha, in (0, 1).
-        letters: k, at least 2.
-        epsilon: above 0, in nats.
-
-    Raises:
-        ParameterError: for an argument out of range, or if n is above 1e15.
-    """
-    alpha = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
-
-    def enough(n: int) -> bool:
-        return lower_bound(RooSetting(n, letters, epsilon)).value <= alpha
-
-    low, high = 0, 1
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > _MOST_RECORDS:
-            raise ParameterError(f"accuracy is {alpha:g}; it asks for more than 1e15 records.")
-    return _crossing(enough, low, high)
-
-
-def _crossing(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """Return an n with enough(n) and not enough(n - 1), above ``low`` and up to ``high``."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def laplace_bound(setting: RooSetting) -> float:
-    """Return 2 k / (n epsilon): noisy empirical law, projected (Raskhodnikova et al., table I)."""
-    _checks.instance("setting", setting, RooSetting)
-    return 2 * setting.letters / (setting.records * setting.epsilon)
-
-
-def subrr_bound(setting: RooSetting) -> float:
-    """Return (k - 1) / (n epsilon + k - 1): subsampled randomised response (Cheu, Nayak)."""
-    _checks.instance("setting", setting, RooSetting)
-    k = setting.letters
-    return (k - 1) / (setting.records * setting.epsilon + k - 1)
-
-
 def roo_bound(setting: RooSetting) -> float:
     """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
     _checks.instance("setting", setting, RooSetting)
@@ -341,123 +290,6 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
 def _falling(sampler: Design) -> Vector:
     """Return max over j >= m of q_j, for the m where it is not 0 and one more."""
     return np.maximum.accumulate(np.append(sampler.q, 0.0)[::-1])[::-1]
-
-
-@dataclass(frozen=True)
-class DsRooRate:
-    """The exponential rate of theorem 3 and table I.
-
-    Attributes:
-        minimum: m_0, the least integer that satisfies (40).
-        value: q_0 (k - 1) exp(-2 n (gamma - m_0 / n)^2), (42); a bound where it applies.
-        leading: the entry of table I, q_0 (k - 1) exp(-2 n gamma^2 + 4 gamma m_0), without o(1).
-        applies: whether n satisfies (41), so that q_{m_0} = 0.
-    """
-
-    minimum: int
-    value: float
-    leading: float
-    applies: bool
-
-
-def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
-    """Return theorem 3's second part at the least m_0 that (40) allows.
-
-    From epsilon = e / (e - 1) on the logarithm in (40) is of a number that is not positive; (246),
-    where it comes from, then holds for every m_0, so it is left out.
-
-    Args:
-        setting: n, k and epsilon.
-        least_probability: gamma, in (0, 1/k].
-
-    Raises:
-        ParameterError: for a gamma out of range.
-    """
-    _checks.instance("setting", setting, RooSetting)
-    n, k, e = setting.records, setting.letters, setting.epsilon
-    gamma = least_of(least_probability, k)
-    gain = math.expm1(e)
-    inside = math.e / e - math.e + 1
-    terms = [2 / gain] + ([1 + math.log(inside) / e] if inside > 0 else [])
-    m = math.ceil(max(terms))
-    # (41), divided by (e^epsilon - 1)^2.
-    ratio = (k - 1) / gain / gain
-    size = (ratio + math.hypot(ratio, 2 * math.sqrt(k) / gain)) / 2
-    scale = setting.obscuring * (k - 1)
-    log_leading = -2 * n * gamma**2 + 4 * gamma * m
-    return DsRooRate(
-        minimum=m,
-        value=scale * math.exp(-2 * n * (gamma - m / n) ** 2),
-        leading=scale * math.exp(log_leading) if log_leading < 700 else math.inf,
-        applies=n >= max(m / gamma, size, 2 * k),
-    )
-
-
-def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -> int:
-    """Return the least n for which a method's bound is at most alpha.
-
-    "laplace": 2 k / (alpha epsilon), (5). "subrr": (k - 1)(1 - alpha) / (alpha epsilon), (6).
-    "roo": (k (1 - alpha) - 1) / (alpha (e^epsilon - 1)), (9). Rounded up, at least 1.
-
-    Args:
-        method: one of the above.
-        accuracy: alpha, in (0, 1).
-        letters: k, at least 2.
-        epsilon: above 0, in nats.
-
-    Raises:
-        ParameterError: for an argument out of range.
-    """
-    _checks.choice("method", method, METHODS)
-    alpha = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
-    one = RooSetting(1, letters, epsilon)
-    k, e = one.letters, one.epsilon
-    above, below = {
-        "laplace": (2 * k, alpha * e),
-        "subrr": ((k - 1) * (1 - alpha), alpha * e),
-        "roo": (k * (1 - alpha) - 1, alpha * math.expm1(e)),
-    }[method]
-    if above > _MOST_RECORDS * below:
-        raise ParameterError(
-            f"accuracy is {digits(alpha)} and epsilon {digits(e)}; they ask for more "
-            "than 1e15 records."
-        )
-    return max(1, math.ceil(above / below)) if above > 0 else 1
-
-
-def ds_roo_records(
-    accuracy: float,
-    letters: int,
-    epsilon: float,
-    least_probability: float,
-    rule: str = "exact",
-) -> int:
-    """Return an n with `ds_roo_bound` at most alpha, and above alpha at n - 1.
-
-    Found by bisection below the n that ROO needs. The bound need not fall at every step of n, so a
-    smaller n may satisfy it as well.
-
-    Args:
-        accuracy: alpha, in (0, 1).
-        letters: k, at least 2.
-        epsilon: above 0, in nats.
-        least_probability: gamma, in (0, 1/k].
-        rule: see `rule_weights`.
-
-    Raises:
-        ParameterError: for an argument out of range.
-    """
-    high = records_needed("roo", accuracy, letters, epsilon)
-    least_of(least_probability, letters)
-
-    def enough(n: int) -> bool:
-        sampler = min_count(n, letters, epsilon, rule)
-        # The weights are rounded up, by less than one part in 2^40 of a bound above alpha.
-        return ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
-
-    while not enough(high):
-        high += 1
-    return _crossing(enough, 0, high)
 
 
 def least_of(least_probability: float, letters: int) -> float:

@@ -13,6 +13,10 @@ from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, smooth_floor, two_level
+from experiments.roo.published import (
+    laplace_bound,
+    subrr_bound,
+)
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -129,8 +133,8 @@ def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "epsilon": epsilon,
         "gamma": gamma,
         "records": n,
-        "laplace": roo.laplace_bound(setting),
-        "subrr": roo.subrr_bound(setting),
+        "laplace": laplace_bound(setting),
+        "subrr": subrr_bound(setting),
         "roo": roo.roo_bound(setting),
         "ds_roo": published.value,
         "m_0": published.minimum,

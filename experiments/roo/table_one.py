@@ -14,6 +14,14 @@ from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, two_level
+from experiments.roo.published import (
+    ds_roo_rate,
+    ds_roo_records,
+    laplace_bound,
+    lower_bound_records,
+    records_needed,
+    subrr_bound,
+)
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
@@ -91,7 +99,7 @@ def run(config: Config) -> Outcome:
 
 def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    rate = roo.ds_roo_rate(setting, gamma)
+    rate = ds_roo_rate(setting, gamma)
     journal = roo.min_count(n, k, epsilon, "journal")
     best = roo.ds_roo_bound(journal, gamma)
     exact = roo.min_count(n, k, epsilon)
@@ -100,8 +108,8 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "letters": k,
         "epsilon": epsilon,
         "gamma": gamma,
-        "laplace": roo.laplace_bound(setting),
-        "subrr": roo.subrr_bound(setting),
+        "laplace": laplace_bound(setting),
+        "subrr": subrr_bound(setting),
         "roo": roo.roo_bound(setting),
         "table_i_leading": rate.leading,
         "rate_42": rate.value,
@@ -120,16 +128,16 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
 def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) -> dict[str, Cell]:
     published = ("laplace", "subrr", "roo")
     by_gamma = {
-        f"ds_roo_{share:g}_of_1/k": roo.ds_roo_records(alpha, k, epsilon, share / k, "journal")
+        f"ds_roo_{share:g}_of_1/k": ds_roo_records(alpha, k, epsilon, share / k, "journal")
         for share in fractions
     }
     return {
         "letters": k,
         "epsilon": epsilon,
         "alpha": alpha,
-        **{name: roo.records_needed(name, alpha, k, epsilon) for name in published},
+        **{name: records_needed(name, alpha, k, epsilon) for name in published},
         **by_gamma,
-        "lower": roo.lower_bound_records(alpha, k, epsilon),
+        "lower": lower_bound_records(alpha, k, epsilon),
     }
 
 
