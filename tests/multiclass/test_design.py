@@ -17,7 +17,7 @@ from dpopt import NotPrivateError, ParameterError, majority, multiclass, verify
 from dpopt.multiclass import MulticlassSetting
 from dpopt.multiclass.corners import configurations, histograms
 from dpopt.multiclass.oracle import Priced, Pricing
-from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt.multiclass.rules import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
 from dpopt.table import Table, rounded
 from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
