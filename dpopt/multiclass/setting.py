@@ -41,8 +41,6 @@ RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
 _LEAST_EXPONENT, _LARGEST_EXPONENT = 1e-7, 600.0
 # Configurations a second, in all rounds of pricing and the proof together.
 _SPEED = 2e6
-# What a solver leaves of noise in a kernel.
-_NOISE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -236,21 +234,6 @@ class MulticlassSetting(ClassSetting):
     def point(self, solution: Solution) -> Vector:
         """Return k[lambda, c], the probability of one class of each variable of `inputs`."""
         return np.maximum(solution["k"], 0.0)
-
-    def as_point(self, values: Vector) -> Vector:
-        """Return numbers k[lambda, c] that somebody else found, without 1e-6 of noise.
-
-        Raises:
-            ParameterError: for another shape, or probabilities that do not add up.
-        """
-        inputs = self.inputs
-        if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
-            raise ParameterError(
-                f"k has shape {values.shape}; it must hold {inputs.size} probabilities."
-            )
-        if np.any(values < -_NOISE) or np.any(np.abs(inputs.sums @ values - 1.0) > _NOISE):
-            raise ParameterError("k must hold probabilities that add up to 1 for each histogram.")
-        return np.maximum(values, 0.0)
 
     def table(self, point: Vector | list[Fraction]) -> Table:
         """Return a kernel as integers: mixed with the uniform law until private.

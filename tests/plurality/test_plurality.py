@@ -445,9 +445,9 @@ def test_facts_tell_both_objectives() -> None:
 
 
 def test_a_plurality_is_drawn_and_told() -> None:
-    for found in (designed(10, 3, 0.5), plurality.design(300, 10, 0.5, rule="permute-and-flip")):
-        axes = found.plot(label="best")
-        assert axes.get_xlabel().startswith("lead")
+    step = plurality.design(300, 10, 0.5, rule="permute-and-flip")
+    for found, across in ((designed(10, 3, 0.5), "lead"), (step, "gap")):
+        assert found.plot(label="best").get_xlabel().startswith(across)
         table = found.setting.columns(found.table)
         assert len({len(column) for column in table.values()}) == 1
     table = designed(10, 3, 0.5).setting.columns(designed(10, 3, 0.5).table)
