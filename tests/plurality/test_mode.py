@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from dpopt import Guarantee, Ledger, ParameterError, plurality
 from dpopt.ballots import Coins, permute_and_flip
-from dpopt.ballots.coins import power_bounds
+from dpopt.ballots.rules import power_bounds
 from dpopt.cli import main
 from dpopt.privacy.release import Source
 
