@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, lambertw, xlogy
+from scipy.special import lambertw
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, shown
 from dpopt._types import Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
-from dpopt.roo.floor import SmoothFloor
+from dpopt.roo.floor import SmoothFloor, weights_up_to
 from dpopt.roo.minimum import MinCount
-from dpopt.roo.setting import RooSetting, all_counts, checked_law
+from dpopt.roo.setting import RooSetting, checked_law, outcomes
 from dpopt.shape import Design
 
-# Of an exact law: of a min-count rule, and of a smooth floor, whose counts are listed.
+# Of an exact law of a min-count rule.
 _LARGEST_RECORDS, _MOST_LETTERS = 10**7, 10**5
-_MOST_COUNTS = 1_000_000
 # Values of d that a lower bound tries one by one.
 _MOST_LISTED = 1_000_000
 
@@ -99,11 +97,7 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
 
 
 def _setting_of(sampler: object, *kinds: type[RooSetting]) -> Any:  # noqa: ANN401
-    """Return the setting of a design of one of these kinds.
-
-    Raises:
-        ParameterError: for anything else.
-    """
+    """Return the setting of a design of one of these kinds."""
     setting = sampler.setting if isinstance(sampler, Design) else None
     if not isinstance(setting, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
@@ -112,22 +106,13 @@ def _setting_of(sampler: object, *kinds: type[RooSetting]) -> Any:  # noqa: ANN4
 
 
 def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
-    n, k = sampler.setting.records, sampler.setting.letters
-    if max(n, k) > _MOST_COUNTS or comb(n + k - 1, k - 1) > _MOST_COUNTS:
-        raise ParameterError(
-            f"records is {n} over {k} letters; a smooth floor is summed over all counts, of which "
-            f"there may be at most {_MOST_COUNTS:,}."
-        )
-    table = np.arange(n + 1, dtype=float)
-    low = min(n + 1, sampler.floor.size)
-    table[:low] = sampler.floor[:low]
+    n, k = sampler.setting.records, p.size
     difference, mean, mass = np.zeros(k), 0.0, 0.0
+    table = weights_up_to(sampler.table, n)
     # Axis 0: count vectors; axis 1: letters.
-    for counts in all_counts(n, k):
+    for counts, chances in outcomes(n, p):
         weights = table[counts]
         total = weights.sum(axis=1)
-        logs = gammaln(n + 1) + (xlogy(counts, p) - gammaln(counts + 1)).sum(axis=1)
-        chances = np.exp(logs)
         difference += chances @ (weights / total[:, None] - counts / n)
         mean += float(chances @ ((weights - counts).sum(axis=1) / total))
         mass += float(chances.sum())
@@ -293,11 +278,7 @@ def _falling(sampler: Design) -> Vector:
 
 
 def least_of(least_probability: float, letters: int) -> float:
-    """Return gamma, checked: in (0, 1/k], up to rounding of the caller's 1/k.
-
-    Raises:
-        ParameterError: for another number.
-    """
+    """Return gamma, checked: in (0, 1/k], up to rounding of the caller's 1/k."""
     gamma = _checks.real("least_probability", least_probability, 0.0, open_lower=True)
     if gamma > (1 + 1e-12) / letters:
         raise ParameterError(
