@@ -45,11 +45,7 @@ class ClassSetting(Setting):
 
     @property
     def inputs(self) -> SortedHistograms:
-        """The sorted histograms.
-
-        Raises:
-            ParameterError: if they are too many to be listed.
-        """
+        """The sorted histograms."""
         return sorted_histograms(self.votes, self.classes)
 
     @property
@@ -58,11 +54,7 @@ class ClassSetting(Setting):
         return VotePrior.of(self.prior, self.classes).law(self.inputs)
 
     def require_program(self) -> None:
-        """Refuse a rule, which has no program.
-
-        Raises:
-            ParameterError: if it is one.
-        """
+        """Refuse a rule, which has no program."""
         if self.rule != "optimal":
             raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
 
@@ -72,11 +64,7 @@ class ClassSetting(Setting):
         return None if solution is None else solution.bound
 
     def as_point(self, values: Vector) -> Vector:
-        """Return probabilities of one class of each variable of `inputs`, without 1e-6 of noise.
-
-        Raises:
-            ParameterError: for another shape, or probabilities that do not add up.
-        """
+        """Return probabilities of one class of each variable of `inputs`, without 1e-6 of noise."""
         inputs = self.inputs
         if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
@@ -104,11 +92,7 @@ class ClassSetting(Setting):
         return counted(data, self.votes, self.classes)
 
     def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, in the order of the classes.
-
-        Raises:
-            ParameterError: for data as `counted`, or of several queries.
-        """
+        """Return the distribution of the class for one query, in the order of the classes."""
         rows, single = self.counted(data)
         if not single:
             raise ParameterError(f"data have {len(rows)} queries; a distribution is that of one.")

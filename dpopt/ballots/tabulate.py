@@ -88,11 +88,7 @@ FLOATS = Numbers()
 
 @dataclass(frozen=True)
 class Rungs:
-    """The order in which the ladder's recursion reaches the sorted histograms.
-
-    Attributes:
-        inputs: the histograms.
-    """
+    """The order in which the ladder's recursion reaches the sorted histograms."""
 
     inputs: SortedHistograms
 

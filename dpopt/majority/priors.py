@@ -354,11 +354,7 @@ class RecordedPrior:
         return 0.0, 1.0
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:  # noqa: ARG002
-        """Refuse: the samples are not here.
-
-        Raises:
-            ParameterError: always.
-        """
+        """Refuse: the samples are not here."""
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
@@ -366,9 +362,6 @@ def as_prior(prior: object) -> Prior:
     """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
 
     Of samples a text, such as that of a file, is no more than their name.
-
-    Raises:
-        ParameterError: for anything else.
     """
     if prior is None:
         return DEFAULT_PRIOR

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -107,9 +107,9 @@ class MajoritySetting(Voters, Setting):
 
     The table of a design holds (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the
     majority's answer and of the other one, for l = (K + 1) / 2..K. Its report: ``gamma`` on 0..K;
-    ``expected_error`` E|error| under the prior, with ``expected_error_standard_error`` and
-    ``expected_error_method``; ``sampled_error(rng, draws)`` mean and standard error over p drawn
-    from the prior; ``regrets`` under each of several priors.
+    ``expected_error`` E|error| under the prior, with ``expected_error_standard_error``;
+    ``sampled_error(rng, draws)`` mean and standard error over p drawn from the prior; ``regrets``
+    under each of several priors.
 
     Attributes:
         mechanisms: K, odd; at most 4,001, and 501 for mechanism_delta above 0.
@@ -175,10 +175,18 @@ class MajoritySetting(Voters, Setting):
         if prior is DEFAULT_PRIOR and objective == "worst-case":
             # Not given: what is meant is no belief at all, not that all p are equal.
             prior = UniformPrior()
-        chosen = prior, several, linear, _checks.flag("contrary", self.contrary)
-        values = (k, epsilon, allowance, shift, delta, objective, *chosen)
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        self.keep(
+            mechanisms=k,
+            epsilon=epsilon,
+            allowance=allowance,
+            mechanism_delta=shift,
+            delta=delta,
+            objective=objective,
+            prior=prior,
+            priors=several,
+            coefficients=linear,
+            contrary=_checks.flag("contrary", self.contrary),
+        )
 
     @property
     def bits(self) -> int:
@@ -276,12 +284,7 @@ class MajoritySetting(Voters, Setting):
     def _add_objective(
         self, problem: Problem, seen: Callable[[Vector], Vector] = np.asarray
     ) -> None:
-        """Add the objective, and the rows that it has, to a program of gamma alone.
-
-        Args:
-            problem: with the variable "gamma".
-            seen: returns weights as a solver is to see them.
-        """
+        """Add the objective, and the rows that it has, to a program of gamma alone."""
         if self._over_worst_case:
             add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
         elif self.hedges:
@@ -433,7 +436,6 @@ class MajoritySetting(Voters, Setting):
             "gamma": lambda: gamma,
             "expected_error": lambda: error().value,
             "expected_error_standard_error": lambda: error().standard_error,
-            "expected_error_method": lambda: error().method,
             "sampled_error": lambda: partial(sampled_error, self, gamma, self.prior),
             "regrets": lambda: self.regrets(table),
         }

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks, verify
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import IntVector, Vector, frozen
@@ -40,11 +40,7 @@ _MOST, _MOST_SHIFTED = 4001, 501
 
 
 def odd(mechanisms: object) -> int:
-    """Return a number of voters K, which must be odd.
-
-    Raises:
-        ParameterError: if it is not.
-    """
+    """Return a number of voters K, which must be odd."""
     k = _checks.integer("mechanisms", mechanisms, 1)
     if k % 2 == 0:
         raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
@@ -52,11 +48,7 @@ def odd(mechanisms: object) -> int:
 
 
 def require_decidable(mechanisms: int, voter_delta: float) -> None:
-    """Refuse more voters than whose corners can be decided.
-
-    Raises:
-        ParameterError: if they are.
-    """
+    """Refuse more voters than whose corners can be decided."""
     if mechanisms > (_MOST_SHIFTED if voter_delta else _MOST):
         raise ParameterError(
             f"mechanisms is {mechanisms}; every constraint can be decided up to {_MOST} voters if "
@@ -71,9 +63,6 @@ class Votes(Inputs):
     A row is the number of votes for the majority, (K + 1) / 2..K; its variables are the
     probabilities of the majority's answer and of the other one. Which inputs are neighbours depends
     on the voters, and is no list of pairs: see `Voters`.
-
-    Attributes:
-        voters: K, odd.
     """
 
     voters: int
@@ -202,17 +191,8 @@ class Voters:
         """Right side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
         return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
 
-    @property
-    def axes(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of opposite corners, of which one at a time need occur."""
-        return verify.AXES[: 3 if self.mechanism_delta > 0.0 else 1]
-
     def corner(self, name: str) -> tuple[float, float]:
-        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any pair of its values.
-
-        Raises:
-            ParameterError: if there is no such corner.
-        """
+        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any of its values."""
         shift, r = self.mechanism_delta, math.exp(self.epsilon)
         b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
         values = {"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c}
@@ -226,11 +206,7 @@ class Voters:
 
 
 def require_voters(setting: object) -> None:
-    """Refuse what is no `MajoritySetting`.
-
-    Raises:
-        ParameterError: for another object.
-    """
+    """Refuse what is no `MajoritySetting`."""
     if not isinstance(setting, Voters):
         raise ParameterError(f"setting is {_checks.shown(setting)}; it must be a MajoritySetting.")
 
@@ -272,11 +248,7 @@ def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
-    """Return gamma's values, those beyond ``least`` or 1 by at most a rounding, 1e-15, set to it.
-
-    Raises:
-        ParameterError: for other values outside the interval.
-    """
+    """Return gamma's values, those beyond ``least`` or 1 by a rounding, 1e-15, set to it."""
     if not np.all((gamma >= least - _ROUNDING) & (gamma <= 1.0 + _ROUNDING)):
         raise ParameterError(
             f"gamma holds a value outside [{least:g}, 1]; noise levels must lie in it."
@@ -285,12 +257,7 @@ def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
 
 
 def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
-    """Return gamma on 0..K as an array, given on 0..K or on its upper half.
-
-    Raises:
-        ParameterError: for another shape, values outside [0, 1], or [-1, 1] where the setting is
-            contrary, or a gamma not symmetric.
-    """
+    """Return gamma on 0..K as an array, given on 0..K or on its upper half."""
     array = _checks.floats("gamma", gamma)
     k = setting.mechanisms
     if array.shape == (setting.middle,):

@@ -72,11 +72,7 @@ class Pricing:
         self.room = math.expm1(product) / classes + delta
 
     def excesses(self, kernel: npt.ArrayLike) -> Iterator[tuple[int, Level, Matrix]]:
-        """Yield f over (configuration, loops) for each size of S and number of edges.
-
-        Args:
-            kernel: k[lambda, c], shape (size,).
-        """
+        """Yield f over (configuration, loops) for each size of S and number of edges."""
         values = _checks.floats("kernel", kernel)
         if values.shape != (self.inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(

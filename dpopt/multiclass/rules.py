@@ -38,9 +38,6 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
 
     The ladder has r = e^epsilon, permute-and-flip and the exponential mechanism s = e^(epsilon /
     2); "subsampling" draws as many voters as is private.
-
-    Raises:
-        ParameterError: if the budget is too small.
     """
 
     def keeps(kernel: Vector) -> bool:
@@ -84,19 +81,7 @@ def bounded_rule(
     allowance: float,
     mechanism_delta: float,
 ) -> Table:
-    """Return the strongest table of a rule that the bound on stable rules proves.
-
-    Args:
-        rule: ladder, permute-and-flip or exponential.
-        mechanisms: K.
-        classes: C.
-        epsilon: of each voter.
-        allowance: m.
-        mechanism_delta: Delta of each voter.
-
-    Raises:
-        ParameterError: if the budget is too small, or the table too large.
-    """
+    """Return the strongest table of a rule that the bound on stable rules proves."""
     ratio = vote_ratio_below(mechanisms, epsilon, allowance, mechanism_delta)
     # What is rounded next to the limit would be above it.
     of_vote = _LARGEST if ratio is None else min(_LARGEST, log_near(ratio) * (1 - 2.0**-40))

@@ -48,9 +48,6 @@ def dominating(labels: verify.Labels) -> DominatingPair:
 
     Over every configuration and every set of outputs, as the proof of theorem 2 holds at every
     ratio and set. Irrational probabilities are rounded outward, which only raises the hull.
-
-    Raises:
-        ParameterError: if there are too many configurations.
     """
     sizes = range(1, labels.classes)
     events = len(sizes) * verify.corner_count(labels.voters, labels.classes)

@@ -107,11 +107,7 @@ def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "bes
 
 
 def proof(made: Design) -> str:
-    """Return why a design's guarantee holds, in words.
-
-    Raises:
-        NotPrivateError: if it has no certificate.
-    """
+    """Return why a design's guarantee holds, in words."""
     made.require_private()
     return "" if made.certificate is None else made.certificate.claim
 

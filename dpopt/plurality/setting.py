@@ -498,12 +498,7 @@ def design(
 
 
 def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Fraction:
-    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more.
-
-    Args:
-        epsilon: above 0.
-        bits: of n.
-    """
+    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more."""
     ratio = exp_lower(epsilon, 2 * bits + 128)
     bits += max(0, math.ceil(1 - math.log2(epsilon)))
     root = math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator)

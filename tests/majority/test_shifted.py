@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import dpopt
 from dpopt import majority, solve, verify
-from dpopt.majority import CornerOracle, MajoritySetting, corner_rows
+from dpopt.majority import CornerOracle, MajoritySetting
+from dpopt.majority.program import corner_rows
 from dpopt.majority.voters import full_gamma, signed
 
 
@@ -53,7 +54,7 @@ def test_every_place_has_the_best_of_the_walk(shift: float) -> None:
     """The largest value at each (corner of bc and cb, s, voters near 1), wherever one is broken."""
     setting = MajoritySetting(7, 0.5, 2.0, shift, shift)
     voters = verify.Voters(setting.to_dict(), None)
-    says = {name[0]: setting.corner(name)[0] for pair in setting.axes for name in pair}
+    says = {name[0]: setting.corner(name)[0] for pair in voters.axes for name in pair}
 
     def step(values: list[float], name: str) -> list[float]:
         return [says[name] * b + (1 - says[name]) * a for a, b in pairwise(values)]

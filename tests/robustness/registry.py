@@ -193,7 +193,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
-    "majority.corner_rows": {"multisets": lambda: [(("bc", 2), ("00", 1))]},
     "majority.design": {"epsilon": lambda: 0.1},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
