@@ -25,7 +25,7 @@ from dpopt._numbers import float_up
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.ballots.votes import count_queries
 from dpopt.privacy import Guarantee
-from dpopt.table import Edges, Inputs, Table
+from dpopt.table import Inputs, Table
 
 CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 """Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
@@ -61,8 +61,8 @@ class Votes(Inputs):
     """The votes of K voters, up to which label is which.
 
     A row is the number of votes for the majority, (K + 1) / 2..K; its variables are the
-    probabilities of the majority's answer and of the other one. Which inputs are neighbours depends
-    on the voters, and is no list of pairs: see `Voters`.
+    probabilities of the majority's answer and of the other one. A neighbour is a mixture of inputs
+    that depends on the voters, so that there is no list of neighbours or edges: see `Voters`.
     """
 
     voters: int
@@ -88,35 +88,9 @@ class Votes(Inputs):
         return np.repeat(np.arange(self.inputs // 2), 2)
 
     @cached_property
-    def columns(self) -> IntVector:
-        """Both labels are alike."""
-        return np.zeros(self.inputs, dtype=np.int64)
-
-    @cached_property
     def counts(self) -> IntVector:
         """Each variable is one label."""
         return np.ones(self.inputs, dtype=np.int64)
-
-    @property
-    def row_sizes(self) -> list[int]:
-        """Either label may have the majority."""
-        return [2] * (self.inputs // 2)
-
-    @property
-    def column_sizes(self) -> IntVector:
-        """Both labels are alike."""
-        return np.array([2])
-
-    @property
-    def neighbours(self) -> IntVector:
-        """No pairs: a neighbour is a mixture of inputs."""
-        return np.empty((0, 2), dtype=np.int64)
-
-    @property
-    def edges(self) -> Edges:
-        """No pairs: a neighbour is a mixture of inputs."""
-        none = np.empty(0, dtype=np.int64)
-        return Edges(self.neighbours, none, none, none, np.zeros(1, dtype=np.int64))
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
         """Return the number of ones of each query, and whether the votes were those of one.
