@@ -42,7 +42,6 @@ from dpopt.majority.voters import (
     gamma_of,
     odd,
     reduced_size,
-    require_decidable,
     table_of,
 )
 from dpopt.privacy import Problem
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
 OBJECTIVES = ("expected-error", "surrogate", "worst-case", "least-regret")
 
 _LARGEST_EXPONENT = 600.0
+# So many voters, without Delta and with it, have their corners gone through in minutes.
+_MOST, _MOST_SHIFTED = 4001, 501
 # HiGHS's dual tolerance is 1e-10 of the largest coefficient: smaller ones would be noise to it.
 _VISIBLE = 1e-9
 # What a solver leaves of noise in a gamma.
@@ -165,7 +166,11 @@ class MajoritySetting(Voters, Setting):
                 f"mechanism_delta is {digits(shift)} and delta {digits(delta)}; "
                 "mechanism_delta must not exceed delta."
             )
-        require_decidable(k, shift)
+        if k > (_MOST_SHIFTED if shift else _MOST):
+            raise ParameterError(
+                f"mechanisms is {k}; every constraint can be decided up to {_MOST} voters if "
+                f"mechanism_delta is 0, else up to {_MOST_SHIFTED}."
+            )
         objective = _checks.choice("objective", self.objective, OBJECTIVES)
         several = hedged(self.priors)
         if several is None and objective == "least-regret":
@@ -197,11 +202,6 @@ class MajoritySetting(Voters, Setting):
     def example(cls) -> Self:
         """Return five voters."""
         return cls(5, 0.5, 1.5)
-
-    @classmethod
-    def example_data(cls) -> list[int]:
-        """Return five votes."""
-        return [1, 1, 0, 1, 0]
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:

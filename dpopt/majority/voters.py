@@ -35,8 +35,6 @@ Counts = tuple[tuple[str, int], ...]
 
 # A gamma may leave its interval by so much, which is rounding.
 _ROUNDING = 1e-15
-# So many voters, without Delta and with it, have their corners gone through in minutes.
-_MOST, _MOST_SHIFTED = 4001, 501
 
 
 def odd(mechanisms: object) -> int:
@@ -45,15 +43,6 @@ def odd(mechanisms: object) -> int:
     if k % 2 == 0:
         raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
     return k
-
-
-def require_decidable(mechanisms: int, voter_delta: float) -> None:
-    """Refuse more voters than whose corners can be decided."""
-    if mechanisms > (_MOST_SHIFTED if voter_delta else _MOST):
-        raise ParameterError(
-            f"mechanisms is {mechanisms}; every constraint can be decided up to {_MOST} voters if "
-            f"mechanism_delta is 0, else up to {_MOST_SHIFTED}."
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -56,13 +56,18 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
         return (round_up(first),)
     if rule == "exact" and setting.letters == 2:
         return _exact_two(setting)
-    steps: dict[str, Callable[[RooSetting], Next]] = {
-        "exact": _exact,
-        "conference": _conference,
-        "journal": _journal,
-        "journal-repaired": _repaired,
-    }
-    return _run(setting, steps[rule](setting), first)
+    first_term, last_term, last = _first_term(setting), _last_term(setting), setting.largest_minimum
+
+    def journal(m: int, before: int) -> int:
+        return max(first_term(m, before), last_term(m, before))
+
+    def repaired(m: int, before: int) -> int:
+        """Ask for (68) at the last m too, which lemma 2 does not imply there."""
+        alone = m == last and setting.records % setting.letters > 0
+        return max(journal(m, before), _least_alone(setting, m) if alone else 0)
+
+    following = {"conference": first_term, "journal": journal, "journal-repaired": repaired}
+    return _run(setting, following.get(rule) or _exact(setting), first)
 
 
 def journal_is_private(setting: RooSetting) -> bool:
@@ -161,29 +166,12 @@ def _last_term(setting: RooSetting) -> Next:
     return lambda _, before: -((-v * before - w) // u)
 
 
-def _conference(setting: RooSetting) -> Next:
-    return _first_term(setting)
-
-
-def _journal(setting: RooSetting) -> Next:
-    first, last = _first_term(setting), _last_term(setting)
-    return lambda m, before: max(first(m, before), last(m, before))
-
-
 def _least_alone(setting: RooSetting, m: int) -> int:
     """Return t / (1 + t) with t = (k / n) (1 / (r - 1) - m), rounded up, or 0: rows m to m."""
     n, k, over, under = _sizes(setting)
     gain = over - under
     share = k * (under - m * gain)
     return -((-share << BITS) // (n * gain + share)) if share > 0 else 0
-
-
-def _repaired(setting: RooSetting) -> Next:
-    """Ask for (68) at the last m too, which lemma 2 does not imply there."""
-    published, last = _journal(setting), setting.largest_minimum
-    if setting.records % setting.letters == 0:
-        return published
-    return lambda m, before: max(published(m, before), _least_alone(setting, m) if m == last else 0)
 
 
 def _exact(setting: RooSetting) -> Next:

@@ -118,11 +118,6 @@ class LetterSetting(RooSetting, Setting):
         return cls(records=12, letters=3, epsilon=0.3)
 
     @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 6 + [1] * 4 + [2] * 2
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
         """Return twelve records, and one of them changed."""
         return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
