@@ -15,7 +15,7 @@ from dpopt.ballots.votes import IntTable, counted
 from dpopt.lp import Solution
 from dpopt.privacy.release import Source
 from dpopt.shape import Setting
-from dpopt.table import SortedHistograms, Table
+from dpopt.table import Losses, SortedHistograms, Table
 from dpopt.table.histograms import sorted_histograms
 
 if TYPE_CHECKING:
@@ -52,6 +52,16 @@ class ClassSetting(Setting):
     def occurring(self) -> Vector:
         """The probability of each sorted histogram under the prior, shape (histograms,)."""
         return VotePrior.of(self.prior, self.classes).law(self.inputs)
+
+    def losses_of(self, loss: str, mean: bool) -> Losses:
+        """Return by how much the largest count is above a class's, of "error" at most 1.
+
+        In the mean under the prior, or of the worst histogram.
+        """
+        tops, counts = self.inputs.histograms[self.inputs.rows, 0], self.inputs.values
+        gaps = (tops - counts).astype(np.float64)
+        costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
+        return Losses(costs, self.occurring if mean else None)
 
     def require_program(self) -> None:
         """Refuse a rule, which has no program."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import maximum_filter1d
 from scipy.special import gammaln
 
 from dpopt import _checks
@@ -372,9 +374,13 @@ def _nodes(k: int, prior: CommonPrior) -> list[Vector]:
 
 
 def _peaks(values: Vector) -> list[int]:
-    inner = np.concatenate([[-np.inf], values, [-np.inf]])
-    peak = np.flatnonzero((values >= inner[:-2]) & (values >= inner[2:]))
+    peak = np.flatnonzero(maxima(values))
     return peak[np.argsort(-values[peak], kind="stable")].tolist()
+
+
+def maxima(values: npt.NDArray[np.float64], axis: int = -1) -> npt.NDArray[np.bool_]:
+    """Return where values are at least as large as those next to them along an axis."""
+    return values == maximum_filter1d(values, 3, axis=axis, mode="constant", cval=-np.inf)
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from dpopt import _checks, verify
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
-from dpopt.majority.objectives import WorstCase
+from dpopt.majority.objectives import WorstCase, maxima
 from dpopt.majority.shifted import CornerValues
 from dpopt.majority.voters import (
     Counts,
@@ -303,17 +303,8 @@ def _peaks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     if len(values) == 1:
         o = values.argmax(axis=-1, keepdims=True)
         peak = np.zeros(values.shape, dtype=bool)
-        np.put_along_axis(peak, o, _maxima(np.take_along_axis(values, o, axis=-1), -2), axis=-1)
+        np.put_along_axis(peak, o, maxima(np.take_along_axis(values, o, axis=-1), -2), axis=-1)
     else:
-        peak = _maxima(values, -2) | _maxima(values, -1)
+        peak = maxima(values, -2) | maxima(values, -1)
     places = np.argwhere(peak & (values > 0.0))
     return places[np.argsort(-values[tuple(places.T)], kind="stable")]
-
-
-def _maxima(values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.bool_]:
-    """Return where values are at least as large as those next to them along an axis."""
-    along = np.moveaxis(values, axis, -1)
-    edge = np.full((*along.shape[:-1], 1), -np.inf)
-    around = np.concatenate([edge, along, edge], axis=-1)
-    most = (along >= around[..., :-2]) & (along >= around[..., 2:])
-    return np.moveaxis(most, -1, axis)

@@ -255,12 +255,12 @@ class MajoritySetting(Voters, Setting):
         return self._measured(None)
 
     def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
-        yardsticks = []
-        for alone in self._alone:
+        def yardstick(alone: MajoritySetting) -> Yardstick:
             linear = linear_of(self.mechanisms, alone.prior)
             bound = solve(alone.problem(), time_limit=time_limit).bound
-            yardsticks.append(Yardstick.of(alone.prior, linear, bound))
-        return tuple(yardsticks)
+            return Yardstick.of(alone.prior, linear, bound)
+
+        return tuple(map(yardstick, self._alone))
 
     def problem(self) -> Problem:
         """Return the program: variable "gamma", family "corners"; of a worst case one more each.

@@ -171,9 +171,7 @@ class MulticlassSetting(ClassSetting):
     @property
     def losses(self) -> Losses:
         """A class that is no plurality class costs 1, in the mean under the prior."""
-        costs = np.ones(self.inputs.size)
-        costs[self.inputs.starts[:-1]] = 0.0
-        return Losses(costs, self.occurring)
+        return self.losses_of("error", mean=True)
 
     @cached_property
     def pricing(self) -> Pricing:

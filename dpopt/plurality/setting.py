@@ -202,13 +202,7 @@ class PluralitySetting(ClassSetting):
     @property
     def losses(self) -> Losses:
         """The loss of one class of each variable, in the mean or of the worst histogram."""
-        return self._losses_of(self.loss, self.objective == "bayes")
-
-    def _losses_of(self, loss: str, mean: bool) -> Losses:
-        tops, counts = self.inputs.histograms[self.inputs.rows, 0], self.inputs.values
-        gaps = (tops - counts).astype(np.float64)
-        costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
-        return Losses(costs, self.occurring if mean else None)
+        return self.losses_of(self.loss, self.objective == "bayes")
 
     def problem(self) -> Problem:
         """Return the program: variable "kernel", of "minimax" also "worst"; family "privacy".
@@ -395,7 +389,7 @@ class PluralitySetting(ClassSetting):
     def _lost(self, table: Table | Fraction, loss: str, mean: bool) -> float | None:
         if not isinstance(table, Table):
             return None
-        return float(self._losses_of(loss, mean).value(table))
+        return float(self.losses_of(loss, mean).value(table))
 
     def _spending(self, table: Table | Fraction) -> float:
         if isinstance(table, Table):
@@ -443,7 +437,7 @@ class PluralitySetting(ClassSetting):
         }
         for loss in LOSSES:
             for name in ("mean", "worst"):
-                losses = self._losses_of(loss, name == "mean")
+                losses = self.losses_of(loss, name == "mean")
                 columns[f"{name}_{loss}"] = [float(losses.value(each)) for _, _, each in rivals]
         return columns | {"spending": [self._spending(each) for _, _, each in rivals]}
 

@@ -7,15 +7,10 @@ and its conference version (ITW 2025).
 from dpopt.data.columns import tally_file
 from dpopt.data.tally import Tally, tally
 from dpopt.roo.accuracy import (
-    DsRooBound,
     ExpectedOutput,
     LowerBound,
-    ds_roo_binomial_bound,
-    ds_roo_bound,
     expected_output,
     lower_bound,
-    roo_bound,
-    smooth_floor_binomial_bound,
 )
 from dpopt.roo.audit import RooAudit, Witness
 from dpopt.roo.floor import SmoothFloor, smooth_floor
@@ -26,7 +21,6 @@ from dpopt.roo.setting import LetterSetting, RooSetting
 
 __all__ = [
     "RULES",
-    "DsRooBound",
     "ExpectedOutput",
     "LetterSetting",
     "LowerBound",
@@ -37,18 +31,14 @@ __all__ = [
     "SmoothFloor",
     "Tally",
     "Witness",
-    "ds_roo_binomial_bound",
-    "ds_roo_bound",
     "expected_output",
     "from_weights",
     "journal_is_private",
     "lower_bound",
     "min_count",
     "optimal_sampler",
-    "roo_bound",
     "rule_weights",
     "smooth_floor",
-    "smooth_floor_binomial_bound",
     "tally",
     "tally_file",
 ]

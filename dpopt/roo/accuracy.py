@@ -1,7 +1,6 @@
 """How far a sampler's law is from the data and from what they are drawn from, in total variation.
 
-Exact, by worst data sets and under a law of the records; what no sampler can beat; and the bounds
-of the journal paper that hold at every n, cited by its equation numbers.
+Exact, under a law of the records; and what no sampler can beat.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from scipy.special import lambertw
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits, shown
+from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
 from dpopt.roo.floor import SmoothFloor, weights_up_to
@@ -119,30 +118,6 @@ def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
     return ExpectedOutput(frozen(p), frozen(difference / mass), mean / mass)
 
 
-def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> float:
-    """Bound the smooth floor's total variation from P: (k / n) E[w(C) - C], C ~ Binomial(n, gamma).
-
-    Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only letters with
-    K(y) = w(c_y) / Z < c_y / n lose, at most 1 - n / Z <= (Z - n) / n in all; w(c) - c does not
-    increase, and it is 0 from c* on.
-
-    Args:
-        sampler: its w is w(c) = c from c* = len(weights) on.
-        least_probability: gamma, in (0, 1/k].
-
-    Raises:
-        ParameterError: for a gamma out of range.
-    """
-    setting = _setting_of(sampler, SmoothFloor)
-    n, k = setting.records, setting.letters
-    gamma = least_of(least_probability, k)
-    c = np.arange(min(sampler.floor.size, n + 1))
-    from scipy.stats import binom
-
-    mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
-    return min(1.0, k / n * mean)
-
-
 @dataclass(frozen=True)
 class LowerBound:
     """A bound on the worst-case total variation of every epsilon-DP sampler.
@@ -189,99 +164,3 @@ def lower_bound(setting: RooSetting) -> LowerBound:
     logs = np.log(d * tried / n) - np.logaddexp(0.0, np.log(d / (k - d)) + e * tried)
     row, column = np.unravel_index(int(logs.argmax()), logs.shape)
     return LowerBound(math.exp(logs[row, column]), int(d[column]), int(tried[row, column]))
-
-
-def roo_bound(setting: RooSetting) -> float:
-    """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
-    _checks.instance("setting", setting, RooSetting)
-    return setting.obscuring * (1 - 1 / setting.letters)
-
-
-@dataclass(frozen=True)
-class DsRooBound:
-    """Best of the bounds of theorem 3, (46) and (50).
-
-    Attributes:
-        value: bound on the total variation distance between P and the law of the released letter.
-        minimum: the m_0 that attains it; None if no m_0 improves on ROO.
-        tail: delta = k exp(-2 n (gamma - m_0 / n)^2) there; None as well.
-    """
-
-    value: float
-    minimum: int | None
-    tail: float | None
-
-
-def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
-    """Return min{q_0, min over m_0 in [1, n gamma) of q_{m_0} + q_0 delta} (1 - 1/k), (50).
-
-    For rules that increase somewhere, q_{m_0} stands for the largest q_m with m >= m_0, and q_0
-    for the largest of all.
-
-    Args:
-        sampler: a rule in the smallest count.
-        least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all letters x.
-
-    Raises:
-        ParameterError: for a gamma out of range.
-    """
-    setting = _setting_of(sampler, MinCount)
-    n, k = setting.records, setting.letters
-    gamma = least_of(least_probability, k)
-    rest = 1 - 1 / k
-    # Where q_{m_0} is 0, a larger m_0 only raises delta.
-    q = _falling(sampler)
-    best = DsRooBound(float(q[0]) * rest, None, None)
-    if setting.constant:
-        return best
-    last = min(math.ceil(n * gamma) - 1, q.size - 1)
-    if last < 1:
-        return best
-    m = np.arange(1, last + 1)
-    tails = k * np.exp(-2 * n * (gamma - m / n) ** 2)
-    values = (q[1 : last + 1] + q[0] * tails) * rest
-    place = int(values.argmin())
-    if values[place] >= best.value:
-        return best
-    return DsRooBound(float(values[place]), place + 1, float(tails[place]))
-
-
-def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
-    """Return min{q_0 (1 - 1/k), (k - 1) E[q_C]} with C ~ Binomial(n, gamma).
-
-    Holds for every P with P(x) >= gamma, in the place of (50): q_M is the largest of the q_{c_y},
-    so at most their sum, and each E[q_{c_y}] is at most E[q_C] for a q that does not increase (one
-    that does is raised to the largest q_j with j >= m first).
-
-    Args:
-        sampler: a rule in the smallest count.
-        least_probability: gamma, in (0, 1/k].
-
-    Raises:
-        ParameterError: for a gamma out of range.
-    """
-    setting = _setting_of(sampler, MinCount)
-    n, k = setting.records, setting.letters
-    gamma = least_of(least_probability, k)
-    q = _falling(sampler)
-    if setting.constant:
-        return float(q[0]) * (1 - 1 / k)
-    from scipy.stats import binom
-
-    mean = float(q @ binom.pmf(np.arange(q.size), n, gamma))
-    return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
-
-
-def _falling(sampler: Design) -> Vector:
-    """Return max over j >= m of q_j, for the m where it is not 0 and one more."""
-    return np.maximum.accumulate(np.append(sampler.q, 0.0)[::-1])[::-1]
-
-
-def least_of(least_probability: float, letters: int) -> float:
-    """Return gamma, checked: in (0, 1/k], up to rounding of the caller's 1/k."""
-    gamma = _checks.real("least_probability", least_probability, 0.0, open_lower=True)
-    if gamma > (1 + 1e-12) / letters:
-        raise ParameterError(
-            f"least_probability is {digits(gamma)}; it must be a number in (0, 1/{letters}]."
-        )
-    return gamma

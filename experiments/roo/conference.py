@@ -17,6 +17,7 @@ from experiments.registry import Cell, Comparison, Outcome, Table, experiment, t
 from experiments.roo.common import PAPER, violates
 from experiments.roo.published import (
     laplace_bound,
+    roo_bound,
 )
 from experiments.verdicts import not_comparable, short, statement
 
@@ -148,7 +149,7 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
     return {
         "epsilon": epsilon,
         "laplace": laplace_bound(setting),
-        "roo": roo.roo_bound(setting),
+        "roo": roo_bound(setting),
         "roo_exact": values["roo"],
         "conference": values["conference"],
         "exact": values["exact"],

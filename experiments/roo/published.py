@@ -9,10 +9,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.stats import binom
+
 from dpopt import ParameterError, _checks, roo
 from dpopt._numbers import digits
+from dpopt._types import Vector
 from dpopt.roo import RooSetting
-from dpopt.roo.accuracy import least_of
+from dpopt.shape import Design
 
 METHODS = ("laplace", "subrr", "roo")
 _MOST_RECORDS = 10**15
@@ -29,6 +33,122 @@ def subrr_bound(setting: RooSetting) -> float:
     _checks.instance("setting", setting, RooSetting)
     k = setting.letters
     return (k - 1) / (setting.records * setting.epsilon + k - 1)
+
+
+def roo_bound(setting: RooSetting) -> float:
+    """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
+    _checks.instance("setting", setting, RooSetting)
+    return setting.obscuring * (1 - 1 / setting.letters)
+
+
+@dataclass(frozen=True)
+class DsRooBound:
+    """Best of the bounds of theorem 3, (46) and (50).
+
+    Attributes:
+        value: bound on the total variation distance between P and the law of the released letter.
+        minimum: the m_0 that attains it; None if no m_0 improves on ROO.
+        tail: delta = k exp(-2 n (gamma - m_0 / n)^2) there; None as well.
+    """
+
+    value: float
+    minimum: int | None
+    tail: float | None
+
+
+def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
+    """Return min{q_0, min over m_0 in [1, n gamma) of q_{m_0} + q_0 delta} (1 - 1/k), (50).
+
+    For rules that increase somewhere, q_{m_0} stands for the largest q_m with m >= m_0, and q_0
+    for the largest of all.
+
+    Args:
+        sampler: a rule in the smallest count.
+        least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all letters x.
+
+    Raises:
+        ParameterError: for a gamma out of range.
+    """
+    setting = sampler.setting
+    n, k = setting.records, setting.letters
+    gamma = checked_least(least_probability, k)
+    rest = 1 - 1 / k
+    # Where q_{m_0} is 0, a larger m_0 only raises delta.
+    q = _falling(sampler)
+    best = DsRooBound(float(q[0]) * rest, None, None)
+    if setting.constant:
+        return best
+    last = min(math.ceil(n * gamma) - 1, q.size - 1)
+    if last < 1:
+        return best
+    m = np.arange(1, last + 1)
+    tails = k * np.exp(-2 * n * (gamma - m / n) ** 2)
+    values = (q[1 : last + 1] + q[0] * tails) * rest
+    place = int(values.argmin())
+    if values[place] >= best.value:
+        return best
+    return DsRooBound(float(values[place]), place + 1, float(tails[place]))
+
+
+def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
+    """Return min{q_0 (1 - 1/k), (k - 1) E[q_C]} with C ~ Binomial(n, gamma).
+
+    Holds for every P with P(x) >= gamma, in the place of (50): q_M is the largest of the q_{c_y},
+    so at most their sum, and each E[q_{c_y}] is at most E[q_C] for a q that does not increase (one
+    that does is raised to the largest q_j with j >= m first).
+
+    Args:
+        sampler: a rule in the smallest count.
+        least_probability: gamma, in (0, 1/k].
+
+    Raises:
+        ParameterError: for a gamma out of range.
+    """
+    setting = sampler.setting
+    n, k = setting.records, setting.letters
+    gamma = checked_least(least_probability, k)
+    q = _falling(sampler)
+    if setting.constant:
+        return float(q[0]) * (1 - 1 / k)
+    mean = float(q @ binom.pmf(np.arange(q.size), n, gamma))
+    return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
+
+
+def _falling(sampler: Design) -> Vector:
+    """Return max over j >= m of q_j, for the m where it is not 0 and one more."""
+    return np.maximum.accumulate(np.append(sampler.q, 0.0)[::-1])[::-1]
+
+
+def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> float:
+    """Bound the smooth floor's total variation from P: (k / n) E[w(C) - C], C ~ Binomial(n, gamma).
+
+    Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only letters with
+    K(y) = w(c_y) / Z < c_y / n lose, at most 1 - n / Z <= (Z - n) / n in all; w(c) - c does not
+    increase, and it is 0 from c* on.
+
+    Args:
+        sampler: its w is w(c) = c from c* = len(weights) on.
+        least_probability: gamma, in (0, 1/k].
+
+    Raises:
+        ParameterError: for a gamma out of range.
+    """
+    setting = sampler.setting
+    n, k = setting.records, setting.letters
+    gamma = checked_least(least_probability, k)
+    c = np.arange(min(sampler.floor.size, n + 1))
+    mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
+    return min(1.0, k / n * mean)
+
+
+def checked_least(least_probability: float, letters: int) -> float:
+    """Return gamma, checked: in (0, 1/k], up to rounding of the caller's 1/k."""
+    gamma = _checks.real("least_probability", least_probability, 0.0, open_lower=True)
+    if gamma > (1 + 1e-12) / letters:
+        raise ParameterError(
+            f"least_probability is {digits(gamma)}; it must be a number in (0, 1/{letters}]."
+        )
+    return gamma
 
 
 @dataclass(frozen=True)
@@ -63,7 +183,7 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
     """
     _checks.instance("setting", setting, RooSetting)
     n, k, e = setting.records, setting.letters, setting.epsilon
-    gamma = least_of(least_probability, k)
+    gamma = checked_least(least_probability, k)
     gain = math.expm1(e)
     inside = math.e / e - math.e + 1
     terms = [2 / gain] + ([1 + math.log(inside) / e] if inside > 0 else [])
@@ -136,12 +256,12 @@ def ds_roo_records(
         ParameterError: for an argument out of range.
     """
     high = records_needed("roo", accuracy, letters, epsilon)
-    least_of(least_probability, letters)
+    checked_least(least_probability, letters)
 
     def enough(n: int) -> bool:
         sampler = roo.min_count(n, letters, epsilon, rule)
         # The weights are rounded up, by less than one part in 2^40 of a bound above alpha.
-        return roo.ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
+        return ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
 
     while not enough(high):
         high += 1

@@ -15,11 +15,14 @@ from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, two_level
 from experiments.roo.published import (
+    ds_roo_binomial_bound,
+    ds_roo_bound,
     ds_roo_rate,
     ds_roo_records,
     laplace_bound,
     lower_bound_records,
     records_needed,
+    roo_bound,
     subrr_bound,
 )
 from experiments.verdicts import statement
@@ -101,7 +104,7 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
     rate = ds_roo_rate(setting, gamma)
     journal = roo.min_count(n, k, epsilon, "journal")
-    best = roo.ds_roo_bound(journal, gamma)
+    best = ds_roo_bound(journal, gamma)
     exact = roo.min_count(n, k, epsilon)
     return {
         "records": n,
@@ -110,7 +113,7 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "gamma": gamma,
         "laplace": laplace_bound(setting),
         "subrr": subrr_bound(setting),
-        "roo": roo.roo_bound(setting),
+        "roo": roo_bound(setting),
         "table_i_leading": rate.leading,
         "rate_42": rate.value,
         "m_0_40": rate.minimum,
@@ -119,7 +122,7 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "bound_50": best.value,
         "m_0_50": best.minimum,
         "first_zero_q": len(journal.q),
-        "binomial": roo.ds_roo_binomial_bound(exact, gamma),
+        "binomial": ds_roo_binomial_bound(exact, gamma),
         "exact": roo.expected_output(exact, two_level(k, gamma, k - 1)).total_variation,
         "lower": roo.lower_bound(setting).value,
     }

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import mpmath
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpopt import ParameterError, roo
+from dpopt.roo.floor import smooth_floor
 from experiments.roo import published
+from tests.roo.brute import chance, compositions, obscuring
 
 REFERENCE = roo.RooSetting(1000, 10, 0.1)
 
 
 def test_bounds_have_the_reference_values() -> None:
-    assert roo.roo_bound(REFERENCE) == pytest.approx(0.078144727422, abs=5e-13)
+    assert published.roo_bound(REFERENCE) == pytest.approx(0.078144727422, abs=5e-13)
     assert published.subrr_bound(REFERENCE) == pytest.approx(0.0825688073, abs=5e-11)
     assert published.laplace_bound(REFERENCE) == pytest.approx(0.2, rel=1e-15)
 
@@ -25,7 +32,7 @@ def test_sample_sizes_are_where_the_bounds_cross_alpha(
     bounds = {
         "laplace": published.laplace_bound,
         "subrr": published.subrr_bound,
-        "roo": roo.roo_bound,
+        "roo": published.roo_bound,
     }
     sizes = {}
     for method in published.METHODS:
@@ -71,7 +78,7 @@ def test_q_is_0_where_theorem_3_says_so() -> None:
                     applied += 1
                     journal = roo.min_count(n, k, epsilon, "journal")
                     assert journal.obscuring(rate.minimum) == 0.0
-                    assert roo.ds_roo_bound(journal, 1 / k).value <= rate.value * (1 + 1e-9)
+                    assert published.ds_roo_bound(journal, 1 / k).value <= rate.value * (1 + 1e-9)
     assert applied > 30
 
 
@@ -81,7 +88,8 @@ def test_ds_roo_records_are_where_the_bound_crosses(gamma: float, rule: str) -> 
     n = published.ds_roo_records(0.02, 10, 0.2, gamma, rule)
     assert n <= published.records_needed("roo", 0.02, 10, 0.2)
     values = [
-        roo.ds_roo_bound(roo.min_count(size, 10, 0.2, rule), gamma).value for size in (n, n - 1)
+        published.ds_roo_bound(roo.min_count(size, 10, 0.2, rule), gamma).value
+        for size in (n, n - 1)
     ]
     assert values[0] <= 0.02 * (1 + 1e-9) < values[1] * (1 + 2e-9)
 
@@ -95,3 +103,72 @@ def test_lower_bound_records() -> None:
         assert n <= published.records_needed("roo", alpha, k, epsilon)
     with pytest.raises(ParameterError, match="more than 1e15"):
         published.lower_bound_records(1e-10, 1000, 1e-6)
+
+
+@pytest.mark.parametrize("rule", ["journal", "exact", "conference", "roo"])
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon", "gamma"),
+    [(1000, 10, 0.1, 0.1), (1000, 10, 0.1, 0.05), (50, 3, 0.3, 0.2), (9, 2, 0.5, 0.5)],
+)
+def test_ds_roo_bound_is_50_in_many_digits(
+    n: int, k: int, epsilon: float, gamma: float, rule: str
+) -> None:
+    sampler = roo.min_count(n, k, epsilon, rule)
+    found = published.ds_roo_bound(sampler, gamma)
+    with mpmath.workdps(30):
+        q = [
+            mpmath.mpf(obscuring(sampler, m).numerator) / obscuring(sampler, m).denominator
+            for m in range(n // k + 1)
+        ]
+        tails = [
+            k * mpmath.exp(-2 * n * (mpmath.mpf(gamma) - mpmath.mpf(m) / n) ** 2)
+            for m in range(n // k + 1)
+        ]
+        each = {
+            m: (q[m] + q[0] * tails[m]) * (1 - mpmath.mpf(1) / k)
+            for m in range(1, n // k + 1)
+            if m < n * gamma
+        }
+        best = min([q[0] * (1 - mpmath.mpf(1) / k), *each.values()])
+    assert found.value == pytest.approx(float(best), rel=1e-12)
+    if found.minimum is None:
+        assert found.value == pytest.approx(float(q[0]) * (1 - 1 / k), rel=1e-12)
+        assert found.tail is None
+    else:
+        assert float(each[found.minimum]) == pytest.approx(found.value, rel=1e-12)
+        assert found.tail == pytest.approx(float(tails[found.minimum]), rel=1e-12)
+
+
+@pytest.mark.parametrize(("gamma", "better"), [(Fraction(1, 64), False), (Fraction(5, 16), True)])
+def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
+    sampler = roo.min_count(40, 3, 0.2)
+    mean = sum(
+        obscuring(sampler, m) * math.comb(40, m) * gamma**m * (1 - gamma) ** (40 - m)
+        for m in range(14)
+    )
+    first = obscuring(sampler, 0) * Fraction(2, 3)
+    assert (2 * mean < first) is better
+    bound = published.ds_roo_binomial_bound(sampler, float(gamma))
+    assert bound == pytest.approx(float(min(2 * mean, first)), rel=1e-12)
+    fixed = roo.min_count(40, 3, 0.2, "roo")
+    assert published.ds_roo_binomial_bound(fixed, float(gamma)) == pytest.approx(
+        published.roo_bound(fixed.setting), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "p"), [(30, 0.7, [0.25, 0.25, 0.5]), (12, 0.5, [0.2, 0.8])]
+)
+def test_the_smooth_floors_bound_holds(n: int, epsilon: float, p: list[float]) -> None:
+    sampler = smooth_floor(n, len(p), epsilon)
+    shares = [Fraction(share) for share in p]
+    law = np.zeros(len(p))
+    for counts in compositions(n, len(p)):
+        law += float(chance(counts, shares)) * sampler.output_distribution(counts)
+    exact = np.abs(law - p).sum() / 2
+    bound = published.smooth_floor_binomial_bound(sampler, min(p))
+    lifts = [
+        binom.pmf(c, n, min(p)) * (sampler.floor[c] - c) for c in range(min(len(sampler.floor), n))
+    ]
+    assert bound == pytest.approx(len(p) / n * sum(lifts), rel=1e-12)
+    assert 0 < exact <= bound < 1

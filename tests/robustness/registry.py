@@ -199,7 +199,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "multiclass.design": {"rule": lambda: "optimal"},
     "plurality.design": {"rule": lambda: "optimal"},
     "roo.from_weights": {"weights": lambda: min_count().table},
-    "roo.smooth_floor_binomial_bound": {"sampler": lambda: roo.smooth_floor(5, 2, 1.0)},
     "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
     "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},

@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,16 +14,11 @@ from scipy.stats import binom
 
 from dpopt import roo
 from dpopt.roo import accuracy
-from dpopt.roo.floor import smooth_floor
 from dpopt.roo.optimal import optimal_sampler
-from dpopt.roo.setting import UNIT
-from tests.roo.brute import chance, compositions, lower_bound
+from experiments.roo import published
+from tests.roo.brute import chance, compositions, lower_bound, obscuring
 
 MODEST = settings(max_examples=30, deadline=None, derandomize=True)
-
-
-def obscuring(sampler: Any, m: int) -> Fraction:
-    return Fraction(sampler.setting.obscuring_weight(sampler.table, m), UNIT)
 
 
 def enumerated(sampler: Any, p: list[Fraction]) -> tuple[list[Fraction], Fraction]:
@@ -37,40 +31,6 @@ def enumerated(sampler: Any, p: list[Fraction]) -> tuple[list[Fraction], Fractio
         for y, count in enumerate(counts):
             differences[y] += part * (Fraction(1, k) - Fraction(count, n))
     return differences, mean
-
-
-@pytest.mark.parametrize("rule", ["journal", "exact", "conference", "roo"])
-@pytest.mark.parametrize(
-    ("n", "k", "epsilon", "gamma"),
-    [(1000, 10, 0.1, 0.1), (1000, 10, 0.1, 0.05), (50, 3, 0.3, 0.2), (9, 2, 0.5, 0.5)],
-)
-def test_ds_roo_bound_is_50_in_many_digits(
-    n: int, k: int, epsilon: float, gamma: float, rule: str
-) -> None:
-    sampler = roo.min_count(n, k, epsilon, rule)
-    found = accuracy.ds_roo_bound(sampler, gamma)
-    with mpmath.workdps(30):
-        q = [
-            mpmath.mpf(obscuring(sampler, m).numerator) / obscuring(sampler, m).denominator
-            for m in range(n // k + 1)
-        ]
-        tails = [
-            k * mpmath.exp(-2 * n * (mpmath.mpf(gamma) - mpmath.mpf(m) / n) ** 2)
-            for m in range(n // k + 1)
-        ]
-        each = {
-            m: (q[m] + q[0] * tails[m]) * (1 - mpmath.mpf(1) / k)
-            for m in range(1, n // k + 1)
-            if m < n * gamma
-        }
-        best = min([q[0] * (1 - mpmath.mpf(1) / k), *each.values()])
-    assert found.value == pytest.approx(float(best), rel=1e-12)
-    if found.minimum is None:
-        assert found.value == pytest.approx(float(q[0]) * (1 - 1 / k), rel=1e-12)
-        assert found.tail is None
-    else:
-        assert float(each[found.minimum]) == pytest.approx(found.value, rel=1e-12)
-        assert found.tail == pytest.approx(float(tails[found.minimum]), rel=1e-12)
 
 
 def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
@@ -256,43 +216,8 @@ def test_expected_output_is_equivariant_and_below_every_bound(data: st.DataObjec
     assert abs(found.difference.sum()) < 1e-13
     gamma = min(float(p.min()), 1 / k)
     value = found.total_variation
-    binomial = accuracy.ds_roo_binomial_bound(sampler, gamma)
+    binomial = published.ds_roo_binomial_bound(sampler, gamma)
     assert value <= binomial * (1 + 1e-9)
-    assert value <= accuracy.ds_roo_bound(sampler, gamma).value * (1 + 1e-9)
+    assert value <= published.ds_roo_bound(sampler, gamma).value * (1 + 1e-9)
     assert value <= sampler.worst_case * (1 + 1e-9)
-    assert binomial <= accuracy.roo_bound(sampler.setting) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize(("gamma", "better"), [(Fraction(1, 64), False), (Fraction(5, 16), True)])
-def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
-    sampler = roo.min_count(40, 3, 0.2)
-    mean = sum(
-        obscuring(sampler, m) * math.comb(40, m) * gamma**m * (1 - gamma) ** (40 - m)
-        for m in range(14)
-    )
-    first = obscuring(sampler, 0) * Fraction(2, 3)
-    assert (2 * mean < first) is better
-    bound = accuracy.ds_roo_binomial_bound(sampler, float(gamma))
-    assert bound == pytest.approx(float(min(2 * mean, first)), rel=1e-12)
-    fixed = roo.min_count(40, 3, 0.2, "roo")
-    assert accuracy.ds_roo_binomial_bound(fixed, float(gamma)) == pytest.approx(
-        accuracy.roo_bound(fixed.setting), rel=1e-12
-    )
-
-
-@pytest.mark.parametrize(
-    ("n", "epsilon", "p"), [(30, 0.7, [0.25, 0.25, 0.5]), (12, 0.5, [0.2, 0.8])]
-)
-def test_the_smooth_floors_bound_holds(n: int, epsilon: float, p: list[float]) -> None:
-    sampler = smooth_floor(n, len(p), epsilon)
-    shares = [Fraction(share) for share in p]
-    law = np.zeros(len(p))
-    for counts in compositions(n, len(p)):
-        law += float(chance(counts, shares)) * sampler.output_distribution(counts)
-    exact = np.abs(law - p).sum() / 2
-    bound = accuracy.smooth_floor_binomial_bound(sampler, min(p))
-    lifts = [
-        binom.pmf(c, n, min(p)) * (sampler.floor[c] - c) for c in range(min(len(sampler.floor), n))
-    ]
-    assert bound == pytest.approx(len(p) / n * sum(lifts), rel=1e-12)
-    assert 0 < exact <= bound < 1
+    assert binomial <= published.roo_bound(sampler.setting) * (1 + 1e-12)
