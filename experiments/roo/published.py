@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import binom
 
-from dpopt import ParameterError, _checks, roo
-from dpopt._numbers import digits
-from dpopt._types import Vector
+from dpopt import ParameterError, roo
 from dpopt.roo import RooSetting
 from dpopt.shape import Design
 
@@ -24,20 +23,17 @@ _MOST_RECORDS = 10**15
 
 def laplace_bound(setting: RooSetting) -> float:
     """Return 2 k / (n epsilon): noisy empirical law, projected (Raskhodnikova et al., table I)."""
-    _checks.instance("setting", setting, RooSetting)
     return 2 * setting.letters / (setting.records * setting.epsilon)
 
 
 def subrr_bound(setting: RooSetting) -> float:
     """Return (k - 1) / (n epsilon + k - 1): subsampled randomised response (Cheu, Nayak)."""
-    _checks.instance("setting", setting, RooSetting)
     k = setting.letters
     return (k - 1) / (setting.records * setting.epsilon + k - 1)
 
 
 def roo_bound(setting: RooSetting) -> float:
     """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
-    _checks.instance("setting", setting, RooSetting)
     return setting.obscuring * (1 - 1 / setting.letters)
 
 
@@ -65,13 +61,10 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     Args:
         sampler: a rule in the smallest count.
         least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all letters x.
-
-    Raises:
-        ParameterError: for a gamma out of range.
     """
     setting = sampler.setting
     n, k = setting.records, setting.letters
-    gamma = checked_least(least_probability, k)
+    gamma = least_probability
     rest = 1 - 1 / k
     # Where q_{m_0} is 0, a larger m_0 only raises delta.
     q = _falling(sampler)
@@ -100,13 +93,10 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     Args:
         sampler: a rule in the smallest count.
         least_probability: gamma, in (0, 1/k].
-
-    Raises:
-        ParameterError: for a gamma out of range.
     """
     setting = sampler.setting
     n, k = setting.records, setting.letters
-    gamma = checked_least(least_probability, k)
+    gamma = least_probability
     q = _falling(sampler)
     if setting.constant:
         return float(q[0]) * (1 - 1 / k)
@@ -114,7 +104,7 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
 
 
-def _falling(sampler: Design) -> Vector:
+def _falling(sampler: Design) -> npt.NDArray[np.float64]:
     """Return max over j >= m of q_j, for the m where it is not 0 and one more."""
     return np.maximum.accumulate(np.append(sampler.q, 0.0)[::-1])[::-1]
 
@@ -129,26 +119,13 @@ def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> fl
     Args:
         sampler: its w is w(c) = c from c* = len(weights) on.
         least_probability: gamma, in (0, 1/k].
-
-    Raises:
-        ParameterError: for a gamma out of range.
     """
     setting = sampler.setting
     n, k = setting.records, setting.letters
-    gamma = checked_least(least_probability, k)
+    gamma = least_probability
     c = np.arange(min(sampler.floor.size, n + 1))
     mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
     return min(1.0, k / n * mean)
-
-
-def checked_least(least_probability: float, letters: int) -> float:
-    """Return gamma, checked: in (0, 1/k], up to rounding of the caller's 1/k."""
-    gamma = _checks.real("least_probability", least_probability, 0.0, open_lower=True)
-    if gamma > (1 + 1e-12) / letters:
-        raise ParameterError(
-            f"least_probability is {digits(gamma)}; it must be a number in (0, 1/{letters}]."
-        )
-    return gamma
 
 
 @dataclass(frozen=True)
@@ -177,13 +154,9 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
     Args:
         setting: n, k and epsilon.
         least_probability: gamma, in (0, 1/k].
-
-    Raises:
-        ParameterError: for a gamma out of range.
     """
-    _checks.instance("setting", setting, RooSetting)
     n, k, e = setting.records, setting.letters, setting.epsilon
-    gamma = checked_least(least_probability, k)
+    gamma = least_probability
     gain = math.expm1(e)
     inside = math.e / e - math.e + 1
     terms = [2 / gain] + ([1 + math.log(inside) / e] if inside > 0 else [])
@@ -212,12 +185,8 @@ def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -
         accuracy: alpha, in (0, 1).
         letters: k, at least 2.
         epsilon: above 0, in nats.
-
-    Raises:
-        ParameterError: for an argument out of range.
     """
-    _checks.choice("method", method, METHODS)
-    alpha = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
+    alpha = accuracy
     one = RooSetting(1, letters, epsilon)
     k, e = one.letters, one.epsilon
     above, below = {
@@ -227,8 +196,7 @@ def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -
     }[method]
     if above > _MOST_RECORDS * below:
         raise ParameterError(
-            f"accuracy is {digits(alpha)} and epsilon {digits(e)}; they ask for more "
-            "than 1e15 records."
+            f"accuracy is {alpha:g} and epsilon {e:g}; they ask for more than 1e15 records."
         )
     return max(1, math.ceil(above / below)) if above > 0 else 1
 
@@ -251,12 +219,8 @@ def ds_roo_records(
         epsilon: above 0, in nats.
         least_probability: gamma, in (0, 1/k].
         rule: see `rule_weights`.
-
-    Raises:
-        ParameterError: for an argument out of range.
     """
     high = records_needed("roo", accuracy, letters, epsilon)
-    checked_least(least_probability, letters)
 
     def enough(n: int) -> bool:
         sampler = roo.min_count(n, letters, epsilon, rule)
@@ -280,9 +244,9 @@ def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
         epsilon: above 0, in nats.
 
     Raises:
-        ParameterError: for an argument out of range, or if n is above 1e15.
+        ParameterError: if n is above 1e15.
     """
-    alpha = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
+    alpha = accuracy
 
     def enough(n: int) -> bool:
         return roo.lower_bound(RooSetting(n, letters, epsilon)).value <= alpha
