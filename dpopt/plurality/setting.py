@@ -31,7 +31,7 @@ from dpopt.ballots import (
 )
 from dpopt.ballots.audit import few_histograms, table_at
 from dpopt.ballots.choice import ClassSetting
-from dpopt.ballots.priors import checked_prior
+from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.tabulate import Rungs
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
@@ -147,7 +147,7 @@ class PluralitySetting(ClassSetting):
             objective=_checks.choice("objective", self.objective, OBJECTIVES),
             loss=_checks.choice("loss", self.loss, LOSSES),
             rule=_checks.choice("rule", self.rule, RULES),
-            prior=checked_prior(self.prior, classes),
+            prior=str(VotePrior.of(self.prior, classes)),
         )
         if self.rule == "optimal" and not few_histograms(verify.SOLVED, records, classes):
             raise ParameterError(
