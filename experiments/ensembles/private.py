@@ -19,7 +19,7 @@ from annotated_types import Ge, Gt, Le, MultipleOf
 from pydantic.dataclasses import dataclass
 
 from dpopt import NotPrivateError, ParameterError, multiclass
-from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing

@@ -13,6 +13,14 @@ from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, smooth_floor, two_level
+from experiments.roo.published import (
+    ds_roo_binomial_bound,
+    ds_roo_bound,
+    laplace_bound,
+    roo_bound,
+    smooth_floor_binomial_bound,
+    subrr_bound,
+)
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -119,9 +127,9 @@ def run(config: Config) -> Outcome:
 
 def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    published = roo.ds_roo_bound(roo.min_count(n, k, epsilon, "journal"), gamma)
+    published = ds_roo_bound(roo.min_count(n, k, epsilon, "journal"), gamma)
     sampler = roo.min_count(n, k, epsilon)
-    binomial = roo.ds_roo_binomial_bound(sampler, gamma)
+    binomial = ds_roo_binomial_bound(sampler, gamma)
     value, low = _worst(sampler, gamma) if binomial > _SMALL else (None, None)
     smooth = smooth_floor(n, k, epsilon)
     return {
@@ -129,15 +137,15 @@ def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "epsilon": epsilon,
         "gamma": gamma,
         "records": n,
-        "laplace": roo.laplace_bound(setting),
-        "subrr": roo.subrr_bound(setting),
-        "roo": roo.roo_bound(setting),
+        "laplace": laplace_bound(setting),
+        "subrr": subrr_bound(setting),
+        "roo": roo_bound(setting),
         "ds_roo": published.value,
         "m_0": published.minimum,
         "binomial": binomial,
         "exact": value,
         "letters_at_gamma": low,
-        "smooth_floor": smooth and roo.smooth_floor_binomial_bound(smooth, gamma),
+        "smooth_floor": smooth and smooth_floor_binomial_bound(smooth, gamma),
         "lower": roo.lower_bound(setting).value,
     }
 

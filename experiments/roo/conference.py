@@ -15,6 +15,10 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, violates
+from experiments.roo.published import (
+    laplace_bound,
+    roo_bound,
+)
 from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
@@ -144,8 +148,8 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
     }
     return {
         "epsilon": epsilon,
-        "laplace": roo.laplace_bound(setting),
-        "roo": roo.roo_bound(setting),
+        "laplace": laplace_bound(setting),
+        "roo": roo_bound(setting),
         "roo_exact": values["roo"],
         "conference": values["conference"],
         "exact": values["exact"],

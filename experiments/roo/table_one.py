@@ -14,6 +14,17 @@ from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, two_level
+from experiments.roo.published import (
+    ds_roo_binomial_bound,
+    ds_roo_bound,
+    ds_roo_rate,
+    ds_roo_records,
+    laplace_bound,
+    lower_bound_records,
+    records_needed,
+    roo_bound,
+    subrr_bound,
+)
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
@@ -91,18 +102,18 @@ def run(config: Config) -> Outcome:
 
 def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    rate = roo.ds_roo_rate(setting, gamma)
+    rate = ds_roo_rate(setting, gamma)
     journal = roo.min_count(n, k, epsilon, "journal")
-    best = roo.ds_roo_bound(journal, gamma)
+    best = ds_roo_bound(journal, gamma)
     exact = roo.min_count(n, k, epsilon)
     return {
         "records": n,
         "letters": k,
         "epsilon": epsilon,
         "gamma": gamma,
-        "laplace": roo.laplace_bound(setting),
-        "subrr": roo.subrr_bound(setting),
-        "roo": roo.roo_bound(setting),
+        "laplace": laplace_bound(setting),
+        "subrr": subrr_bound(setting),
+        "roo": roo_bound(setting),
         "table_i_leading": rate.leading,
         "rate_42": rate.value,
         "m_0_40": rate.minimum,
@@ -111,7 +122,7 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "bound_50": best.value,
         "m_0_50": best.minimum,
         "first_zero_q": len(journal.q),
-        "binomial": roo.ds_roo_binomial_bound(exact, gamma),
+        "binomial": ds_roo_binomial_bound(exact, gamma),
         "exact": roo.expected_output(exact, two_level(k, gamma, k - 1)).total_variation,
         "lower": roo.lower_bound(setting).value,
     }
@@ -120,16 +131,16 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
 def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) -> dict[str, Cell]:
     published = ("laplace", "subrr", "roo")
     by_gamma = {
-        f"ds_roo_{share:g}_of_1/k": roo.ds_roo_records(alpha, k, epsilon, share / k, "journal")
+        f"ds_roo_{share:g}_of_1/k": ds_roo_records(alpha, k, epsilon, share / k, "journal")
         for share in fractions
     }
     return {
         "letters": k,
         "epsilon": epsilon,
         "alpha": alpha,
-        **{name: roo.records_needed(name, alpha, k, epsilon) for name in published},
+        **{name: records_needed(name, alpha, k, epsilon) for name in published},
         **by_gamma,
-        "lower": roo.lower_bound_records(alpha, k, epsilon),
+        "lower": lower_bound_records(alpha, k, epsilon),
     }
 
 

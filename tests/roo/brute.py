@@ -8,6 +8,9 @@ from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
 from math import exp, factorial
+from typing import Any
+
+from dpopt.roo.setting import UNIT
 
 Counts = tuple[int, ...]
 Transition = tuple[int, int, int, int]
@@ -36,6 +39,11 @@ def compositions(n: int, k: int) -> Iterator[Counts]:
     for first in range(n + 1):
         for rest in compositions(n - first, k - 1):
             yield (first, *rest)
+
+
+def obscuring(sampler: Any, m: int) -> Fraction:
+    """q_m of a design of a rule in the smallest count, exactly."""
+    return Fraction(sampler.setting.obscuring_weight(sampler.table, m), UNIT)
 
 
 def chance(counts: Counts, p: Sequence[Fraction]) -> Fraction:
