@@ -106,7 +106,7 @@ _OPTIONS = parameters(described(_designed).fields[3:])
 
 def _facts(found: Design) -> dict[str, Any]:
     """Return what is printed of a design above its table."""
-    facts, proof = {**found.headline(), **found.known()}, found.certificate
+    facts, proof = found.summary(), found.certificate
     facts["certificate"] = "none"
     if proof is not None:
         plural = "" if proof.constraints == 1 else "s"

@@ -83,12 +83,31 @@ Queries = tuple[Callable[[], Sequence[object]], object]
 
 def _of_rows(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
     """Return the inputs of lines of integers or names, as the mechanism understands a line."""
-    setting = getattr(mechanism, "setting", None)
+    setting = mechanism.setting
     names = getattr(setting, "input_names", None)
     rows = read_integer_rows(text) if names is None else _named_rows(text, names)
-    # A kernel of no setting takes each integer by itself.
-    queries = [query for row in rows for query in (setting.queries(row) if setting else row)]
+    queries = [query for row in rows for query in inputs_of(setting, row)]
     return lambda: queries, queries[0]
+
+
+def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
+    """Return the inputs that a line of integers or names stands for.
+
+    The counts of all letters; or one input each, where an input of the example is an integer; else
+    all of the line is one input.
+    """
+    from dpopt.public_prior.setting import KeptPriorSetting
+    from dpopt.roo import LetterSetting, Tally
+
+    if isinstance(setting, LetterSetting):
+        return [Tally.of_counts(list(row), setting.letters)]
+    if isinstance(setting, KeptPriorSetting):
+        letters = setting.public.letters
+        if not all(0 <= place < len(letters) for place in row):
+            raise ParameterError(f"the inputs must be places in 0..{len(letters) - 1} of letters.")
+        return [letters[place] for place in row]
+    example = next(iter(setting.example_neighbours()), (None,))[0]
+    return list(row) if isinstance(example, int) else [list(row)]
 
 
 def _of_counts(mechanism: Any, text: str) -> Queries:  # noqa: ANN401

@@ -191,11 +191,6 @@ class MajoritySetting(Voters, Setting):
         return cls(5, 0.5, 1.5)
 
     @classmethod
-    def example_data(cls) -> list[int]:
-        """Return five votes."""
-        return [1, 1, 0, 1, 0]
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
         """Return votes of which some may have changed."""
         return [([1] * ones + [0] * (5 - ones), [0] * 5) for ones in range(6)]

@@ -137,11 +137,6 @@ class MulticlassSetting(ClassSetting):
         return cls(5, 3, 0.5, 2.0)
 
     @classmethod
-    def example_data(cls) -> list[int]:
-        """Return five votes."""
-        return [1, 1, 0, 2, 1]
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
         """Return votes of which some may have changed."""
         return [

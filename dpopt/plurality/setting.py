@@ -169,11 +169,6 @@ class PluralitySetting(ClassSetting):
         return cls(records=6, classes=3, epsilon=1.0)
 
     @classmethod
-    def example_data(cls) -> list[int]:
-        """Return the votes of six records."""
-        return [0, 2, 0, 1, 0, 1]
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
         """Return votes of which one is replaced."""
         votes = [0, 0, 0, 1, 1, 2]

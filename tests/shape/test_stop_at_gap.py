@@ -59,7 +59,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
     assert found.private
     assert f"status=gap, gap={found.gap:.6g}" in repr(found)
-    assert found.known()["status"] == "gap"
+    assert found.summary()["status"] == "gap"
     told = found.to_dict()
     assert (told["status"], told["bound_is"]) == ("gap", "float")
     assert told["gap"] == found.gap > 1e-6
@@ -71,7 +71,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     assert (again.table, again.value, again.bound) == (found.table, found.value, found.bound)
     whole = majority.design(51, 0.1, 3)
     assert "status" not in repr(whole)
-    assert "status" not in whole.known()
+    assert "status" not in whole.summary()
 
 
 def test_a_proof_of_a_stopped_design_bounds_it(tmp_path: Path) -> None:
