@@ -972,15 +972,15 @@ def kinds() -> tuple[type[Setting], ...]:
         >>> {"kernel", "majority"} <= {kind.kind for kind in dpopt.kinds()}
         True
     """
-    for name in _kinds.KINDS:
-        import_module(_kinds.module_of(name))
+    for module, _ in _kinds.KINDS.values():
+        import_module(module)
     return tuple(_KINDS[name] for name in sorted(_KINDS))
 
 
 def kind_of(name: str) -> type[Setting] | None:
     """Return the kind of a name; None if there is none."""
     if name not in _KINDS and name in _kinds.KINDS:
-        import_module(_kinds.module_of(name))
+        import_module(_kinds.KINDS[name][0])
     return _KINDS.get(name)
 
 

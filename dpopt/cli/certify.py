@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -66,11 +65,10 @@ def certify(
             f"{str(file)!r} is taken for a saved mechanism, which has its own."
         )
     made: Any = _of_table(file, asked, save) if table else loaded(file)
-    tell = _least if hasattr(made, "lower") else _proof
-    record, lines = tell(made, table)
+    record, lines = _least(made) if hasattr(made, "lower") else _proof(made, table)
     seconds = time.perf_counter() - start
     if json:
-        show(to_json({**record(), "seconds": seconds}))
+        show(to_json({**record, "seconds": seconds}))
     else:
         show("\n".join([*lines, f"seconds        {seconds:.3f}"]))
     if getattr(made, "upper", 0.0) == math.inf:
@@ -121,16 +119,12 @@ def _delta(text: str) -> float | None:
         ) from None
 
 
-Told = tuple[Callable[[], dict[str, Any]], list[str]]
-"""What makes the plain values of an answer, and the lines of its text."""
-
-
-def _least(least: Any, _: bool) -> Told:  # noqa: ANN401
+def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return what is told of a least epsilon or delta."""
     x, other = least.inputs
     outputs = ", ".join(map(str, least.outputs)) or "none"
     given = "delta" if least.parameter == "epsilon" else "epsilon"
-    return least.to_dict, [
+    return least.to_dict(), [
         f"least {least.parameter:8s} {least.upper!r}",
         f"at least       {least.lower!r}",
         f"for {given:10s} {least.given:g}",
@@ -139,7 +133,7 @@ def _least(least: Any, _: bool) -> Told:  # noqa: ANN401
     ]
 
 
-def _proof(made: Any, table: bool) -> Told:  # noqa: ANN401
+def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return what is told of a certificate; of a table, also what its own rows are missed by."""
     proof = made.certificate
     costs = {"moved": made.moved, "residuals": dict(made.residuals)} if table else {}
@@ -152,4 +146,4 @@ def _proof(made: Any, table: bool) -> Told:  # noqa: ANN401
         *([f"moved by     {made.moved:.3g}"] if table else []),
         *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
     ]
-    return lambda: {"private": True, **proof.to_dict(), **costs}, lines
+    return {"private": True, **proof.to_dict(), **costs}, lines

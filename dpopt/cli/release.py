@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,38 +56,35 @@ def release(
     """
     if sum(value is not None for value in (input, counts, distribution)) > 1:
         raise ParameterError("give either --input or --counts or --distribution, one of them.")
+    from dpopt.public_prior import draw_own_letter
+
     p = None if distribution is None else _rationals(distribution)
     mechanism = loaded(file)
     once = keeping.pop("trained_once", None)
     keeper = Keeper(**keeping, fresh=None if once is None else not once)
+    own = None if p is None else _letters_of(mechanism)
     if p is not None:
-        queries, one = _of_p(mechanism, p)
+        queries = [p.astype(float)] if own is None else [own[0]]
     elif input is not None:
-        queries, one = _of_rows(mechanism, input)
+        queries = _of_rows(mechanism.setting, input)
     else:
-        queries, one = _of_nothing(mechanism) if counts is None else _of_counts(mechanism, counts)
+        queries = _of_nothing(mechanism) if counts is None else _of_counts(mechanism, counts)
 
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
-        asked = queries()
+        asked = queries if own is None else [own[draw_own_letter(p, len(own))]]
         keeper.charge(mechanism, sum(mechanism.asked(query) for query in asked))
         return [mechanism.release(query) for query in asked]
 
-    show_draw(draw, _names(mechanism, one), mechanism.guarantee, json)
+    show_draw(draw, _names(mechanism, queries[0]), mechanism.guarantee, json)
     keeper.tell()
 
 
-Queries = tuple[Callable[[], Sequence[object]], object]
-"""What returns the inputs of a mechanism, called once, and one of them, or one like them."""
-
-
-def _of_rows(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
-    """Return the inputs of lines of integers or names, as the mechanism understands a line."""
-    setting = mechanism.setting
+def _of_rows(setting: Any, text: str) -> list[Any]:  # noqa: ANN401
+    """Return the inputs of lines of integers or names."""
     names = getattr(setting, "input_names", None)
     rows = read_integer_rows(text) if names is None else _named_rows(text, names)
-    queries = [query for row in rows for query in inputs_of(setting, row)]
-    return lambda: queries, queries[0]
+    return [query for row in rows for query in inputs_of(setting, row)]
 
 
 def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
@@ -110,7 +107,7 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
     return list(row) if isinstance(example, int) else [list(row)]
 
 
-def _of_counts(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
+def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
     """Return the inputs of lines of counts.
 
     Raises:
@@ -124,11 +121,10 @@ def _of_counts(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
         raise ParameterError(
             "counts is given; it belongs to a plurality or one letter of records, and only there."
         )
-    queries = [Tally.of_counts(row, len(row)) for row in rows]
-    return lambda: queries, queries[0]
+    return [Tally.of_counts(row, len(row)) for row in rows]
 
 
-def _of_nothing(mechanism: Any) -> Queries:  # noqa: ANN401
+def _of_nothing(mechanism: Any) -> list[Any]:  # noqa: ANN401
     """Return the only input of a mechanism whose setting holds the data, such as a mollifier.
 
     Raises:
@@ -140,23 +136,20 @@ def _of_nothing(mechanism: Any) -> Queries:  # noqa: ANN401
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
         ) from None
-    return lambda: [None], None
+    return [None]
 
 
-def _of_p(mechanism: Any, p: Any) -> Queries:  # noqa: ANN401
-    """Return the input that is drawn from a user's own p over the inputs of a kernel."""
-    from dpopt.public_prior import draw_own_letter
+def _letters_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
+    """Return the inputs of a kernel, one of which is drawn from a user's own p.
 
+    None of a mechanism whose input a distribution is itself, or of none.
+    """
     setting = mechanism.setting
     if hasattr(mechanism, "apply"):
-        letters: Any = setting.public.letters
-    elif setting.kind in ("kernel", "nearest"):
-        letters = getattr(setting, "input_names", None) or range(setting.inputs.inputs)
-    else:
-        # A distribution is itself the input of this mechanism, or of none.
-        given = p.astype(float)
-        return lambda: [given], given
-    return lambda: [letters[draw_own_letter(p, len(letters))]], letters[0]
+        return setting.public.letters
+    if setting.kind in ("kernel", "nearest"):
+        return getattr(setting, "input_names", None) or range(setting.inputs.inputs)
+    return None
 
 
 def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from dpopt import verify as verifier
 from dpopt._errors import NotPrivateError, ParameterError
@@ -33,7 +33,7 @@ def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag
     from dpopt.proofs.saved import proof_path, write_verifier
 
     for path in (file, proof):
-        if path is not None and not _is_file(path):
+        if path is not None and not os.path.isfile(path):  # noqa: PTH113 - whatever its name is
             raise ParameterError(f"file is {str(path)!r}; there is no such file.")
     beside = proof_path(file)
     if proof is None and beside.is_file():
@@ -60,10 +60,3 @@ def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag
     if done.returncode:
         why = f"file {str(file)!r}: {done.stderr.strip() or 'verify.py was ended'}"
         raise (NotPrivateError if done.returncode == 4 else ParameterError)(why)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
