@@ -45,7 +45,7 @@ from dpopt.files import check_json_target
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
-from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
 from dpopt.privacy.saved import (
@@ -113,8 +113,6 @@ class Setting(ABC):
 
     Attributes:
         kind: of its files and its command; lower case with hyphens.
-        neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
-            a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
         inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
             usually a cached property. Not there if the integers are no table.
@@ -123,7 +121,6 @@ class Setting(ABC):
     """
 
     kind: ClassVar[str]
-    neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
     inputs: Any
     losses: Any = None
@@ -767,12 +764,12 @@ class Design:
             return f"Not private; it releases nothing. {error}"
         proof = cast(Certificate, self.certificate)
         decided = f"{proof.constraints:,} inequalities decided in exact integers"
-        return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
+        return f"{in_short(self.guarantee)}: {proof.claim}. {decided}."
 
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         promised = "guarantee" if self.private else _UNPROVED
-        facts = {**self._headline(), promised: _promised(self.guarantee), **self._stopped()}
+        facts = {**self._headline(), promised: in_short(self.guarantee), **self._stopped()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def to_dict(self) -> Json:
@@ -1086,7 +1083,3 @@ def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | N
 def _known(value: Any) -> Any:  # noqa: ANN401
     """Return a value as JSON has it: None for a number that is not known here, nan."""
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _promised(guarantee: Guarantee) -> str:
-    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"

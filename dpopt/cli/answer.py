@@ -121,6 +121,8 @@ def _is_known(value: object) -> bool:
 
 def _told(value: Any) -> str:  # noqa: ANN401
     """Return a value as the command line prints it."""
-    if type(value).__name__ == "Guarantee":
-        return f"({value.epsilon:g}, {value.delta:g})-DP"
+    from dpopt.privacy.guarantee import Guarantee, in_short
+
+    if isinstance(value, Guarantee):
+        return in_short(value)
     return f"{value:.12g}" if isinstance(value, float) else str(value)

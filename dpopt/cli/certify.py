@@ -135,10 +135,12 @@ def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
 
 def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return what is told of a certificate; of a table, also what its own rows are missed by."""
+    from dpopt.privacy.guarantee import in_short
+
     proof = made.certificate
     costs = {"moved": made.moved, "residuals": dict(made.residuals)} if table else {}
     lines = [
-        f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
+        f"{in_short(proof.guarantee)}: {proof.claim}",
         f"constraints  {proof.constraints:,}",
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",

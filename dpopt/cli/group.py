@@ -103,9 +103,9 @@ def loaded() -> click.Group:
 @contextmanager
 def _progress() -> Iterator[None]:
     """Tell on standard error, inside the block, the first task of more than a minute, and bars."""
-    from dpopt._progress import ProgressEvent, reporting, terminal_bars
+    from dpopt._progress import ProgressEvent, progress_bar, reporting
 
-    with terminal_bars() as bars:
+    with progress_bar() as bars:
         long: list[str] = []
 
         def tell(event: ProgressEvent) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import subprocess
@@ -64,18 +63,6 @@ def test_a_rule_is_saved_and_said_to_have_no_proof_of_optimality(tmp_path: Path)
     assert ended.err.startswith("Note: there is no proof of optimality")
     assert ended.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
-
-
-@over_kinds
-def test_every_parameter_is_named_in_the_docstring(name: str) -> None:
-    about, defined = _kinds.described(kind(name)), kind(name)
-    assert inspect.cleandoc(defined.__doc__).startswith(about.about)
-    assert list(inspect.signature(defined).parameters) == [field.name for field in about.fields]
-    for field in about.fields:
-        assert field.about, f"{field.name} is not named under Attributes"
-        assert field.required == (
-            inspect.signature(defined).parameters[field.name].default is inspect.Parameter.empty
-        )
 
 
 @over_kinds

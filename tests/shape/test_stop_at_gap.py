@@ -20,8 +20,8 @@ from dpopt import (
     public_prior,
     roo,
 )
-from dpopt.cli import main
 from dpopt.shape import made
+from tests.cli.running import run
 
 # Between a value and its bound, in floats.
 ROUNDING = 1e-8
@@ -136,28 +136,6 @@ def test_a_closed_form_has_nothing_to_stop() -> None:
     assert (found.table, found.status) == (full.table, None)
     path = kernel.KernelSetting("absolute", 1.0, size=9, graph="path")
     assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
-
-
-def test_a_sweep_over_gaps() -> None:
-    full = majority.design(51, 0.1, 3).value
-
-    def told(stop_at_gap: float) -> dict[str, Any]:
-        found = majority.design(51, 0.1, 3, stop_at_gap=stop_at_gap)
-        return {"value": found.value, "bound": float(found.bound or 0.0), "status": found.status}
-
-    gaps = [1e-1, 1e-2, 1e-3, 0.0]
-    table = dpopt.sweep(told, {"stop_at_gap": gaps})
-    for gap, record in zip(gaps, table.records, strict=True):
-        assert full - gap - ROUNDING <= record["value"] <= full + ROUNDING
-        assert record["bound"] >= full - ROUNDING
-        assert record["status"] == ("optimal" if gap == 0.0 else "gap")
-
-
-def run(words: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[Any, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    said = capfd.readouterr()
-    return caught.value.code, said.out, said.err
 
 
 ASKED = ["majority", "--mechanisms", "51", "--epsilon", "0.1", "--allowance", "3"]
