@@ -439,11 +439,7 @@ class Setting(ABC):
 
 
 def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
-    """Return a method of a table, which other integers need not have.
-
-    Raises:
-        ParameterError: if they have none; it says which member of the setting is missing.
-    """
+    """Return a method of a table, which other integers need not have."""
     found = getattr(table, method, None)
     if found is None:
         raise ParameterError(
@@ -477,11 +473,7 @@ def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
 
 
 def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:
-    """Return a place drawn in proportion to weights; every sum is compared: no draw stops early.
-
-    Raises:
-        ParameterError: for weights that are no distribution.
-    """
+    """Return a place drawn in proportion to weights; every sum is compared: no draw stops early."""
     try:
         sums = list(accumulate(weights))
         # One float among them, or one of numpy's integers, makes the sum one.
@@ -870,12 +862,7 @@ def _subject(setting: Setting, table: Any) -> tuple[object, ...]:  # noqa: ANN40
 
 
 def _proved(setting: Setting, table: Any) -> Certificate:  # noqa: ANN401
-    """Return the proof of a table as one about this table in this setting, and no others.
-
-    Raises:
-        NotPrivateError: if it is not private.
-        ParameterError: if it is no table of this setting.
-    """
+    """Return the proof of a table as one about this table in this setting, and no others."""
     proof = setting.judge(table)
     if not isinstance(proof, Certificate):
         raise ParameterError(

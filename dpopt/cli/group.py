@@ -25,14 +25,13 @@ from dpopt._errors import (
 )
 from dpopt._kinds import KINDS, VERBS, hyphened
 from dpopt.cli.about import cite, completion, doctor
-from dpopt.cli.certify import certify
+from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
 from dpopt.cli.letters import mode, sample
 from dpopt.cli.output import CLOSED, OutputError, abandon, refused
 from dpopt.cli.release import release
 from dpopt.cli.smoothed import profile, smoothed
-from dpopt.cli.verify import verify
 
 _LONGEST = 600
 # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.

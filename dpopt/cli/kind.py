@@ -72,9 +72,6 @@ def _designed(
             verify.
         even_if_not_private: with --save: where the result is not private, write the record of its
             audit, which releases nothing.
-
-    Raises:
-        NotPrivateError: at the end, if it is not proved private.
     """
     from dpopt.shape import design
 

@@ -143,11 +143,7 @@ def ledger(
 
 
 def _begin(path: Path, epsilon: float | None, delta: float) -> None:
-    """Make a ledger where there is no file.
-
-    Raises:
-        ParameterError: if there is one, or for a budget that is none.
-    """
+    """Make a ledger where there is no file."""
     from dpopt import _checks
     from dpopt.ledger import Ledger
     from dpopt.privacy import Guarantee

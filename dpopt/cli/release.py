@@ -108,11 +108,7 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
 
 
 def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
-    """Return the inputs of lines of counts.
-
-    Raises:
-        ParameterError: for a mechanism that takes none.
-    """
+    """Return the inputs of lines of counts."""
     from dpopt.plurality import PluralitySetting
     from dpopt.roo import LetterSetting, Tally
 
@@ -125,11 +121,7 @@ def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
 
 
 def _of_nothing(mechanism: Any) -> list[Any]:  # noqa: ANN401
-    """Return the only input of a mechanism whose setting holds the data, such as a mollifier.
-
-    Raises:
-        ParameterError: for a mechanism that takes an input.
-    """
+    """Return the only input of a mechanism whose setting holds the data, such as a mollifier."""
     try:
         mechanism.setting.distribution(mechanism.table, None)
     except ParameterError:
@@ -164,11 +156,7 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
 
 
 def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
-    """Return inputs by their names, separated by commas: from a text, or lines of a file it names.
-
-    Raises:
-        ParameterError: if they are other ones; what was typed may be data, and is not shown.
-    """
+    """Return inputs by their names, separated by commas: of a text, or lines of a file it names."""
     known = {str(name) for name in names}
     lines = [text]
     if not {word.strip() for word in text.split(",")} <= known:
@@ -177,6 +165,7 @@ def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
         except (OSError, ValueError):
             lines = []
     rows = [[word.strip() for word in line.split(",")] for line in lines]
+    # What was typed may be data, and is not shown.
     if not rows or not {word for row in rows for word in row} <= known:
         raise ParameterError(
             "input is no list, nor a file, of names of inputs; they are "
