@@ -177,11 +177,6 @@ class KernelSetting(Setting):
         return cls("absolute", 1.0, graph="path", objective="minimax", size=4)
 
     @classmethod
-    def example_data(cls) -> object:
-        """Return an input: the count."""
-        return 2
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
         """Return counts that differ by one."""
         return [(0, 1), (1, 2), (2, 3)]

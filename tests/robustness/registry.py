@@ -36,6 +36,7 @@ from dpopt import (
     smoothed,
     solve,
 )
+from tests.shape.checks import input_of
 
 Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
@@ -290,7 +291,7 @@ def designed(kind: Any) -> Any:
 def drawing(kind: Any, verb: str) -> Arguments:
     first = next(iter(inspect.signature(getattr(designed(kind), verb)).parameters))
     seeded = {"rng": np.random.default_rng(0)} if verb == "simulate" else {}
-    return {first: kind.example_data(), **seeded}
+    return {first: input_of(kind), **seeded}
 
 
 def is_called(value: object) -> bool:

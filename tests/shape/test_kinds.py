@@ -80,7 +80,7 @@ def test_a_variant(
 ) -> None:
     setting, data = VARIANTS[name]()
     monkeypatch.setattr(type(setting), "example", lambda: setting)
-    monkeypatch.setattr(type(setting), "example_data", lambda: data)
+    monkeypatch.setattr(checks, "input_of", lambda _: data)
     checks.run(check, type(setting), tmp_path)
 
 
