@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,6 +203,29 @@ def test_a_message_that_compares_tells_two_numbers_apart() -> None:
     assert str(caught.value) == (
         "t is 0.09999999999999999; it must be a number in [0.1, 0.3333333333333333]."
     )
+
+
+def comparing(path: Path) -> list[str]:
+    """f-strings raised as ParameterError with two or more fields cut to six digits."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ParameterError":
+            cut = [
+                part
+                for part in ast.walk(node)
+                if isinstance(part, ast.FormattedValue)
+                and part.format_spec is not None
+                and ast.unparse(part.format_spec) in ("f'g'", "f'.3g'", "f'.6g'", "f'.12g'")
+                and not getattr(part.value, "id", "").lstrip("_").isupper()
+            ]
+            found += [f"{path.name}:{node.lineno}"] if len(cut) > 1 else []
+    return found
+
+
+@pytest.mark.slow
+def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
+    package = Path(__file__).resolve().parents[1] / "dpopt"
+    assert [place for path in package.rglob("*.py") for place in comparing(path)] == []
 
 
 def test_gamma_may_leave_its_interval_by_a_rounding() -> None:

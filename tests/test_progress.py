@@ -41,6 +41,14 @@ def test_advance_reaches_the_callback_in_force() -> None:
     assert inner == [ProgressEvent("proof", 2, 3)]
 
 
+def test_the_callback_is_gone_after_an_exception() -> None:
+    seen: list[ProgressEvent] = []
+    with pytest.raises(ZeroDivisionError), reporting(seen.append):
+        raise ZeroDivisionError
+    advance("proof", 1)
+    assert seen == []
+
+
 def test_other_threads_are_silent() -> None:
     seen: list[ProgressEvent] = []
     with reporting(seen.append):
@@ -60,6 +68,22 @@ def test_track_tells_start_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(track([], "letters")) == []
     told = [(event.done, event.total) for event in seen]
     assert told == [(0, 3), (3, 3), (0, None), (2, 2), (0, 5), (2, 2), (0, 0)]
+
+
+def test_track_tells_every_step_that_is_slow_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", 0.0)
+    seen: list[ProgressEvent] = []
+    with reporting(seen.append):
+        seen.extend(ProgressEvent("body", 0) for _ in track(range(3), "steps"))
+    assert [(e.task, e.done) for e in seen] == [
+        ("steps", 0),
+        ("body", 0),
+        ("steps", 1),
+        ("body", 0),
+        ("steps", 2),
+        ("body", 0),
+        ("steps", 3),
+    ]
 
 
 def test_what_a_callback_raises_ends_the_loop() -> None:
@@ -117,6 +141,16 @@ def test_a_long_step_is_shown_without_a_second_event() -> None:
     with progress_bar(file=Watched(), delay=0.01, always=True):
         advance("proof", 0)
         assert shown.wait(timeout=30)
+
+
+def test_a_task_that_ended_does_not_come_back() -> None:
+    file = Terminal()
+    with progress_bar(file=file, delay=0.01, always=True):
+        advance("other", 0, 1)
+        advance("proof", 0, 2)
+        advance("proof", 2, 2)
+        threading.Event().wait(0.05)
+    assert "proof" not in file.getvalue()
 
 
 CLEARED = "\x1b[1A\x1b[2K"

@@ -254,6 +254,19 @@ def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta
     assert found < 0.98 * bounds["optimal"]
 
 
+@pytest.mark.slow
+def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
+    pair = randomised_response(2, 2)
+    guarantee = Guarantee(math.log(2))
+    for folds in (10, 40):
+        for i in range(1, folds // 2):
+            epsilon = (folds - 2 * i) * math.log(2)
+            delta = exact_delta(pair, folds, epsilon) * (1 + 1e-9)
+            if delta > 1e-9:
+                assert optimal_epsilon(guarantee, folds, delta) == pytest.approx(epsilon)
+                assert composed_epsilon(pair, folds, delta) == pytest.approx(epsilon, abs=1e-3)
+
+
 def corner_points(setting: majority.MajoritySetting, chances: np.ndarray) -> np.ndarray:
     """(Pr[1 | p'], Pr[1 | p]) for every choice of a corner for each voter, nothing reduced."""
     names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")

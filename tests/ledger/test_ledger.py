@@ -259,3 +259,22 @@ def test_what_is_left_is_told_rounded_down(
         charge(ledger, Guarantee(asked))
     assert f"an epsilon of {told} is left" in ledger.statement("May")
     charge(ledger, Guarantee(float(told)))
+
+
+@pytest.mark.slow
+def test_many_entries_of_many_data_sets(path: Path) -> None:
+    ledger = Ledger(path, Guarantee(1.0))
+    charge(ledger)
+    copied = (
+        "INSERT INTO entries SELECT NULL, time, 'd' || (? % 5000), what, epsilon, delta, count, "
+        "spent_epsilon, spent_delta, folds FROM entries WHERE id = 1"
+    )
+    with sqlite3.connect(path) as db:
+        db.executemany(copied, [(place,) for place in range(20_000)])
+    assert len(ledger.entries()) == 20_001
+    assert len(ledger.datasets) == 5001
+    assert ledger.total("d17") == ("simple", dpopt.privacy.simple_composition(TENTH, 4))
+    assert ledger.total()[1] == dpopt.privacy.simple_composition(TENTH, 20_001)
+    charge(ledger, dataset="d17", count=5)
+    with pytest.raises(BudgetError):
+        charge(ledger, dataset="d17")

@@ -196,6 +196,16 @@ def proof_of(setting: Setting, slack: Fraction) -> Certificate:
 
 
 @dataclass(frozen=True)
+class OtherOptimum(Coin):
+    """Its closed form is not the optimum of its program."""
+
+    kind: ClassVar[str] = "toy-other-optimum"
+
+    def closed_form(self) -> Any:
+        return self.table(Fraction(7, 10))
+
+
+@dataclass(frozen=True)
 class LenientProof(Coin):
     """Its proof looks at nothing."""
 
@@ -237,6 +247,39 @@ class OtherDraws(Coin):
     def drawn(self, table: Any, data: Any, source: Any) -> Any:
         super().drawn(table, data, source)
         return 0
+
+
+@dataclass(frozen=True)
+class Forgetful(Coin):
+    """Its file does not hold its parameter."""
+
+    kind: ClassVar[str] = "toy-forgetful"
+
+    epsilon: float = 2.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Unchecked(Coin):
+    """It takes any value for a parameter."""
+
+    kind: ClassVar[str] = "toy-unchecked"
+
+    def __post_init__(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class OtherBound(Coin):
+    """Its bound is one that its own value breaks."""
+
+    kind: ClassVar[str] = "toy-other-bound"
+
+    def bound(self, table: Any, solution: Solution | None) -> float:
+        del solution
+        return self.value(table) - 0.1
 
 
 class Keyed(tuple[int, int]):
@@ -321,6 +364,27 @@ class OffByOne(Coin):
 
 
 @dataclass(frozen=True)
+class NegativeWeight(Coin):
+    """It draws from what is no distribution."""
+
+    kind: ClassVar[str] = "toy-negative-weight"
+
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:
+        return super().distribution(table, data) if data else (ONE + 1, -1)
+
+
+@dataclass(frozen=True)
+class MoreOutputs(Coin):
+    """One of its inputs has an output that the other has not."""
+
+    kind: ClassVar[str] = "toy-more-outputs"
+
+    def distribution(self, table: Any, data: Any) -> Sequence[int]:
+        one, other = super().distribution(table, data)
+        return (one, other) if data else (one, other - 1, 1)
+
+
+@dataclass(frozen=True)
 class HiddenRatio(Coin):
     """It is proved for 1.01 e^epsilon, and its certificate says e^epsilon."""
 
@@ -360,8 +424,9 @@ class Unnamed(Coin):
 
 RIGHT = (Coin, Worded, Published, Odds)
 WRONG = (
-    *(LenientProof, Blind, OtherDraws, OtherSubject),
-    *(OneSided, OffByOne, HiddenRatio, NoSignCheck),
+    *(OtherOptimum, LenientProof, Blind, OtherDraws, Forgetful, Unchecked),
+    *(OtherBound, OtherSubject),
+    *(OneSided, OffByOne, NegativeWeight, MoreOutputs, HiddenRatio, NoSignCheck),
 )
 OTHERS = (Unlooked, Careless, LessProved, Unnamed)
 _ALL: Mapping[str, type[Setting]] = {
