@@ -18,6 +18,7 @@ KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.
 from __future__ import annotations
 
 import copy
+import json
 import math
 import re
 import warnings
@@ -1001,8 +1002,20 @@ def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
         # Strict also for a published rule: a file without a proof is not a mechanism's.
         others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
         found = made(setting, table, strict=True, **others)
+        _require_the_same(found, sealed)
     sealed.require_hash()
     return found
+
+
+def _require_the_same(found: Design, sealed: Sealed) -> None:
+    """Refuse a file that tells `dpopt.verify` of another kind, guarantee or program than this one.
+
+    What a file says stands in it twice: once to be loaded, once to be read without this package.
+    """
+    own = found.to_dict()
+    for name in ("kind", "guarantee", "displayed"):
+        if name in sealed.body and json.loads(json.dumps(own.get(name))) != sealed.body[name]:
+            raise sealed.refuse(f"its {name} is not that of its setting")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiments.options import options
+from experiments.parameters import parameters_of
 
 from dpopt.cli import main
 from experiments.__main__ import main as run_experiments
@@ -135,7 +135,7 @@ def test_commands_of_the_experiments_run(
 
 def test_what_is_named_is_there() -> None:
     for name, field in re.findall(r"`run ([\w-]+) --set (\w+)=", README):
-        assert field in options(all_experiments()[name])
+        assert field in parameters_of(all_experiments()[name])
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert "docs/limits.md" in links
     assert [link for link in links if ":" not in link and not (ROOT / link).exists()] == []
