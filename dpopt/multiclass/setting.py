@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -276,7 +276,7 @@ class MulticlassSetting(ClassSetting):
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
             require_walked(self.mechanisms, self.classes)
-        return _judged(self, table)
+        return table.proof(self, partial(_judged, self, table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
         """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""
@@ -311,9 +311,7 @@ class MulticlassSetting(ClassSetting):
         return verify.Labels(self.to_dict(), ballots, None)
 
 
-@lru_cache(maxsize=4)
 def _judged(setting: MulticlassSetting, table: Table) -> Certificate:
-    """Return the proof of a table; that of the last ones is kept, as in `certify_table`."""
     guarantee = setting.guarantee
     promised = f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
     try:
