@@ -138,13 +138,6 @@ class Ratio:
         # Products bind as a quotient does; sums do not.
         return f"{_enclosed(over, '+-')}/{_enclosed(under, '+- ')}"
 
-    def latex(self) -> str:
-        """Return the function in LaTeX."""
-        over, under = (
-            product_text(fmpz_poly(list(side)), True) for side in (self.over, self.under)
-        )
-        return over if self.under == (1,) else rf"\frac{{{over}}}{{{under}}}"
-
 
 def _enclosed(text: str, signs: str) -> str:
     """Return a text in brackets if one of some signs stands outside all brackets."""

@@ -74,7 +74,7 @@ class Table:
         return "table", self.inputs.key, self.weights, self.total
 
     def proof(self, asked: Hashable, judge: Callable[[], Certificate]) -> Certificate:
-        """Return the judge's proof of these integers: it travels with them, so that it is made once.
+        """Return the judge's proof of these integers, which travels with them: it is made once.
 
         A table that differs is another object, without proofs; so is a copy or an unpickled one.
 
