@@ -11,7 +11,7 @@ from fractions import Fraction
 from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt.multiclass.corners import voters_in_words
-from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
+from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.exponential import exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 
@@ -68,4 +68,4 @@ def dominating(labels: verify.Labels) -> DominatingPair:
                 for over, under in zip(above, below, strict=True):
                     yield max(under - edges, 0), min(over, total)
 
-    return DominatingPair.of_points(upper_hull(points()), total)
+    return DominatingPair.of_points(points(), total)

@@ -72,9 +72,8 @@ class Problem(lp.Problem):
         shape = self.shapes[variable]
         if not shape:
             raise ParameterError(f"variable is {variable!r}, a single number; a law needs an axis.")
-        self.add_rows(
-            name, {variable: _sums(math.prod(shape[:-1]), shape[-1])}, lower=1.0, upper=1.0
-        )
+        sums = _sums(math.prod(shape[:-1]), shape[-1])
+        self.add_rows(name, {variable: sums}, lower=1.0, upper=1.0)
 
     def add_private(
         self,

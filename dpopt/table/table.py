@@ -18,7 +18,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, exact_text, whole
 from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
 from dpopt.privacy.exact import Certificate
-from dpopt.privacy.fingerprint import fingerprint
+from dpopt.privacy.plain import fingerprint
 from dpopt.privacy.release import Laws, Source, below_each
 from dpopt.table.inputs import Inputs
 
