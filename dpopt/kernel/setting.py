@@ -21,8 +21,7 @@ from dpopt.kernel.room import kept
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
-from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs
-from dpopt.privacy.rows import LARGEST_EPSILON
+from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
 from dpopt.shape import Setting
 from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
 from dpopt.table.rounding import alike

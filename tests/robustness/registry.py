@@ -182,7 +182,6 @@ BY_ROOM: dict[str, Makers] = {
     },
 }
 
-ONE_WAY_AND_BACK = [[0, 1], [1, 0]]
 BY_FUNCTION: dict[str, Makers] = {
     "privacy.Certificate": {
         **{name: lambda: "in words" for name in ("claim", "tightest", "digest")},
@@ -221,9 +220,7 @@ BY_FUNCTION: dict[str, Makers] = {
         "second": lambda: [0, 0, 1],
         "delta": lambda: 0.0,
     },
-    "privacy.complete_graph": {"inputs": lambda: 3},
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
-    "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.simple_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "lp.Problem.add_rows": {"name": lambda: "more", "lower": lambda: 0.0, "upper": lambda: [1.0]},
     "lp.Problem.add_variables": {
