@@ -1002,8 +1002,8 @@ def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
         # Strict also for a published rule: a file without a proof is not a mechanism's.
         others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
         found = made(setting, table, strict=True, **others)
-        _require_the_same(found, sealed)
     sealed.require_hash()
+    _require_the_same(found, sealed)
     return found
 
 

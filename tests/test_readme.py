@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiments.parameters import parameters_of
 
 from dpopt.cli import main
 from experiments.__main__ import main as run_experiments
 from experiments.catalogue import all_experiments, matching
+from experiments.parameters import parameters_of
 
 ROOT = Path(__file__).resolve().parents[1]
 README, TOOLS, PAPERS = (
