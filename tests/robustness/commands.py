@@ -8,6 +8,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -29,12 +30,20 @@ class Ended:
     err: str
 
 
-def run(*arguments: str) -> Ended:
-    """Run ``dpopt`` with arguments, warnings being errors; what escapes `main` escapes here."""
+_KEPT = io.StringIO()
+
+
+def run(*arguments: str, to: TextIO | None = _KEPT) -> Ended:
+    """Run ``dpopt`` with arguments, warnings being errors; what escapes `main` escapes here.
+
+    Args:
+        arguments: of the command.
+        to: its standard output, None if that is closed; by default what it prints is returned.
+    """
     out, err = io.StringIO(), io.StringIO()
     code: object = None
     with (
-        contextlib.redirect_stdout(out),
+        contextlib.redirect_stdout(out if to is _KEPT else to),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(),
     ):

@@ -8,6 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import settings
+
+NIGHTLY = settings.get_current_profile_name() == "nightly"
+
+
+def more(count: int) -> int:
+    """Return how many cases to try: so many, or at night (HYPOTHESIS_PROFILE=nightly) ten times."""
+    return 10 * count if NIGHTLY else count
+
 
 VALUES: dict[str, Callable[[], object]] = {
     "None": lambda: None,
