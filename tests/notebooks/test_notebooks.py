@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra test-all)")
-nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra test-all)")
+pytest.importorskip("nbformat", reason="nbformat is not installed (extra test-all)")
 
 import matplotlib.pyplot as plt
+import nbformat
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 

@@ -16,7 +16,7 @@ import dpopt
 from dpopt import _kinds, majority
 from dpopt._kinds import arguments
 from dpopt.cli import cli, main
-from dpopt.shape import kind_of
+from tests import solved
 
 CODES = {0, 2, 3, 4, 5, 130}
 
@@ -83,9 +83,7 @@ def options(name: str) -> list[click.Option]:
 
 def example(kind: str) -> list[str]:
     """Return the arguments of a kind's command that ask for its example."""
-    found = kind_of(kind)
-    assert found is not None
-    return arguments(found.example().to_dict())
+    return arguments(solved.example(kind).to_dict())
 
 
 def baselines(folder: Path) -> dict[str, list[str]]:
@@ -145,7 +143,7 @@ def files(folder: Path) -> dict[str, str]:
     for kind in _kinds.KINDS:
         path = folder / f"example-{kind}.json"
         if not path.exists():
-            dpopt.design(kind_of(kind).example()).save(path)  # type: ignore[union-attr]
+            solved.solved(kind).save(path)
         found[path.name] = str(path)
     return found
 

@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -72,16 +73,24 @@ OF_A_VARIANT = (
 )
 
 
+@cache
+def variant(name: str) -> tuple[Callable[[], Any], Any]:
+    """An example, the same for every check, and an input of it."""
+    setting, data = VARIANTS[name]()
+    return (lambda: setting), data
+
+
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("check", OF_A_VARIANT, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_variant(
     name: str, check: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting, data = VARIANTS[name]()
-    monkeypatch.setattr(type(setting), "example", lambda: setting)
-    monkeypatch.setattr(type(setting), "example_data", lambda: data)
-    checks.run(check, type(setting), tmp_path)
+    example, data = variant(name)
+    kind = type(example())
+    monkeypatch.setattr(kind, "example", example)
+    monkeypatch.setattr(kind, "example_data", lambda: data)
+    checks.run(check, kind, tmp_path)
 
 
 def test_the_guarantees_are_those_asked_for() -> None:
