@@ -21,6 +21,7 @@ from dpopt.privacy import exp_lower, exp_upper, general_composition, simple_comp
 from dpopt.shape import Design
 from dpopt.votes import MOST_QUERIES, Spending
 from experiments.ensembles.ladder import ladder
+from tests.oracles import binomial
 
 ALARM = 1e-9
 VOTES = [[2, 2, 1, 0, 2], [0, 1, 0, 0, 1]]
@@ -131,9 +132,7 @@ def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -
     laws = []
     for p in (r / (1 + r), 1 / (1 + r)):
         law = np.zeros(made.setting.mechanisms + 1)
-        law[: voters + 1] = [
-            math.comb(voters, i) * p**i * (1 - p) ** (voters - i) for i in range(voters + 1)
-        ]
+        law[: voters + 1] = binomial(voters, p)
         laws.append(law @ events)
     return abs(math.log(laws[0] / laws[1]))
 
@@ -212,7 +211,7 @@ def test_plain_ballots_compose(reach: int) -> None:
     )
     # Of 40 randomised responses, by binomials: the loss is (40 - 2 i) epsilon.
     exact, chance = found["optimal"], math.exp(each.epsilon) / (1 + math.exp(each.epsilon))
-    law = [math.comb(40, i) * chance ** (40 - i) * (1 - chance) ** i for i in range(41)]
+    law = binomial(40, 1 - chance)
     losses = [(40 - 2 * i) * each.epsilon - exact.epsilon for i in range(41)]
     spent = sum(p * -math.expm1(-loss) for p, loss in zip(law, losses, strict=True) if loss > 0)
     assert spent == pytest.approx(1e-6, rel=1e-6)

@@ -18,7 +18,8 @@ from dpopt.roo import accuracy
 from dpopt.roo.floor import smooth_floor
 from dpopt.roo.optimal import optimal_sampler
 from dpopt.roo.setting import UNIT
-from tests.roo.brute import chance, compositions, lower_bound
+from tests.oracles import compositions
+from tests.roo.brute import chance, lower_bound
 
 MODEST = settings(max_examples=30, deadline=None, derandomize=True)
 REFERENCE = roo.RooSetting(1000, 10, 0.1)

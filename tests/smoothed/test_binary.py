@@ -13,8 +13,9 @@ from scipy.stats import hypergeom
 
 from dpopt.prob import draws
 from dpopt.smoothed.sampling import log_utility_at
+from tests import oracles
 from tests.smoothed import laws
-from tests.smoothed.laws import assert_logs, exact_exp, log_delta_at, log_divergence, log_profile
+from tests.smoothed.laws import assert_logs, log_delta_at, log_divergence, log_profile
 
 DIGITS = 50
 ELECTION_1920 = (16144093, 9139661)
@@ -22,7 +23,7 @@ ELECTION_1920 = (16144093, 9139661)
 
 def exact_deltas(records, drawn, epsilon, again=False):
     """delta of every database, in fractions; beyond e^700 a ratio makes no difference."""
-    ratio = exact_exp(min(epsilon, 700.0))
+    ratio = oracles.exponential(min(epsilon, 700.0))
     return laws.profile(records, drawn, 2, ratio, again).values()
 
 
@@ -53,14 +54,14 @@ def test_profiles_of_more_records_and_of_more_draws_than_records(records, drawn,
 
 def exact_directed(records, drawn, epsilon, again=False):
     """D(H + 1 || H) and D(H || H + 1) for H = 0..n-1."""
-    law = laws.multinomial if again else laws.hypergeometric
+    law = oracles.multinomial if again else oracles.hypergeometric
     every, ratio = (
         [law((h, records - h), drawn) for h in range(records + 1)],
-        exact_exp(epsilon),
+        oracles.exponential(epsilon),
     )
     pairs = list(zip(every[1:], every[:-1], strict=True))
     return [
-        [laws.stick(p, q, ratio) for p, q in way] for way in (pairs, [(q, p) for p, q in pairs])
+        [oracles.stick(p, q, ratio) for p, q in way] for way in (pairs, [(q, p) for p, q in pairs])
     ]
 
 
@@ -78,7 +79,7 @@ def test_divergence_is_one_direction(records, drawn, epsilon, again):
 def test_exact_ties_carry_nothing():
     # At epsilon = 0 and G (L + 1) = k (n + 1) both databases give count k the same probability.
     records, drawn = 11, 8
-    every = [laws.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
+    every = [oracles.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
     assert any(p[y] == q.get(y) for p, q in pairwise(every) for y in p)
     ahead, _ = exact_directed(records, drawn, 0.0)
     assert_logs(log_divergence(records, drawn, 0.0, np.arange(records)), ahead, 1e-14)
@@ -221,7 +222,7 @@ def utility_by_definition(records, drawn, threshold):
             gains = [gains[0] + a * sure, gains[1] + b * sure]
         return max(gains) / (1 - limit)
 
-    every = [laws.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
+    every = [oracles.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
     pairs = [of_pair(p, q) for p, q in pairwise(every)]
     return [max(pair) for pair in zip([*pairs, zero], [zero, *pairs], strict=True)]
 

@@ -14,6 +14,7 @@ from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed import profile
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from dpopt.smoothed.profile import general_epsilon, general_log_profile
+from tests import oracles
 from tests.smoothed import laws
 
 
@@ -27,7 +28,7 @@ def test_against_exact_rationals(
 ) -> None:
     mechanism = SamplingHistogram(n, drawn, m, replacement)
     found = general_log_profile(mechanism, epsilon)
-    deltas = laws.profile(n, drawn, m, laws.exact_exp(epsilon), replacement)
+    deltas = laws.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
     exact = [laws.log_of(delta) for delta in deltas.values()]
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
     for row, value in zip(histograms(n, m)[::3], found[::3], strict=True):
@@ -38,7 +39,7 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
     n, m, outputs, epsilon = 3, 3, 5, 0.4
     rng = np.random.default_rng(0)
     kernel = rng.dirichlet(np.ones(outputs), size=histogram_count(n, m))
-    rows = list(laws.compositions(n, m))
+    rows = list(oracles.compositions(n, m))
     law = dict(zip(rows, kernel, strict=True))
     places = range(outputs)
     events = list(chain.from_iterable(combinations(places, k) for k in range(outputs + 1)))
@@ -46,7 +47,7 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
     for row in rows:
         gains = [
             sum(p[list(event)]) - math.exp(epsilon) * sum(q[list(event)])
-            for other in laws.neighbours(row)
+            for other in oracles.neighbours(row)
             for p, q in ((law[row], law[other]), (law[other], law[row]))
             for event in events
         ]
@@ -60,16 +61,16 @@ def test_the_average_of_what_is_drawn(epsilon: float) -> None:
     """A mechanism by the laws of its output: sums of values instead of counts."""
     values, n, drawn = [0, 1, 3], 6, 4
 
-    def law(histogram: laws.Histogram) -> laws.Law:
-        merged: laws.Law = {}
-        for drawn_counts, p in laws.hypergeometric(histogram, drawn).items():
+    def law(histogram: oracles.Counts) -> oracles.Law:
+        merged: oracles.Law = {}
+        for drawn_counts, p in oracles.hypergeometric(histogram, drawn).items():
             total = sum(v * c for v, c in zip(values, drawn_counts, strict=True))
             merged[(total,)] = merged.get((total,), Fraction(0)) + p
         return merged
 
-    ratio = laws.exact_exp(epsilon)
-    exact = [laws.log_of(laws.delta(law, row, ratio)) for row in laws.compositions(n, 3)]
-    rows = [law(row) for row in laws.compositions(n, 3)]
+    ratio = oracles.exponential(epsilon)
+    exact = [laws.log_of(oracles.delta(law, row, ratio)) for row in oracles.compositions(n, 3)]
+    rows = [law(row) for row in oracles.compositions(n, 3)]
     table = [[float(row.get((total,), 0)) for total in range(13)] for row in rows]
     found = general_log_profile(KernelMechanism(n, 3, np.array(table)), epsilon)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
@@ -107,7 +108,7 @@ def test_the_least_epsilon_without_delta() -> None:
     found = general_epsilon(mechanism)
     law = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
     for row, value in zip(map(tuple, rows.tolist()), found.tolist(), strict=True):
-        gaps = [np.abs(np.log(law[row] / law[other])).max() for other in laws.neighbours(row)]
+        gaps = [np.abs(np.log(law[row] / law[other])).max() for other in oracles.neighbours(row)]
         assert value == pytest.approx(max(gaps), rel=1e-13)
         assert general_epsilon(mechanism, row).tolist() == pytest.approx([value])
         above = general_log_profile(mechanism, value * (1 + 1e-12) + 1e-14, row)
@@ -124,8 +125,8 @@ def test_the_least_epsilon_without_delta() -> None:
 
 def test_tiny_deltas_keep_their_digits() -> None:
     n, drawn, epsilon, row = 60, 30, 2.5, (30, 30)
-    ratio = laws.exact_exp(epsilon)
-    exact = laws.delta(lambda h: laws.hypergeometric(h, drawn), row, ratio)
+    ratio = oracles.exponential(epsilon)
+    exact = oracles.delta(lambda h: oracles.hypergeometric(h, drawn), row, ratio)
     assert 0 < exact < 1e-6
     found = general_log_profile(SamplingHistogram(n, drawn), epsilon, row)
     assert found[0] == pytest.approx(laws.log_of(exact), abs=1e-12)
