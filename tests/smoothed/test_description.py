@@ -81,11 +81,8 @@ def test_every_description_is_anonymous_and_says_its_sizes() -> None:
     ("kernel", "words"),
     [
         ([[1.0], [1.0]], "one row for each"),
-        (np.ones(3), "one row for each"),
         (np.ones((3, 0)), "one row for each"),
-        ([["a"], ["b"], ["c"]], "other values"),
         ([[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]], "below 0"),
-        ([[0.5, 0.5], [1.0, 0.0], [0.5, np.nan]], "not finite"),
         ([[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]], "sum is not 1"),
     ],
 )
