@@ -169,7 +169,7 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
-@pytest.mark.parametrize("delta", [1e-11, 1e-9, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("delta", [1e-11, 1e-6, 0.1])
 def test_composition_bounds_the_multinomial_formula_tightly(
     letters: int, folds: int, delta: float
 ) -> None:
