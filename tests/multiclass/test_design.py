@@ -353,8 +353,6 @@ def test_many_classes_by_the_bound() -> None:
 def test_prices_are_of_voters_without_a_delta() -> None:
     with pytest.raises(ParameterError, match=r"^mechanism_delta is 0\.01; it must be 0"):
         assert MulticlassSetting(3, 3, 0.1, 1.0, mechanism_delta=0.01, rule="ladder").pricing
-    with pytest.raises(TypeError):
-        multiclass.design(3, 3, 0.1, 1.0, objective="bayes")  # pyright: ignore[reportCallIssue]
 
 
 def test_votes_are_checked_and_not_shown() -> None:

