@@ -180,19 +180,14 @@ WRONG_POINTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 @pytest.mark.parametrize("point", WRONG_POINTS)
-def test_a_wrong_point_called_optimal(point: str) -> None:
-    with pytest.raises(SolverError):
-        TASKS["program"](Faulty(at_x(WRONG_POINTS[point])))
-
-
-@pytest.mark.parametrize("point", WRONG_POINTS)
-@pytest.mark.parametrize("task", sorted(set(TASKS) - {"program"}))
+@pytest.mark.parametrize("task", TASKS)
 def test_a_wrong_point_gives_no_wrong_mechanism(task: str, point: str) -> None:
     """Refused; or, where a repair makes it private, certified and no better than its bound."""
     try:
         found = TASKS[task](Faulty(at_x(WRONG_POINTS[point])))
     except DpoptError:
         return
+    assert task != "program"
     right = TASKS[task](Faulty(lambda raw: raw))
     if isinstance(found, dpopt.Design):
         assert isinstance(right, dpopt.Design)

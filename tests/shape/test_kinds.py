@@ -62,7 +62,6 @@ OF_A_VARIANT = (
     checks.comes_back_from_its_file,
     checks.releases_its_law,
     checks.a_changed_file_is_not_loaded,
-    checks.a_malformed_file_is_refused,
     checks.copies_are_the_same,
     checks.proof_refuses_units_more,
     checks.proof_refuses_what_is_clearly_broken,
