@@ -936,7 +936,7 @@ def add_privacy(
     """
     (inputs, outputs), (low, high), point = shape, ratio, program.point
     program.neighbours = among(pairs, inputs)
-    require_size(inputs if pairs is None else len(pairs), outputs)
+    require_size(inputs * (inputs if delta else 1) if pairs is None else len(pairs), outputs)
     if pairs is None and delta == 0:
         program.boxes |= {("u", y): (0, 1) for y in range(outputs)}
         if point:
@@ -2918,6 +2918,8 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
         moved.append(over + sum(point.get(v, 0) for v in terms))
     if point:
         point["t",] = max(moved)
+        if point["t",] > Fraction(setting["tolerance"]) * (1 + SMALL):
+            raise Refused("it is farther from the given table than its tolerance")
     return extend(program, rows)
 
 
@@ -3025,14 +3027,26 @@ class Formulas:
         except SyntaxError:
             raise Malformed(f"{text[:60]!r} is no formula") from None
 
+    def count(self, more: int) -> None:
+        """Count the steps of what is done next, and refuse what nobody waits for."""
+        self.steps += 1 + more
+        require_size(self.steps)
+
+    def listed(self, parts: list[Value]) -> list[Value]:
+        """Return a list of numbers, or of lists of numbers."""
+        inner = [part for part in parts if isinstance(part, list)]
+        if any(isinstance(one, list) for part in inner for one in part):
+            raise Malformed("a formula holds a list of lists of lists")
+        self.count(sum(map(len, inner)))
+        return parts
+
     def applied(self, operation: Callable[..., Number], *operands: Value) -> Value:
         """Return a result, which is least and largest where the operands are at their ends."""
         parts = [
             part for a in operands for end in ends(a) for part in number(end).as_integer_ratio()
         ]
         size = max(map(int.bit_length, parts))
-        self.steps += 1 + size // 16
-        require_size(self.steps)
+        self.count(size // 16)
         require_size(size, MOST // WIDEST)
         found = [operation(*corner) for corner in product(*map(ends, operands))]
         if not any(isinstance(a, tuple) for a in operands):
@@ -3045,6 +3059,9 @@ class Formulas:
 
     def call(self, name: str, given: list[Value]) -> Value:
         """Return a formula's value for its arguments, or that of a function."""
+        for part in given:
+            rows = part if isinstance(part, list) else []
+            self.count(sum(len(row) if isinstance(row, list) else 1 for row in rows))
         key = name, tuple(str(part) for part in given)
         if key not in self.kept and name in self.parts:
             names, body = self.parts[name]
@@ -3056,11 +3073,12 @@ class Formulas:
             low, high = ends(given[0])
             return self.applied(lambda end: end, (exp(number(low))[0], exp(number(high))[1]))
         if name == "comb":
-            return comb(*(integer(n, 0, 5000) for n in given))
+            n, k = (integer(number_, 0, 5000) for number_ in given)
+            self.count(n)
+            return comb(n, k)
         if name == "range":
             places = range(*(integer(end, -MOST, MOST) for end in given))
-            self.steps += len(places)
-            require_size(self.steps)
+            self.count(len(places))
             return [*places]
         # An enclosure is no list.
         values = given[0] if len(given) == 1 and isinstance(given[0], list) else given
@@ -3088,15 +3106,14 @@ class Formulas:
 
     def value(self, node: ast.expr, names: dict[str, Value]) -> Value:
         """Return what a part of a formula is, for the names that are bound around it."""
-        self.steps += 1
-        require_size(self.steps)
+        self.count(0)
         match node:
             case ast.Constant(value=int(found)):
                 return found
             case ast.Name(id=name):
                 return names[name] if name in names else self.call(name, [])
             case ast.List(elts=parts):
-                return [self.value(part, names) for part in parts]
+                return self.listed([self.value(part, names) for part in parts])
             case ast.UnaryOp(op=ast.USub(), operand=part):
                 return self.applied(operator.sub, 0, self.value(part, names))
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
@@ -3123,19 +3140,29 @@ class Formulas:
                 name, values = each.target, self.value(each.iter, names)
                 if not isinstance(name, ast.Name) or each.ifs:
                     raise Malformed("a formula runs over more than one name")
-                return [self.value(part, {**names, name.id: one}) for one in values]
+                return self.listed([self.value(part, {**names, name.id: one}) for one in values])
             case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
                 return self.call(name, [self.value(part, names) for part in given])
         raise Malformed(f"a formula holds {type(node).__name__}")
 
 
-def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
+def digits(value: Value) -> str:
+    """Return a value as a float has it, or how many digits it has."""
+    end = number(ends(value)[0])
+    try:
+        return repr(float(end))
+    except OverflowError:
+        return f"a number of {len(str(abs(int(end))))} digits"
+
+
+def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
     """Show that a published statement is false where a witness satisfies what it asks for.
 
     A design, if there is one, is private; in the formulas its integers are ``weights``, a list for
     each input, over ``total``, and its objective is ``value``. What is ``given`` holds, and the
     ``claim`` does not. Whether these formulas are the paper's is for the reader.
     """
+    alone(proof)
     known: dict[str, Value] = {}
     if file.get("design"):
         own = file["design"]
@@ -3155,7 +3182,7 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
         yield f"given: {text}"
     claim = str(file["claim"])
     holds, left, right = formulas.sides(formulas.parsed(claim), {})
-    shown = f"{claim}, with {float(ends(left)[0])!r} and {float(ends(right)[0])!r}"
+    shown = f"{claim}, with {' and '.join(map(digits, (left, right)))}"
     if holds:
         raise Refused(f"the statement holds here: {shown}")
     yield f"refuted: {file['statement']}"
@@ -3530,7 +3557,9 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     """
     whole, proof = read(path), read(proof_path) if proof_path else None
     what = str(whole.get("format"))
-    yield from FORMATS.get(what, design)(whole, proof)
+    if what not in FORMATS:
+        raise Malformed(f"its format is {what[:SHORT]!r}, which is not checked here")
+    yield from FORMATS[what](whole, proof)
     names = [*whole.unseen("file." if "body" in dict.keys(whole) else "")]
     # The proof's setting was compared as a whole.
     ours = proof.unseen("proof.") if proof else ()
@@ -3558,6 +3587,8 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide the privacy of a design, find its value, and its bound if there is a proof."""
     body = whole["body"]
     kind, setting = body["kind"], body["setting"]
+    if whole.get("kind", kind) != kind:
+        raise Malformed("its kind stands twice, once another")
     if kind not in KINDS and "displayed" in body:
         # Of a kind that is not known here, inputs and losses are written out.
         kind, setting = "table", body["displayed"]
@@ -3616,8 +3647,15 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
         yield f"bound: {float(number(body['bound']))!r} is stated, and was not checked"
 
 
-def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
+def alone(proof: Any) -> None:
+    """Refuse a second file beside one that needs no proof."""
+    if proof is not None:
+        raise Malformed("a file of this format has no second one")
+
+
+def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide an exact optimum: a point at a rational e^epsilon whose value is the bound."""
+    alone(proof)
     ratio, display = number(body["ratio"]), KINDS.get(body["kind"])
     if display is None or ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
         raise Malformed("its kind or its ratio is unknown")
@@ -3627,8 +3665,8 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     if not program.cost:
         raise Malformed("the objective of this program is no exact one")
     program.point, program.private = {frozen(v): number(x) for *v, x in body["point"]}, None
-    if not known >= set(program.point):
-        raise Malformed("its point has a variable that the program has not")
+    if not known >= set(program.point) or len(program.point) < len(body["point"]):
+        raise Malformed("its point has a variable twice, or one that the program has not")
     names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
     verdict, value, claimed = decide(program), program.value, number(body["value"])
     count = verdict.rows
@@ -3636,6 +3674,8 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
         raise Refused("its value, its point and its multipliers do not agree")
     told = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
     yield f"optimal: {told}, {program.neighbours}"
+    # The ratio stands for it.
+    body["setting"].looked.discard("epsilon")
     yield about(body["setting"])
 
 
@@ -3644,10 +3684,11 @@ def frozen(value: Any) -> Any:
     return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
-# What a file is, by its format; all other formats are a design.
+# What a file is, by its format.
 FORMATS: dict[str, Callable[[dict[str, Any], Any], Iterator[str]]] = {
     "dpopt exact optimum": optimum,
     "dpopt finding": finding,
+    "dpopt mechanism": design,
 }
 
 

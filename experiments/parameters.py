@@ -21,6 +21,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from annotated_types import Ge, Gt, Lt, MinLen
@@ -28,8 +29,6 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from dpopt import DpoptError, ParameterError
 from experiments.registry import Experiment
-
-__all__ = ["STRICT", "Count", "Positive", "Probability", "Seed", "Several", "Voters"]
 
 _T = TypeVar("_T")
 _NONE = "none"
@@ -47,14 +46,24 @@ def _each_once(values: tuple[_T, ...]) -> tuple[_T, ...]:
     return values
 
 
+def _rise(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if any(after <= before for before, after in pairwise(values)):
+        raise ValueError("rise")
+    return values
+
+
 def _odd(value: int) -> int:
     if value % 2 == 0:
         raise ValueError("be odd")
     return value
 
 
+Some = Annotated[tuple[_T, ...], MinLen(1)]
+"""At least one value."""
 Several = Annotated[tuple[_T, ...], MinLen(1), AfterValidator(_each_once)]
 """At least one value, none of them twice."""
+Rising = Annotated[tuple[_T, ...], MinLen(1), AfterValidator(_rise)]
+"""At least one value, each above the one before."""
 Count = Annotated[int, Ge(1)]
 Seed = Annotated[int, Ge(0)]
 Voters = Annotated[int, Ge(1), AfterValidator(_odd)]

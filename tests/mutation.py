@@ -45,6 +45,7 @@ KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py")
 VOTERS = (
     ENDS,
     "tests/majority/test_certificate.py",
+    "tests/majority/test_judge.py",
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
 )

@@ -1,9 +1,8 @@
 """Ballots over C classes: votes and their counts, selection rules, and tables that were audited."""
 
 from dpopt.ballots.audit import Audited, audit_rule, auditable, table_bits
-from dpopt.ballots.coins import Coins
 from dpopt.ballots.priors import VotePrior
-from dpopt.ballots.rules import exponential, permute_and_flip
+from dpopt.ballots.rules import Coins, exponential, permute_and_flip
 from dpopt.ballots.votes import Counts
 
 __all__ = [

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from dpopt import _checks, verify
+from dpopt import verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt.ballots.tabulate import (
@@ -33,9 +33,6 @@ from dpopt.table import SortedHistograms, Table, certify_table, rounded
 from dpopt.table.histograms import partition_count, sorted_histograms
 
 Rule = Literal["ladder", "permute-and-flip", "exponential"]
-RULES: tuple[str, ...] = get_args(Rule)
-
-MOST_EPSILON = 100.0
 # Ballots and classes of which histograms are ever listed.
 _LONGEST_LIST = 10_000, 1_000
 # Bits of a table's weights; those of a common multiple of 1..1,000 come on top.
@@ -133,14 +130,10 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
         epsilon: above 0.
 
     Raises:
-        ParameterError: for other parameters; for more than `dpopt.verify.TABLED` sorted histograms
+        ParameterError: for more than `dpopt.verify.TABLED` sorted histograms
             or weights of more than 16,000 bits.
         NotPrivateError: if no step passed.
     """
-    epsilon = _checks.real("epsilon", epsilon, 0.0, MOST_EPSILON, open_lower=True)
-    _checks.choice("rule", rule, RULES)
-    voters = _checks.integer("voters", voters, 1, 10_000)
-    classes = _checks.integer("classes", classes, 2, 1_000)
     if not auditable(voters, classes, epsilon):
         raise ParameterError(
             f"rule {rule!r} is audited over all sorted histograms of {voters} ballots over "

@@ -15,11 +15,14 @@ from dpopt.ballots.votes import IntTable, counted
 from dpopt.lp import Solution
 from dpopt.privacy.release import Source
 from dpopt.shape import Setting
-from dpopt.table import SortedHistograms, Table
+from dpopt.table import Losses, SortedHistograms, Table
 from dpopt.table.histograms import sorted_histograms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# What a solver leaves of noise in a probability.
+_NOISE = 1e-6
 
 
 class ClassSetting(Setting):
@@ -42,11 +45,7 @@ class ClassSetting(Setting):
 
     @property
     def inputs(self) -> SortedHistograms:
-        """The sorted histograms.
-
-        Raises:
-            ParameterError: if they are too many to be listed.
-        """
+        """The sorted histograms."""
         return sorted_histograms(self.votes, self.classes)
 
     @property
@@ -54,12 +53,18 @@ class ClassSetting(Setting):
         """The probability of each sorted histogram under the prior, shape (histograms,)."""
         return VotePrior.of(self.prior, self.classes).law(self.inputs)
 
-    def require_program(self) -> None:
-        """Refuse a rule, which has no program.
+    def losses_of(self, loss: str, mean: bool) -> Losses:
+        """Return by how much the largest count is above a class's, of "error" at most 1.
 
-        Raises:
-            ParameterError: if it is one.
+        In the mean under the prior, or of the worst histogram.
         """
+        tops, counts = self.inputs.histograms[self.inputs.rows, 0], self.inputs.values
+        gaps = (tops - counts).astype(np.float64)
+        costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
+        return Losses(costs, self.occurring if mean else None)
+
+    def require_program(self) -> None:
+        """Refuse a rule, which has no program."""
         if self.rule != "optimal":
             raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
 
@@ -67,6 +72,20 @@ class ClassSetting(Setting):
         """Return the bound of the dual vector; None of a rule, which need not be the optimum."""
         del table
         return None if solution is None else solution.bound
+
+    def as_point(self, values: Vector) -> Vector:
+        """Return probabilities of one class of each variable of `inputs`, without 1e-6 of noise."""
+        inputs = self.inputs
+        if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
+            raise ParameterError(
+                f"point has shape {values.shape}; it must be ({inputs.size},), one probability for "
+                "each count of each sorted histogram."
+            )
+        if np.any(values < -_NOISE) or np.any(np.abs(inputs.sums @ values - 1.0) > _NOISE):
+            raise ParameterError(
+                "point must hold probabilities that add up to 1 for each sorted histogram."
+            )
+        return np.maximum(values, 0.0)
 
     def counted(self, data: Any) -> tuple[IntTable, bool]:  # noqa: ANN401
         """Return the counts of each query, shape (queries, C), and whether there is but one.
@@ -83,11 +102,7 @@ class ClassSetting(Setting):
         return counted(data, self.votes, self.classes)
 
     def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, in the order of the classes.
-
-        Raises:
-            ParameterError: for data as `counted`, or of several queries.
-        """
+        """Return the distribution of the class for one query, in the order of the classes."""
         rows, single = self.counted(data)
         if not single:
             raise ParameterError(f"data have {len(rows)} queries; a distribution is that of one.")
@@ -115,12 +130,13 @@ class ClassSetting(Setting):
             "probability": table.probabilities.tolist(),
         }
 
-    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
+    def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the probability that a class of the largest count is output, against its lead.
 
         The line is the mean over the prior, the band from the least to the largest of all counts.
         """
-        frame_by_lead(axes)
+        if not isinstance(table, Table):
+            return super().draw(axes, table, label)
         inputs = self.inputs
         lead = inputs.histograms[:, 0] - inputs.histograms[:, 1]
         right, leads = table.masses[inputs.starts[:-1]], np.unique(lead)
@@ -130,11 +146,8 @@ class ClassSetting(Setting):
         low, high = ([end(right[lead == at]) for at in leads] for end in (np.min, np.max))
         line = axes.plot(leads, means, marker="o", markersize=3, clip_on=False, label=label)[0]
         axes.fill_between(leads, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-
-
-def frame_by_lead(axes: Axes) -> None:
-    """Name the axes of a picture of probabilities by lead."""
-    axes.set_xlabel("lead of the largest count")
-    axes.set_ylabel("probability of a largest class")
-    axes.set_ylim(-0.03, 1.03)
-    axes.locator_params(axis="x", integer=True)
+        axes.set_xlabel("lead of the largest count")
+        axes.set_ylabel("probability of a largest class")
+        axes.set_ylim(-0.03, 1.03)
+        axes.locator_params(axis="x", integer=True)
+        return None

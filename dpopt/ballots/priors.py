@@ -51,7 +51,8 @@ class VotePrior:
         alone = len(values) == 1 and _LEAST <= values[0] <= _LARGEST
         if alone and (name == "dirichlet" or uniform):
             return cls(values[0])
-        if name == "point" and _is_law(values, classes):
+        law = len(values) == classes and all(0.0 <= p <= 1.0 for p in values)
+        if name == "point" and law and abs(math.fsum(values) - 1.0) <= 1e-9:
             return cls(p=values)
         raise ParameterError(
             f"prior is {shown(text)}; it must be 'uniform', 'dirichlet:A' with A in [{_LEAST:g}, "
@@ -95,13 +96,3 @@ class VotePrior:
             partial = longer
         masses = np.array([partial.get(state, 0.0) for state in inputs.listed()])
         return masses / masses.sum()
-
-
-def _is_law(values: tuple[float, ...], classes: int) -> bool:
-    inside = all(0.0 <= p <= 1.0 for p in values)
-    return len(values) == classes and inside and abs(math.fsum(values) - 1.0) <= 1e-9
-
-
-def checked_prior(text: object, classes: int) -> str:
-    """Return the text of a prior in its usual form; see `VotePrior.of`."""
-    return str(VotePrior.of(text, classes))

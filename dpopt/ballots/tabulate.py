@@ -88,11 +88,7 @@ FLOATS = Numbers()
 
 @dataclass(frozen=True)
 class Rungs:
-    """The order in which the ladder's recursion reaches the sorted histograms.
-
-    Attributes:
-        inputs: the histograms.
-    """
+    """The order in which the ladder's recursion reaches the sorted histograms."""
 
     inputs: SortedHistograms
 
@@ -122,24 +118,14 @@ class Rungs:
 
     @cached_property
     def layers(self) -> tuple[IntVector, ...]:
-        """The histograms in the order of the recursion: each layer needs the ones before only."""
-        state_of, size = self.inputs.rows, len(self.inputs.histograms)
-        variable = np.flatnonzero(self.above != np.arange(self.above.size))
-        needs, needed = state_of[variable], state_of[self.above[variable]]
-        waits = np.bincount(needs, minlength=size)
-        # The histograms that need one stand together.
-        order = np.argsort(needed, kind="stable")
-        needs = needs[order]
-        ends = np.cumsum(np.bincount(needed, minlength=size))
-        found, layer = [], np.flatnonzero(waits == 0)
-        while layer.size:
-            found.append(layer)
-            many = np.diff(ends, prepend=0)[layer]
-            freed = needs[_ranges(ends[layer] - many, many)]
-            freed, times = np.unique(freed, return_counts=True)
-            waits[freed] -= times
-            layer = freed[waits[freed] == 0]
-        return tuple(found)
+        """The histograms in the order of the recursion: each layer needs the ones before only.
+
+        When a class takes a ballot of a top, the largest count falls, or fewer classes have it.
+        """
+        tops = self.inputs.starts[:-1]
+        height = self.inputs.values[tops] * (self.inputs.categories + 1) + self.inputs.counts[tops]
+        order = np.argsort(height, kind="stable")
+        return tuple(np.split(order, np.flatnonzero(np.diff(height[order])) + 1))
 
     def ladder(self, ratio: Fraction, numbers: Numbers = FLOATS) -> Values:
         """Return the ladder's k[lambda, c] by variable at r = ``ratio``."""

@@ -39,9 +39,6 @@ def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # n
         data: votes, shape (K,) or (queries, K); or `Counts`; or a `Tally`, the counts of one query.
         voters: K.
         classes: C.
-
-    Raises:
-        ParameterError: for another shape, other values or another sum; none is shown.
     """
     if not isinstance(data, Counts | Tally):
         return count_queries(data, voters, classes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -195,7 +195,8 @@ def certify(
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = given.axes
     own: Any = read_own_rows(rows) if isinstance(rows, str | Path) else rows
-    if isinstance(own, Sequence) and any(map(_is_constraint, own)):
+    blocks = own if isinstance(own, Sequence) else ()
+    if any(type(row).__module__.startswith("cvxpy.constraints") for row in blocks):
         own = _of_constraints(kernel, own)
     asked = graph, shape, own, tolerance, given.inputs, given.outputs
     made_private = nearest(NearestKernel(given.table, epsilon, delta, *asked))
@@ -231,8 +232,8 @@ def _least(
     values = given.table if table is not None else law_table(given.table, tolerance)
     # Of a kernel of this size: the neighbours, checked as those of any other.
     names = given.inputs, given.outputs
-    asked = NearestKernel(_uniform(values.shape), 0.0, 0.0, graph, shape, None, 1.0, *names)
-    along = asked.inputs
+    uniform = np.full(values.shape, 1.0 / values.shape[1])
+    along = NearestKernel(uniform, 0.0, 0.0, graph, shape, None, 1.0, *names).inputs
     if table is not None:
         rows = table.inputs.table().ravel().tolist()
         written = Table(along, tuple(table.weights[v] for v in rows), table.total)
@@ -240,10 +241,6 @@ def _least(
     written = integers_of(values, along)
     least = least_of_table(written, epsilon, delta)
     return replace(least, moved=float_up(moved(values, written)))
-
-
-def _uniform(shape: tuple[int, ...]) -> Matrix:
-    return np.full(shape, 1.0 / shape[1])
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
@@ -300,9 +297,9 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
         raise ParameterError(
             f"setting is {_checks.shown(setting)}; it must be an object of a Setting."
         )
-    names = ("epsilon", "delta", "graph", "shape", "inputs", "rows", "tolerance")
-    defaults = (None, 0.0, "complete", None, None, None, TOLERANCE)
-    for name, value, default in zip(names, asked, defaults, strict=True):
+    defaults = {"epsilon": None, "delta": 0.0, "graph": "complete", "shape": None, "inputs": None}
+    defaults |= {"rows": None, "tolerance": TOLERANCE}
+    for (name, default), value in zip(defaults.items(), asked, strict=True):
         same = value is default or (type(value) is type(default) and value == default)
         if not same:
             raise ParameterError(
@@ -441,8 +438,8 @@ def _valued(given: object) -> object:
                 "kernel is of linopy and has no solution; solve its model first."
             ) from None
     elif library in ("pandas", "polars") and hasattr(given, "columns"):
-        columns = {str(name): _listed(value[name]) for name in value.columns}
-        index = _listed(value.index) if library == "pandas" else []
+        columns = {str(name): value[name].to_list() for name in value.columns}
+        index = value.index.to_list() if library == "pandas" else []
         # The index of a wide table holds the inputs' names, if it holds any.
         named = "input" not in columns and index and all(isinstance(name, str) for name in index)
         return {"input": index, **columns} if named else columns
@@ -453,10 +450,6 @@ def _valued(given: object) -> object:
     if library in ("linopy", "xarray"):
         return np.asarray(value)
     return value
-
-
-def _is_constraint(row: object) -> bool:
-    return type(row).__module__.startswith("cvxpy.constraints")
 
 
 def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # noqa: ANN401
@@ -501,10 +494,6 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
         upper = None if negative else limits
         blocks.append((getattr(row, "label", None) or f"rows {at}", matrix, lower, upper))
     return blocks
-
-
-def _listed(column: Any) -> list[Any]:  # noqa: ANN401
-    return cast("list[Any]", column.to_list())
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:

@@ -94,28 +94,12 @@ class Optimum:
 
     Attributes:
         kernel: shape (inputs, outputs), private and stochastic up to rounding, read-only.
-        prior: that of the setting, or the one that makes the least loss largest, shape (inputs,).
-        bound: no private kernel has a lower loss (a higher utility): by weak duality from ``prior``
-            and multipliers of the rows of privacy, rounded outward.
+        bound: no private kernel has a lower loss (a higher utility): by weak duality from the
+            prior, or the one that makes the least loss largest, and multipliers of the rows of
+            privacy, rounded outward.
     """
 
     kernel: Matrix
-    prior: Vector
-    bound: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Letter:
-    """The optimum of one letter; arrays by its inputs and outputs as they are numbered.
-
-    Attributes:
-        kernel: shape (inputs, outputs).
-        prior: shape (inputs,).
-        bound: of the loss, to be minimised.
-    """
-
-    kernel: Matrix
-    prior: Vector
     bound: float
 
 
@@ -140,26 +124,27 @@ def optimum(setting: KernelSetting) -> Optimum | None:
 
     For a prior there is nothing to solve, in time and memory inputs * outputs and two products of
     matrices. For the largest loss the random answers are variables of a small program, whose
-    dual variables are the prior: `Optimum.bound` is that of this prior.
+    dual variables are the prior that `Optimum.bound` is for.
     """
     words = _words(setting)
     if words is None:
         return None
     priors = [None] * len(words.lines) if words.priors is None else words.priors
-    letters = [_solved(line, prior) for line, prior in zip(words.lines, priors, strict=True)]
-    solved = [letter for letter in letters if letter is not None]
-    if len(solved) < len(letters):
-        return None
+    solved: list[Optimum] = []
+    for line, prior in zip(words.lines, priors, strict=True):
+        letter = _solved(line, prior)
+        if letter is None:
+            return None
+        solved.append(letter)
     bound = math.fsum(letter.bound for letter in solved)
     bound -= words.missed + (_EIGHT * abs(bound) if len(solved) > 1 else 0.0)
     return Optimum(
         kernel=frozen(reduce(np.kron, (letter.kernel for letter in solved))),
-        prior=frozen(reduce(np.kron, (letter.prior for letter in solved))),
         bound=-bound if setting.maximises else bound,
     )
 
 
-def _solved(line: Line, prior: Vector | None) -> _Letter | None:
+def _solved(line: Line, prior: Vector | None) -> Optimum | None:
     """Return the optimum along one path, for a prior by input or for the largest loss."""
     if prior is None:
         largest = _least_largest(line)
@@ -172,7 +157,7 @@ def _solved(line: Line, prior: Vector | None) -> _Letter | None:
         answers[np.arange(len(along)), np.argmin(_posterior(line, along), axis=1)] = 1.0
     place, output = np.argsort(line.inputs), np.argsort(line.outputs)
     kernel = geometric(len(along), line.epsilon) @ answers
-    return _Letter(kernel[place][:, output], along[place], _proved(line, along))
+    return Optimum(kernel[place][:, output], _proved(line, along))
 
 
 def _words(setting: KernelSetting) -> _Letters | None:

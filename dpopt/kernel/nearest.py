@@ -22,7 +22,7 @@ from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
 from dpopt.kernel.setting import GraphLike, KernelSetting, Sizes, draw_heat_map
 from dpopt.lp import Solution
-from dpopt.privacy import Guarantee, Least, Problem
+from dpopt.privacy import Guarantee, Least, Problem, directed_pairs
 from dpopt.privacy.plain import plain
 from dpopt.shape import Design, Setting, design, made
 from dpopt.table import Inputs, Table, add_table, over_masses, rounded
@@ -180,9 +180,7 @@ class NearestKernel(Setting):
     @cached_property
     def pairs(self) -> IntVector | None:
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
-        return KernelSetting(
-            np.zeros(self.given.shape), self.epsilon, self.delta, self._edges, self.shape
-        ).pairs
+        return directed_pairs(self._edges, len(self.given), self.shape)
 
     @cached_property
     def inputs(self) -> Inputs:

@@ -241,18 +241,15 @@ def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
         blocks = parse_json(contents(Path(path)))
         if not isinstance(blocks, list):
             raise ValueError("it must hold a list of blocks of rows")
-        return tuple(_of_file(block) for block in blocks)
+        for block in blocks:
+            if not isinstance(block, list) or len(block) != _WRITTEN:
+                raise ParameterError(
+                    f"a block is {_checks.shown(block)}; it must be [name, places, coefficients, "
+                    "lower, upper]"
+                )
+        return tuple(OwnRows(*block) for block in blocks)
     except (OSError, ValueError) as error:
         why = str(error).rstrip(".") if isinstance(error, ParameterError) else why_unread(error)
         raise ParameterError(
             f"rows file {str(path)!r}: it must be a JSON file of rows: {why}."
         ) from error
-
-
-def _of_file(block: object) -> OwnRows:
-    if not isinstance(block, list) or len(block) != _WRITTEN:
-        raise ParameterError(
-            f"a block is {_checks.shown(block)}; it must be [name, places, coefficients, lower, "
-            "upper]"
-        )
-    return OwnRows(*block)

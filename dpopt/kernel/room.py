@@ -14,7 +14,7 @@ afterwards is v times that tolerance, and mixing costs next to nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -72,7 +72,7 @@ def kept(
     values = polished(inputs, point, guarantee) if equal else _normalised(inputs, point)
     first = rounded(inputs, values, bits, equal=equal)
     with suppress(NotPrivateError):
-        _judge(first, guarantee, list(_sides(blocks)))
+        _judge(first, guarantee, _slacks(blocks, first).values())
         return first
     strict = _strict(inputs, guarantee, blocks, values, bits)
     if strict is None:
@@ -82,10 +82,14 @@ def kept(
             lambda table: certify_table(table, guarantee),
             bits,
         )[0]
-    with_room = [side for side in _sides(blocks) if side.slack(strict) > _ROOM]
+    with_room = [limit for limit, slack in _slacks(blocks, strict).items() if slack > _ROOM]
+
+    def judged(table: Table) -> Certificate:
+        slacks = _slacks(blocks, table)
+        return _judge(table, guarantee, [slacks[limit] for limit in with_room])
 
     def repaired(table: Table) -> Table:
-        return repair(table, strict, lambda one: _judge(one, guarantee, with_room), bits)[0]
+        return repair(table, strict, judged, bits)[0]
 
     mixed = repaired(first)
     if _moved(mixed, point) <= _SMALL:
@@ -173,42 +177,32 @@ def _placed(model: Model, inputs: Inputs, guarantee: Guarantee, values: Vector) 
     return x
 
 
-class _Side:
-    """One limit of one own row, in units of the row's largest coefficient."""
+def _slacks(blocks: Sequence[OwnRows], table: Table) -> dict[tuple[str, int, str], Fraction]:
+    """Return how far a table is within each limit of own inequalities, exactly.
 
-    def __init__(self, block: OwnRows, row: int, sign: int) -> None:
-        limit = (block.upper if sign > 0 else block.lower)[row]
-        own = np.flatnonzero(block.places[:, 0] == row)
-        self.places = block.places[own]
-        coefficients = block.coefficients[own]
-        self.size = Fraction(float(np.abs(coefficients).max(initial=0.0))) or Fraction(1)
-        self.limit = sign * Fraction(0 if limit is None else limit)
-        self.coefficients = [sign * Fraction(value) for value in coefficients.tolist()]
-
-    def slack(self, table: Table) -> Fraction:
-        """Return the limit less the row's value at a table, exactly."""
-        variables = table.inputs.table()[self.places[:, 1], self.places[:, 2]].tolist()
-        terms = zip(self.coefficients, variables, strict=True)
-        total = sum((c * table.weights[v] for c, v in terms), Fraction(0)) / table.total
-        return (self.limit - total) / self.size
-
-
-def _sides(blocks: Sequence[OwnRows]) -> Iterator[_Side]:
-    """Yield the limits of all own rows that are no equalities."""
+    By block, row and side, in units of the row's largest coefficient.
+    """
+    slacks = dict[tuple[str, int, str], Fraction]()
     for block in blocks:
-        for row, limits in enumerate(zip(block.lower, block.upper, strict=True)):
-            for sign, limit in zip((-1, 1), limits, strict=True):
-                if limit is not None and limits[0] != limits[1]:
-                    yield _Side(block, row, sign)
+        sizes = np.zeros(block.count)
+        np.maximum.at(sizes, block.places[:, 0], np.abs(block.coefficients))
+        rows = zip(block.sums(table), sizes.tolist(), block.lower, block.upper, strict=True)
+        for row, (value, size, lower, upper) in enumerate(rows):
+            unit = Fraction(size or 1)
+            if lower is not None and lower != upper:
+                slacks[block.name, row, "lower"] = (value - Fraction(lower)) / unit
+            if upper is not None and lower != upper:
+                slacks[block.name, row, "upper"] = (Fraction(upper) - value) / unit
+    return slacks
 
 
-def _judge(table: Table, guarantee: Guarantee, sides: Sequence[_Side]) -> Certificate:
+def _judge(table: Table, guarantee: Guarantee, slacks: Collection[Fraction]) -> Certificate:
     """Return a certificate whose slack is the least of privacy and of own rows.
 
     Raises:
         NotPrivateError: with the largest excess of both, if one is broken.
     """
-    slack = min((side.slack(table) for side in sides), default=Fraction(1))
+    slack = min(slacks, default=Fraction(1))
     try:
         proof = certify_table(table, guarantee)
     except NotPrivateError as error:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -26,7 +24,7 @@ from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs
 from dpopt.privacy.rows import LARGEST_EPSILON
 from dpopt.shape import Setting
-from dpopt.table import Graph, Inputs, Losses, Table, over_masses, repair, rounded
+from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
 from dpopt.table.rounding import alike
 
 if TYPE_CHECKING:
@@ -284,30 +282,24 @@ class KernelSetting(Setting):
             ParameterError: if it would have more than 2,000,000 privacy rows.
         """
         problem = super().problem()
-        inputs, guarantee = self.inputs, self.guarantee
-        if self.invariances is not None:
-            # Entry (i, y) of A K = B: sum_x A_ix K[x, y], for an output y of each orbit.
-            left, right = self.invariances
-            outputs = self._some_outputs
-            variables = inputs.table()[:, outputs]
-            i, x = np.nonzero(left)
-            rows = i[:, None] * len(outputs) + np.arange(len(outputs))
-            entries = left[i, x][:, None] / inputs.counts[variables[x]]
-            matrix = sp.csr_array(
-                (entries.ravel(), (rows.ravel(), variables[x].ravel())),
-                shape=(len(left) * len(outputs), inputs.size),
-            )
-            limits = right[:, outputs].ravel()
-            sides = over_masses(problem, inputs, guarantee, matrix)
-            problem.add_rows("invariance", sides, lower=limits, upper=limits)
-        add_own_rows(problem, inputs, guarantee, self.blocks)
+        add_own_rows(problem, self.inputs, self.guarantee, (*self.invariance_rows, *self.blocks))
         return problem
 
-    @property
-    def _some_outputs(self) -> IntVector:
-        """One output of each orbit of outputs; the others keep what it keeps."""
+    @cached_property
+    def invariance_rows(self) -> tuple[OwnRows, ...]:
+        """A K = B as rows, for one output of each orbit; the others keep what it keeps."""
+        if self.invariances is None:
+            return ()
+        left, right = self.invariances
         first = np.unique(self.inputs.columns, return_index=True)[1]
-        return self.inputs.representatives[first, 1]
+        outputs = self.inputs.representatives[first, 1]
+        # Row (i, y) is sum_x A_ix K[x, y] = B_iy.
+        i, x = np.nonzero(left)
+        rows = i[:, None] * len(outputs) + np.arange(len(outputs))
+        places = np.stack(np.broadcast_arrays(rows, x[:, None], outputs), axis=-1)
+        limits = tuple(right[:, outputs].ravel().tolist())
+        coefficients = np.repeat(left[i, x], len(outputs))
+        return (OwnRows("invariance", places.reshape(-1, 3), coefficients, limits, limits),)
 
     @cached_property
     def geometric(self) -> Optimum | None:
@@ -405,37 +397,22 @@ class KernelSetting(Setting):
         return rounded(self.inputs, row, self.bits)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the kernel, what it loses for each input, and what it misses."""
+        """Return the kernel, what it loses for each input, and what it misses.
+
+        Repair and rounding keep privacy exactly, and "invariance" and each block of own rows up to
+        the residual only, which is computed in rational arithmetic.
+        """
+        rows = (*self.invariance_rows, *self.blocks)
         return {
             "kernel": lambda: frozen(table.matrix()),
             "expected_losses": lambda: self._expected_losses(table),
-            "residuals": lambda: self._residuals(table),
+            "residuals": lambda: {block.name: float(block.misses(table)) for block in rows},
         }
 
     def _expected_losses(self, table: Table) -> Vector:
         """Return sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
         means = np.array([float(mean) for mean in table.means(self.losses.costs)])
         return frozen(means[self.inputs.rows_of(np.arange(self.size))])
-
-    def _residuals(self, table: Table) -> Mapping[str, float]:
-        """Return by how much a table misses "invariance", and each block of own rows.
-
-        Repair and rounding keep privacy exactly, and these rows up to the residual only. It is
-        computed in rational arithmetic.
-        """
-        missed = {block.name: float(block.misses(table)) for block in self.blocks}
-        if self.invariances is None:
-            return missed
-        left, right = self.invariances
-        weights, outputs = table.weights, self._some_outputs.tolist()
-        variables = self.inputs.table()
-        columns = [[weights[v] for v in variables[:, y].tolist()] for y in outputs]
-        invariance = max(
-            abs(float(dot(line, column) / table.total - Fraction(float(right[i, y]))))
-            for i, line in enumerate(left.tolist())
-            for y, column in zip(outputs, columns, strict=True)
-        )
-        return {"invariance": invariance, **missed}
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
@@ -514,17 +491,16 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
     return tuple(_checks.integer("shape", size, 1, _MOST_LETTERS) for size in shape)
 
 
-def _is_pair(invariant: object) -> TypeGuard[Sequence[npt.ArrayLike]]:
-    """Whether this is (A, B), in a file a list of both, and not a row of two numbers."""
-    if not isinstance(invariant, tuple | list) or len(invariant) != 2:
-        return False
-    return isinstance(invariant[0], Sequence | np.ndarray)
-
-
-def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invariances | None:
+def _invariant(
+    invariant: Any,  # noqa: ANN401
+    inputs: int,
+    outputs: int,
+) -> Vector | Invariances | None:
     if invariant is None:
         return None
-    if _is_pair(invariant):
+    # A file holds (A, B) as a list of both, which is no row of two numbers.
+    pair = isinstance(invariant, tuple | list) and len(invariant) == 2
+    if pair and isinstance(invariant[0], Sequence | np.ndarray):
         left = _checks.floats("the matrix of invariant", invariant[0])
         right = _checks.floats("the right side of invariant", invariant[1])
         fits = left.ndim == right.ndim == 2 and len(left) == len(right) > 0
@@ -536,7 +512,7 @@ def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invaria
         if not np.all(np.isfinite(left)) or not np.all(np.isfinite(right)):
             raise ParameterError("invariant holds a value that is not finite.")
         return frozen(left), frozen(right)
-    row = _checks.floats("invariant", cast(npt.ArrayLike, invariant))
+    row = _checks.floats("invariant", invariant)
     if inputs != outputs:
         raise ParameterError(
             f"invariant is a row and loss has {inputs} inputs and {outputs} outputs; "
@@ -559,12 +535,3 @@ def _keeping_row(left: Matrix, right: Matrix) -> Vector | None:
     row = right[largest] / totals[largest]
     fits = np.allclose(np.outer(totals, row), right, rtol=0.0, atol=1e-12 * np.abs(right).max())
     return row if fits and np.all(row >= 0) and row.sum() > 0 else None
-
-
-def dot(line: Sequence[float], column: Sequence[int]) -> Fraction:
-    """Return the exact sum of products."""
-    ratios = [float(a).as_integer_ratio() for a in line]
-    # Denominators of floats are powers of 2: the largest is a multiple of all.
-    common = max((denominator for _, denominator in ratios), default=1)
-    pairs = zip(ratios, column, strict=True)
-    return Fraction(sum(a * (common // below) * weight for (a, below), weight in pairs), common)

@@ -69,18 +69,10 @@ def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple
 
 def _permutation(name: str, values: object, size: int) -> IntVector:
     array = _checks.array(name, values)
-    if array.shape != (size,) or not np.issubdtype(array.dtype, np.integer):
+    whole = array.shape == (size,) and array.dtype.kind in "iu"
+    if not whole or not np.array_equal(np.sort(array), np.arange(size)):
         raise ParameterError(
-            f"{name} has shape {array.shape}; it must be {size} integers, a permutation of "
-            f"0..{size - 1}."
-        )
-    wrong = (array < 0) | (array >= size)
-    if not np.any(wrong):
-        wrong = np.bincount(array.astype(np.int64), minlength=size)[array] > 1
-    if np.any(wrong):
-        raise ParameterError(
-            f"{name} holds {array[np.argmax(wrong)]} outside 0..{size - 1} or twice; it must be a "
-            "permutation."
+            f"{name} is {_checks.shown(values)}; it must be a permutation of 0..{size - 1}."
         )
     permutation = array.astype(np.int64)
     permutation.setflags(write=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -166,14 +165,12 @@ class Estimate:
         histogram: of x, shape (n,), read-only; negative entries are no error. Letters that no query
             tells apart share the estimate of them all by the prior.
         people: N.
-        unbiased: whether the mean of the values is W x; not so of consistent ones.
     """
 
     values: Vector
     standard_errors: Vector
     histogram: Vector
     people: int
-    unbiased: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +197,7 @@ class Decoder:
         """V for the histogram itself."""
         return decoder(self.rows, np.eye(len(self.prior)), self.prior)
 
-    def __call__(self, outputs: npt.ArrayLike, *, consistent: bool = False) -> Estimate:
+    def __call__(self, outputs: npt.ArrayLike) -> Estimate:
         """Return the answers for the people who released these outputs.
 
         The answers are V y, y the counts of outputs. They are unbiased and may be negative. The
@@ -209,9 +206,6 @@ class Decoder:
 
         Args:
             outputs: what `release` returned, one or an array of integers in 0..outputs-1.
-            consistent: take the answers of the histogram that is nearest to the estimated one, as
-                the mechanism tells them apart, among those that are at least 0 and sum to N. They
-                are better as a rule, and no longer unbiased.
 
         Raises:
             ParameterError: if an output is none of the mechanism's, or there is none.
@@ -226,24 +220,4 @@ class Decoder:
         counts = np.bincount(given.ravel(), minlength=size).astype(np.float64)
         histogram, v, w = self._histogram @ counts, self.matrix, self.queries
         spread = np.maximum(v**2 @ counts - w**2 @ histogram, 0.0)
-        if _checks.flag("consistent", consistent):
-            histogram = self._nearest(histogram, given.size)
-        values = w @ histogram if consistent else v @ counts
-        return Estimate(
-            frozen(values), frozen(np.sqrt(spread)), frozen(histogram), given.size, not consistent
-        )
-
-    def _nearest(self, histogram: Vector, people: int) -> Vector:
-        """Return the histogram x >= 0, sum x = N, of least (x - h)'M (x - h)."""
-        import cvxpy as cp
-
-        alike = groups_of(self.rows)
-        rows = self.rows[np.ix_(self.rows[:, 0] > 0, alike.first)]
-        root = np.linalg.cholesky(information(rows, alike.sums(self.prior))).T
-        x = cp.Variable(alike.size, nonneg=True)
-        distance = cp.sum_squares(root @ (x - alike.sums(histogram) / people))
-        cp.Problem(cp.Minimize(distance), [cast(cp.Constraint, cp.sum(x) == 1)]).solve(
-            solver=cp.CLARABEL
-        )
-        found = np.maximum(cast(Vector, x.value), 0.0)
-        return people * (alike.shares(self.prior) @ found) / found.sum()
+        return Estimate(frozen(v @ counts), frozen(np.sqrt(spread)), frozen(histogram), given.size)

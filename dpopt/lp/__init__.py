@@ -1,6 +1,6 @@
 """Linear programs: one builder, several solvers, constraint sets given by an oracle."""
 
-from dpopt.lp.backends import Backend, backends
+from dpopt.lp.backends import Backend
 from dpopt.lp.loop import Progress, solve
 from dpopt.lp.model import Model, Rows, Separation, make_rows
 from dpopt.lp.problem import Problem
@@ -15,7 +15,6 @@ __all__ = [
     "Separation",
     "Solution",
     "Status",
-    "backends",
     "make_rows",
     "solve",
 ]

@@ -45,9 +45,6 @@ class Basis:
     def __getstate__(self) -> dict[str, Any]:
         return {"variables": self.variables, "rows": self.rows, "oracles": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
 
 def joined(
     before: Mapping[str, Statuses],
@@ -55,14 +52,7 @@ def joined(
     size: int,
     new: int,
 ) -> Statuses:
-    """Return the statuses of an earlier basis by name, where as many have the name now.
-
-    Args:
-        before: statuses by name.
-        parts: by name, where they stand now.
-        size: how many there are.
-        new: status of all others.
-    """
+    """Return the statuses of an earlier basis by name, ``new`` where not as many have the name."""
     statuses = np.full(size, new, dtype=np.int8)
     for name, part in parts.items():
         if name in before and before[name].size == statuses[part].size:
@@ -99,13 +89,6 @@ def vertex(
     sparse factorisation of M. A solver drops small numbers on its way, 1e-14 in HiGHS; a chain of
     40 inputs, whose basis holds ratios of e^(39 epsilon), makes 1e-7 of them in the reduced costs,
     where this leaves 1e-14.
-
-    Args:
-        model: the program with all its rows.
-        columns: statuses of the variables.
-        rows: statuses of the rows.
-        x: shape (variables,), the solver's point.
-        y: shape (rows,), its multipliers.
 
     Returns:
         The point and the multipliers; None if the basis does not determine them, or its matrix

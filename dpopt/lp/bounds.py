@@ -69,14 +69,8 @@ def implied_bound(model: Model, y: Vector, value: float) -> float:
 
     Points of a cost above ``value`` are above it, and the others within `boxed`: of a variable
     without limits, such as the height of a maximum, a small reduced cost then costs little.
-
-    Args:
-        model: the program.
-        y: shape (rows,), multipliers.
-        value: any number; the bound is never above it.
     """
-    within = boxed(model, value)
-    return min(value, dual_bound(within, y))
+    return min(value, dual_bound(boxed(model, value), y))
 
 
 def implied_box(rows: Rows, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
@@ -84,11 +78,6 @@ def implied_box(rows: Rows, lower: Vector, upper: Vector) -> tuple[Vector, Vecto
 
     A row sum_j a_j x_j <= u leaves a_j x_j at most u less the least that the others may sum to;
     several rounds of that, each rounded outwards.
-
-    Args:
-        rows: shape (rows, variables).
-        lower: shape (variables,).
-        upper: shape (variables,).
     """
     entries = rows.matrix.tocoo()
     keep = entries.data != 0.0

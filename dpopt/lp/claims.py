@@ -23,10 +23,7 @@ def surely_infeasible(model: Model, time_limit: float | None = None) -> bool:
     Minimise t such that lower - t <= A x <= upper + t: always feasible, with an optimum above 0
     iff the rows are in conflict. The dual bound of this program, recomputed by `dual_bound`, is
     then above 0: its multipliers are Farkas's. Where bounds are infinite it must be above 1e-9.
-
-    Args:
-        model: the program; its costs do not matter.
-        time_limit: seconds for each way of HiGHS, which is asked for the multipliers.
+    The limit is in seconds for each way of HiGHS, which is asked for the multipliers.
     """
     relaxed = _relaxed(model)
     boxed = bool(np.all(np.isfinite(model.lower)) and np.all(np.isfinite(model.upper)))
@@ -43,10 +40,6 @@ def surely_unbounded(model: Model, time_limit: float | None = None) -> bool:
     Minimise c d over directions d of at most 1 in each variable that leave every finite limit
     alone. One is taken whose value is below -1e-9 sum_j |c_j d_j| and whose rows hold up to 1e-9
     of their own terms sum_j |a_ij d_j|: neither costs nor rows elsewhere matter.
-
-    Args:
-        model: the program.
-        time_limit: likewise.
     """
     directions = _directions(model)
     if not np.any(directions.lower < directions.upper):
@@ -89,21 +82,18 @@ def _relaxed(model: Model) -> Model:
     and then those with an upper one, A x - t <= upper.
     """
     rows, size = model.rows, model.cost.size
+    nearest = np.clip(np.zeros(size), model.lower, model.upper)
     above, below = np.isfinite(rows.lower), np.isfinite(rows.upper)
     blocks = [_with_slack(rows, above, 1.0), _with_slack(rows, below, -1.0)]
     return Model(
         np.append(np.zeros(size), 1.0),
         np.append(model.lower, 0.0),
         # More than any row is broken by at the bounds nearest to 0.
-        np.append(model.upper, 1.0 + float(np.max(rows.violation(_nearest(model)), initial=0.0))),
+        np.append(model.upper, 1.0 + float(np.max(rows.violation(nearest), initial=0.0))),
         stack(blocks, size + 1),
         {},
         {},
     )
-
-
-def _nearest(model: Model) -> Vector:
-    return np.clip(np.zeros(model.cost.size), model.lower, model.upper)
 
 
 def _with_slack(rows: Rows, chosen: np.ndarray, sign: float) -> Rows:

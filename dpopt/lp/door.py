@@ -57,8 +57,7 @@ class CvxpySolution(Solution):
     variable, or constraint, of the same name has " (2)" behind it.
 
     Attributes:
-        inner: the solution of the compiled linear program, which `start` begins from; None if the
-            problem has no variables.
+        inner: the solution of the compiled linear program, which `start` begins from.
     """
 
     inner: Solution | None = None
@@ -73,15 +72,7 @@ def solve_cvxpy(
     start: Solution | None = None,
     **others: Any,  # noqa: ANN401
 ) -> CvxpySolution:
-    """Solve a cvxpy problem; see `dpopt.solve`, which calls this.
-
-    Args:
-        problem: its variables, constraints, value and status are set as by ``problem.solve()``.
-        backend: as for `dpopt.solve`.
-        solve: `dpopt.lp.loop.solve`.
-        families: constraint sets given by oracles, over the values in C order.
-        start: as for `dpopt.solve`, of this problem or of one with some of its names.
-        others: further arguments for ``solve``.
+    """Solve a cvxpy problem by `dpopt.lp.loop.solve`; see `dpopt.solve`, which calls this.
 
     Raises:
         ParameterError: for a problem that is not linear or not convex by cvxpy's rules, has integer
@@ -93,7 +84,7 @@ def solve_cvxpy(
     families = _require_families(families, problem)
     begin = perf_counter()
     if not problem.variables():
-        return _constant(problem, begin)
+        raise ParameterError("problem has no variables; there is nothing to solve for.")
     if not problem.is_lp():
         raise ParameterError(
             "problem has a cone or an objective that is not linear; dpopt.solve takes linear "
@@ -138,20 +129,17 @@ def _require_solvable(problem: cp.Problem) -> None:
         )
 
 
-def _require_families(families: object, problem: cp.Problem) -> Families:
+def _require_families(families: Any, problem: cp.Problem) -> Families:  # noqa: ANN401
     if families is None:
         return {}
-    if not isinstance(families, Mapping):
-        raise ParameterError(
-            f"families is {_checks.shown(families)}; it must be a mapping from names to pairs "
-            "(variable, oracle)."
-        )
-    for name, pair in families.items():
+    pairs: Any = families.items() if isinstance(families, Mapping) else [("", families)]
+    known = {variable.id for variable in problem.variables()}
+    for name, pair in pairs:
         fits = isinstance(name, str) and name and isinstance(pair, Sequence) and len(pair) == 2
         if not fits or not isinstance(pair[0], cp.Expression) or not callable(pair[1]):
             raise ParameterError(
-                f"families holds {_checks.shown(name)}: {_checks.shown(pair)}; it must hold pairs "
-                "(variable, oracle) by name."
+                f"families is {_checks.shown(families)}; it must be a mapping from names to pairs "
+                "(variable, oracle)."
             )
         variables = pair[0].variables()
         if not pair[0].is_affine() or not variables or pair[0].size == 0:
@@ -159,11 +147,10 @@ def _require_families(families: object, problem: cp.Problem) -> Families:
                 f"family {name!r} is over {str(pair[0])[:60]!r}; it must be over a variable or an "
                 "affine expression."
             )
-        strange = {variable.id for variable in variables} - {v.id for v in problem.variables()}
+        strange = [variable.name() for variable in variables if variable.id not in known]
         if strange:
-            names = [variable.name() for variable in variables if variable.id in strange]
             raise ParameterError(
-                f"family {name!r} is over {', '.join(names)}, which stands in no constraint and "
+                f"family {name!r} is over {', '.join(strange)}, which stands in no constraint and "
                 "not in the objective of the problem."
             )
     return families
@@ -396,38 +383,6 @@ def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str
     if not math.isfinite(bound):
         return bound, f"no dual bound: nothing bounds {listed} on both sides."
     return bound, f"nothing bounds {listed} on both sides; {_NOISE}"
-
-
-@_quiet()
-def _constant(problem: cp.Problem, begin: float) -> CvxpySolution:
-    """Judge a problem without variables: its value is its own bound."""
-    broken = [
-        name
-        for name, constraint in zip(constraint_names(problem), problem.constraints, strict=True)
-        if not constraint.value()
-    ]
-    problem.solve(solver="CLARABEL")
-    if broken:
-        raise InfeasibleError(
-            f"no point satisfies {_TITLE!r}; in conflict: {', '.join(broken)}.", tuple(broken)
-        )
-    value = _objective(problem)
-    return CvxpySolution(
-        status=Status.OPTIMAL,
-        values={},
-        objective=value,
-        bound=value,
-        gap=0.0,
-        residual=0.0,
-        duals={},
-        cuts={},
-        constraints_checked=sum(constraint.size for constraint in problem.constraints),
-        rows_used=0,
-        rounds=0,
-        iterations=0,
-        seconds=perf_counter() - begin,
-        backend="cvxpy",
-    )
 
 
 @_quiet()

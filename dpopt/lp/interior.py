@@ -29,9 +29,9 @@ from dpopt.lp.problem import Inside
 
 Matrix = npt.NDArray[np.float64]
 
-# Average of the products s y, x z and (u - x) w below which the normal equations are left; and the
-# share of their sum that one step may lose of the multipliers.
-_ORTHOGONAL, _LOST = 1e-9, 1e-2
+# Share of the gap that a step may lose by the rounding of multipliers before the next ones leave
+# the normal equations.
+_LOST = 1e-2
 # Share of the way to the boundary that a step takes.
 _SHARE = 0.995
 _RIDGE, _MOST_RIDGE = 1e-15, 1e-6
@@ -44,9 +44,9 @@ _HOLDS = 1e-9
 # Share of a variable's range that a point to go on from is away from its limits; and what products
 # there are at least, as a share of their average.
 _OFF, _LEAST = 1e-9, 0.01
-# Rows of a block at most, and how much wider than its first row it may be, as a share of that and
-# of all columns; and the share of its row's largest at which an entry is no more than rounding.
-_MOST_TOGETHER, _WIDER, _SPARE, _NOTHING = 256, 1.25, 0.02, 2.0**-60
+# Rows that are multiplied together, over the columns of any of them; and the share of its row's
+# largest at which an entry is no more than rounding.
+_TOGETHER, _NOTHING = 32, 2.0**-60
 
 
 _Solved = Callable[[Vector], tuple[Vector, Vector | None]]
@@ -85,19 +85,33 @@ class Interior:
         reduced = self.cost + self._transposed(y)
         return float(np.minimum(reduced, 0.0) @ self.width - self.limit @ y)
 
-    def add(self, matrix: Matrix, limit: Vector, x: Vector) -> None:
+    def add(self, matrix: Matrix, limit: Vector, x: Vector) -> npt.NDArray[np.int64]:
         """Put rows below those present, and go on from a point.
 
+        A binomial distribution over the ones of s voters out of K has about 9 sqrt(s) entries that
+        count: rows that are zero but for nearly the same stretch are put together, entries that are
+        no more than the rounding of their row's largest as 0.
+
         Args:
-            matrix: the new rows, shape (rows, variables); those that are zero but for nearly the
-                same stretch should stand together, see `by_stretch`.
+            matrix: the new rows, shape (rows, variables).
             limit: shape (rows,).
             x: the point; it should leave a slack in all rows.
+
+        Returns:
+            The order in which the rows are put.
         """
         before, count = self.state, self.limit.size
-        self.blocks += _blocks(matrix, count)
-        self.matrix = np.vstack([self.matrix, matrix])
-        self.limit = np.concatenate([self.limit, limit])
+        sizes = np.abs(matrix)
+        counts = sizes > _NOTHING * np.max(sizes, axis=1, initial=0.0)[:, None]
+        first = np.argmax(counts, axis=1)
+        last = matrix.shape[1] - np.argmax(counts[:, ::-1], axis=1)
+        order = np.lexsort((first, np.round(np.log2(last - first))))
+        for start in range(0, order.size, _TOGETHER):
+            part = order[start : start + _TOGETHER]
+            rows = slice(count + start, count + start + part.size)
+            self.blocks.append((rows, slice(int(first[part].min()), int(last[part].max()))))
+        self.matrix = np.vstack([self.matrix, np.where(counts, matrix, 0.0)[order]])
+        self.limit = np.concatenate([self.limit, limit[order]])
         y = np.concatenate([before.y, np.zeros(limit.size)])
         x = np.clip(x, _OFF * self.width, (1.0 - _OFF) * self.width)
         mean = _mean(before, self.width)
@@ -113,14 +127,10 @@ class Interior:
             np.maximum(before.w, mean / (self.width - x)),
         )
         self._balance()
+        return order
 
     def solve(self, aim: Callable[[float], float], pause: Callable[[], object]) -> float:
-        """Step until the objective is within an aim of its bound; return the best bound.
-
-        Args:
-            aim: given the best bound so far, how near is near enough.
-            pause: called before each step.
-        """
+        """Step until the gap is at most ``aim(best bound)``; return the best bound."""
         best, self._precise = -np.inf, False
         for step in range(_MOST_STEPS + 1):
             state = self.state
@@ -155,8 +165,7 @@ class Interior:
         mean = _mean(state, self.width)
         # The weights of the rows, and of the variables themselves.
         heavy, own = y / s, z / x + w / v
-        precise = self._precise or mean < _ORTHOGONAL
-        if precise:
+        if self._precise:
             solved = self._orthogonal(heavy, own, _LIGHT * mean)
         else:
             solved = self._normal(heavy, own)
@@ -195,7 +204,7 @@ class Interior:
         edge = _EDGE * self.width
         self.state.x = np.clip(self.state.x, edge, self.width - edge)
         gap = _mean(self.state, self.width) * (s.size + 2 * x.size)
-        self._precise = precise or self._balance() > _LOST * gap
+        self._precise = self._precise or self._balance() > _LOST * gap
 
     def _normal(self, heavy: Vector, own: Vector) -> _Solved:
         """Return what solves the least squares by a Cholesky factor of the normal equations."""
@@ -272,45 +281,6 @@ class Interior:
         return solved
 
 
-def by_stretch(matrix: Matrix) -> npt.NDArray[np.int64]:
-    """Return an order in which rows that are zero but for nearly the same stretch stand together.
-
-    A binomial law over the number of ones of s voters out of K has about 9 sqrt(s) entries that
-    count; those that are no more than the rounding of their row's largest are set to 0.
-    """
-    sizes = np.abs(matrix)
-    matrix[sizes <= _NOTHING * np.max(sizes, axis=1, initial=0.0)[:, None]] = 0.0
-    first, last = _stretches(matrix)
-    return np.lexsort((first, _kinds(last - first)))
-
-
-def _stretches(matrix: Matrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first column of each row that is not 0, and the one after the last."""
-    counts = matrix != 0.0
-    return np.argmax(counts, axis=1), matrix.shape[1] - np.argmax(counts[:, ::-1], axis=1)
-
-
-def _kinds(width: npt.NDArray[np.int64]) -> Vector:
-    """Return a number that rows of like widths share."""
-    return np.ceil(2.0 * np.log2(np.maximum(width, 1)))
-
-
-def _blocks(matrix: Matrix, begin: int) -> list[tuple[slice, slice]]:
-    """Return (rows, columns) outside of which a sorted matrix is 0; rows count from ``begin``."""
-    first, last = _stretches(matrix)
-    width, blocks, start = last - first, [], 0
-    while start < len(matrix):
-        some = slice(start, start + _MOST_TOGETHER)
-        low, high = np.minimum.accumulate(first[some]), np.maximum.accumulate(last[some])
-        wide = high - low > _WIDER * width[start] + _SPARE * matrix.shape[1]
-        wide |= _kinds(width[some]) != _kinds(width[start])
-        count = int(np.argmax(wide)) or low.size
-        columns = slice(int(low[count - 1]), int(high[count - 1]))
-        blocks.append((slice(begin + start, begin + start + count), columns))
-        start += count
-    return blocks
-
-
 def _mean(state: State, width: Vector) -> float:
     """Return the average of s y, x z and (u - x) w, which is 0 at an optimum."""
     total = state.s @ state.y + state.x @ state.z + (width - state.x) @ state.w
@@ -380,20 +350,11 @@ class Rounds:
     Attributes:
         rows: of the program in this round, the written ones first.
         owners: the family of each row that is not written.
-        x: the point that the families were asked about last.
-        worst: worst violation that they found there.
-        best: best feasible point so far.
-        value: its cost.
+        x: the point that the families were asked about last; ``worst`` is broken there.
+        best: best feasible point so far, of cost ``value``.
         bound: best lower bound so far.
         y: multipliers that give it, of the first of the rows, positive at a lower limit.
         steps: steps in all rounds.
-
-    Args:
-        model: the program without families.
-        inside: a point at which all rows hold with a slack.
-        separate: asks the families about a point.
-        extra: rows that they gave before.
-        owners: the family of each.
     """
 
     def __init__(
@@ -425,11 +386,7 @@ class Rounds:
     ) -> None:
         """Go on until the best point is within a gap of the bound, or the method cannot go on.
 
-        Args:
-            relative_gap: in units of `objective_size`.
-            most: rounds that may be taken.
-            pause: called before each step; it may raise.
-            tell: called once a round.
+        ``pause`` is called before each step and may raise, ``tell`` once a round.
         """
         idle, gap = 0, np.inf
         for _ in range(min(most, _MOST_ROUNDS) if self.begun else 0):
@@ -514,15 +471,14 @@ class Rounds:
         if (self.lines[0].size + place.size) * size > _MOST_ENTRIES:
             return False
         matrix = rows.matrix[place].toarray() * (sign * unit)[:, None]
-        order = by_stretch(matrix)
-        place, sign, unit = place[order], sign[order], unit[order]
+        order = self.method.add(matrix, limits, self._back())
+        added = place[order] + before, sign[order], unit[order]
         places, signs, units = self.lines
         self.lines = (
-            np.concatenate([places, place + before]),
-            np.concatenate([signs, sign]),
-            np.concatenate([units, unit]),
+            np.concatenate([places, added[0]]),
+            np.concatenate([signs, added[1]]),
+            np.concatenate([units, added[2]]),
         )
-        self.method.add(matrix[order], limits[order], self._back())
         return True
 
     def _back(self) -> Vector:

@@ -7,7 +7,7 @@ our own matrix, and so is a claim that there is no answer. Where one fails, the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -138,42 +138,43 @@ class _Loop:
         return self.failure(Status.STALLED, detail)
 
     def round(self) -> _Answer | None:
-        """Return the optimum; or None where the relaxation grew.
+        """Return the optimum; or None where the relaxation grew."""
+        failure = self.failure(Status.NUMERICAL, "it was not run")
+        for answer in self.answers():
+            if isinstance(answer, SolverError):
+                failure = answer
+            elif answer.worst <= self.limits.tolerance:
+                return answer
+            elif self.append_cuts(answer):
+                return None
+            else:
+                failure = self.stalled(answer.worst)
+        if self.endless and surely_unbounded(self.whole, self.seconds_left()):
+            raise self.failure(Status.UNBOUNDED, "a direction without end was found")
+        raise failure
 
-        The backend's ways are tried in turn until an answer stands up to `examined`. If none
-        does, the first that is within the wider limits there is taken with the gap that it has.
-        """
-        spare, failure = None, self.failure(Status.NUMERICAL, "it was not run")
+    def answers(self) -> Iterator[_Answer | SolverError]:
+        """Yield what the backend's ways give in turn, and at last the first poor answer of them."""
+        poor = None
         for way in range(self.session.ways):
             try:
                 answer = self.attempt(way)
             except SolverError:
-                if spare is None:
+                if poor is None:
                     raise
                 break
             if isinstance(answer, SolverError):
-                failure = answer
+                yield answer
                 continue
-            stopped = self.learned(answer, tell=spare is None)
+            stopped = self.learned(answer, tell=poor is None)
             if stopped is not None:
-                return stopped
+                yield stopped
             if answer.poor:
-                spare = spare or answer
-                continue
-            if answer.worst <= self.limits.tolerance:
-                return answer
-            if self.append_cuts(answer):
-                return None
-            failure = self.stalled(answer.worst)
-        if spare is not None:
-            if spare.worst <= self.limits.tolerance:
-                return spare
-            if self.append_cuts(spare):
-                return None
-            failure = self.stalled(spare.worst)
-        if self.endless and surely_unbounded(self.whole, self.seconds_left()):
-            raise self.failure(Status.UNBOUNDED, "a direction without end was found")
-        raise failure
+                poor = poor or answer
+            else:
+                yield answer
+        if poor is not None:
+            yield poor
 
     def attempt(self, way: int) -> _Answer | SolverError:
         """Return what one way of the solver gives, refined where that helps; or why it is no use.

@@ -93,17 +93,7 @@ def make_rows(
 def make_limits(
     shape: Shape, lower: npt.ArrayLike | None, upper: npt.ArrayLike | None, what: str
 ) -> tuple[Vector, Vector]:
-    """Return lower and upper limits, broadcast to a shape and flattened; None is no limit.
-
-    Args:
-        shape: of what is limited.
-        lower: a number, or an array that numpy broadcasts to the shape.
-        upper: likewise.
-        what: is limited, in a word, for messages.
-
-    Raises:
-        ParameterError: if a shape does not fit, a limit is NaN, or ``lower > upper`` somewhere.
-    """
+    """Return lower and upper limits, broadcast to a shape and flattened; None is no limit."""
     limits = []
     for name, value, missing in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
         array = _checks.floats(name, missing if value is None else value)
@@ -136,19 +126,11 @@ def _broadcasts(given: Shape, shape: Shape) -> bool:
 
 
 def rows_over(name: str, shape: Shape, given: Coefficients) -> sp.coo_array:
-    """Return rows over one group of variables, in any of the forms that people write them in.
+    """Return rows over one group of variables, shape (rows, size) in C order.
 
-    Args:
-        name: of the group, for messages.
-        shape: of the group.
-        given: an array (or scipy sparse matrix) of the group's own shape is one row, and so is a
-            flat one of ``size`` numbers in C order; one of shape ``(rows, *shape)`` or
-            ``(rows, size)`` holds a row in each line. No array fits two of these and means
-            different rows. A mapping from indices to coefficients is one row, a list of such
-            mappings several.
-
-    Returns:
-        Shape (rows, size), the entries in C order.
+    An array of the group's own shape, or a flat one, is one row; one with another axis in front
+    holds a row in each line. No array fits two of these and means different rows. A mapping from
+    indices to coefficients is one row, a list of them several.
 
     Raises:
         ParameterError: if it fits none of these forms, or an index is outside.
@@ -294,19 +276,3 @@ class Model:
             name: frozen(x[part].reshape(self.shapes.get(name, -1)))
             for name, part in self.variables.items()
         }
-
-    def column_names(self) -> list[str]:
-        """Return one name per variable, such as ``gamma[3]`` or ``K[0,3]``."""
-        return _labels(self.variables, self.shapes)
-
-    def row_names(self) -> list[str]:
-        """Return one name per row, such as ``corners[0]``."""
-        return _labels(self.blocks, {})
-
-
-def _labels(groups: Mapping[str, slice], shapes: Mapping[str, Shape]) -> list[str]:
-    labels = []
-    for name, part in groups.items():
-        shape = shapes.get(name) or (part.stop - part.start,)
-        labels += [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(*shape)]
-    return labels

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +14,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import MatrixLike, Vector
-from dpopt.lp import export
 from dpopt.lp.model import (
     ByIndex,
     Coefficients,
@@ -32,11 +28,6 @@ from dpopt.lp.model import (
     rows_over,
     stack,
 )
-
-if TYPE_CHECKING:
-    import cvxpy as cp
-
-    from dpopt.lp.solution import Solution
 
 # As many as HiGHS can count.
 _MOST_VARIABLES = 2**31 - 1
@@ -145,29 +136,6 @@ class Problem:
             if words
         ]
         return f"{type(self).__name__}({shown(self.name)}: {'; '.join(parts) or 'empty'})"
-
-    def _repr_html_(self) -> str:
-        """Return variables, rows and families as a table, for notebooks."""
-        cost = self.goals[0].cost if self.goals else {}
-        variables = [
-            (name, shape, *map(_range, self._bounds[name]), _range(cost.get(name)))
-            for name, shape in self.shapes.items()
-        ]
-        blocks = []
-        for name, rows in self.blocks.items():
-            limits = _range(rows.lower, -np.inf), _range(rows.upper, np.inf)
-            blocks.append((name, f"{rows.count:,}", f"{rows.matrix.nnz:,}", *limits))
-        families = [
-            (name, f"{family.over.stop - family.over.start:,}", "", "", "")
-            for name, family in self.families.items()
-        ]
-        return (
-            f"<table><caption>{escape(self.name)}: {self._senses}</caption>"
-            + _html(("variables", "shape", "lower", "upper", "cost"), variables)
-            + _html(("rows", "number", "nonzeros", "lower", "upper"), blocks)
-            + _html(("families", "variables seen", "", "", ""), families)
-            + "</table>"
-        )
 
     @property
     def size(self) -> int:
@@ -408,13 +376,6 @@ class Problem:
             dict(self.shapes),
         )
 
-    def materialised(self, solution: Solution) -> Problem:
-        """Return a copy in which each family is the block of rows that ``solution`` used."""
-        copy = self._copied()
-        copy.families = {}
-        copy.blocks |= solution.cuts
-        return copy
-
     def among_optima(self, limits: Sequence[float]) -> Problem:
         """Return the program of a later objective, over points that are optimal for those before.
 
@@ -437,35 +398,6 @@ class Problem:
         copy.blocks, copy.families = dict(self.blocks), dict(self.families)
         copy._bounds = dict(self._bounds)
         return copy
-
-    def to_cvxpy(self) -> cp.Problem:
-        """Return the problem as a `cvxpy.Problem` with variables of the same names.
-
-        Of several objectives it has the first.
-
-        Raises:
-            ParameterError: if there are families; see `materialised`.
-        """
-        return export.to_cvxpy(self._written_out(), self.maximising)
-
-    def write(self, path: str | Path) -> None:
-        """Write the problem to a ``.mps`` or ``.lp`` file, whole or not at all.
-
-        Of several objectives it holds the first.
-
-        Raises:
-            ParameterError: if there are families, or the file cannot be written.
-        """
-        export.write(self._written_out(), self.name, Path(path), self.maximising)
-
-    def _written_out(self) -> Model:
-        if self.families:
-            names = ", ".join(repr(name) for name in self.families)
-            raise ParameterError(
-                f"the problem has constraint families ({names}) that cannot be written out; "
-                "solve it and use problem.materialised(solution)."
-            )
-        return self.assemble()
 
     def _check_new(self, name: str) -> None:
         if not isinstance(name, str) or not name:
@@ -566,27 +498,15 @@ class Problem:
         return np.broadcast_to(array.reshape(-1), (size,)).copy()
 
 
-def _range(values: Vector | None, none: float | None = None) -> str:
-    """Return the least and the greatest of some numbers in a word; "" for ``none`` throughout."""
-    if values is None or not values.size:
-        return "0" if values is None else ""
+def _range(values: Vector) -> str:
+    """Return the least and the greatest of some numbers in a word."""
     low, high = float(values.min()), float(values.max())
-    if low == high:
-        return "" if low == none else f"{low:g}"
-    return f"{low:g}..{high:g}"
+    return f"{low:g}" if low == high else f"{low:g}..{high:g}"
 
 
 def _few(words: Sequence[str], most: int = 4) -> str:
     left = len(words) - most
     return ", ".join([*words[:most], f"{left} more"] if left > 1 else words)
-
-
-def _html(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    if not lines:
-        return ""
-    cells = [f"<th style='text-align: left'>{escape(word)}</th>" for word in head]
-    rows = [[f"<td>{escape(str(value))}</td>" for value in line] for line in lines]
-    return "".join(f"<tr>{''.join(row)}</tr>" for row in [cells, *rows])
 
 
 def _known(what: str, name: str, names: Mapping[str, object]) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._page import result_page
-from dpopt._types import Json, Vector, brief
+from dpopt._types import Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Rows
 
@@ -76,18 +75,7 @@ class Limits:
         usual: float,
         stop_at_gap: float = 0.0,
     ) -> Self:
-        """Check what a user gave, and take the usual tolerance and gap where nothing was.
-
-        Args:
-            tolerance: in (0, 1]; None for ``usual``.
-            relative_gap: in (0, 1]; None for 10 tolerances.
-            time_limit: at least 0, or None.
-            usual: the backend's tolerance.
-            stop_at_gap: in [0, 1].
-
-        Raises:
-            ParameterError: if one is out of range.
-        """
+        """Check what a user gave; a tolerance is usually the backend's, a gap 10 tolerances."""
         if tolerance is not None:
             usual = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
         gap = 10 * usual
@@ -181,43 +169,6 @@ class Solution:
             rounds=self.rounds,
             backend=self.backend,
         )
-
-    def _repr_html_(self) -> str:
-        """Return objective, bound and the solve, for notebooks."""
-        sizes = {f"values of {name}": values for name, values in self.values.items()}
-        facts = {
-            "residual": self.residual,
-            "rows used": self.rows_used,
-            "constraints checked": self.constraints_checked,
-            "rounds": self.rounds,
-            "seconds": self.seconds,
-            "backend": self.backend,
-            **sizes,
-        }
-        found = "Optimal" if self.status is Status.OPTIMAL else "Stopped at a gap"
-        statement = (
-            f"{found}: {self.objective:.9g}, and {self.bound:.9g} bounds every feasible point "
-            f"(gap {self.gap:.2g})."
-        )
-        return result_page(type(self).__name__, statement, None, facts)
-
-    def to_dict(self) -> Json:
-        """Return everything but the cuts and the basis as plain Python values."""
-        return {
-            "status": str(self.status),
-            "values": {name: value.tolist() for name, value in self.values.items()},
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": self.gap,
-            "residual": self.residual,
-            "duals": {name: value.tolist() for name, value in self.duals.items()},
-            "constraints_checked": self.constraints_checked,
-            "rows_used": self.rows_used,
-            "rounds": self.rounds,
-            "iterations": self.iterations,
-            "seconds": self.seconds,
-            "backend": self.backend,
-        }
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return values and duals as one tidy table: kind, name, index, value.

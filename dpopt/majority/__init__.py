@@ -23,7 +23,7 @@ from dpopt.majority.priors import (
     UniformPrior,
     parse_prior,
 )
-from dpopt.majority.program import CornerOracle, corner_rows, gamma_problem
+from dpopt.majority.program import CornerOracle, gamma_problem
 from dpopt.majority.regret import Regret
 from dpopt.majority.setting import MajoritySetting, assess, design
 from dpopt.majority.voters import reduced_size
@@ -43,7 +43,6 @@ __all__ = [
     "WorstCase",
     "assess",
     "constant",
-    "corner_rows",
     "design",
     "double_subsampling",
     "expected_error",

@@ -89,11 +89,7 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
 def _screened(
     setting: Voters, voters: verify.Voters, chances: list[int], total: int
 ) -> tuple[verify.Verdict, list[verify.Close]]:
-    """Return what `dpopt.verify.Voters.screened` does, of very many multisets looked at at once.
-
-    Raises:
-        NotPrivateError: if a row is broken.
-    """
+    """Return what `dpopt.verify.Voters.screened` does, of very many multisets looked at at once."""
     values, error = screen(voters)
     budget = Fraction(voters.growth[0]) - 1 + 2 * voters.delta
     h = np.array([(2 * chance - total) / total for chance in chances])

@@ -38,15 +38,6 @@ class Chances:
     """Pr[1] of both neighbours at all corners, over 2^bits, each off by at most ``error`` units.
 
     A voter's p is rounded once; so a step is off by a unit for p and one for its own rounding.
-
-    Args:
-        setting: the voters.
-        parameters: of the setting, as a file has them.
-        table: Pr[the majority's answer] for each number of votes.
-        bits: see there.
-
-    Raises:
-        ParameterError: for more than 4,000,000 corners, or more than 2^15 bits.
     """
 
     def __init__(self, setting: Voters, parameters: Json, table: Table, bits: int) -> None:
@@ -96,18 +87,7 @@ class Chances:
 def least_of_gamma(
     setting: Voters, parameters: Json, table: Table, epsilon: float | None, delta: float | None
 ) -> Least:
-    """Return the least epsilon of a gamma for a delta, or its least delta for an epsilon, enclosed.
-
-    Args:
-        setting: the voters; its target plays no part.
-        parameters: of the setting, as a file has them.
-        table: Pr[the majority's answer] for each number of votes.
-        epsilon: of the majority, in [0, 600]; None asks for the least one.
-        delta: in [0, 1), where epsilon is None.
-
-    Raises:
-        ParameterError: for more than 4,000,000 multisets, or numbers that are out of range.
-    """
+    """Return the least epsilon of a gamma for a delta, or the other way round, enclosed."""
     if epsilon is None:
         given = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
         search = partial(_largest_ratio, delta=Fraction(given))
@@ -201,9 +181,6 @@ def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPai
 
     Over every choice of corners for the voters (lemma 5.1) up to the reduction theorem, whose proof
     holds at every alpha. Probabilities are rounded outward, which only raises the hull.
-
-    Raises:
-        ParameterError: if there are too many corners, or too long integers.
     """
     bits = _FIRST_BITS
     if not setting.mechanism_delta:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import maximum_filter1d
 from scipy.special import gammaln
 
 from dpopt import _checks
@@ -73,8 +75,7 @@ def surrogate_weights(mechanisms: int, prior: Prior | None = None) -> Weights:
     elif isinstance(prior, IndependentPrior):
         law = binomial_pmf(k, prior.mean)
     else:
-        margins = _margins_of(k, prior)
-        return _averaged(margins, np.ones(len(margins)))
+        return _averaged(k, prior, signed=False)
     return Weights(frozen(0.5 * fold(law)), 0.0, "closed form")
 
 
@@ -96,7 +97,7 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
     if isinstance(prior, CommonPrior):
         return Weights(frozen(0.5 * fold(prior.base.binomial(k, signed=True))), 0.0, "closed form")
     if not isinstance(prior, IndependentPrior):
-        return _averaged(*_signed_margins(k, prior))
+        return _averaged(k, prior, signed=True)
     low, high = prior.reach[0] - 0.5, prior.reach[1] - 0.5
     if low >= 0 or high <= 0:
         sign = 1.0 if low >= 0 else -1.0
@@ -109,7 +110,7 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
     error = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))
     if terms == _MOST_TERMS or (isinstance(prior, BetaPrior) and not prior.within(terms / width)):
         if not isinstance(prior, UniformPrior):
-            return _averaged(*_signed_margins(k, prior))
+            return _averaged(k, prior, signed=True)
         if error > _LARGEST_ERROR:
             raise ParameterError(
                 f"prior is {prior}; its intervals are too narrow for their distance: the expected "
@@ -124,13 +125,6 @@ def _margins_of(k: int, prior: Prior) -> Matrix:
     return 0.5 * fold(poisson_binomial_pmf(_points(k, prior)))
 
 
-def _signed_margins(k: int, prior: Prior) -> tuple[Matrix, Vector]:
-    """Return the margins and sign(sum p - K/2) at the prior's points."""
-    points = _points(k, prior)
-    signs = np.where(points.sum(axis=1) >= k / 2, 1.0, -1.0)
-    return 0.5 * fold(poisson_binomial_pmf(points)), signs
-
-
 def _points(k: int, prior: Prior) -> Matrix:
     """Return the points or samples that a prior lists, or draws of it, shape (points, k)."""
     listed = isinstance(prior, SamplePrior | PointPrior)
@@ -138,8 +132,12 @@ def _points(k: int, prior: Prior) -> Matrix:
     return prior.samples if isinstance(prior, SamplePrior) else drawn
 
 
-def _averaged(margins: Matrix, signs: Vector) -> Weights:
-    values = margins * signs[:, None]
+def _averaged(k: int, prior: Prior, *, signed: bool) -> Weights:
+    """Return the mean margins at the prior's points, times sign(sum p - K/2) if ``signed``."""
+    points = _points(k, prior)
+    values = 0.5 * fold(poisson_binomial_pmf(points))
+    if signed:
+        values *= np.where(points.sum(axis=1) >= k / 2, 1.0, -1.0)[:, None]
     count = len(values)
     if count == 1:
         return Weights(frozen(values[0]), 0.0, "closed form")
@@ -376,9 +374,13 @@ def _nodes(k: int, prior: CommonPrior) -> list[Vector]:
 
 
 def _peaks(values: Vector) -> list[int]:
-    inner = np.concatenate([[-np.inf], values, [-np.inf]])
-    peak = np.flatnonzero((values >= inner[:-2]) & (values >= inner[2:]))
+    peak = np.flatnonzero(maxima(values))
     return peak[np.argsort(-values[peak], kind="stable")].tolist()
+
+
+def maxima(values: npt.NDArray[np.float64], axis: int = -1) -> npt.NDArray[np.bool_]:
+    """Return where values are at least as large as those next to them along an axis."""
+    return values == maximum_filter1d(values, 3, axis=axis, mode="constant", cval=-np.inf)
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:

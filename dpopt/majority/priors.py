@@ -51,21 +51,20 @@ class UniformPrior:
 
     def __post_init__(self) -> None:
         pairs = self.intervals
-        if not isinstance(pairs, tuple | list) or any(
-            not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs
-        ):
-            raise ParameterError("prior's intervals must be pairs (lower, upper), such as (0, 1).")
-        if not self.intervals:
-            raise ParameterError("prior has no interval; give at least one, such as (0, 1).")
+        listed = isinstance(pairs, tuple | list) and len(pairs) > 0
+        if not listed or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
+            raise ParameterError(
+                "prior's intervals must be at least one pair (lower, upper), such as (0, 1)."
+            )
         end, checked = 0.0, []
-        for lower, upper in self.intervals:
+        for lower, upper in pairs:
             lower = _checks.real("prior's lower end", lower, 0.0, 1.0)
             upper = _checks.real("prior's upper end", upper, 0.0, 1.0)
             if not lower < upper:
                 raise ParameterError(
                     f"prior has interval [{digits(lower)}, {digits(upper)}]; it is empty."
                 )
-            if checked and lower < end:
+            if lower < end:
                 raise ParameterError("prior's intervals overlap; they must be disjoint, ascending.")
             end = upper
             checked.append((lower, upper))
@@ -354,11 +353,7 @@ class RecordedPrior:
         return 0.0, 1.0
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:  # noqa: ARG002
-        """Refuse: the samples are not here.
-
-        Raises:
-            ParameterError: always.
-        """
+        """Refuse: the samples are not here."""
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
@@ -366,9 +361,6 @@ def as_prior(prior: object) -> Prior:
     """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
 
     Of samples a text, such as that of a file, is no more than their name.
-
-    Raises:
-        ParameterError: for anything else.
     """
     if prior is None:
         return DEFAULT_PRIOR

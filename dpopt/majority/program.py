@@ -25,10 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks, verify
-from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
-from dpopt.majority.objectives import WorstCase
+from dpopt.majority.objectives import WorstCase, maxima
 from dpopt.majority.shifted import CornerValues
 from dpopt.majority.voters import (
     Counts,
@@ -90,29 +89,17 @@ def add_worst_case(problem: Problem, family: WorstCase) -> None:
 def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:
     """Return the privacy rows of some multisets over gamma's upper half, divided by the budget.
 
+    They are fold(alpha - e^(m epsilon) alpha') / budget @ gamma <= 1.
+
     Args:
         setting: the voters and the target.
         multisets: counts that sum to K each.
-
-    Returns:
-        Rows fold(alpha - e^(m epsilon) alpha') / budget @ gamma <= 1.
     """
-    require_voters(setting)
-    if not isinstance(multisets, list | tuple) or not all(map(_is_multiset, multisets)):
-        raise ParameterError(
-            "multisets must be a list of multisets, each a tuple of pairs (corner, count)."
-        )
     sides = [
         np.array([_distribution(setting, counts, side) for counts in multisets]) for side in (0, 1)
     ]
     matrix = (sides[0] - setting.ratio * sides[1]).reshape(-1, setting.mechanisms + 1)
     return make_rows(fold(matrix) / setting.budget, upper=1.0)
-
-
-def _is_multiset(counts: object) -> bool:
-    return isinstance(counts, list | tuple) and all(
-        isinstance(pair, list | tuple) and len(pair) == 2 for pair in counts
-    )
 
 
 def _distribution(setting: Voters, counts: Counts, side: int) -> Vector:
@@ -146,9 +133,6 @@ def proving_corners(
     Returns:
         ("corner", ones, ((corner, voters), ...)), as `dpopt.verify` names them, the tightest
         first; and the optimum's upper half.
-
-    Raises:
-        SolverError: if the solver found no answer.
     """
     oracle = CornerOracle(setting)
     chosen = dict.fromkeys(oracle.tight(gamma))
@@ -319,17 +303,8 @@ def _peaks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     if len(values) == 1:
         o = values.argmax(axis=-1, keepdims=True)
         peak = np.zeros(values.shape, dtype=bool)
-        np.put_along_axis(peak, o, _maxima(np.take_along_axis(values, o, axis=-1), -2), axis=-1)
+        np.put_along_axis(peak, o, maxima(np.take_along_axis(values, o, axis=-1), -2), axis=-1)
     else:
-        peak = _maxima(values, -2) | _maxima(values, -1)
+        peak = maxima(values, -2) | maxima(values, -1)
     places = np.argwhere(peak & (values > 0.0))
     return places[np.argsort(-values[tuple(places.T)], kind="stable")]
-
-
-def _maxima(values: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.bool_]:
-    """Return where values are at least as large as those next to them along an axis."""
-    along = np.moveaxis(values, axis, -1)
-    edge = np.full((*along.shape[:-1], 1), -np.inf)
-    around = np.concatenate([edge, along, edge], axis=-1)
-    most = (along >= around[..., :-2]) & (along >= around[..., 2:])
-    return np.moveaxis(most, -1, axis)

@@ -83,11 +83,7 @@ class Yardstick:
 
 
 def hedged(priors: object) -> tuple[Prior, ...] | None:
-    """Return several priors from objects, their names, or one text with ";" between the names.
-
-    Raises:
-        ParameterError: if there are fewer than two, or one of them is none.
-    """
+    """Return several priors from objects, their names, or one text with ";" between the names."""
     if priors is None:
         return None
     listed = priors.split(";") if isinstance(priors, str) else priors
@@ -102,11 +98,7 @@ def hedged(priors: object) -> tuple[Prior, ...] | None:
 
 
 def linear_of(mechanisms: int, prior: Prior) -> Vector:
-    """Return the weights of the expected error under one of several priors.
-
-    Raises:
-        ParameterError: for a prior of other voters, or one under which a coin is as good as any.
-    """
+    """Return the weights of the expected error under one of several priors."""
     linear = expected_error_weights(mechanisms, prior).values
     if float(np.sum(linear)) < _LEAST_COIN:
         raise ParameterError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -42,7 +42,6 @@ from dpopt.majority.voters import (
     gamma_of,
     odd,
     reduced_size,
-    require_decidable,
     table_of,
 )
 from dpopt.privacy import Problem
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
 OBJECTIVES = ("expected-error", "surrogate", "worst-case", "least-regret")
 
 _LARGEST_EXPONENT = 600.0
+# So many voters, without Delta and with it, have their corners gone through in minutes.
+_MOST, _MOST_SHIFTED = 4001, 501
 # HiGHS's dual tolerance is 1e-10 of the largest coefficient: smaller ones would be noise to it.
 _VISIBLE = 1e-9
 # What a solver leaves of noise in a gamma.
@@ -107,9 +108,9 @@ class MajoritySetting(Voters, Setting):
 
     The table of a design holds (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the
     majority's answer and of the other one, for l = (K + 1) / 2..K. Its report: ``gamma`` on 0..K;
-    ``expected_error`` E|error| under the prior, with ``expected_error_standard_error`` and
-    ``expected_error_method``; ``sampled_error(rng, draws)`` mean and standard error over p drawn
-    from the prior; ``regrets`` under each of several priors.
+    ``expected_error`` E|error| under the prior, with ``expected_error_standard_error``;
+    ``sampled_error(rng, draws)`` mean and standard error over p drawn from the prior; ``regrets``
+    under each of several priors.
 
     Attributes:
         mechanisms: K, odd; at most 4,001, and 501 for mechanism_delta above 0.
@@ -165,7 +166,11 @@ class MajoritySetting(Voters, Setting):
                 f"mechanism_delta is {digits(shift)} and delta {digits(delta)}; "
                 "mechanism_delta must not exceed delta."
             )
-        require_decidable(k, shift)
+        if k > (_MOST_SHIFTED if shift else _MOST):
+            raise ParameterError(
+                f"mechanisms is {k}; every constraint can be decided up to {_MOST} voters if "
+                f"mechanism_delta is 0, else up to {_MOST_SHIFTED}."
+            )
         objective = _checks.choice("objective", self.objective, OBJECTIVES)
         several = hedged(self.priors)
         if several is None and objective == "least-regret":
@@ -175,10 +180,18 @@ class MajoritySetting(Voters, Setting):
         if prior is DEFAULT_PRIOR and objective == "worst-case":
             # Not given: what is meant is no belief at all, not that all p are equal.
             prior = UniformPrior()
-        chosen = prior, several, linear, _checks.flag("contrary", self.contrary)
-        values = (k, epsilon, allowance, shift, delta, objective, *chosen)
-        for field, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, field.name, value)
+        self.keep(
+            mechanisms=k,
+            epsilon=epsilon,
+            allowance=allowance,
+            mechanism_delta=shift,
+            delta=delta,
+            objective=objective,
+            prior=prior,
+            priors=several,
+            coefficients=linear,
+            contrary=_checks.flag("contrary", self.contrary),
+        )
 
     @property
     def bits(self) -> int:
@@ -189,11 +202,6 @@ class MajoritySetting(Voters, Setting):
     def example(cls) -> Self:
         """Return five voters."""
         return cls(5, 0.5, 1.5)
-
-    @classmethod
-    def example_data(cls) -> list[int]:
-        """Return five votes."""
-        return [1, 1, 0, 1, 0]
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
@@ -247,12 +255,12 @@ class MajoritySetting(Voters, Setting):
         return self._measured(None)
 
     def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
-        yardsticks = []
-        for alone in self._alone:
+        def yardstick(alone: MajoritySetting) -> Yardstick:
             linear = linear_of(self.mechanisms, alone.prior)
             bound = solve(alone.problem(), time_limit=time_limit).bound
-            yardsticks.append(Yardstick.of(alone.prior, linear, bound))
-        return tuple(yardsticks)
+            return Yardstick.of(alone.prior, linear, bound)
+
+        return tuple(map(yardstick, self._alone))
 
     def problem(self) -> Problem:
         """Return the program: variable "gamma", family "corners"; of a worst case one more each.
@@ -276,12 +284,7 @@ class MajoritySetting(Voters, Setting):
     def _add_objective(
         self, problem: Problem, seen: Callable[[Vector], Vector] = np.asarray
     ) -> None:
-        """Add the objective, and the rows that it has, to a program of gamma alone.
-
-        Args:
-            problem: with the variable "gamma".
-            seen: returns weights as a solver is to see them.
-        """
+        """Add the objective, and the rows that it has, to a program of gamma alone."""
         if self._over_worst_case:
             add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
         elif self.hedges:
@@ -433,7 +436,6 @@ class MajoritySetting(Voters, Setting):
             "gamma": lambda: gamma,
             "expected_error": lambda: error().value,
             "expected_error_standard_error": lambda: error().standard_error,
-            "expected_error_method": lambda: error().method,
             "sampled_error": lambda: partial(sampled_error, self, gamma, self.prior),
             "regrets": lambda: self.regrets(table),
         }

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks, verify
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.ballots.votes import count_queries
 from dpopt.privacy import Guarantee
-from dpopt.table import Edges, Inputs, Table
+from dpopt.table import Inputs, Table
 
 CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 """Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
@@ -35,33 +35,14 @@ Counts = tuple[tuple[str, int], ...]
 
 # A gamma may leave its interval by so much, which is rounding.
 _ROUNDING = 1e-15
-# So many voters, without Delta and with it, have their corners gone through in minutes.
-_MOST, _MOST_SHIFTED = 4001, 501
 
 
 def odd(mechanisms: object) -> int:
-    """Return a number of voters K, which must be odd.
-
-    Raises:
-        ParameterError: if it is not.
-    """
+    """Return a number of voters K, which must be odd."""
     k = _checks.integer("mechanisms", mechanisms, 1)
     if k % 2 == 0:
         raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
     return k
-
-
-def require_decidable(mechanisms: int, voter_delta: float) -> None:
-    """Refuse more voters than whose corners can be decided.
-
-    Raises:
-        ParameterError: if they are.
-    """
-    if mechanisms > (_MOST_SHIFTED if voter_delta else _MOST):
-        raise ParameterError(
-            f"mechanisms is {mechanisms}; every constraint can be decided up to {_MOST} voters if "
-            f"mechanism_delta is 0, else up to {_MOST_SHIFTED}."
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,11 +50,8 @@ class Votes(Inputs):
     """The votes of K voters, up to which label is which.
 
     A row is the number of votes for the majority, (K + 1) / 2..K; its variables are the
-    probabilities of the majority's answer and of the other one. Which inputs are neighbours depends
-    on the voters, and is no list of pairs: see `Voters`.
-
-    Attributes:
-        voters: K, odd.
+    probabilities of the majority's answer and of the other one. A neighbour is a mixture of inputs
+    that depends on the voters, so that there is no list of neighbours or edges: see `Voters`.
     """
 
     voters: int
@@ -99,35 +77,9 @@ class Votes(Inputs):
         return np.repeat(np.arange(self.inputs // 2), 2)
 
     @cached_property
-    def columns(self) -> IntVector:
-        """Both labels are alike."""
-        return np.zeros(self.inputs, dtype=np.int64)
-
-    @cached_property
     def counts(self) -> IntVector:
         """Each variable is one label."""
         return np.ones(self.inputs, dtype=np.int64)
-
-    @property
-    def row_sizes(self) -> list[int]:
-        """Either label may have the majority."""
-        return [2] * (self.inputs // 2)
-
-    @property
-    def column_sizes(self) -> IntVector:
-        """Both labels are alike."""
-        return np.array([2])
-
-    @property
-    def neighbours(self) -> IntVector:
-        """No pairs: a neighbour is a mixture of inputs."""
-        return np.empty((0, 2), dtype=np.int64)
-
-    @property
-    def edges(self) -> Edges:
-        """No pairs: a neighbour is a mixture of inputs."""
-        none = np.empty(0, dtype=np.int64)
-        return Edges(self.neighbours, none, none, none, np.zeros(1, dtype=np.int64))
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
         """Return the number of ones of each query, and whether the votes were those of one.
@@ -202,17 +154,8 @@ class Voters:
         """Right side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
         return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
 
-    @property
-    def axes(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of opposite corners, of which one at a time need occur."""
-        return verify.AXES[: 3 if self.mechanism_delta > 0.0 else 1]
-
     def corner(self, name: str) -> tuple[float, float]:
-        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any pair of its values.
-
-        Raises:
-            ParameterError: if there is no such corner.
-        """
+        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any of its values."""
         shift, r = self.mechanism_delta, math.exp(self.epsilon)
         b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
         values = {"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c}
@@ -226,11 +169,7 @@ class Voters:
 
 
 def require_voters(setting: object) -> None:
-    """Refuse what is no `MajoritySetting`.
-
-    Raises:
-        ParameterError: for another object.
-    """
+    """Refuse what is no `MajoritySetting`."""
     if not isinstance(setting, Voters):
         raise ParameterError(f"setting is {_checks.shown(setting)}; it must be a MajoritySetting.")
 
@@ -272,11 +211,7 @@ def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
-    """Return gamma's values, those beyond ``least`` or 1 by at most a rounding, 1e-15, set to it.
-
-    Raises:
-        ParameterError: for other values outside the interval.
-    """
+    """Return gamma's values, those beyond ``least`` or 1 by a rounding, 1e-15, set to it."""
     if not np.all((gamma >= least - _ROUNDING) & (gamma <= 1.0 + _ROUNDING)):
         raise ParameterError(
             f"gamma holds a value outside [{least:g}, 1]; noise levels must lie in it."
@@ -285,12 +220,7 @@ def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
 
 
 def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
-    """Return gamma on 0..K as an array, given on 0..K or on its upper half.
-
-    Raises:
-        ParameterError: for another shape, values outside [0, 1], or [-1, 1] where the setting is
-            contrary, or a gamma not symmetric.
-    """
+    """Return gamma on 0..K as an array, given on 0..K or on its upper half."""
     array = _checks.floats("gamma", gamma)
     k = setting.mechanisms
     if array.shape == (setting.middle,):

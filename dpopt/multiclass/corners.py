@@ -37,11 +37,7 @@ from dpopt.table.inputs import read_only
 
 
 def require_walked(voters: int, classes: int) -> None:
-    """Refuse sizes with too many configurations.
-
-    Raises:
-        ParameterError: naming how many there are.
-    """
+    """Refuse sizes with too many configurations."""
     if not verify.walked(voters, classes):
         number = f"up to {verify.corner_count(voters, classes):.3g} corner configurations"
         limit = f"at most {verify.CORNERS:.0e}"
@@ -80,15 +76,7 @@ class Level:
 
 
 class Configurations:
-    """All configurations of K voters over C classes.
-
-    Args:
-        voters: K.
-        classes: C.
-
-    Raises:
-        ParameterError: if there are too many.
-    """
+    """All configurations of K voters over C classes."""
 
     def __init__(self, voters: int, classes: int) -> None:
         require_walked(voters, classes)

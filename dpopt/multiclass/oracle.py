@@ -27,6 +27,10 @@ _LOOKED_AT = 2_000
 _ALIKE = 11
 
 
+Found = dict[int, list[tuple[Vector, IntVector, IntVector]]]
+"""f, edges and loops of configurations, by the size of the set S of outputs."""
+
+
 @dataclass(frozen=True)
 class Priced:
     """A configuration, and f at it.
@@ -72,11 +76,7 @@ class Pricing:
         self.room = math.expm1(product) / classes + delta
 
     def excesses(self, kernel: npt.ArrayLike) -> Iterator[tuple[int, Level, Matrix]]:
-        """Yield f over (configuration, loops) for each size of S and number of edges.
-
-        Args:
-            kernel: k[lambda, c], shape (size,).
-        """
+        """Yield f over (configuration, loops) for each size of S and number of edges."""
         values = _checks.floats("kernel", kernel)
         if values.shape != (self.inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
@@ -103,7 +103,7 @@ class Pricing:
     def __call__(self, kernel: Vector) -> Separation:
         """Separate k[lambda, c] from the set of private kernels; see `dpopt.Problem`."""
         worst, rows, count = -math.inf, [], 0
-        violated: dict[int, list[tuple[Vector, IntVector, IntVector]]] = {}
+        violated: Found = {}
         for outputs, level, excess in self.excesses(kernel):
             count += excess.size
             best = excess.argmax(axis=1)
@@ -112,10 +112,8 @@ class Pricing:
             broken = np.flatnonzero(tops > self.delta)
             found = tops[broken], level.signed[broken], self._loops(level)[best[broken]]
             violated.setdefault(outputs, []).append(found)
-        for outputs, found in violated.items():
-            tops, signed, loops = map(np.concatenate, zip(*found, strict=True))
-            order = np.argsort(-tops, kind="stable")
-            rows += self._different(outputs, signed[order], loops[order], _CUTS).values()
+        for outputs, _, signed, loops in _ordered(violated):
+            rows += self._different(outputs, signed, loops, _CUTS).values()
         matrix = np.array(rows).reshape(-1, self.inputs.size)
         cut = make_rows(matrix / self.room, upper=self.delta / self.room)
         return Separation(cut, max(0.0, worst), count)
@@ -130,21 +128,17 @@ class Pricing:
         Returns:
             ("corner", k, signed, loops), see `Priced`; the tightest first.
         """
-        limit, found = self.delta - _TIGHT * self.room, list[tuple[float, tuple[object, ...]]]()
-        of_size: dict[int, list[tuple[Vector, IntVector, IntVector]]] = {}
+        limit, names = self.delta - _TIGHT * self.room, list[tuple[float, tuple[object, ...]]]()
+        tight: Found = {}
         for outputs, level, excess in self.excesses(kernel):
             place, at = np.nonzero(excess >= limit)
-            tight = excess[place, at], level.signed[place], self._loops(level)[at]
-            of_size.setdefault(outputs, []).append(tight)
-        for outputs, parts in of_size.items():
-            tops, signed, loops = map(np.concatenate, zip(*parts, strict=True))
-            order = np.argsort(-tops, kind="stable")
-            most = _MOST_TIGHT * self.inputs.size
-            places = self._different(outputs, signed[order], loops[order], most)
-            for place in order[list(places)].tolist():
+            found = excess[place, at], level.signed[place], self._loops(level)[at]
+            tight.setdefault(outputs, []).append(found)
+        for outputs, tops, signed, loops in _ordered(tight):
+            for place in self._different(outputs, signed, loops, _MOST_TIGHT * self.inputs.size):
                 edges, own = tuple(signed[place].tolist()), tuple(loops[place].tolist())
-                found.append((-float(tops[place]), ("corner", outputs, edges, own)))
-        return [name for _, name in sorted(found, key=lambda pair: pair[0])]
+                names.append((-float(tops[place]), ("corner", outputs, edges, own)))
+        return [name for _, name in sorted(names, key=lambda pair: pair[0])]
 
     def _loops(self, level: Level) -> IntVector:
         return histograms(self.found.voters - level.edges, self.found.classes)
@@ -203,3 +197,11 @@ class Pricing:
                         remaining[rows, at] -= sign
             law = wider
         return law
+
+
+def _ordered(found: Found) -> Iterator[tuple[int, Vector, IntVector, IntVector]]:
+    """Yield f, edges and loops of the configurations of each size of S, the largest f first."""
+    for outputs, parts in found.items():
+        tops, signed, loops = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(-tops, kind="stable")
+        yield outputs, tops[order], signed[order], loops[order]

@@ -7,7 +7,7 @@ The configurations that decide stand in the corners module, their rows in the or
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -21,15 +21,15 @@ from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
 from dpopt._types import Vector
 from dpopt.ballots.choice import ClassSetting
-from dpopt.ballots.priors import checked_prior
+from dpopt.ballots.priors import VotePrior
 from dpopt.lp import Backend, Solution
 from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
 from dpopt.multiclass.rules import bounded_rule, strongest
-from dpopt.multiclass.spending import dominating, least_epsilon
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.dominating import DominatingPair
-from dpopt.privacy.least import Least, require_pure
+from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
+from dpopt.privacy.exponential import exp_upper
+from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.shape import Design
 from dpopt.shape import design as designed
 from dpopt.table import Losses, Table, constant, repair, rounded
@@ -41,8 +41,8 @@ RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
 _LEAST_EXPONENT, _LARGEST_EXPONENT = 1e-7, 600.0
 # Configurations a second, in all rounds of pricing and the proof together.
 _SPEED = 2e6
-# What a solver leaves of noise in a kernel.
-_NOISE = 1e-6
+# Events of which a dominating pair is made.
+_MOST_POINTS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class MulticlassSetting(ClassSetting):
             allowance=allowance,
             mechanism_delta=shift,
             delta=delta,
-            prior=checked_prior(self.prior, classes),
+            prior=str(VotePrior.of(self.prior, classes)),
             rule=rule,
         )
 
@@ -135,11 +135,6 @@ class MulticlassSetting(ClassSetting):
     def example(cls) -> Self:
         """Return five voters over three classes."""
         return cls(5, 3, 0.5, 2.0)
-
-    @classmethod
-    def example_data(cls) -> list[int]:
-        """Return five votes."""
-        return [1, 1, 0, 2, 1]
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
@@ -178,9 +173,7 @@ class MulticlassSetting(ClassSetting):
     @property
     def losses(self) -> Losses:
         """A class that is no plurality class costs 1, in the mean under the prior."""
-        costs = np.ones(self.inputs.size)
-        costs[self.inputs.starts[:-1]] = 0.0
-        return Losses(costs, self.occurring)
+        return self.losses_of("error", mean=True)
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -237,21 +230,6 @@ class MulticlassSetting(ClassSetting):
         """Return k[lambda, c], the probability of one class of each variable of `inputs`."""
         return np.maximum(solution["k"], 0.0)
 
-    def as_point(self, values: Vector) -> Vector:
-        """Return numbers k[lambda, c] that somebody else found, without 1e-6 of noise.
-
-        Raises:
-            ParameterError: for another shape, or probabilities that do not add up.
-        """
-        inputs = self.inputs
-        if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
-            raise ParameterError(
-                f"k has shape {values.shape}; it must hold {inputs.size} probabilities."
-            )
-        if np.any(values < -_NOISE) or np.any(np.abs(inputs.sums @ values - 1.0) > _NOISE):
-            raise ParameterError("k must hold probabilities that add up to 1 for each histogram.")
-        return np.maximum(values, 0.0)
-
     def table(self, point: Vector | list[Fraction]) -> Table:
         """Return a kernel as integers: mixed with the uniform law until private.
 
@@ -294,11 +272,11 @@ class MulticlassSetting(ClassSetting):
                 for voters with a Delta, or too many configurations.
         """
         require_pure(self.kind, epsilon, delta)
-        return least_epsilon(self._labels(table))
+        return _least_epsilon(self._labels(table))
 
     def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query, over all voters and sets of outputs."""
-        return dominating(self._labels(table))
+        return _dominating(self._labels(table))
 
     def _labels(self, table: Table) -> verify.Labels:
         if self.mechanism_delta > 0.0:
@@ -348,6 +326,55 @@ def _where(setting: MulticlassSetting, at: tuple[Any, ...]) -> tuple[tuple[str, 
     sides = setting.inputs.described(first), setting.inputs.described(second)
     output = f"the class with {count}, then {other}"
     return sides, output, f"counts {sides[0]} and {sides[1]}, {output}"
+
+
+def _least_epsilon(labels: verify.Labels) -> Least:
+    """Return the least epsilon of one query for delta = 0, enclosed.
+
+    It is the logarithm of the largest Pr[output] / Pr'[output] over all voters and outputs, up to
+    rounding; infinite if an output is possible on one side only.
+    """
+    most, least, where, lower = 0, 1, ("", ""), Fraction(0)
+    # A voter's b was rounded up by less than two units, and c down: so much of each factor c.
+    rounded = Fraction(4, 1 << verify.CORNER) * (1 + exp_upper(labels.epsilon))
+    for _, signed, loops, *both in labels.sides(range(1, 2)):
+        edges = sum(map(abs, signed))
+        for way, (above, below) in ((1, both), (-1, both[::-1])):
+            for at, (over, under) in enumerate(zip(above, below, strict=True)):
+                if over * least > most * max(under - edges, 0):
+                    ends = [way * n for n in signed]
+                    where = voters_in_words(labels.classes, ends, loops[at])
+                    most, least = over, under - edges
+                    if least <= 0:
+                        return least_of_ratio(None, where, (0,))
+                    lower = Fraction(max(0, over - edges), under) * (1 - edges * rounded)
+    one = Fraction(1)
+    return least_of_ratio(max(Fraction(most, least), one), where, (0,), lower=max(lower, one))
+
+
+def _dominating(labels: verify.Labels) -> DominatingPair:
+    """Return the tight dominating pair of one query, over all voters and sets of outputs.
+
+    Over every configuration and every set of outputs, as the proof of theorem 2 holds at every
+    ratio and set. Irrational probabilities are rounded outward, which only raises the hull.
+    """
+    sizes = range(1, labels.classes)
+    events = len(sizes) * verify.corner_count(labels.voters, labels.classes)
+    if events > _MOST_POINTS:
+        raise ParameterError(
+            f"mechanisms is {labels.voters} and classes {labels.classes}; the privacy loss is "
+            f"found from at most {_MOST_POINTS:.0e} events, and these may be {events:.1e}."
+        )
+    total = labels.ballots.whole << verify.CORNER
+
+    def points() -> Iterator[Point]:
+        for _, signed, _, *both in labels.sides(sizes):
+            edges = sum(map(abs, signed))
+            for above, below in (both, both[::-1]):
+                for over, under in zip(above, below, strict=True):
+                    yield max(under - edges, 0), min(over, total)
+
+    return DominatingPair.of_points(upper_hull(points()), total)
 
 
 def design(

@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import exact_text, roughly, whole
-from dpopt._types import Vector
 from dpopt.ballots import (
     Coins,
     audit_rule,
@@ -31,8 +30,8 @@ from dpopt.ballots import (
     table_bits,
 )
 from dpopt.ballots.audit import few_histograms, table_at
-from dpopt.ballots.choice import ClassSetting, frame_by_lead
-from dpopt.ballots.priors import checked_prior
+from dpopt.ballots.choice import ClassSetting
+from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.tabulate import Rungs
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
@@ -44,9 +43,6 @@ from dpopt.shape import design as designed
 from dpopt.table import Losses, Table, add_lazy_table
 from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 OBJECTIVES = ("bayes", "minimax")
 LOSSES = ("regret", "error")
@@ -63,6 +59,8 @@ _MANY = 4_000
 _LONGEST_TABLE = 1 << 26
 # Fractional bits of a step's distance from 1: they cost 2^-32 of epsilon.
 _STEP_BITS = 32
+# Gaps of the classes of which the coins of a step are listed.
+_MOST_GAPS = 400
 # Of the integers of a distribution by theorem.
 _LONGEST_DISTRIBUTION = 10_000_000
 _DISTRIBUTIONS = {"permute-and-flip": permute_and_flip, "exponential": exponential}
@@ -149,7 +147,7 @@ class PluralitySetting(ClassSetting):
             objective=_checks.choice("objective", self.objective, OBJECTIVES),
             loss=_checks.choice("loss", self.loss, LOSSES),
             rule=_checks.choice("rule", self.rule, RULES),
-            prior=checked_prior(self.prior, classes),
+            prior=str(VotePrior.of(self.prior, classes)),
         )
         if self.rule == "optimal" and not few_histograms(verify.SOLVED, records, classes):
             raise ParameterError(
@@ -167,11 +165,6 @@ class PluralitySetting(ClassSetting):
     def example(cls) -> Self:
         """Return six records of three classes."""
         return cls(records=6, classes=3, epsilon=1.0)
-
-    @classmethod
-    def example_data(cls) -> list[int]:
-        """Return the votes of six records."""
-        return [0, 2, 0, 1, 0, 1]
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
@@ -209,13 +202,7 @@ class PluralitySetting(ClassSetting):
     @property
     def losses(self) -> Losses:
         """The loss of one class of each variable, in the mean or of the worst histogram."""
-        return self._losses_of(self.loss, self.objective == "bayes")
-
-    def _losses_of(self, loss: str, mean: bool) -> Losses:
-        tops, counts = self.inputs.histograms[self.inputs.rows, 0], self.inputs.values
-        gaps = (tops - counts).astype(np.float64)
-        costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
-        return Losses(costs, self.occurring if mean else None)
+        return self.losses_of(self.loss, self.objective == "bayes")
 
     def problem(self) -> Problem:
         """Return the program: variable "kernel", of "minimax" also "worst"; family "privacy".
@@ -266,20 +253,6 @@ class PluralitySetting(ClassSetting):
         if not self.by_theorem:
             return audit_rule(self.rule, self.records, self.classes, self.epsilon).table
         return rational_step(self.epsilon)
-
-    def as_point(self, values: Vector) -> Vector:
-        """Return the probability of one class of each variable, checked: none is negative.
-
-        Raises:
-            ParameterError: for another number of them, or a negative one beyond rounding.
-        """
-        size = self.inputs.size
-        if values.shape != (size,) or not np.all(np.isfinite(values)) or values.min() < -1e-9:
-            raise ParameterError(
-                f"point has shape {values.shape}; it must be ({size},), one probability for each "
-                "count of each sorted histogram."
-            )
-        return values
 
     def value(self, table: Table | Fraction) -> float:
         """Return the mean or the worst loss; nan where the histograms cannot be listed."""
@@ -416,7 +389,7 @@ class PluralitySetting(ClassSetting):
     def _lost(self, table: Table | Fraction, loss: str, mean: bool) -> float | None:
         if not isinstance(table, Table):
             return None
-        return float(self._losses_of(loss, mean).value(table))
+        return float(self.losses_of(loss, mean).value(table))
 
     def _spending(self, table: Table | Fraction) -> float:
         if isinstance(table, Table):
@@ -464,29 +437,19 @@ class PluralitySetting(ClassSetting):
         }
         for loss in LOSSES:
             for name in ("mean", "worst"):
-                losses = self._losses_of(loss, name == "mean")
+                losses = self.losses_of(loss, name == "mean")
                 columns[f"{name}_{loss}"] = [float(losses.value(each)) for _, _, each in rivals]
         return columns | {"spending": [self._spending(each) for _, _, each in rivals]}
 
     def columns(self, table: Table | Fraction) -> Mapping[str, Sequence[Any]]:
         """Return the probability of a class by its count and the counts of all, a line for each.
 
-        Of a step, that of the larger of two classes by its lead, the others without a record.
+        Of a step, the chance s^-gap that a coin of the rule lets a class pass, by its gap.
         """
         if isinstance(table, Table):
             return super().columns(table)
-        leads = _leads(self.records)
-        chances = [_two_classes(self.rule, table, g, self.records, self.classes) for g in leads]
-        return {"lead": leads, "probability": chances}
-
-    def draw(self, axes: Axes, table: Table | Fraction, label: str | None = None) -> None:
-        """Draw the probability that a class of the largest count is output, against its lead."""
-        if isinstance(table, Table):
-            return super().draw(axes, table, label)
-        frame_by_lead(axes)
-        lines = self.columns(table)
-        axes.plot(lines["lead"], lines["probability"], label=label)
-        return None
+        gaps = range(min(self.records, _MOST_GAPS) + 1)
+        return {"gap": list(gaps), "chance": [float(table) ** -gap for gap in gaps]}
 
 
 def design(
@@ -524,33 +487,8 @@ def design(
 
 
 def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Fraction:
-    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more.
-
-    Args:
-        epsilon: above 0.
-        bits: of n.
-    """
+    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more."""
     ratio = exp_lower(epsilon, 2 * bits + 128)
     bits += max(0, math.ceil(1 - math.log2(epsilon)))
     root = math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator)
     return Fraction(root, 1 << bits)
-
-
-def _leads(records: int) -> list[int]:
-    """Return leads of one of two classes, at most 200 of them."""
-    step = 2 * (records // 400 + 1)
-    return list(range(records % 2, records + 1, step))
-
-
-def _two_classes(rule: str, step: Fraction, lead: int, records: int, classes: int) -> float:
-    """Return the probability of the larger of two classes, or of both if equal; in floats."""
-    top = (records + lead) // 2
-    second, others = float(step) ** -lead, float(step) ** -top
-    if rule == "exponential":
-        rest = (classes - 2) * others
-        return (1 + second if lead == 0 else 1.0) / (1 + second + rest)
-    # int_0^1 (1 - q t) (1 - p t)^(C - 2) dt by Gauss and Legendre: exact up to the degree.
-    nodes, weights = np.polynomial.legendre.leggauss(min(classes, 64))
-    t, w = (nodes + 1) / 2, weights / 2
-    share = float(np.sum(w * (1 - second * t) * (1 - others * t) ** (classes - 2)))
-    return 2 * share if lead == 0 else share

@@ -142,100 +142,6 @@ class Pool:
         return result
 
 
-@dataclass(frozen=True)
-class PutBack:
-    """A pool drawn from with replacement: T' is Bin(T, N/n), and the ones of t draws Bin(t, G/N).
-
-    With lambda(t, j) = ln(P/Q) of j ones among t draws, which rises by ``up`` = ln(G/(G - 1)) with
-    a one and falls by ``down`` = ln((Z + 1)/Z) with a zero, the draw after t gains
-
-        P_t(j) min(G/N (1 - e^(epsilon - lambda(t + 1, j + 1))),
-                   Z/N (e^(epsilon - lambda(t + 1, j)) - 1))
-
-    at the one j with lambda(t + 1, j) <= epsilon < lambda(t + 1, j + 1). If Z = 0 the first
-    database shows ones only, and the gain is min(1 - e^epsilon q^(t + 1), e^epsilon q^t / N) or 0
-    with q = 1 - 1/N.
-
-    Attributes:
-        records: n.
-        drawn: T, at least 1.
-        size: N, from 2 to n - 1.
-        held: G, from 2 to N.
-        epsilon: at least 0.
-    """
-
-    records: int
-    drawn: int
-    size: int
-    held: int
-    epsilon: float
-
-    @property
-    def least(self) -> int:
-        """Smallest possible T'."""
-        return 0
-
-    @property
-    def most(self) -> int:
-        """Largest possible T'."""
-        return self.drawn
-
-    @property
-    def mode(self) -> int:
-        """The T' of the largest probability."""
-        return min((self.drawn + 1) * self.size // self.records, self.drawn)
-
-    def log_mass(self, counts: IntVector) -> Vector:
-        """Return ln Pr[T'] for T' from 0 to T."""
-        return log_binomial(np.array([self.drawn]), counts, self.size, self.records)
-
-    def log_gain(self, drawn: IntVector) -> Vector:
-        """Return ln gain_t of the draw after ``drawn`` = t, at least 0; -inf where it is 0."""
-        if self.held == self.size:
-            step = math.log1p(-1.0 / self.size)
-            exponents = self.epsilon + (drawn + 1.0) * step
-            lost = np.exp(np.minimum(exponents - step, 1.0)) / self.size
-            with np.errstate(divide="ignore"):
-                return np.log(np.maximum(0.0, np.minimum(-np.expm1(exponents), lost)))
-        first, gap, slope = self._first(drawn + 1)
-        one, zero = self.held / self.size, (self.size - self.held) / self.size
-        possible = np.flatnonzero(gap > 0.0)
-        gap, before = gap[possible], drawn[possible]
-        smaller = np.minimum(-one * np.expm1(-gap), zero * np.expm1(np.maximum(slope - gap, 0.0)))
-        chances = log_binomial(before, first[possible] - 1, self.held, self.size)
-        result = np.full(drawn.size, -np.inf)
-        with np.errstate(divide="ignore"):
-            result[possible] = chances + np.log(smaller)
-        return result
-
-    def log_cover(self, drawn: IntVector) -> Vector:
-        """Return an upper bound of ln D_t for t of at least 1, as `Pool.log_cover` does."""
-        if self.held == self.size:
-            exponents = self.epsilon + drawn * math.log1p(-1.0 / self.size)
-            with np.errstate(divide="ignore"):
-                return np.log(-np.expm1(np.minimum(exponents - 1e-6, 0.0)))
-        first, gap, _ = self._first(drawn)
-        result = np.where(gap > 0.0, 0.0, -np.inf)
-        peak = (drawn + 1.0) * (self.held / self.size)
-        falling = np.flatnonzero((gap > 0.0) & (first > peak * (1.0 + 1e-9)))
-        at = first[falling]
-        chances = log_binomial(drawn[falling], at, self.held, self.size)
-        number = np.log(drawn[falling] - at + 1.0)
-        result[falling] = np.minimum(chances + number + 1e-6, 0.0)
-        return result
-
-    def _first(self, drawn: IntVector) -> tuple[IntVector, Vector, float]:
-        """Return the least j with lambda(t, j) > epsilon, by how much, and up + down."""
-        counts = (self.held, self.held - 1, self.size - self.held + 1, self.size - self.held)
-        high, low = logarithms.log_integer(np.array(counts))
-        more, fewer = (high[::2], low[::2]), (high[1::2], low[1::2])
-        steps = logarithms.add(more, logarithms.negative(fewer))
-        up, down = ((steps[0][i : i + 1], steps[1][i : i + 1]) for i in (0, 1))
-        slope = logarithms.add(up, down)
-        first, gap = tails.first_above(drawn.astype(np.float64), self.epsilon, up, down, slope)
-        return first, gap, float(slope[0][0])
-
-
 def log_binomial(drawn: IntVector, counts: IntVector, held: int, size: int) -> Vector:
     """Return ln of C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
 
@@ -285,7 +191,7 @@ def log_hypergeometric(
     return logarithms.total(pairs)
 
 
-def average(pool: Pool | PutBack, stick: Callable[[int], float]) -> float:
+def average(pool: Pool, stick: Callable[[int], float]) -> float:
     """Return ln of the sum over T' of Pr[T'] D_T', what is left out below e^-40 of it.
 
     Args:
@@ -296,7 +202,7 @@ def average(pool: Pool | PutBack, stick: Callable[[int], float]) -> float:
     return float(logarithms.log_sum(np.array(parts)))
 
 
-def _runs(pool: Pool | PutBack) -> list[tuple[int, int]]:
+def _runs(pool: Pool) -> list[tuple[int, int]]:
     """Return the stretches of T' that are summed, each with its first and last value.
 
     Ranges (g_i, g_{i+1}] of T' hold at most their number times the largest Pr[T'] in them times
@@ -333,7 +239,7 @@ def _joined(grid: IntVector, kept: npt.NDArray[np.bool_]) -> list[tuple[int, int
     ]
 
 
-def _run(pool: Pool | PutBack, first: int, last: int, stick: Callable[[int], float]) -> float:
+def _run(pool: Pool, first: int, last: int, stick: Callable[[int], float]) -> float:
     """Return ln of the sum of Pr[T'] D_T' over T' = first..last."""
     parts, above = [], -math.inf
     for start, stop in _blocks(first, last):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from dpopt._types import Vector
+from dpopt.prob.pmf import from_ratios
 
 _DROPPED = 1e-18
 _UNDERFLOW = 1e-290
@@ -197,7 +198,5 @@ def _poisson(rate: float, low: int, high: int) -> Vector:
     """Return the law of Poisson(rate) at low..high, from ratios of neighbours around its mode."""
     width, mode = math.ceil(_spread(rate, 1)), math.floor(rate)
     first, last = min(max(mode - width, 0), low), max(mode + width, high)
-    up = np.cumprod(rate / np.arange(mode + 1, last + 1))
-    down = np.cumprod(np.arange(mode, first, -1) / rate)
-    law = np.concatenate([down[::-1], [1.0], up])
-    return (law / law.sum())[low - first : high - first + 1]
+    law = from_ratios(rate / np.arange(first + 1, last + 1), mode - first)
+    return law[low - first : high - first + 1]

@@ -40,7 +40,7 @@ def binomial_pmf(trials: int, p: float) -> Vector:
         return law
     k = np.arange(n)
     mode = min(n, int((n + 1) * p))
-    return _from_ratios((n - k) / (k + 1) * (p / (1 - p)), mode)
+    return from_ratios((n - k) / (k + 1) * (p / (1 - p)), mode)
 
 
 def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
@@ -67,11 +67,11 @@ def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
     ratios = (s - k) / (k + 1) * ((n - k) / (total - s - n + k + 1))
     mode = int((n + 1) * (s + 1) / (total + 2))
     law = np.zeros(n + 1)
-    law[first : last + 1] = _from_ratios(ratios, min(max(mode, first), last) - first)
+    law[first : last + 1] = from_ratios(ratios, min(max(mode, first), last) - first)
     return law
 
 
-def _from_ratios(ratios: Vector, mode: int) -> Vector:
+def from_ratios(ratios: Vector, mode: int) -> Vector:
     """Return the law with the given ratios of neighbours, built outward from its mode."""
     law = np.ones(ratios.size + 1)
     law[mode + 1 :] = np.cumprod(ratios[mode:])

@@ -267,39 +267,19 @@ def _in_order(counts: Any, letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
     return counts[list(letters)]
 
 
-def counts_of(counts: object, size: int) -> tuple[Counts, bool]:
-    """Return the counts of one user or several as integers, and whether it was one.
-
-    Args:
-        counts: integers or Fractions, shape (size,) or (users, size).
-        size: n.
-
-    Returns:
-        Shape (users, size): 64-bit integers where every user's sum fits, Python integers else.
-
-    Raises:
-        ParameterError: for another shape, other values, or a user without any.
-    """
-    size = _checks.integer("size", size, 1)
-    array = _checks.array("counts", counts)
-    if array.ndim not in (1, 2) or array.shape[-1] != size:
-        raise ParameterError(
-            f"counts has shape {array.shape}; it must be ({size},) or (users, {size})."
-        )
-    table = np.atleast_2d(array)
+def _counts(table: npt.NDArray[Any]) -> Counts:
+    """Return counts, shape (users, n), as integers: of 64 bits where every user's sum fits."""
     if table.dtype.kind == "O":
         table = np.array([_whole(row) for row in table], dtype=object).reshape(table.shape)
     elif table.dtype.kind not in "iu":
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
     if np.any(table < 0):
         raise ParameterError("counts holds a negative number.")
-    if table.size and int(table.max()) > _SMALL // size:
-        table = table.astype(object)
-    else:
-        table = table.astype(np.int64)
-    if np.any(table.sum(axis=1) == 0):
+    large = table.size and int(table.max()) > _SMALL // table.shape[1]
+    counts = table.astype(object if large else np.int64)
+    if np.any(counts.sum(axis=1) == 0):
         raise ParameterError("counts has a user whose counts are all 0; leave such users out.")
-    return table, array.ndim == 1
+    return counts
 
 
 def _whole(row: npt.NDArray[np.object_]) -> list[int]:
@@ -339,17 +319,17 @@ def draw_own_letter(
     most = _checks.integer("letters", letters, 1, _MOST_LETTERS) if numbered else 0
     names = range(most) if numbered else _letters(letters, None)
     given = _checks.array("counts", _in_order(counts, names))
-    if given.ndim and given.shape[-1] != len(names):
+    if given.ndim not in (1, 2) or given.shape[-1] != len(names):
         raise ParameterError(
             f"letters are {len(names)} and counts has shape {given.shape}; it must be one number "
             "for each letter, or a row of them for each user."
         )
-    table, single = counts_of(given, len(names))
+    table = _counts(np.atleast_2d(given))
     source = system if rng is None else seeded(rng)
     places = np.concatenate(
         [np.zeros(0, dtype=np.int64), *(_own_letters(part, source) for part in _parts(table))]
     )
-    return named(places, names, single)
+    return named(places, names, given.ndim == 1)
 
 
 def named(places: IntVector, letters: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
 from dpopt.public_prior.prior import PublicPrior, public_prior
 
@@ -25,8 +24,6 @@ def minimax_utility(
     prior: npt.ArrayLike | PublicPrior,
     epsilon: float,
     divergence: Divergence = "tv",
-    *,
-    at_zero: float | None = None,
 ) -> float:
     """Return Gamma_f(q, epsilon), the least worst-case f-divergence (Theorem 1).
 
@@ -42,9 +39,7 @@ def minimax_utility(
         prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
         epsilon: above 0, in nats, at most 600.
         divergence: "tv", "kl", "chi-square", or the function f of an f-divergence
-            sum_x q(x) f(p(x) / q(x)).
-        at_zero: limit of f(t) for t -> 0, possibly infinite; f(0) itself if None. Only for a
-            function f.
+            sum_x q(x) f(p(x) / q(x)), which must return its limit, possibly infinite, at 0.
 
     Returns:
         The divergence, in nats for "kl"; infinite if f(0) is.
@@ -54,13 +49,11 @@ def minimax_utility(
     """
     q = public_prior(prior).masses
     smallest = float(q.min())
-    lost = _odds(smallest, _privacy(epsilon))
-    return _from_odds(lost, divergence, at_zero)
+    # (1 - x) / x for x = Lemma 3's bound: no difference of near equals is taken.
+    return _from_odds((1.0 - smallest) / smallest * math.exp(-_privacy(epsilon)), divergence)
 
 
-def point_mass_divergence(
-    kept: float, divergence: Divergence = "tv", *, at_zero: float | None = None
-) -> float:
+def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
     """Return g(x) = f(0) (1 - x) + x f(1 / x): the divergence of a letter i from its own row.
 
     x is K_ii. By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): a letter is the worst
@@ -69,13 +62,12 @@ def point_mass_divergence(
     Args:
         kept: x, in (0, 1].
         divergence: see `minimax_utility`.
-        at_zero: see there.
 
     Raises:
         ParameterError: if an argument is out of range, or f(1) is not 0.
     """
     x = _checks.real("kept", kept, 0.0, 1.0, open_lower=True)
-    return _from_odds((1.0 - x) / x, divergence, at_zero)
+    return _from_odds((1.0 - x) / x, divergence)
 
 
 def diagonal_bounds(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Vector:
@@ -99,45 +91,29 @@ def _privacy(epsilon: float) -> float:
     return _checks.real("epsilon", epsilon, 0.0, 600.0, open_lower=True)
 
 
-def _odds(mass: float, epsilon: float) -> float:
-    """Return (1 - x) / x for x = Lemma 3's bound: no difference of near equals is taken."""
-    return (1.0 - mass) / mass * math.exp(-epsilon)
-
-
-def _from_odds(odds: float, divergence: Divergence, at_zero: float | None) -> float:
+def _from_odds(odds: float, divergence: Divergence) -> float:
     """Return g(x) where (1 - x) / x = odds."""
     if callable(divergence):
-        return _generic(odds, divergence, at_zero)
+        return _generic(odds, divergence)
     _checks.choice("divergence", divergence, DIVERGENCES)
-    if at_zero is not None:
-        raise ParameterError(
-            f"at_zero is {shown(at_zero)} and divergence {divergence!r}; "
-            "at_zero belongs to a function f."
-        )
     if divergence == "tv":
         # 1 / mass is beyond all floats where the mass is below their normal range.
         return 1.0 if math.isinf(odds) else odds / (1.0 + odds)
     return math.log1p(odds) if divergence == "kl" else odds
 
 
-def _generic(odds: float, f: Callable[[Vector], Vector], at_zero: float | None) -> float:
+def _generic(odds: float, f: Callable[[Vector], Vector]) -> float:
     one, ratio = _value(f, 1.0), 1.0 + odds
     if not abs(one) <= 1e-12:
         raise ParameterError(f"divergence is a function f with f(1) = {one:g}; it must be 0.")
-    if at_zero is not None and not isinstance(at_zero, int | float):
-        raise _bad_limit(at_zero)
-    zero = _value(f, 0.0) if at_zero is None else float(at_zero)
+    zero = _value(f, 0.0)
     if math.isnan(zero) or zero == -math.inf:
-        raise _bad_limit(zero)
+        raise ParameterError(
+            f"divergence is a function f with f(0) = {zero:g}; it must be the limit of f(t) for "
+            "t -> 0, a number or infinity."
+        )
     rest = 0.0 if odds == 0.0 else odds / ratio * zero
     return rest + _value(f, ratio) / ratio
-
-
-def _bad_limit(at_zero: object) -> ParameterError:
-    return ParameterError(
-        f"at_zero is {_checks.shown(at_zero)}; it must be the limit of f(t) for t -> 0, a "
-        "number or infinity."
-    )
 
 
 def _value(f: Callable[[Vector], Vector], ratio: float) -> float:

@@ -7,22 +7,10 @@ and its conference version (ITW 2025).
 from dpopt.data.columns import tally_file
 from dpopt.data.tally import Tally, tally
 from dpopt.roo.accuracy import (
-    DsRooBound,
-    DsRooRate,
     ExpectedOutput,
     LowerBound,
-    ds_roo_binomial_bound,
-    ds_roo_bound,
-    ds_roo_rate,
-    ds_roo_records,
     expected_output,
-    laplace_bound,
     lower_bound,
-    lower_bound_records,
-    records_needed,
-    roo_bound,
-    smooth_floor_binomial_bound,
-    subrr_bound,
 )
 from dpopt.roo.audit import RooAudit, Witness
 from dpopt.roo.floor import SmoothFloor, smooth_floor
@@ -33,8 +21,6 @@ from dpopt.roo.setting import LetterSetting, RooSetting
 
 __all__ = [
     "RULES",
-    "DsRooBound",
-    "DsRooRate",
     "ExpectedOutput",
     "LetterSetting",
     "LowerBound",
@@ -45,24 +31,14 @@ __all__ = [
     "SmoothFloor",
     "Tally",
     "Witness",
-    "ds_roo_binomial_bound",
-    "ds_roo_bound",
-    "ds_roo_rate",
-    "ds_roo_records",
     "expected_output",
     "from_weights",
     "journal_is_private",
-    "laplace_bound",
     "lower_bound",
-    "lower_bound_records",
     "min_count",
     "optimal_sampler",
-    "records_needed",
-    "roo_bound",
     "rule_weights",
     "smooth_floor",
-    "smooth_floor_binomial_bound",
-    "subrr_bound",
     "tally",
     "tally_file",
 ]

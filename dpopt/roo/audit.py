@@ -92,9 +92,6 @@ def witness_of(setting: RooSetting, move: Move) -> Witness:
 
     The changed letter comes first; one to three others may be special, the rest have the same
     count, and the last takes what is left. Small counts are tried in turn.
-
-    Raises:
-        DpoptError: if there is none; every move of `dpopt.verify.moves` has one.
     """
     minimum, _, new_minimum, new_count = move
     for runs in _data_sets(setting, move):

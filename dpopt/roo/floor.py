@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -159,11 +158,10 @@ class SmoothFloor(LetterSetting):
         Raises:
             NotPrivateError: naming two neighbours, if it is not private.
         """
-        bits, lifted = self.checked(table)
         try:
-            with _few_rows(self):
-                found = verify.Floor(self.records, self.letters, list(lifted), 1 << bits)
-                verdict = found.decide(verify.exp(self.epsilon)[0])
+            verdict = _judge(self, self.checked(table)).decide(verify.exp(self.epsilon)[0])
+        except verify.Malformed:
+            raise _too_many(self) from None
         except verify.Refused as refusal:
             if refusal.at is None:
                 raise ParameterError(f"units are refused: {refusal}.") from None
@@ -205,11 +203,8 @@ class SmoothFloor(LetterSetting):
             ParameterError: if there are more than 1e6 sorted histograms.
         """
         counts = SortedHistograms(self.records, self.letters).histograms
-        lifted = np.arange(self.records + 1.0)
-        start = min(lifted.size, len(table[1]))
-        lifted[:start] = _floats(table)[:start]
-        each = lifted[counts]
-        short = counts / self.records - each / each.sum(axis=1, keepdims=True)
+        weights = weights_up_to(table, self.records)[counts]
+        short = counts / self.records - weights / weights.sum(axis=1, keepdims=True)
         return float(np.maximum(short, 0.0).sum(axis=1).max())
 
     def report(self, table: Floor) -> Mapping[str, Callable[[], Any]]:
@@ -228,11 +223,10 @@ class SmoothFloor(LetterSetting):
 
     def draw(self, axes: Axes, table: Floor, label: str | None = None) -> None:
         """Draw the weight w(c) against the count c, and c itself."""
-        lifted = _floats(table)
-        last = min(lifted.size + max(2, lifted.size // 4), self.records)
-        counts = np.arange(last + 1)
+        reach = len(table[1])
+        values = weights_up_to(table, min(reach + max(2, reach // 4), self.records))
+        counts = np.arange(values.size)
         axes.plot(counts, counts, color=LIMIT, linestyle=":", label="the count itself")
-        values = np.append(lifted[: last + 1], counts[lifted.size :])
         axes.plot(counts, values, marker="o", clip_on=False, label=label)
         axes.set_xlabel("count of the letter, $c$")
         axes.set_ylabel("weight $w(c)$")
@@ -302,8 +296,15 @@ def _rate(table: Floor) -> float:
 
 
 def _floats(table: Floor) -> Vector:
-    bits, lifted = table
-    return np.array([weight / (1 << bits) for weight in lifted])
+    bits, weights = table
+    return np.array([weight / (1 << bits) for weight in weights])
+
+
+def weights_up_to(table: Floor, most: int) -> Vector:
+    """Return w(0), ..., w(most)."""
+    values, low = np.arange(most + 1.0), _floats(table)[: most + 1]
+    values[: low.size] = low
+    return values
 
 
 def _ends(c: int, d: int) -> tuple[str, str]:
@@ -312,11 +313,7 @@ def _ends(c: int, d: int) -> tuple[str, str]:
 
 
 def _reach(growth: float) -> int:
-    """Return c* = ceil(1 / s).
-
-    Raises:
-        ParameterError: if it is above 2e6.
-    """
+    """Return c* = ceil(1 / s)."""
     first = math.ceil(1 / Fraction(growth)) if growth > 0.5 / _LONGEST else _LONGEST + 1
     if first > _LONGEST:
         raise ParameterError(
@@ -327,11 +324,7 @@ def _reach(growth: float) -> int:
 
 
 def floor_weights(growth: float, bits: int) -> tuple[int, ...]:
-    """Return W(0)..W(c* - 1) for s > 0, from the top down, each rounded up.
-
-    Raises:
-        ParameterError: if there are more than 2e6.
-    """
+    """Return W(0)..W(c* - 1) for s > 0, from the top down, each rounded up."""
     weight = _reach(growth) << bits
     step = 1 + Fraction(growth)
     above, below = step.denominator, step.numerator
@@ -356,29 +349,26 @@ def _unit_of(growth: float) -> float:
     return 2.0 ** (math.frexp(growth)[1] - _GROWTH_BITS)
 
 
+@lru_cache(maxsize=2)
 def _worst(setting: SmoothFloor, table: Floor) -> tuple[Fraction, tuple[int, int], int]:
     """Return the largest ratio of a letter's probabilities; see `dpopt.verify.Floor`."""
-    with _few_rows(setting):
-        return _worst_of(setting.records, setting.letters, table)
-
-
-@contextmanager
-def _few_rows(setting: SmoothFloor) -> Iterator[None]:
-    """Refuse a floor that takes too many inequalities to decide."""
     try:
-        yield
+        return _judge(setting, table).worst()
     except verify.Malformed:
-        raise ParameterError(
-            f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
-            f"{setting.letters}; the floor takes more than {verify.MOST:,} inequalities to decide: "
-            "use a larger epsilon, or roo.min_count (dpopt roo)."
-        ) from None
+        raise _too_many(setting) from None
 
 
-@lru_cache(maxsize=2)
-def _worst_of(records: int, letters: int, table: Floor) -> tuple[Fraction, tuple[int, int], int]:
-    bits, lifted = table
-    return verify.Floor(records, letters, list(lifted), 1 << bits).worst()
+def _judge(setting: SmoothFloor, table: Floor) -> verify.Floor:
+    bits, weights = table
+    return verify.Floor(setting.records, setting.letters, list(weights), 1 << bits)
+
+
+def _too_many(setting: SmoothFloor) -> ParameterError:
+    return ParameterError(
+        f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
+        f"{setting.letters}; the floor takes more than {verify.MOST:,} inequalities to decide: "
+        "use a larger epsilon, or roo.min_count (dpopt roo)."
+    )
 
 
 @lru_cache(maxsize=64)

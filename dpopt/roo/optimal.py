@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -21,7 +21,7 @@ from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.roo.setting import LetterSetting, all_counts, checked_law
+from dpopt.roo.setting import LetterSetting, checked_law, outcomes
 from dpopt.shape import Design, design
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 OPTIMAL_OBJECTIVES = ("worst-case", "bayes", "mean", "fixed")
 _OF_ONE_LAW = ("mean", "fixed")
-_MOST_HISTOGRAMS, _MOST_LETTERS, _MOST_COUNTS = 2000, 100, 1_000_000
+_MOST_HISTOGRAMS, _MOST_LETTERS = 2000, 100
 # Coefficients below this part of the largest would leave K undefined where they stand.
 _VISIBLE = 1e-9
 # A mean is a sum over all histograms, whose multipliers have the noise of as many.
@@ -325,28 +325,11 @@ def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
     """Return Pr[the data have this histogram and letter y this count], shape (k, variables).
 
     Times K, it gives the distribution of the released letter under n records of P.
-
-    Args:
-        inputs: the histograms.
-        pmf: P, shape (k,).
-
-    Raises:
-        ParameterError: if P is no law over k letters, or there are more than 1e6 count vectors.
     """
-    n, k = inputs.records, inputs.categories
-    law, total = checked_law(pmf, k), comb(n + k - 1, k - 1)
-    if total > _MOST_COUNTS:
-        raise ParameterError(
-            f"pmf is over {k} letters; {n} records of it have {total:.3g} count vectors, "
-            f"and at most {_MOST_COUNTS} are summed."
-        )
-    joint, whole = np.zeros((k, inputs.size)), 0.0
+    joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
     # Axis 0 of counts and variables: count vectors; axis 1: letters.
-    for counts in all_counts(n, k):
-        variables = inputs.variables_of(counts)
-        logs = gammaln(n + 1) + (xlogy(counts, law) - gammaln(counts + 1)).sum(axis=1)
-        chances = np.exp(logs)
-        whole += float(chances.sum())
-        for y, own in enumerate(variables.T):
+    for counts, chances in outcomes(inputs.records, checked_law(pmf, inputs.categories)):
+        mass += float(chances.sum())
+        for y, own in enumerate(inputs.variables_of(counts).T):
             joint[y] += np.bincount(own, chances, inputs.size)
-    return joint / whole
+    return joint / mass

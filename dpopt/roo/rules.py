@@ -56,71 +56,27 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
         return (round_up(first),)
     if rule == "exact" and setting.letters == 2:
         return _exact_two(setting)
-    steps: dict[str, Callable[[RooSetting], Next]] = {
-        "exact": _exact,
-        "conference": _conference,
-        "journal": _journal,
-        "journal-repaired": _repaired,
-    }
-    return _run(setting, steps[rule](setting), first)
+    first_term, last_term, last = _first_term(setting), _last_term(setting), setting.largest_minimum
+
+    def journal(m: int, before: int) -> int:
+        return max(first_term(m, before), last_term(m, before))
+
+    def repaired(m: int, before: int) -> int:
+        """Ask for (68) at the last m too, which lemma 2 does not imply there."""
+        alone = m == last and setting.records % setting.letters > 0
+        return max(journal(m, before), _least_alone(setting, m) if alone else 0)
+
+    following = {"conference": first_term, "journal": journal, "journal-repaired": repaired}
+    return _run(setting, following.get(rule) or _exact(setting), first)
 
 
 def journal_is_private(setting: RooSetting) -> bool:
     """Return whether the journal's recursion is epsilon-DP: theorem 2 of the paper, repaired.
 
-    Write e for e^epsilon, s = e - 1, M = floor(n / k), and f(m, c) = c / n + q_m (1 / k - c / n)
-    for the chance of a letter with count c where the smallest count is m. With
-    t_m = (1 - s m) / (1 + s (n / k - m)), the recursion is q_0 = t_0 and
-
-        q_m = max(0, A_m(q_{m-1}) if m < n / k, B(q_{m-1})),   m = 1, ..., M,
-
-    where A_m and B are affine: f(m - 1, m + 1) <= e f(m, m), row (70), says that q_m is at least
-    A_m(q_{m-1}), and f(m, n + 1) <= e f(m - 1, n), row (73), that q_m is at least B(q_{m-1}).
-
-    Theorem. The rule is epsilon-DP if and only if one of these holds:
-
-    - k divides n, or n < k;
-    - e >= 1 + 1 / M;
-    - q_M >= t_M.
-
-    With q_M raised to t_M where k does not divide n ("journal-repaired") it is always so. All of
-    this is true for any e > 1, and where each q_m is rounded up to a multiple of a unit.
-
-    Proof. (i) Which rows are enough. A changed record takes a letter's (m, c) to (m~, c~) with
-    |m~ - m| <= 1 and c~ <= c + 1, and f rises in c. So f(m~, c + 1) <= e f(m, c) for m <= c <= n
-    is enough. It is affine in c: its ends c = m and c = n are enough. Those are the rows (68) to
-    (70), c = m, and (72) to (74), c = n, for m~ = m, m + 1 and m - 1. The smallest count cannot
-    stay at m = n / k, so that k = n / M does not need (68) at M.
-
-    (ii) q_m >= t_m for m < M. The row (68) at m says q_m >= t_m, and t_m falls strictly in m.
-    A_m has the fixed point t_m and the slope u_m / v_m, u_m = 1 / k - (m + 1) / n,
-    v_m = e (1 / k - m / n), which is not negative for m < M. By induction from q_0 = t_0,
-    q_m >= A_m(q_{m-1}) >= A_m(t_m) = t_m, since q_{m-1} >= t_{m-1} > t_m. At m = M the slope is
-    negative if k does not divide n, and this argument, lemma 2 of the paper, ends.
-
-    (iii) (72) holds for all m. It is (s - 1 / n)(1 - q) + s q / k >= 0, true of every q in [0, 1]
-    if s >= 1 / n. Otherwise it is q >= q*, with q* = 1 / (1 + (n s / k) / (1 - n s)) <= q_0 the
-    fixed point of B; B has a positive slope, so q_m >= B(q_{m-1}) >= B(q*) = q* by induction.
-
-    (iv) q_m <= q_{m-1}, so that all q_m are in [0, 1]. A_m(q) - q has the sign of t_m - q, and
-    q_{m-1} >= t_{m-1} > t_m by (ii). B(q) <= q is (72) at q, which is (iii). Rounding up keeps
-    q_m <= q_{m-1}, as q_{m-1} is a multiple of the unit.
-
-    (v) The other rows. (69), u_m q_{m+1} <= v_m q_m + w_m, w_m = (s m - 1) / n, at m < M: u_m >= 0,
-    so the left side is at most u_m q_m, and u_m q_m <= v_m q_m + w_m is (68) at m, by (ii). (70) at
-    m < n / k, and (73), are the recursion itself. (70) at m = M = n / k is q_{M-1} >= 1 - s M,
-    which follows from q_{M-1} >= t_{M-1}, since (1 + s) t_{M-1} = 1 - s (M - 1) and
-    (1 + s)(1 - s M) = 1 - s (M - 1) - s^2 M is not more. (74), u' q_{m-1} <= v' q_m + w': as
-    v' < 0 and q_m <= q_{m-1}, it follows from u' q_{m-1} <= v' q_{m-1} + w', (72) at m - 1.
-
-    (vi) What is left is (68) at M if k does not divide n: q_M >= t_M. For M = 0 it is q_0 = t_0.
-    For e >= 1 + 1 / M, t_M <= 0. Raising q_M to t_M keeps q_M <= q_{M-1}, since
-    t_M < t_{M-1} <= q_{M-1}, and (69), (70), (73) and (74) at M and M - 1 as in (v).
-
-    (vii) It is needed. Let k not divide n, M >= 1 and q_M < t_M: then f(M, M + 1) > e f(M, M).
-    Neighbours that show it: all letters have M records but the last, which has n - (k - 1) M, if
-    k > 2; one of the letters with M takes a record from it. The smallest count stays M: another
-    letter has M. For k = 2 they are (M, M + 1) and (M + 1, M).
+    With e for e^epsilon, M = floor(n / k) and t_M = (1 - (e - 1) M) / (1 + (e - 1) (n / k - M)), it
+    is epsilon-DP if and only if k divides n, or n < k, or e >= 1 + 1 / M, or q_M >= t_M. With q_M
+    raised to t_M where k does not divide n ("journal-repaired") it is always so. The proof is on
+    the page docs/theorems/journal.md.
 
     Args:
         setting: n, k and epsilon; e is its `ratio`.
@@ -210,29 +166,12 @@ def _last_term(setting: RooSetting) -> Next:
     return lambda _, before: -((-v * before - w) // u)
 
 
-def _conference(setting: RooSetting) -> Next:
-    return _first_term(setting)
-
-
-def _journal(setting: RooSetting) -> Next:
-    first, last = _first_term(setting), _last_term(setting)
-    return lambda m, before: max(first(m, before), last(m, before))
-
-
 def _least_alone(setting: RooSetting, m: int) -> int:
     """Return t / (1 + t) with t = (k / n) (1 / (r - 1) - m), rounded up, or 0: rows m to m."""
     n, k, over, under = _sizes(setting)
     gain = over - under
     share = k * (under - m * gain)
     return -((-share << BITS) // (n * gain + share)) if share > 0 else 0
-
-
-def _repaired(setting: RooSetting) -> Next:
-    """Ask for (68) at the last m too, which lemma 2 does not imply there."""
-    published, last = _journal(setting), setting.largest_minimum
-    if setting.records % setting.letters == 0:
-        return published
-    return lambda m, before: max(published(m, before), _least_alone(setting, m) if m == last else 0)
 
 
 def _exact(setting: RooSetting) -> Next:

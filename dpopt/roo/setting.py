@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate, chain, combinations, islice
+from math import comb
 from operator import mul
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln, xlogy
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -35,8 +37,8 @@ _LARGEST_EPSILON = 600.0
 _LARGEST_RECORDS = 10**15
 # Counts whose sum may overflow 64 bits are added as Python integers.
 _LARGE = 1 << 40
-# Vectors of counts that are listed together: bounds memory.
-_PART = 1 << 15
+# Vectors of counts that are listed, and together: bounds time and memory.
+_MOST_COUNTS, _PART = 1_000_000, 1 << 15
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,6 @@ class LetterSetting(RooSetting, Setting):
         return cls(records=12, letters=3, epsilon=0.3)
 
     @classmethod
-    def example_data(cls) -> object:
-        """Return twelve records."""
-        return [0] * 6 + [1] * 4 + [2] * 2
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
         """Return twelve records, and one of them changed."""
         return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
@@ -187,11 +184,7 @@ class LetterSetting(RooSetting, Setting):
 
 
 def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
-    """Return a law P of the records as floats that sum to 1, shape (k,).
-
-    Raises:
-        ParameterError: for another shape, negative values or another sum.
-    """
+    """Return a law P of the records as floats that sum to 1, shape (k,)."""
     law = _checks.floats("distribution", distribution)
     if law.shape != (letters,):
         raise ParameterError(f"distribution has shape {law.shape}; it must be ({letters},).")
@@ -200,13 +193,25 @@ def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
     return law / law.sum()
 
 
-def all_counts(records: int, letters: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield all counts of n records over k letters, in parts of shape (part, k)."""
-    n, k = records, letters
+def outcomes(records: int, law: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
+    """Yield all counts of n records drawn from a law of k letters, a part at a time.
+
+    Counts of shape (part, k), and their chances, of shape (part,), which sum to 1 up to rounding.
+    """
+    n, k = records, law.size
+    if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:
+        raise ParameterError(
+            f"records is {n} over {k} letters; a sum over all their counts is taken over at most "
+            f"{_MOST_COUNTS:,}."
+        )
     # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
     choices = combinations(range(n + k - 1), k - 1)
     while bars := list(islice(choices, _PART)):
         edges = np.full((len(bars), k + 1), -1)
         edges[:, 1:-1] = np.fromiter(chain.from_iterable(bars), np.int64).reshape(-1, k - 1)
         edges[:, -1] = n + k - 1
-        yield np.diff(edges, axis=1) - 1
+        counts = np.diff(edges, axis=1) - 1
+        yield (
+            counts,
+            np.exp(gammaln(n + 1) + (xlogy(counts, law) - gammaln(counts + 1)).sum(axis=1)),
+        )

@@ -28,8 +28,8 @@ from dpopt.prob.histograms import (
     require_compositions,
 )
 from dpopt.prob.sum_law import allowance
-from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram, checked_mechanism
-from dpopt.smoothed.profile import LARGEST_EPSILON, log_profile, worst_case_delta
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
+from dpopt.smoothed.profile import LARGEST_EPSILON, log_exposure, log_profile
 from dpopt.smoothed.results import LN10, Found, finite
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SmoothedDelta(Found[float]):
 
     kind: ClassVar[str] = "smoothed"
 
-    mechanism: Mechanism
+    mechanism: AnonymousMechanism
     epsilon: float
     distributions: Matrix
     certificate: MaximumCertificate
@@ -163,7 +163,7 @@ class SmoothedEpsilon:
 
 
 def smoothed_delta(
-    mechanism: Mechanism, epsilon: float, distributions: npt.ArrayLike
+    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedDelta:
     """Return max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x), with its certificate.
 
@@ -173,7 +173,7 @@ def smoothed_delta(
     or bounded, none is skipped.
 
     Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        mechanism: M.
         epsilon: from 0 to 700, in nats.
         distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the shares
             of the first category.
@@ -193,21 +193,21 @@ def smoothed_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
-    whole, epsilon, laws = _checked(mechanism, epsilon, distributions)
-    if whole.categories > 2:
+    epsilon, laws = _checked(mechanism, epsilon, distributions)
+    if mechanism.categories > 2:
         vertices = _vertices(tuple(map(tuple, laws.tolist())))
-        require_compositions(whole.records, whole.categories, vertices.size)
-    values = log_profile(whole, epsilon)
-    if isinstance(whole, SamplingHistogram):
-        log_dp_delta = worst_case_delta(whole, epsilon).log_delta
+        require_compositions(mechanism.records, mechanism.categories, vertices.size)
+    values = log_profile(mechanism, epsilon)
+    if isinstance(mechanism, SamplingHistogram):
+        log_dp_delta = log_exposure(mechanism)
     else:
         log_dp_delta = float(np.max(values))
-    best = _largest(whole, values, laws)
-    return SmoothedDelta(whole, epsilon, frozen(laws), best, log_dp_delta)
+    best = _largest(mechanism, values, laws)
+    return SmoothedDelta(mechanism, epsilon, frozen(laws), best, log_dp_delta)
 
 
 def expected_delta(
-    mechanism: Mechanism,
+    mechanism: AnonymousMechanism,
     epsilon: float,
     distributions: npt.ArrayLike,
     composition: Sequence[int],
@@ -235,10 +235,10 @@ def expected_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
     """
-    whole, epsilon, laws = _checked(mechanism, epsilon, distributions)
-    n, m = whole.records, whole.categories
+    epsilon, laws = _checked(mechanism, epsilon, distributions)
+    n, m = mechanism.records, mechanism.categories
     counts = _checked_composition(composition, n, len(laws))
-    values = log_profile(whole, epsilon)
+    values = log_profile(mechanism, epsilon)
     used = np.unique(laws[counts > 0], axis=0)
     if m > 2 or len(used) > 2:
         return ExpectedDelta(*log_composed(values, n, m, laws, counts.tolist()))
@@ -249,7 +249,7 @@ def expected_delta(
 
 
 def smoothed_epsilon(
-    mechanism: Mechanism,
+    mechanism: AnonymousMechanism,
     delta: float,
     distributions: npt.ArrayLike,
     *,
@@ -261,7 +261,7 @@ def smoothed_epsilon(
     up to the rounding that the certificate states; ``lower`` was not found to (or is 0).
 
     Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        mechanism: M.
         delta: the target, in (0, 1).
         distributions: see `smoothed_delta`.
         tolerance: width of the bracket, at least 1e-12.
@@ -306,7 +306,7 @@ def smoothed_epsilon(
     return SmoothedEpsilon(target, upper, lower, at)
 
 
-def _largest(mechanism: Mechanism, values: Vector, laws: Matrix) -> MaximumCertificate:
+def _largest(mechanism: AnonymousMechanism, values: Vector, laws: Matrix) -> MaximumCertificate:
     """Return the maximum over all compositions by exact sums."""
     n, vertices = mechanism.records, _vertices(tuple(map(tuple, laws.tolist())))
     if mechanism.categories == 2:
@@ -324,12 +324,12 @@ def _largest(mechanism: Mechanism, values: Vector, laws: Matrix) -> MaximumCerti
 
 
 def _checked(
-    mechanism: Mechanism, epsilon: float, distributions: npt.ArrayLike
-) -> tuple[Mechanism, float, Matrix]:
-    """Return the arguments, checked."""
-    whole = checked_mechanism(mechanism)
-    laws = checked_distributions(distributions, whole.categories)
-    return whole, _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), laws
+    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
+) -> tuple[float, Matrix]:
+    """Return epsilon and the distributions, checked."""
+    _checks.instance("mechanism", mechanism, AnonymousMechanism)
+    laws = checked_distributions(distributions, mechanism.categories)
+    return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), laws
 
 
 @lru_cache(maxsize=8)

@@ -1,7 +1,7 @@
 """Anonymous mechanisms: the law of the output depends on the histogram of the records only.
 
-`SamplingHistogram` holds numbers alone, since its divergences are known in closed form for up to
-10^10 records; every other mechanism is an `AnonymousMechanism`, which lists the laws of its output.
+Of a `SamplingHistogram` the divergences are known in closed form for up to 10^10 records; of any
+other `AnonymousMechanism` they are summed from the distributions of its output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational
-from dpopt._types import Json, Matrix, Vector, brief, frozen
+from dpopt._types import Json, Matrix, brief, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histograms,
@@ -27,7 +27,7 @@ from dpopt.prob.histograms import (
     index_of,
     unit_sums,
 )
-from dpopt.prob.pmf import binomial_pmf
+from dpopt.prob.pmf import binomial_pmf, from_ratios
 
 LARGEST_RECORDS = 10**10
 LARGEST_ENTRIES = 50_000_000
@@ -134,8 +134,11 @@ class KernelMechanism(AnonymousMechanism):
 
 
 @dataclass(frozen=True)
-class SamplingHistogram:
+class SamplingHistogram(AnonymousMechanism):
     """Draw T of the n records at random and publish how many of each category were drawn.
+
+    Without replacement Pr[h | H] = prod_c C(H_c, h_c) / C(n, T); with replacement the multinomial
+    T! prod_c (H_c / n)^h_c / h_c!. Outputs are histograms of T records, in their order.
 
     Attributes:
         records: n, at least 1; the same for all databases, and public.
@@ -190,51 +193,22 @@ class SamplingHistogram:
         """L = n - T, the number of records that are not drawn; without replacement only."""
         return self.records - self.drawn
 
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values."""
-        return {"mechanism": "sampling-histogram", **asdict(self)}
-
-
-def as_anonymous(mechanism: SamplingHistogram | AnonymousMechanism) -> AnonymousMechanism:
-    """Return the mechanism with the laws of its output; an `AnonymousMechanism` is returned as is.
-
-    Raises:
-        ParameterError: if it is no mechanism.
-    """
-    given = checked_mechanism(mechanism)
-    return DrawnHistogram(given) if isinstance(given, SamplingHistogram) else given
-
-
-@dataclass(frozen=True)
-class DrawnHistogram(AnonymousMechanism):
-    """The sampling-histogram with all its laws; outputs are histograms of T, in their order.
-
-    Without replacement Pr[h | H] = prod_c C(H_c, h_c) / C(n, T); with replacement the multinomial
-    law T! prod_c (H_c / n)^h_c / h_c!.
-
-    Attributes:
-        mechanism: the parameters.
-    """
-
-    mechanism: SamplingHistogram
-
-    def __post_init__(self) -> None:
-        settle(self, records=self.mechanism.records, categories=self.mechanism.categories)
-
     @property
     def outputs(self) -> int:
         """Number of histograms of T records."""
-        return histogram_count(self.mechanism.drawn, self.categories)
+        return histogram_count(self.drawn, self.categories)
 
     @cached_property
     def _parts(self) -> tuple[Matrix, IntMatrix]:
-        weights = count_weights(self.mechanism)
-        return weights, histograms(self.mechanism.drawn, self.categories)
+        return count_weights(self), histograms(self.drawn, self.categories)
 
     def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return laws over the drawn histograms; see `AnonymousMechanism.laws`.
+        """Return distributions of the drawn histogram; see `AnonymousMechanism.laws`.
 
         Each probability has a relative error of about n + T rounding errors, down to 1e-300.
+
+        Raises:
+            ParameterError: as there, or if there are more than 5e7 weights.
         """
         rows = checked_histograms(histograms, self.records, self.categories)
         weights, drawn = self._parts
@@ -246,7 +220,7 @@ class DrawnHistogram(AnonymousMechanism):
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values."""
-        return self.mechanism.to_dict()
+        return {"mechanism": "sampling-histogram", **asdict(self)}
 
 
 def count_weights(mechanism: SamplingHistogram) -> Matrix:
@@ -275,36 +249,9 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
     weights = np.zeros((n + 1, drawn + 1))
     for count in range(n + 1):
         if mechanism.replacement:
-            weights[count] = _poisson(drawn * count / n, drawn)
+            rate = drawn * count / n
+            weights[count] = from_ratios(rate / np.arange(1, drawn + 1), min(drawn, int(rate)))
         else:
             law = binomial_pmf(count, drawn / n)[: drawn + 1]
             weights[count, : law.size] = law
     return weights
-
-
-def _poisson(rate: float, most: int) -> Vector:
-    """Return the law of Poisson(rate) given that it is at most ``most``, by ratios."""
-    law = np.ones(most + 1)
-    mode = min(most, int(rate))
-    law[mode + 1 :] = np.cumprod(rate / np.arange(mode + 1, most + 1))
-    if mode:
-        law[:mode] = np.cumprod(np.arange(mode, 0, -1) / rate)[::-1]
-    return law / law.sum()
-
-
-Mechanism = SamplingHistogram | AnonymousMechanism
-"""Whose delta(x) can be asked for."""
-
-
-def checked_mechanism(given: object) -> Mechanism:
-    """Return a mechanism as it is.
-
-    Raises:
-        ParameterError: if it is none.
-    """
-    if isinstance(given, SamplingHistogram | AnonymousMechanism):
-        return given
-    raise ParameterError(
-        f"mechanism is {_checks.shown(given)}; it must be a SamplingHistogram or an "
-        "AnonymousMechanism."
-    )

@@ -23,13 +23,7 @@ from dpopt.prob.histograms import (
     replacements,
 )
 from dpopt.smoothed import sampling
-from dpopt.smoothed.mechanisms import (
-    AnonymousMechanism,
-    Mechanism,
-    SamplingHistogram,
-    as_anonymous,
-    checked_mechanism,
-)
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.results import Found, finite
 
 if TYPE_CHECKING:
@@ -58,7 +52,7 @@ class PrivacyProfile(Found[Vector]):
 
     kind: ClassVar[str] = "profile"
 
-    mechanism: Mechanism
+    mechanism: AnonymousMechanism
     epsilon: float
     counts: tuple[int, ...] | None
     log_delta: Vector
@@ -83,20 +77,6 @@ class PrivacyProfile(Found[Vector]):
     def worst(self) -> int:
         """Row of the database with the largest delta."""
         return int(np.argmax(self.log_delta))
-
-    def at(self, histogram: npt.ArrayLike) -> float:
-        """Return log delta of one of the databases.
-
-        Raises:
-            ParameterError: if it is not among the rows.
-        """
-        rows = np.flatnonzero(np.all(self.histograms == np.asarray(histogram), axis=1))
-        if rows.size == 0:
-            raise ParameterError(
-                f"histogram is {np.asarray(histogram).tolist()}; it must be one of the "
-                f"{len(self.histograms)} databases of this profile."
-            )
-        return float(self.log_delta[rows[0]])
 
     def facts(self) -> Json:
         """Return what the one-line repr tells."""
@@ -143,7 +123,7 @@ class WorstCase:
         method: "closed form" or "every database".
     """
 
-    mechanism: Mechanism
+    mechanism: AnonymousMechanism
     epsilon: float
     log_delta: float
     histogram: tuple[int, ...]
@@ -156,7 +136,7 @@ class WorstCase:
 
 
 def privacy_profile(
-    mechanism: Mechanism, epsilon: float, histogram: npt.ArrayLike | None = None
+    mechanism: AnonymousMechanism, epsilon: float, histogram: npt.ArrayLike | None = None
 ) -> PrivacyProfile:
     """Return delta_{epsilon,M}(x) of one database, or of all of them.
 
@@ -165,7 +145,7 @@ def privacy_profile(
     mechanisms here are anonymous: a database is its histogram.
 
     Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        mechanism: M.
         epsilon: from 0 to 700, in nats.
         histogram: counts of the m categories, shape (m,), summing to n; None for every database,
             in the order of `histograms`.
@@ -183,16 +163,16 @@ def privacy_profile(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2.
     """
-    whole = checked_mechanism(mechanism)
+    _checks.instance("mechanism", mechanism, AnonymousMechanism)
     epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     if histogram is None:
-        return PrivacyProfile(whole, epsilon, None, frozen(log_profile(whole, epsilon)))
-    counts = checked_histogram(histogram, whole.records, whole.categories)
-    found = frozen(log_delta_at(whole, epsilon, counts))
-    return PrivacyProfile(whole, epsilon, tuple(counts.tolist()), found)
+        return PrivacyProfile(mechanism, epsilon, None, frozen(log_profile(mechanism, epsilon)))
+    counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
+    found = frozen(log_delta_at(mechanism, epsilon, counts))
+    return PrivacyProfile(mechanism, epsilon, tuple(counts.tolist()), found)
 
 
-def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
+def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase:
     """Return DP's delta: the largest delta_{epsilon,M}(x) of any database (Theorem 1).
 
     For `SamplingHistogram` it is the chance r that the replaced record is drawn, at every epsilon:
@@ -202,7 +182,7 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
     one never shows it.
 
     Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        mechanism: M.
         epsilon: from 0 to 700, in nats.
 
     Raises:
@@ -214,7 +194,7 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
         >>> round(smoothed.worst_case_delta(mechanism, 1.0).delta, 6)
         0.9
     """
-    mechanism = checked_mechanism(mechanism)
+    _checks.instance("mechanism", mechanism, AnonymousMechanism)
     epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     if isinstance(mechanism, SamplingHistogram):
         database = (0,) * (mechanism.categories - 1) + (mechanism.records,)
@@ -251,7 +231,7 @@ def log_exposure(mechanism: SamplingHistogram) -> float:
     return 0.0 if n == 1 else math.log(-math.expm1(drawn * math.log1p(-1.0 / n)))
 
 
-def log_profile(mechanism: Mechanism, epsilon: float) -> Vector:
+def log_profile(mechanism: AnonymousMechanism, epsilon: float) -> Vector:
     """Return log delta of every database, in the order of `histograms`."""
     n, m = mechanism.records, mechanism.categories
     count = histogram_count(n, m)
@@ -265,7 +245,7 @@ def log_profile(mechanism: Mechanism, epsilon: float) -> Vector:
     return sampling.log_profile(mechanism, epsilon)
 
 
-def log_delta_at(mechanism: Mechanism, epsilon: float, counts: IntVector) -> Vector:
+def log_delta_at(mechanism: AnonymousMechanism, epsilon: float, counts: IntVector) -> Vector:
     """Return log delta of one database, shape (1,)."""
     if not isinstance(mechanism, SamplingHistogram):
         return general_log_profile(mechanism, epsilon, counts)
@@ -273,7 +253,7 @@ def log_delta_at(mechanism: Mechanism, epsilon: float, counts: IntVector) -> Vec
 
 
 def general_log_profile(
-    mechanism: SamplingHistogram | AnonymousMechanism,
+    mechanism: AnonymousMechanism,
     epsilon: float,
     histogram: npt.ArrayLike | None = None,
 ) -> Vector:
@@ -289,18 +269,17 @@ def general_log_profile(
 
     Takes and returns, and refuses, what `general_epsilon` does, and epsilon from 0 to 700.
     """
-    inner = as_anonymous(mechanism)
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def stick(p: Matrix, q: Matrix) -> Vector:
         return np.maximum(0.0, p - factor * q).sum(axis=1)
 
     with np.errstate(divide="ignore"):
-        return np.log(_largest(inner, stick, histogram))
+        return np.log(_largest(mechanism, stick, histogram))
 
 
 def general_epsilon(
-    mechanism: SamplingHistogram | AnonymousMechanism, histogram: npt.ArrayLike | None = None
+    mechanism: AnonymousMechanism, histogram: npt.ArrayLike | None = None
 ) -> Vector:
     """Return the least epsilon with delta = 0, for all databases or one: pure DP.
 
@@ -309,7 +288,7 @@ def general_epsilon(
     (epsilon, 0)-DP.
 
     Args:
-        mechanism: the laws; a `SamplingHistogram` also works, slowly.
+        mechanism: M.
         histogram: counts of the m categories of one database, shape (m,); all if None.
 
     Returns:
@@ -323,13 +302,14 @@ def general_epsilon(
         quotient = np.divide(p, q, out=np.where(p > 0.0, np.inf, 1.0), where=q > 0.0)
         return np.log(np.maximum(quotient.max(axis=1), 1.0))
 
-    return _largest(as_anonymous(mechanism), ratio, histogram)
+    return _largest(mechanism, ratio, histogram)
 
 
 def _largest(
     mechanism: AnonymousMechanism, divergence: Divergence, histogram: npt.ArrayLike | None
 ) -> Vector:
     """Return the largest divergence between each database and its neighbours, in both orders."""
+    _checks.instance("mechanism", mechanism, AnonymousMechanism)
     if mechanism.outputs > _LARGEST_OUTPUTS:
         raise ParameterError(
             f"mechanism has {mechanism.outputs:,} outputs; the general profile takes at most "

@@ -15,8 +15,8 @@ numerator a - e^epsilon b is linear in K: nothing cancels. `_put_back` is the la
 many of the drawn records fall into this pool of n' = H_a + H_b, and what is drawn outside it, has
 the same law in both; given that T' of the drawn are from the pool, the rest is the binary
 mechanism that draws T' of n'. `pooled_log_divergence` averages over T': one table over n' and H_a
-serves any number of categories. For one database `few_log_divergences` does, with one operation for
-each T', and the two rarest categories decide.
+serves any number of categories. For one database the two rarest categories decide; without
+replacement `few_log_divergences` takes one operation for each T'.
 
 The logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in
 the last place of its logarithm, 7e-12 for a delta of e^(-100000).
@@ -44,6 +44,8 @@ _TABLE_SHARE = 0.1
 _LARGEST_TABLE = 2000
 _LARGEST_SUMS = 500_000
 _LARGEST_TERMS = 3 * 10**10
+# Sums over each number drawn from a pool: some seconds.
+_LARGEST_PUT_BACK = 10**5
 # What is left out of a sum is below e^-40 = 4e-18 of it.
 _NEGLIGIBLE = 40.0
 _FIRST_GRID = 65
@@ -93,40 +95,39 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     some = min(count for count in rising if count > 0)
     first, second = (some, 0) if rising[0] == 0 else rising[:2]
     ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
-    found = few_log_divergences(mechanism, epsilon, first + second, np.array(sorted(ones)))
+    divergences = few_log_divergences
+    if mechanism.replacement:
+        if mechanism.categories > 2 and mechanism.drawn > _LARGEST_PUT_BACK:
+            raise ParameterError(
+                f"drawn is {mechanism.drawn}; with replacement and more than two categories it may "
+                f"be at most {_LARGEST_PUT_BACK:,}."
+            )
+        divergences = pooled_log_divergence
+    found = divergences(mechanism, epsilon, first + second, np.array(sorted(ones)))
     return np.array([float(found.max())])
 
 
 def few_log_divergences(
     mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
 ) -> Vector:
-    """Return what `pooled_log_divergence` does, for few ``ones``.
+    """Return what `pooled_log_divergence` does, for few ``ones``, without replacement.
 
     `draws.average` takes time of the order of the standard deviation of T', and of the terms of one
-    tail sum, at most about sqrt(n) or sqrt(T).
+    tail sum, at most about sqrt(n).
     """
-    n, drawn, again = mechanism.records, mechanism.drawn, mechanism.replacement
+    n, drawn = mechanism.records, mechanism.drawn
     if pool == n:
         return log_divergence(mechanism, epsilon, ones)
     factor = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
 
-    def of_one(held: int) -> float:
-        if again and held == 1:
-            # The other database never shows this record.
-            return _log_certain(n, drawn, 0.0)
-
+    def of_one(one: int) -> float:
         def stick(count: int) -> float:
-            inside = SamplingHistogram(pool, count, 2, again)
-            return float(log_divergence(inside, epsilon, np.array([held - 1]))[0])
+            inside = SamplingHistogram(pool, count, 2)
+            return float(log_divergence(inside, epsilon, np.array([one]))[0])
 
-        given = (
-            draws.PutBack(n, drawn, pool, held, epsilon)
-            if again
-            else draws.Pool(n, drawn, pool, held, factor)
-        )
-        return min(draws.average(given, stick), 0.0)
+        return min(draws.average(draws.Pool(n, drawn, pool, one + 1, factor), stick), 0.0)
 
-    return np.array([of_one(one + 1) for one in ones.tolist()])
+    return np.array([of_one(one) for one in ones.tolist()])
 
 
 def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:
@@ -139,37 +140,10 @@ def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector
     if mechanism.replacement:
         return _put_back(records, drawn, epsilon, ones)
     high, low = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
-    return np.minimum(_log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
+    return np.minimum(log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
 
 
-def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) -> Vector:
-    """Return the logarithm of the Bayesian adversary's adjusted utility at chosen H.
-
-    The adversary knows all records but one, X_i in {0, 1}, has a uniform prior on it and reads
-    the published count a. For the neighbours x, x' that differ in X_i,
-
-        u(t, x and x') = 1/(1 - t) max_{X_i} E_{a ~ M(x_-i + X_i)} max(0, max_v Pr[v | a] - t),
-
-    the maximum inside over the two values v of the record: a guess that is sure but wrong counts
-    too. The utility of a database is the largest over its neighbours, the pairs of counts
-    {H, H + 1} and {H - 1, H}. t is in [1/2, 1): below 1/2 the better guess always exceeds it.
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Section 4 and Appendix A.1.
-    """
-    lost = records - drawn
-    # Axes of right and wrong: which value the record has (one, zero: the counts exchanged), which
-    # pair of counts ({H, H + 1}, {H - 1, H}), database.
-    held = np.concatenate([np.clip(ones + 1, 1, records), np.clip(ones, 1, records)])
-    side = np.concatenate([held, records + 1 - held])
-    shares = (1.0 - threshold, (threshold, 0.0))
-    right = _log_tails(records, lost, side, *shares, "a").reshape(2, 2, -1)
-    wrong = _log_tails(records, lost, side, *shares, "b").reshape(2, 2, -1)
-    total = np.logaddexp(right, wrong[::-1])
-    return np.max(total, axis=(0, 1)) - np.log1p(-threshold)
-
-
-def _log_tails(
+def log_tails(
     records: int,
     lost: int,
     held: IntVector,

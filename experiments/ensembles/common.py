@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError
 from experiments import style
 from experiments.registry import Cell, Table
 
@@ -42,25 +40,10 @@ class Look:
     line: Mapping[str, Any] = field(default_factory=dict)
 
 
-def require(name: str, value: object, words: str, *, holds: bool) -> None:
-    """Refuse a parameter unless ``holds``.
-
-    Raises:
-        ParameterError: "name is value; it must be words."
-    """
-    if not holds:
-        raise ParameterError(f"{name} is {value!r}; it must be {words}.")
-
-
-def rising(name: str, values: Sequence[float], most: float) -> None:
-    """Refuse values unless they rise, lie above 0 and at most at ``most``.
-
-    Raises:
-        ParameterError: if they do not.
-    """
-    fine = bool(values) and all(0.0 < v <= most for v in values)
-    fine = fine and all(a < b for a, b in pairwise(values))
-    require(name, tuple(values), f"rising numbers above 0, at most {most:g}", holds=fine)
+def error_note(table: Table) -> str:
+    """Return a note on the largest standard error of a table, which is too small to draw."""
+    known = [error for error in table.column("standard_error") if error is not None]
+    return f"Standard errors are at most {max(known):.2g}." if known else ""
 
 
 def error_of(values: Sequence[float] | Floats) -> float | None:
@@ -89,7 +72,7 @@ def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
 
 
 def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Look]) -> None:
-    """Draw a curve for each method, with one standard error to each side.
+    """Draw a curve for each method.
 
     Args:
         axes: to draw on.
@@ -98,26 +81,11 @@ def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Loo
         up: "accuracy" or "gain".
         looks: the methods that are drawn, in order.
     """
-    errors = {"accuracy": "standard_error", "gain": "gain_error"}[up]
     for method, look in looks.items():
         part = table.select(method=method)
-        if not part.rows:
-            continue
-        role = style.role(look.role)
-        spread: Any = [error or 0.0 for error in part.column(errors)]
-        across_it, values = part.column(across), part.column(up)
-        # The curve has a name of its own, so that it is told where another one hides it.
-        axes.errorbar(
-            across_it, values, yerr=spread, fmt="none", ecolor=role.colour, elinewidth=0.6
-        )
-        axes.plot(
-            across_it,
-            values,
-            label=look.label,
-            markersize=2.6,
-            linewidth=0.9,
-            **{**role.line, **look.line},
-        )
+        line = {**style.role(look.role).line, **look.line, "markersize": 2.6, "linewidth": 0.9}
+        if part.rows:
+            axes.plot(part.column(across), part.column(up), label=look.label, **line)
 
 
 def room(axes: Axes, table: Table, up: str, *, most: float = math.inf) -> None:

@@ -9,10 +9,13 @@ where each has images of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import NotPrivateError, majority, plurality
@@ -22,17 +25,17 @@ from experiments.ensembles.common import (
     ENSEMBLES,
     Look,
     draw,
+    error_note,
     measured,
     places,
-    require,
-    rising,
     room,
     with_error,
 )
 from experiments.ensembles.laws import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Rising, Some
+from experiments.registry import Cell, Outcome, Table, experiment, track
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +70,7 @@ LOOKS: Mapping[str, Look] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables.
 
@@ -77,18 +80,12 @@ class Config:
         labels: each number of labels Q of the totals, rising.
     """
 
-    datasets: tuple[str, ...] = tuple(SHIPPED)
-    allowance: tuple[int, ...] = (1, 3, 5, 7)
-    labels: tuple[int, ...] = (1, 10, 100, 1000)
-
-    def __post_init__(self) -> None:
-        known = set(self.datasets) <= set(SHIPPED) and bool(self.datasets)
-        require("datasets", self.datasets, f"some of {', '.join(SHIPPED)}", holds=known)
-        rising("allowance", self.allowance, 10)
-        rising("labels", self.labels, 100_000)
+    datasets: Some[Literal["mnist", "fashion-mnist"]] = ("mnist", "fashion-mnist")
+    allowance: Rising[Annotated[int, Ge(1), Le(10)]] = (1, 3, 5, 7)
+    labels: Rising[Annotated[int, Ge(1), Le(100_000)]] = (1, 10, 100, 1000)
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Way:
     """A way of choosing a label.
 
@@ -217,12 +214,11 @@ def run(config: Config) -> Outcome:
     """Measure every way on the votes of every data set."""
     labels: list[dict[str, Cell]] = []
     totals: list[dict[str, Cell]] = []
-    for dataset in config.datasets:
+    for dataset in track(config.datasets):
         votes = load_votes(SHIPPED[dataset])
         for allowance in config.allowance:
             where: dict[str, Cell] = {"dataset": dataset, "m": allowance}
             labels += _rows(where, votes, list(per_label(votes, allowance)), "surrogate")
-            advance()
         k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
         for data, many in (("same images", k), ("own images", 1)):
             total = Guarantee(many * epsilon, many * shift)
@@ -230,7 +226,6 @@ def run(config: Config) -> Outcome:
                 where = {"dataset": dataset, "teachers_see": data, "labels": asked}
                 found = list(in_total(votes, total, asked, together=many > 1))
                 totals += _rows(where, votes, found, "gnmax")
-        advance()
     tables = {
         "labels": Table.of(
             "Expected accuracy of one label at (m epsilon, m Delta) over all test images, without "
@@ -271,21 +266,9 @@ def _rows(
 
 
 def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
-    labels, totals = tables["labels"], tables["totals"]
-    for dataset in dict.fromkeys(labels.column("dataset")):
+    totals = tables["totals"]
+    for dataset in dict.fromkeys(totals.column("dataset")):
         named = TITLES[dataset]
-        part = labels.select(dataset=dataset)
-        for m in dict.fromkeys(part.column("m")):
-            at = {row["method"]: row for row in part.select(m=m).records}
-            spent = at["common"]["spent_epsilon"]
-            told = ", ".join(f"{method} {with_error(row)}" for method, row in at.items())
-            fine = {
-                method: row["accuracy"]
-                for method, row in at.items()
-                if row["spent_epsilon"] is not None and row["spent_epsilon"] <= spent * (1 + 1e-9)
-            }
-            best = max(fine, key=fine.__getitem__)
-            yield f"{named}, m = {m}: {told}; within the budget {best} is the most accurate."
         for data in dict.fromkeys(totals.column("teachers_see")):
             some = totals.select(dataset=dataset, teachers_see=data)
             first = some.records[0]
@@ -330,5 +313,5 @@ def plot(outcome: Outcome) -> Figure:
         places(lower, sorted(set(below.column("labels"))))
         lower.set_xlabel(r"labels, $(K \varepsilon, K \Delta)$ in total")
         lower.set_title(f"{TITLES[dataset]}, many labels")
-    drawing.finish(figure, axes, "Bars: one standard error over training runs.")
+    drawing.finish(figure, axes, error_note(labels))
     return figure

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
+from pydantic.dataclasses import dataclass
 
-from dpopt import NotPrivateError, plurality
+from dpopt import NotPrivateError, ParameterError, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
@@ -20,12 +24,10 @@ from experiments.ensembles.common import (
     ENSEMBLES,
     Look,
     draw,
+    error_note,
     measured,
     places,
-    require,
-    rising,
     room,
-    with_error,
 )
 from experiments.ensembles.laws import (
     Floats,
@@ -41,7 +43,8 @@ from experiments.ensembles.laws import (
 )
 from experiments.ensembles.teachers import IMAGES, Polled, plain
 from experiments.majority.noisy_max import calibrate_gnmax
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Probability, Rising, Seed, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,7 +88,7 @@ _RIVALS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Votes:
     """What is voted on, in every item on teachers without privacy.
 
@@ -98,23 +101,19 @@ class Votes:
         delta: of what is not purely private.
     """
 
-    voters: tuple[int, ...] = (30, 20)
-    part: int = 40
-    queries: int = 597
-    seeds: int = 5
-    seed: int = 0
-    delta: float = 1e-5
+    voters: Several[Annotated[int, Ge(1), Le(40)]] = (30, 20)
+    part: Count = 40
+    queries: Count = 597
+    seeds: Count = 5
+    seed: Seed = 0
+    delta: Probability = 1e-5
 
     def __post_init__(self) -> None:
-        for name in ("part", "queries", "seeds"):
-            require(name, getattr(self, name), "at least 1", holds=getattr(self, name) >= 1)
-        fine = bool(self.voters) and len(set(self.voters)) == len(self.voters)
-        fine = fine and all(1 <= count <= 40 for count in self.voters)
-        require("voters", self.voters, "different numbers in 1..40", holds=fine)
-        most = max(self.voters) * self.part + self.queries
-        words = f"so small that teachers and queries have {IMAGES:,} images together"
-        require("queries", self.queries, words, holds=most <= IMAGES)
-        require("delta", self.delta, "above 0 and below 1", holds=0.0 < self.delta < 1.0)
+        if max(self.voters) * self.part + self.queries > IMAGES:
+            raise ParameterError(
+                f"queries is {self.queries}; it must be so small that teachers and queries have "
+                f"{IMAGES:,} images together."
+            )
 
     def polled(self) -> list[Polled]:
         """Return the votes of the most teachers for each seed; the first K of them are fewer."""
@@ -122,7 +121,7 @@ class Votes:
         return [plain(max(self.voters), self.part, self.queries, seed) for seed in seeds]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config(Votes):
     """Parameters of one label.
 
@@ -133,19 +132,18 @@ class Config(Votes):
         most_solved: K up to which it is.
     """
 
-    epsilon: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+    epsilon: Rising[Annotated[float, Gt(0.0), Le(10.0)]] = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
     optimal: tuple[float, ...] = (0.2, 0.3, 0.5)
     priors: tuple[str, ...] = ("uniform",)
     most_solved: int = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rising("epsilon", self.epsilon, 10.0)
         for prior in self.priors:
             plurality.PluralitySetting(1, _CLASSES, 1.0, prior=prior)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class LabelsConfig(Votes):
     """Parameters of many labels.
 
@@ -154,17 +152,12 @@ class LabelsConfig(Votes):
         labels: each number of labels Q, rising.
     """
 
-    voters: tuple[int, ...] = (30,)
-    epsilon: tuple[float, ...] = (1.0, 5.0)
-    labels: tuple[int, ...] = (1, 3, 10, 30, 100)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        rising("epsilon", self.epsilon, 20.0)
-        rising("labels", self.labels, 10_000)
+    voters: Several[Annotated[int, Ge(1), Le(40)]] = (30,)
+    epsilon: Rising[Annotated[float, Gt(0.0), Le(20.0)]] = (1.0, 5.0)
+    labels: Rising[Annotated[int, Ge(1), Le(10_000)]] = (1, 3, 10, 30, 100)
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Ballots:
     """The queries of all seeds, and the accuracy of a rule or of noise on them.
 
@@ -210,7 +203,7 @@ class Ballots:
         return chances[self.inverse].mean(axis=1)
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Answer:
     """A way of choosing a label at one budget.
 
@@ -280,11 +273,10 @@ def run(config: Config) -> Outcome:
     polls: list[dict[str, Cell]] = []
     rivals: list[dict[str, Cell]] = []
     whole = config.polled()
-    for voters in config.voters:
+    for voters in track(config.voters):
         polled = [each.first(voters) for each in whole]
         polls.append(_poll(polled))
         ballots = Ballots.of(polled)
-        advance()
         for epsilon in config.epsilon:
             sigma = calibrate_gnmax(Guarantee(epsilon, config.delta), "analytic").sigma
             found = list(answers(ballots, epsilon, epsilon, sigma))
@@ -296,7 +288,6 @@ def run(config: Config) -> Outcome:
             rivals += [
                 where | {"beside": name} | measured(at["ladder"], at[name]) for name in _RIVALS
             ]
-            advance()
     tables = {
         "accuracy": Table.of(
             "Expected accuracy of one label over all queries and the mechanism's coins, without "
@@ -314,7 +305,7 @@ def run(config: Config) -> Outcome:
         "teachers": _teachers(polls),
         "methods": _methods(),
     }
-    return Outcome(tables, tuple(_findings(config, tables["accuracy"])), data=NAME)
+    return Outcome(tables, tuple(_behind(config, tables["accuracy"])), data=NAME)
 
 
 def run_labels(config: LabelsConfig) -> Outcome:
@@ -322,11 +313,10 @@ def run_labels(config: LabelsConfig) -> Outcome:
     rows: list[dict[str, Cell]] = []
     polls: list[dict[str, Cell]] = []
     whole = config.polled()
-    for voters in config.voters:
+    for voters in track(config.voters):
         polled = [each.first(voters) for each in whole]
         polls.append(_poll(polled))
         ballots = Ballots.of(polled)
-        advance()
         for epsilon in config.epsilon:
             total = Guarantee(epsilon, config.delta)
             for labels in config.labels:
@@ -339,7 +329,6 @@ def run_labels(config: LabelsConfig) -> Outcome:
                 }
                 found = list(answers(ballots, pure, ranged, gnmax_noise(total, labels)))
                 rows += _records(where, found, gnmax=(None, None))
-                advance()
     tables = {
         "accuracy": Table.of(
             "Expected accuracy of each of Q labels that spend one budget together, as for one "
@@ -402,47 +391,26 @@ def _methods() -> Table:
     )
 
 
-def _findings(config: Config, accuracy: Table) -> Iterator[str]:
-    for voters in config.voters:
+def _behind(config: Config, accuracy: Table) -> Iterator[str]:
+    """Say where the ladder is behind another rule with the largest step."""
+    for voters, (method, name) in product(config.voters, _RIVALS.items()):
         part = accuracy.select(voters=voters)
-        behind: dict[str, list[float]] = {method: [] for method in _RIVALS}
-        for epsilon in config.epsilon:
-            at = {row["method"]: row for row in part.select(epsilon=epsilon).records}
-            ladder, flip = at["ladder"], at["permute-and-flip-audited"]
-            full = at["exponential-audited"]
-            yield (
-                f"K = {voters}, epsilon = {epsilon:g}: ladder {with_error(ladder)}, "
-                f"permute-and-flip {with_error(at['permute-and-flip'])}, with the largest step "
-                f"{with_error(flip)}, exponential {with_error(at['exponential'])}, with the "
-                f"largest step {with_error(full)}, Laplace {with_error(at['laplace'])}, GNMax at "
-                f"delta = {config.delta:g} {with_error(at['gnmax'])}, plurality "
-                f"{with_error(at['plurality'])}."
-            )
-            for method, row in at.items():
-                if method.startswith("optimal"):
-                    yield (
-                        f"K = {voters}, epsilon = {epsilon:g}: the program's rule ({method}) is "
-                        f"right with {with_error(row)}, the ladder with {with_error(ladder)}."
-                    )
-            for method, epsilons in behind.items():
-                if ladder["accuracy"] < at[method]["accuracy"]:
-                    epsilons.append(epsilon)
-        least = part.select(epsilon=config.epsilon[0])
-        spent = {row["method"]: row["label_epsilon"] for row in least.records}
+        at = [
+            f"{epsilon:g}"
+            for epsilon in config.epsilon
+            for ladder, other in [
+                (
+                    part.select(epsilon=epsilon, method=m).column("accuracy")
+                    for m in ("ladder", method)
+                )
+            ]
+            if ladder < other
+        ]
         yield (
-            f"K = {voters}: with the step e^(epsilon / 2) permute-and-flip spends "
-            f"{spent['permute-and-flip']:.4f} and the exponential mechanism "
-            f"{spent['exponential']:.4f} of epsilon = {config.epsilon[0]:g}, by all pairs of "
-            "histograms: a larger step is private too."
+            f"K = {voters}: the ladder is behind {name} with the largest step at "
+            f"{'epsilon = ' + ', '.join(at) if at else 'none'} of these budgets: with ten classes "
+            "and a small epsilon its own r must be lowered."
         )
-        for method, epsilons in behind.items():
-            listed = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
-            where = f"at epsilon = {listed}" if epsilons else "at none"
-            yield (
-                f"K = {voters}: the ladder is behind {_RIVALS[method]} with the largest step "
-                f"{where} of these budgets: with ten classes and a small epsilon its own r must be "
-                "lowered."
-            )
 
 
 def _findings_of_labels(accuracy: Table) -> Iterator[str]:
@@ -456,11 +424,6 @@ def _findings_of_labels(accuracy: Table) -> Iterator[str]:
             at = {row["method"]: row["accuracy"] for row in part.select(labels=labels).records}
             best = max((m for m in at if m != "plurality"), key=at.__getitem__)
             first.setdefault(best, []).append(labels)
-            yield (
-                f"K = {voters}, total epsilon = {epsilon:g}, Q = {labels}: "
-                + ", ".join(f"{method} {value:.3f}" for method, value in at.items())
-                + "."
-            )
         told = "; ".join(
             f"{method} at Q = {', '.join(map(str, asked))}" for method, asked in first.items()
         )
@@ -505,7 +468,7 @@ def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Fig
         lower.set_ylabel("difference of accuracies")
         for each in (upper, lower):
             places(each, sorted(set(part.column(across))))
-    drawing.finish(figure, axes, "Bars: one standard error over splits.")
+    drawing.finish(figure, axes, error_note(table))
     return figure
 
 

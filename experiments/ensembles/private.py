@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, MultipleOf
+from pydantic.dataclasses import dataclass
 
-from dpopt import NotPrivateError, multiclass
-from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt import NotPrivateError, ParameterError, multiclass
+from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing
-from experiments.data.images import DIGITS, NAME
+from experiments.data.images import NAME
 from experiments.ensembles.common import (
     ENSEMBLES,
     Look,
     draw,
+    error_note,
     measured,
-    require,
-    rising,
     room,
     with_error,
 )
@@ -40,7 +42,8 @@ from experiments.ensembles.laws import (
     variables_of,
 )
 from experiments.ensembles.teachers import Fitted, fitted
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Positive, Rising, Seed, Some
+from experiments.registry import Cell, Outcome, Table, experiment, track
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +84,7 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables.
 
@@ -99,37 +102,32 @@ class Config:
         draws: of the noise of K voters in each split, for "output".
     """
 
-    digits: tuple[str, ...] = ("358", "0123456789")
-    teachers: tuple[str, ...] = tuple(TEACHERS)
-    epsilon: tuple[float, ...] = (0.5, 1.0, 2.0)
-    allowance: tuple[int, ...] = (1, 3, 5)
-    voters: int = 11
-    side: int = 4
-    regularisation: float = 0.1
-    share: float = 2 / 3
-    seeds: int = 5
-    seed: int = 0
-    draws: int = 4
+    digits: Some[str] = ("358", "0123456789")
+    teachers: Some[Literal["response", "output"]] = ("response", "output")
+    epsilon: Rising[Annotated[float, Gt(0.0), Le(10.0)]] = (0.5, 1.0, 2.0)
+    allowance: Rising[Count] = (1, 3, 5)
+    voters: Annotated[int, Ge(2), Le(25)] = 11
+    side: Annotated[int, Ge(2), Le(8), MultipleOf(2)] = 4
+    regularisation: Positive = 0.1
+    share: Annotated[float, Ge(0.1), Le(0.9)] = 2 / 3
+    seeds: Count = 5
+    seed: Seed = 0
+    draws: Count = 4
 
     def __post_init__(self) -> None:
         for word in self.digits:
-            fine = len(set(word)) == len(word) >= 3 and set(word) <= set(map(str, DIGITS))
-            require("digits", self.digits, "words of three digits or more, none twice", holds=fine)
-        require("digits", self.digits, "at least one word", holds=bool(self.digits))
-        fine = bool(self.teachers) and set(self.teachers) <= set(TEACHERS)
-        require("teachers", self.teachers, f"some of {', '.join(TEACHERS)}", holds=fine)
-        rising("epsilon", self.epsilon, 10.0)
-        rising("allowance", self.allowance, self.voters - 1)
-        require("voters", self.voters, "in 2..25", holds=2 <= self.voters <= 25)
-        require("side", self.side, "2, 4 or 8", holds=self.side in (2, 4, 8))
-        for name in ("seeds", "draws"):
-            require(name, getattr(self, name), "at least 1", holds=getattr(self, name) >= 1)
-        fine = 0.0 < self.regularisation < math.inf
-        require("regularisation", self.regularisation, "above 0", holds=fine)
-        require("share", self.share, "in 0.1..0.9", holds=0.1 <= self.share <= 0.9)
+            if not len(set(word)) == len(word) >= 3 or not word.isdecimal():
+                raise ParameterError(
+                    f"digits is {self.digits}; it must hold words of three digits or more, none "
+                    "twice."
+                )
+        if self.allowance[-1] >= self.voters:
+            raise ParameterError(
+                f"allowance is {self.allowance}; it must be below voters, {self.voters}."
+            )
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Way:
     """A way of choosing a label.
 
@@ -278,7 +276,7 @@ def run(config: Config) -> Outcome:
     """Measure every way for every kind of voters."""
     rows: list[dict[str, Cell]] = []
     kinds: list[dict[str, Cell]] = []
-    for word in config.digits:
+    for word in track(config.digits):
         digits = tuple(sorted(map(int, word)))
         seeds = range(config.seed, config.seed + config.seeds)
         models = [
@@ -288,7 +286,6 @@ def run(config: Config) -> Outcome:
         for kind in config.teachers:
             for epsilon in config.epsilon:
                 rows += _rows(config, word, kind, epsilon, models)
-                advance()
     tables = {
         "accuracy": Table.of(
             "Expected accuracy of one label: exact for randomised response, over all queries and "
@@ -398,5 +395,5 @@ def plot(outcome: Outcome) -> Figure:
         panel.set_xticks(sorted(set(shown.column("m"))))
         panel.margins(x=0.06)
     note = rf"Voters are $\varepsilon$-DP, $\varepsilon = {known[len(known) // 2]:g}$ each."
-    drawing.finish(figure, axes, note, "Bars: one standard error over splits.")
+    drawing.finish(figure, axes, note, error_note(part))
     return figure

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass as plain_dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Gt, Le
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition, simple_composition
@@ -21,7 +24,8 @@ from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import concentrated_composition
 from experiments.majority.words import whole
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Positive, Several
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, rounds_to, statement
 
 if TYPE_CHECKING:
@@ -58,7 +62,7 @@ _DATA = {0.0892: "MNIST", 0.0852: "Fashion-MNIST"}
 _MECHANISM_DELTA = 1e-4
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Row:
     """A privacy loss per query, and what is printed for it.
 
@@ -83,7 +87,7 @@ class Row:
         return Guarantee(*(float(m * value) for value in self.voter))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables.
 
@@ -96,27 +100,22 @@ class Config:
         mechanisms: K, the voters that were trained once.
     """
 
-    allowance: tuple[float, ...] = (1.0, 3.0, 5.0, 7.0)
-    epsilon: tuple[float, ...] = (0.0892, 0.0852)
-    mechanism_delta: float = _MECHANISM_DELTA
-    queries: tuple[int, ...] = _QUERIES
+    allowance: Several[Positive] = (1.0, 3.0, 5.0, 7.0)
+    epsilon: Several[Annotated[float, Gt(0.0), Le(100.0)]] = (0.0892, 0.0852)
+    mechanism_delta: Positive = _MECHANISM_DELTA
+    queries: Several[Annotated[int, Ge(1), Le(10**6)]] = _QUERIES
     slack: float = PAPER_SLACK
     mechanisms: int = 11
 
     def __post_init__(self) -> None:
-        for name, most in (("allowance", self.mechanisms), ("epsilon", 100), ("queries", 10**6)):
-            values = getattr(self, name)
-            good = all(0 < value <= most for value in values)
-            if not values or not good or len(set(values)) < len(values):
-                raise ParameterError(
-                    f"{name} is {values}; it must hold at least one number, each once, above 0 "
-                    f"and at most {most}."
-                )
-        most_delta = max(self.allowance) * max(self.queries) * self.mechanism_delta
-        if not (self.mechanism_delta > 0.0 and most_delta < 1.0):
+        if max(self.allowance) > self.mechanisms:
             raise ParameterError(
-                f"mechanism_delta is {self.mechanism_delta:g}; it must be above 0, for GNMax's "
-                "noise, and below 1 / (m Q), for simple composition."
+                f"allowance is {self.allowance}; it must be at most mechanisms, {self.mechanisms}."
+            )
+        if max(self.allowance) * max(self.queries) * self.mechanism_delta >= 1.0:
+            raise ParameterError(
+                f"mechanism_delta is {self.mechanism_delta:g}; it must be below 1 / (m Q), for "
+                "simple composition."
             )
         # It refuses a slack out of range.
         general_composition(self.rows[0].guarantee, 1, self.slack)
@@ -163,11 +162,10 @@ def run(config: Config) -> Outcome:
     """Compose each loss over the printed numbers of queries, and over every number up to them."""
     totals: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
-    for row in config.rows:
+    for row in track(config.rows):
         one = row.guarantee
         totals += [_total(config, row, one, count) for count in config.queries]
         curves += [_point(row, one, n, config.slack) for n in range(1, max(config.queries) + 1)]
-        advance()
     tables = {
         "totals": Table.of("The total loss beside the printed one.", totals),
         "curves": Table.of("Epsilon by general and by simple composition.", curves),

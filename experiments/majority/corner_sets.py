@@ -8,16 +8,17 @@ or O(K^4) multisets is priced, of which few become rows. Their optima are to be 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, majority, solve
 from experiments import drawing, style
 from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _ALIKE = 1e-9
 _LEAST = 2.0**-54
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the comparison; the paper prints no numbers.
 
@@ -52,14 +53,12 @@ class Config:
     mechanisms_approximate: tuple[int, ...] = (3, 5, 7, 9)
     epsilon: float = 0.1
     mechanism_delta: float = 1e-5
-    allowance: tuple[float, ...] = (1.0, 2.0, 3.0)
+    allowance: Some[float] = (1.0, 2.0, 3.0)
     objective: Literal["surrogate", "expected-error"] = "surrogate"
 
     def __post_init__(self) -> None:
         if not self.mechanisms and not self.mechanisms_approximate:
             raise ParameterError("mechanisms is (); it must hold at least one number of voters.")
-        if not self.allowance:
-            raise ParameterError("allowance is (); it must hold at least one number.")
         if self.mechanisms_approximate and not self.mechanism_delta > 0.0:
             raise ParameterError(
                 f"mechanism_delta is {self.mechanism_delta}; it must be above 0 where "
@@ -114,10 +113,7 @@ _FIELDS = {"pure": "mechanisms", "approximate": "mechanisms_approximate"}
 )
 def run(config: Config) -> Outcome:
     """Solve both programs in every setting."""
-    records = []
-    for case, setting in config.settings():
-        records.append(_record(config, case, setting))
-        advance()
+    records = [_record(config, *each) for each in track(config.settings())]
     tables = {
         "programs": Table.of(
             "Multisets of corners in the paper's set and in the reduced one, rows that the program "

@@ -15,7 +15,7 @@ from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import Composed, Config, Target, Voters
 from experiments.majority.words import law_words
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.registry import Cell, Outcome, Table, experiment, track
 
 _IN_WORDS = {
     "expected-error": "the gamma that minimises the plotted error",
@@ -30,10 +30,9 @@ _FULL = 100
 def run(config: Voters) -> Outcome:
     """Design, prove and measure each noise function for each target."""
     designs: dict[tuple[float, str], dpopt.Design] = {}
-    for target in config.targets:
+    for target in track(config.targets):
         for curve in config.drawn:
             designs[target.at, curve] = _design(config, target, curve)
-            advance()
     means = _sampled(config, designs)
     errors: list[dict[str, Cell]] = []
     shapes: list[dict[str, Cell]] = []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass as plain_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Gt, Len
+from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
 
 from dpopt import ParameterError
@@ -15,7 +17,8 @@ from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Positive, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, observed, statement
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ _SAME = 1e-9
 _SOURCE = "privacy losses as printed in Table 4"
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Target:
     """A privacy loss per query, and what table 4 prints for it; None where it prints nothing."""
 
@@ -67,7 +70,7 @@ def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
     return orders
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure.
 
@@ -85,40 +88,26 @@ class Config:
         votes_order: the order there; ours.
     """
 
-    epsilon: tuple[float, ...] = (0.2676, 0.2556)
-    delta: tuple[float, ...] = (3e-4,)
-    voters: int = 11
-    step: float = 0.5
+    epsilon: Some[float] = (0.2676, 0.2556)
+    delta: Some[float] = (3e-4,)
+    voters: Count = 11
+    step: Positive = 0.5
     last_order: float = 500.0
-    low_orders: tuple[float, ...] = (2.0, 5.0, 10.0, 20.0)
-    many_voters: int = 250
-    many_sigma: float = 40.0
-    votes: tuple[int, ...] = (5, 0)
-    votes_sigma: float = 1.0
-    votes_order: float = 1.5
+    low_orders: tuple[Annotated[float, Gt(1.0)], ...] = (2.0, 5.0, 10.0, 20.0)
+    many_voters: Count = 250
+    many_sigma: Positive = 40.0
+    votes: Annotated[tuple[int, ...], Len(2, 2)] = (5, 0)
+    votes_sigma: Positive = 1.0
+    votes_order: Annotated[float, Gt(1.0)] = 1.5
 
     def __post_init__(self) -> None:
-        if not self.epsilon or len(self.delta) not in (1, len(self.epsilon)):
+        if len(self.delta) not in (1, len(self.epsilon)):
             raise ParameterError(
-                f"epsilon holds {len(self.epsilon)} values and delta {len(self.delta)}; epsilon "
-                "must hold at least one, and delta one for all or one for each."
+                f"delta is {self.delta}; it must hold one value for all or one for each epsilon."
             )
         named = [(target.epsilon, target.delta) for target in self.targets]
         if len(set(named)) < len(named):
             raise ParameterError(f"epsilon is {self.epsilon}; each panel must differ.")
-        for name, least in (("step", 0.0), ("many_sigma", 0.0), ("votes_sigma", 0.0)):
-            if not getattr(self, name) > least:
-                raise ParameterError(f"{name} is {getattr(self, name):g}; it must be above 0.")
-        for name in ("voters", "many_voters"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        for order in (*self.low_orders, self.votes_order):
-            if not order > 1.0:
-                raise ParameterError(
-                    f"low_orders and votes_order hold {order:g}; an order must be above 1."
-                )
-        if len(self.votes) != 2:
-            raise ParameterError(f"votes is {self.votes}; it must hold two counts.")
         checked_votes(*self.votes)
         for target in self.targets:
             noisy_max.calibrate_gnmax(Guarantee(target.epsilon, target.delta))
@@ -160,7 +149,7 @@ def run(config: Config) -> Outcome:
     curves: list[dict[str, Cell]] = []
     noises: list[dict[str, Cell]] = []
     bounds: list[dict[str, Cell]] = []
-    for target in config.targets:
+    for target in track(config.targets):
         guarantee = Guarantee(target.epsilon, target.delta)
         orders = _grid(config, guarantee)
         variances = noisy_max.variance_at_order(guarantee, orders)
@@ -173,10 +162,8 @@ def run(config: Config) -> Outcome:
         orders_used = (target.printed_order, best.order)
         tried = (*config.low_orders, *(order for order in orders_used if order))
         bounds += [_bound(target.name, config.voters, best.sigma, order) for order in tried]
-        advance()
     for order in config.low_orders:
         bounds.append(_bound("contrast", config.many_voters, config.many_sigma, order))
-    advance()
     tables = {
         "calibration": Table.of("The order and the noise for each privacy loss.", noises),
         "data_dependent": Table.of(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.majority.words import cases, law_words
-from experiments.registry import Cell, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +31,7 @@ _SMALL = 1e-3
 _FEW = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables; they are ours.
 
@@ -41,18 +44,14 @@ class Config:
             common-uniform:0,1 and common-beta:2,2 for one p of all voters.
     """
 
-    settings: tuple[str, ...] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
+    settings: Several[str] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
     epsilon: float = 0.1
-    priors: tuple[str, ...] = (PAPER_PRIOR, DEFAULT, "common-uniform:0.8,1")
+    priors: Several[str] = (PAPER_PRIOR, DEFAULT, "common-uniform:0.8,1")
 
     def __post_init__(self) -> None:
-        if not self.settings or len(set(self.settings)) < len(self.settings):
+        if not 2 <= len(self.priors) <= len(_MARKERS):
             raise ParameterError(
-                f"settings is {self.settings}; it must hold at least one case, each once."
-            )
-        if not 2 <= len(set(self.priors)) == len(self.priors) <= len(_MARKERS):
-            raise ParameterError(
-                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} laws, each once."
+                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} laws."
             )
         for setting in self.voters:
             majority.CornerOracle(setting)
@@ -97,7 +96,7 @@ def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error and its regret under every law."""
     errors: list[Mapping[str, Cell]] = []
     shapes: list[Mapping[str, Cell]] = []
-    for setting in config.voters:
+    for setting in track(config.voters):
         where = {"K": setting.mechanisms, "m": setting.allowance, "Delta": setting.mechanism_delta}
         hedged = dpopt.design(replace(setting, objective="least-regret"))
         for curve, design in _designs(config, setting, hedged).items():
@@ -121,7 +120,6 @@ def run(config: Config) -> Outcome:
                         "lp_gap": design.gap,
                     }
                 )
-            advance()
     tables = {
         "errors": Table.of(
             "Expected error of each noise function under each law, the least there is, that of a "

@@ -10,16 +10,19 @@ polynomials in p of degree K are proved by K + 1 points; the rest is checked, no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import comb
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Seed, Some, Voters
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ LEMMAS = {
 _STRICT, _IDENTITIES = ("B.1", "B.2"), ("B.8", "B.9")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the audit; they are ours.
 
@@ -60,24 +63,13 @@ class Config:
         seed: of the noise functions.
     """
 
-    mechanisms: tuple[int, ...] = (3, 5, 7)
-    ratios: tuple[str, ...] = ("11/10", "2", "5")
-    points: int = 8
-    gammas: int = 2
-    seed: int = 1
+    mechanisms: Some[Annotated[Voters, Ge(3)]] = (3, 5, 7)
+    ratios: Some[str] = ("11/10", "2", "5")
+    points: Annotated[int, Ge(2)] = 8
+    gammas: Annotated[int, Ge(0)] = 2
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
-        for k in self.mechanisms:
-            if k < 3 or k % 2 == 0:
-                raise ParameterError(f"mechanisms holds {k}; it must hold odd numbers from 3 on.")
-        for name, least in (("points", 2), ("gammas", 0)):
-            if getattr(self, name) < least:
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)}; it must be at least {least}."
-                )
-        for name in ("mechanisms", "ratios"):
-            if not getattr(self, name):
-                raise ParameterError(f"{name} is (); it must hold at least one value.")
         self.exact_ratios()
 
     def exact_ratios(self) -> tuple[Fraction, ...]:
@@ -113,7 +105,7 @@ class Config:
 def run(config: Config) -> Outcome:
     """Take the least margin of every lemma for each K."""
     records: list[dict[str, Cell]] = []
-    for k in config.mechanisms:
+    for k in track(config.mechanisms):
         gammas = noise_functions(k, config)
         for lemma, judged in _AUDITS.items():
             margins = list(judged(k, gammas, config))
@@ -127,7 +119,6 @@ def run(config: Config) -> Outcome:
                     "holds": least is None or least > 0 or (least == 0 and lemma not in _STRICT),
                 }
             )
-        advance()
     table = Table.of(
         "Least margin of each lemma over the cases of the grid, in fractions: how far f, or an "
         "error, is on the right side; for identities minus the largest difference.",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, majority
@@ -14,7 +15,8 @@ from experiments import drawing, style
 from experiments.majority.figures_drawing import draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.words import law_words
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Several
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, statement
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ WORST, SUBSAMPLING, RESPONSE = "least worst case", "subsampling", "randomised re
 _MARKERS = ("", "", "p", "h", "X", "<", ">", "8")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure.
 
@@ -52,18 +54,12 @@ class Config:
     mechanisms: int = 11
     epsilon: float = 0.1
     mechanism_delta: float = 0.0
-    allowance: tuple[float, ...] = (3.0, 5.0)
+    allowance: Several[float] = (3.0, 5.0)
     delta: float | None = None
-    priors: tuple[str, ...] = (UNIFORM, PEAKED)
-    actual: tuple[str, ...] = (UNIFORM, "point:0.5", "uniform:0,0.1")
+    priors: Several[str] = (UNIFORM, PEAKED)
+    actual: Several[str] = (UNIFORM, "point:0.5", "uniform:0,0.1")
 
     def __post_init__(self) -> None:
-        for name in ("priors", "actual"):
-            texts = getattr(self, name)
-            if not texts or len(set(texts)) < len(texts):
-                raise ParameterError(
-                    f"{name} is {texts}; it must hold at least one law, each once."
-                )
         if len(self.priors) > len(_MARKERS):
             raise ParameterError(
                 f"priors holds {len(self.priors)} laws; it must hold at most {len(_MARKERS)}."
@@ -125,7 +121,7 @@ def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error where the p_i really come from, in closed form."""
     shapes: list[Mapping[str, Cell]] = []
     errors: list[Mapping[str, Cell]] = []
-    for target in config.voters.targets:
+    for target in track(config.voters.targets):
         for curve, prior in config.curves:
             design = _design(config.voters.setting(target), target.sample, curve, prior)
             where = {"m": target.at, "curve": curve}
@@ -147,7 +143,6 @@ def run(config: Config) -> Outcome:
                         else None,
                     }
                 )
-            advance()
     tables = {
         "errors": Table.of("Expected error for each law of the p_i that may be true.", errors),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass as plain_dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, majority
 from dpopt.privacy import Guarantee, general_composition
 from experiments.majority.words import whole
+from experiments.parameters import STRICT, Count, Seed, Several
 
 CURVES = {
     "expected-error": ("LP, expected error", "optimum"),
@@ -25,7 +28,7 @@ PAPER_PRIOR = "uniform:0,1"
 Curve = Literal["expected-error", "surrogate", "double", "subsampling", "constant"]
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Target:
     """What the majority may spend, and the baselines' parameters for it.
 
@@ -46,7 +49,7 @@ class Target:
     lam: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Voters(ABC):
     """What every figure of noise functions has.
 
@@ -68,17 +71,12 @@ class Voters(ABC):
     epsilon: float
     mechanism_delta: float
     prior: str = PAPER_PRIOR
-    curves: tuple[Curve, ...] | None = None
-    draws: int = 10_000
-    repeats: int = 10
-    seed: int = 2
+    curves: Several[Curve] | None = None
+    draws: Count = 10_000
+    repeats: Annotated[int, Ge(2)] = 10
+    seed: Seed = 2
 
     def __post_init__(self) -> None:
-        for name, least in (("draws", 1), ("repeats", 2), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)}; it must be at least {least}."
-                )
         law = majority.parse_prior(self.prior)
         for target in self.targets:
             # The settings refuse what is out of range, and priors of another number of voters.
@@ -87,19 +85,11 @@ class Voters(ABC):
             if isinstance(law, majority.PointPrior):
                 majority.expected_error_weights(setting.mechanisms, law)
         for curve in self.drawn:
-            if curve not in CURVES:
-                raise ParameterError(
-                    f"curves holds {curve!r}; it must hold some of {', '.join(CURVES)}."
-                )
             if curve in _SAMPLERS and min(target.sample for target in self.targets) < 1:
                 raise ParameterError(
                     f"allowance is {min(target.allowance for target in self.targets):g}; it must "
                     f"be at least 1 for the curve {curve!r}, which draws that many voters."
                 )
-        if not self.drawn or len(set(self.drawn)) < len(self.drawn):
-            raise ParameterError(
-                f"curves is {self.drawn}; it must hold at least one name, each once."
-            )
         if "double" in self.drawn and self.mechanism_delta > 0.0:
             raise ParameterError(
                 f"mechanism_delta is {self.mechanism_delta:g}; it must be 0 for the curve "
@@ -135,7 +125,7 @@ class Voters(ABC):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Config(Voters):
     """Parameters of a figure whose majority may spend (m epsilon, delta); see `Voters`.
 
@@ -147,15 +137,8 @@ class Config(Voters):
             Delta where m < 1.
     """
 
-    allowance: tuple[float, ...]
+    allowance: Several[float]
     delta: float | None = None
-
-    def __post_init__(self) -> None:
-        if not self.allowance or len(set(self.allowance)) < len(self.allowance):
-            raise ParameterError(
-                f"allowance is {self.allowance}; it must hold at least one m, each once."
-            )
-        super().__post_init__()
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -170,7 +153,7 @@ class Config(Voters):
         return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Composed(Voters):
     """Parameters of a figure whose majority may spend what M sampled voters do; see `Voters`.
 
@@ -180,15 +163,13 @@ class Composed(Voters):
         slack: delta' of that theorem.
     """
 
-    samples: tuple[int, ...]
+    samples: Several[Count]
     slack: float
 
     def __post_init__(self) -> None:
-        fits = all(1 <= size <= self.mechanisms for size in self.samples)
-        if not self.samples or not fits or len(set(self.samples)) < len(self.samples):
+        if max(self.samples) > self.mechanisms:
             raise ParameterError(
-                f"samples is {self.samples}; it must hold at least one M, each once, in "
-                f"1..{self.mechanisms}."
+                f"samples is {self.samples}; it must hold numbers in 1..{self.mechanisms}."
             )
         super().__post_init__()
 

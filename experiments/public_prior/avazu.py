@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from experiments import drawing, style
-from experiments.data.avazu import ATTRIBUTES, USERS, Clicks, load_clicks, subcategories
+from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategories
 from experiments.data.generate import generate_avazu
-from experiments.data.groups import PRIORS, UserGroup
+from experiments.data.groups import UserGroup
+from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.public_prior.common import (
     PAPER,
+    Epsilon,
     distances,
     draw_points,
-    require,
-    require_epsilons,
     scratch,
 )
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ _LINE, _AROUND, _LEAST, _TALLEST = 0.13, 0.95, 1.2, 6.2
 _PANEL = 5.5
 
 
-@dataclass(frozen=True)
+Attribute = Literal["C1", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21"]
+
+
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figures; groups, epsilons and the full run's thresholds as in the paper.
 
@@ -69,27 +72,17 @@ class Config:
     """
 
     path: str | None = None
-    groups: tuple[str, ...] = ATTRIBUTES
+    groups: Several[Literal["C1", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21"]] = (
+        ATTRIBUTES
+    )
     user: Literal["device_id", "device_ip"] = "device_id"
     prior: Literal["average", "total"] = "average"
-    epsilon: tuple[float, ...] = (8.0, 12.0, 16.0)
-    sites: int = 100
-    minimum_clicks: int = 20
-    minimum_users: int = 1000
-    rows: int = 300_000
-    seed: int = 3
-
-    def __post_init__(self) -> None:
-        fine = bool(self.groups) and set(self.groups) <= set(ATTRIBUTES)
-        fine = fine and len(set(self.groups)) == len(self.groups)
-        words = f"some of {', '.join(ATTRIBUTES)}, none of them twice"
-        require("groups", self.groups, words, holds=fine)
-        require("user", self.user, f"one of {', '.join(USERS)}", holds=self.user in USERS)
-        require("prior", self.prior, f"one of {', '.join(PRIORS)}", holds=self.prior in PRIORS)
-        require_epsilons(self.epsilon)
-        for name in ("sites", "minimum_clicks", "minimum_users", "rows"):
-            value = getattr(self, name)
-            require(name, value, "an integer of at least 1", holds=value >= 1)
+    epsilon: Several[Epsilon] = (8.0, 12.0, 16.0)
+    sites: Count = 100
+    minimum_clicks: Count = 20
+    minimum_users: Count = 1000
+    rows: Count = 300_000
+    seed: Seed = 3
 
 
 @experiment(
@@ -116,9 +109,8 @@ class Config:
 def run(config: Config) -> Outcome:
     """Measure the largest distance of each method in each subcategory."""
     clicks = _clicks(config)
-    advance()
     rows: list[dict[str, Any]] = []
-    for attribute in config.groups:
+    for attribute in track(config.groups):
         groups = subcategories(
             clicks,
             attribute,
@@ -127,7 +119,6 @@ def run(config: Config) -> Outcome:
             minimum_users=config.minimum_users,
         )
         rows += [record for group in groups for record in _records(group, config)]
-        advance()
     source = _source(config)
     tables = {
         "summary": Table.of(

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Gt, Le
 
-from dpopt import ParameterError, public_prior
+from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import style
 
@@ -50,29 +51,10 @@ METHODS: Mapping[str, Method] = {
 LARGEST_EPSILON = 30.0
 """Beyond it the distances are those of rounding: e^-30 is 1e-13."""
 
+Epsilon = Annotated[float, Gt(0.0), Le(LARGEST_EPSILON)]
+
 LEAST = "least worst case of a kernel"
 """The label of Gamma_TV."""
-
-
-def require(name: str, value: object, words: str, *, holds: bool) -> None:
-    """Refuse a parameter unless ``holds``.
-
-    Raises:
-        ParameterError: "name is value; it must be words."
-    """
-    if not holds:
-        raise ParameterError(f"{name} is {value!r}; it must be {words}.")
-
-
-def require_epsilons(values: Sequence[float], most: float = LARGEST_EPSILON) -> None:
-    """Refuse an empty tuple of epsilons, one out of (0, most], and one that comes twice.
-
-    Raises:
-        ParameterError: for these.
-    """
-    fine = bool(values) and all(0 < value <= most for value in values)
-    words = f"one number or more, each above 0 and at most {most:g}, none of them twice"
-    require("epsilon", values, words, holds=fine and len(set(values)) == len(values))
 
 
 def distances(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from experiments.data.groups import PRIORS
+from annotated_types import Ge, Le
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
+
 from experiments.data.images import DIGITS, NAME, SIDES, load_ink
-from experiments.public_prior.common import PAPER, require, require_epsilons
+from experiments.parameters import STRICT, Several
+from experiments.public_prior.common import PAPER, Epsilon
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
-from experiments.registry import Comparison, Outcome, Table, advance, experiment
+from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -21,7 +24,13 @@ _OUTPERFORMS = (
 )
 
 
-@dataclass(frozen=True)
+def _side(side: int) -> int:
+    if side not in SIDES:
+        raise ValueError(f"be one of {', '.join(map(str, SIDES))}")
+    return side
+
+
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure; epsilon as in Figure 4.
 
@@ -32,18 +41,10 @@ class Config:
         prior: of a group: "total" of its ink, or "average" of its images' laws.
     """
 
-    epsilon: tuple[float, ...] = (4.0,)
-    side: int = 4
-    digits: tuple[int, ...] = DIGITS
+    epsilon: Several[Epsilon] = (4.0,)
+    side: Annotated[int, AfterValidator(_side)] = 4
+    digits: Several[Annotated[int, Ge(0), Le(9)]] = DIGITS
     prior: Literal["total", "average"] = "total"
-
-    def __post_init__(self) -> None:
-        require_epsilons(self.epsilon)
-        require("side", self.side, f"one of {', '.join(map(str, SIDES))}", holds=self.side in SIDES)
-        fine = bool(self.digits) and set(self.digits) <= set(DIGITS)
-        fine = fine and len(set(self.digits)) == len(self.digits)
-        require("digits", self.digits, "some of 0..9, none of them twice", holds=fine)
-        require("prior", self.prior, f"one of {', '.join(PRIORS)}", holds=self.prior in PRIORS)
 
 
 @experiment(
@@ -60,9 +61,7 @@ class Config:
 def run(config: Config) -> Outcome:
     """Measure every method on the images of every digit."""
     groups = load_ink(config.side, config.digits)
-    advance()
     rows = measured(groups, config.prior, config.epsilon, NAME, "digit")
-    advance()
     table = Table.of(
         f"Total variation between images' laws of ink and their sampling laws, {NAME}: largest and "
         "mean over the images of each digit, with the least worst case over all laws.",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from dpopt import public_prior
 from experiments import drawing, style
+from experiments.parameters import STRICT, Probability
 from experiments.public_prior.common import (
     PAPER,
+    Epsilon,
     distances,
-    require,
-    require_epsilons,
 )
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _PRIORS = {
 """Label, role, and what the paper prints as Gamma_TV."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Click rates and epsilon as in the paper.
 
@@ -42,16 +43,10 @@ class Config:
         points: click rates in the picture, evenly spaced from 0 to 1, at least 2.
     """
 
-    public: float = 0.01
-    user: float = 0.05
-    epsilon: float = 2.0
-    points: int = 101
-
-    def __post_init__(self) -> None:
-        require("public", self.public, "above 0 and below 1", holds=0 < self.public < 1)
-        require("user", self.user, "in [0, 1]", holds=0 <= self.user <= 1)
-        require_epsilons((self.epsilon,))
-        require("points", self.points, "an integer of at least 2", holds=self.points >= 2)
+    public: Probability = 0.01
+    user: Annotated[float, Ge(0.0), Le(1.0)] = 0.05
+    epsilon: Epsilon = 2.0
+    points: Annotated[int, Ge(2)] = 101
 
     @property
     def printed(self) -> bool:
@@ -88,7 +83,7 @@ def run(config: Config) -> Outcome:
     rates = np.linspace(0.0, 1.0, config.points)
     numbers: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
-    for name, prior in config.priors.items():
+    for name, prior in track(config.priors.items()):
         (realised,) = _realised(prior, np.array([config.user]), config.epsilon)
         numbers.append(
             {
@@ -104,7 +99,6 @@ def run(config: Config) -> Outcome:
             {"prior": name, "rate": float(rate), "tv": value}
             for rate, value in zip(rates, values, strict=True)
         ]
-        advance()
     tables = {
         "numbers": Table.of(
             "TV(p, pK) of the user, and Gamma_TV, the worst case over users.", numbers

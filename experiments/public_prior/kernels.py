@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing, style
+from experiments.parameters import STRICT, Count, Positive, Seed, Several
 from experiments.public_prior.common import (
     METHODS,
     PAPER,
+    Epsilon,
     distances,
     draw_bars,
-    require,
-    require_epsilons,
 )
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _KERNELS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the comparison.
 
@@ -57,27 +58,14 @@ class Config:
         seed: of priors and users.
     """
 
-    letters: tuple[int, ...] = (4, 8)
-    epsilon: tuple[float, ...] = (1.0, 2.0, 4.0)
-    concentration: float = 4.0
-    training: int = 200
-    held_out: int = 4000
-    sizes: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000, 1_000_000)
-    size_epsilon: float = 8.0
-    seed: int = 6
-
-    def __post_init__(self) -> None:
-        require_epsilons(self.epsilon, most=16.0)
-        require_epsilons((self.size_epsilon,))
-        for name in ("letters", "sizes"):
-            sizes = getattr(self, name)
-            fine = bool(sizes) and min(sizes) >= 2 and len(set(sizes)) == len(sizes)
-            require(name, sizes, "one integer or more of at least 2, none twice", holds=fine)
-        words = "a number above 0"
-        require("concentration", self.concentration, words, holds=self.concentration > 0)
-        for name in ("training", "held_out"):
-            value = getattr(self, name)
-            require(name, value, "an integer of at least 1", holds=value >= 1)
+    letters: Several[Annotated[int, Ge(2)]] = (4, 8)
+    epsilon: Several[Annotated[float, Gt(0.0), Le(16.0)]] = (1.0, 2.0, 4.0)
+    concentration: Positive = 4.0
+    training: Count = 200
+    held_out: Count = 4000
+    sizes: Several[Annotated[int, Ge(2)]] = (10, 100, 1000, 10_000, 100_000, 1_000_000)
+    size_epsilon: Epsilon = 8.0
+    seed: Seed = 6
 
     @property
     def settings(self) -> list[tuple[int, float]]:
@@ -110,16 +98,14 @@ def run(config: Config) -> Outcome:
     """Measure the distances in every setting, then the kernels' exactness at every size."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
-    for letters, epsilon in config.settings:
+    for letters, epsilon in track(config.settings):
         prior = rng.dirichlet(np.full(letters, 2.0))
         users = rng.dirichlet(config.concentration * prior, config.training + config.held_out)
         rows += _records(prior, epsilon, users[: config.training], users[config.training :])
-        advance()
     sizes: list[dict[str, Cell]] = []
-    for size in config.sizes:
+    for size in track(config.sizes):
         prior = rng.random(size) + 1e-3
         sizes += _size_records(prior / prior.sum(), config.size_epsilon)
-        advance()
     tables = {
         "distances": Table.of(
             f"Total variation of {config.held_out} users that no kernel was designed for, of the "

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError
 from experiments.data.generate import generate_movielens
-from experiments.data.groups import PRIORS, UserGroup
+from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
-from experiments.public_prior.common import PAPER, require, require_epsilons, scratch
+from experiments.parameters import STRICT, Count, Seed, Several, Some
+from experiments.public_prior.common import PAPER, Epsilon, scratch
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
-from experiments.registry import Comparison, Outcome, Table, advance, experiment
+from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 
 if TYPE_CHECKING:
@@ -26,7 +30,13 @@ GENERATED = "generated data"
 _GROUPS = tuple(AGES.values())
 
 
-@dataclass(frozen=True)
+def _group(name: str) -> str:
+    if name not in _GROUPS:
+        raise ValueError(f"hold some of {'; '.join(_GROUPS)}")
+    return name
+
+
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure; epsilon, groups and prior as in the paper.
 
@@ -42,21 +52,12 @@ class Config:
     """
 
     path: str | None = None
-    epsilon: tuple[float, ...] = (_EPSILON,)
-    groups: tuple[str, ...] = _GROUPS
+    epsilon: Several[Epsilon] = (_EPSILON,)
+    groups: Some[Annotated[str, AfterValidator(_group)]] = _GROUPS
     prior: Literal["total", "average"] = _PRIOR
-    users: int = 1000
-    movies: int = 1000
-    seed: int = 4
-
-    def __post_init__(self) -> None:
-        require_epsilons(self.epsilon)
-        fine = bool(self.groups) and set(self.groups) <= set(_GROUPS)
-        require("groups", self.groups, f"some of {'; '.join(_GROUPS)}", holds=fine)
-        require("prior", self.prior, f"one of {', '.join(PRIORS)}", holds=self.prior in PRIORS)
-        require("users", self.users, "an integer of at least 1", holds=self.users >= 1)
-        least = len(GENRES)
-        require("movies", self.movies, f"at least {least}", holds=self.movies >= least)
+    users: Count = 1000
+    movies: Annotated[int, Ge(len(GENRES))] = 1000
+    seed: Seed = 4
 
 
 @experiment(
@@ -80,11 +81,9 @@ def run(config: Config) -> Outcome:
         raise ParameterError(
             f"groups is {config.groups!r}; it must hold an age group that has users."
         )
-    advance()
     users = sum(group.users for group in every)
     source = _source(config, users)
     rows = measured(groups, config.prior, config.epsilon, source, "age")
-    advance()
     table = Table.of(
         f"Total variation between users' laws and their sampling laws, {source}: largest and mean "
         "over each age group, with the least worst case over all laws.",

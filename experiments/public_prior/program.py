@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import public_prior
@@ -17,8 +18,9 @@ from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import PublicPriorSetting
 from experiments import drawing, style
-from experiments.public_prior.common import PAPER, require, require_epsilons
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.public_prior.common import PAPER
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short, statement
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ _NAMES = {kind: f"{kind} prior" for kind in PRIORS[:-1]} | {PRIORS[-1]: "a tiny 
 _MARKERS = ("o", "s", "^", "D")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Settings, every one of which is solved: all letters with all priors and epsilons.
 
@@ -59,34 +61,16 @@ class Config:
         seed: of the random priors and laws.
     """
 
-    letters: tuple[int, ...] = (2, 4, 8, 16)
-    priors: tuple[str, ...] = PRIORS
-    epsilon: tuple[float, ...] = (0.5, 2.0, 8.0)
+    letters: Several[Annotated[int, Ge(2), Le(_MOST_LETTERS)]] = (2, 4, 8, 16)
+    priors: Several[Literal["uniform", "random", "skewed", "tiny"]] = PRIORS
+    epsilon: Several[Annotated[float, Gt(0.0), Le(_MOST_EPSILON)]] = (0.5, 2.0, 8.0)
     backend: str = "highs"
     second: str | None = "cvxpy:CLARABEL"
-    second_letters: int = 4
-    exact_letters: int = 16
-    laws: int = 200
-    points: int = 41
-    seed: int = 5
-
-    def __post_init__(self) -> None:
-        require_epsilons(self.epsilon, most=_MOST_EPSILON)
-        sizes = self.letters
-        fine = bool(sizes) and all(2 <= n <= _MOST_LETTERS for n in sizes)
-        words = f"one integer or more in 2..{_MOST_LETTERS}, none of them twice"
-        require("letters", sizes, words, holds=fine and len(set(sizes)) == len(sizes))
-        kinds = self.priors
-        fine = bool(kinds) and set(kinds) <= set(PRIORS) and len(set(kinds)) == len(kinds)
-        require("priors", kinds, f"some of {'; '.join(PRIORS)}, none of them twice", holds=fine)
-        for name, least in (
-            ("laws", 1),
-            ("points", 2),
-            ("second_letters", 1),
-            ("exact_letters", 1),
-        ):
-            value = getattr(self, name)
-            require(name, value, f"an integer of at least {least}", holds=value >= least)
+    second_letters: Count = 4
+    exact_letters: Count = 16
+    laws: Count = 200
+    points: Annotated[int, Ge(2)] = 41
+    seed: Seed = 5
 
     @property
     def settings(self) -> list[tuple[int, str, float]]:
@@ -140,14 +124,13 @@ def run(config: Config) -> Outcome:
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
-    for letters in config.letters:
+    for letters in track(config.letters):
         for kind in config.priors:
             prior = prior_of(kind, letters, rng)
             laws = rng.dirichlet(np.full(letters, 0.5), config.laws)
             rows += [_record(config, kind, prior, epsilon, laws) for epsilon in config.epsilon]
             if letters == max(config.letters):
                 curves += _curve(config, kind, prior)
-            advance()
     tables = {
         "settings": Table.of(
             "Each setting: Gamma_TV of corollary 1, the optimum of the program and a bound of it "

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from dpopt import public_prior, solve
 from dpopt.prob import kl_divergence, total_variation
 from experiments import drawing, style
+from experiments.parameters import STRICT, Seed, Several
 from experiments.public_prior.common import (
     METHODS,
     PAPER,
+    Epsilon,
     draw_points,
-    require,
-    require_epsilons,
     sampling_laws,
 )
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _PRIORS = ("uniform", "exponential")
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "mollifier-tv")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure; letters, epsilon, prior and the number of runs as in the paper.
 
@@ -48,19 +49,12 @@ class Config:
         seed: of the priors.
     """
 
-    letters: int = 100
-    epsilon: tuple[float, ...] = (8.0,)
+    letters: Annotated[int, Ge(2)] = 100
+    epsilon: Several[Epsilon] = (8.0,)
     prior: Literal["uniform", "exponential"] = "uniform"
-    runs: int = 10
-    points: int = 15
-    seed: int = 2
-
-    def __post_init__(self) -> None:
-        require_epsilons(self.epsilon)
-        for name in ("letters", "runs", "points"):
-            value = getattr(self, name)
-            require(name, value, "an integer of at least 2", holds=value >= 2)
-        require("prior", self.prior, f"one of {', '.join(_PRIORS)}", holds=self.prior in _PRIORS)
+    runs: Annotated[int, Ge(2)] = 10
+    points: Annotated[int, Ge(2)] = 15
+    seed: Seed = 2
 
     @property
     def first(self) -> np.ndarray:
@@ -106,14 +100,13 @@ class Config:
 def run(config: Config) -> Outcome:
     """Measure both divergences for every epsilon, prior and p_1."""
     rows: list[dict[str, Cell]] = []
-    for epsilon in config.epsilon:
+    for epsilon in track(config.epsilon):
         values = np.empty((2, config.runs, len(_SHOWN), config.points))
         for repeat, prior in enumerate(config.drawn):
             for place, method in enumerate(_SHOWN):
                 found = _released(method, prior, config.laws, epsilon)
                 values[0, repeat, place] = total_variation(config.laws, found)
                 values[1, repeat, place] = kl_divergence(config.laws, found)
-            advance()
         rows += _records(config, epsilon, values)
     table = Table.of(
         f"Divergence between p and its sampling law: mean and standard error over {config.runs} "

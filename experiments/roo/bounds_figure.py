@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, roo
 from dpopt.shape import Design
 from experiments import drawing
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
-from experiments.roo.common import PAPER, require_some, smooth_floor, two_level
+from experiments.parameters import STRICT, Count, Positive
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.common import PAPER, smooth_floor, two_level
+from experiments.roo.published import (
+    ds_roo_binomial_bound,
+    ds_roo_bound,
+    laplace_bound,
+    roo_bound,
+    smooth_floor_binomial_bound,
+    subrr_bound,
+)
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_EXACT = "exact expectation, double precision"
 _ROUNDED = 1.0 + 1e-9
-# Total variations below this are of no use to compare.
-_VISIBLE = 1e-6
+# Total variations below the first are of no use to compare; below the last none is computed.
+_VISIBLE, _SMALL = 1e-6, 1e-20
+# Curves end where they fall below this.
+_FLOOR = 1e-8
 
 # Where two bounds are close, the earlier is drawn wide below the later.
 CURVES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -32,23 +41,10 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "binomial": ("exact rule, binomial bound", drawing.line("optimum", linestyle="--")),
     "exact": ("exact rule, exact value", drawing.line("optimum")),
     "smooth_floor": ("smooth floor, bound", drawing.line("variant")),
-    "lower": ("no sampler is below, worst data set", drawing.line("limit")),
 }
-# Curves end where they fall below this.
-_FLOOR = 1e-8
-_SMALL = 1e-20
 
 
-@dataclass(frozen=True)
-class Panel:
-    """k, epsilon and gamma of one panel."""
-
-    letters: int
-    epsilon: float
-    least: float
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the six panels, and how many n each has; the paper prints none of them.
 
@@ -65,42 +61,32 @@ class Config:
         points: number of n, evenly spaced in logarithm.
     """
 
-    epsilon: float = 0.1
+    epsilon: Positive = 0.1
     letters: int = 10
-    gammas: tuple[float, ...] = (0.01, 0.03, 0.08)
-    gamma: float = 0.02
+    gammas: tuple[Positive, ...] = (0.01, 0.03, 0.08)
+    gamma: Positive = 0.02
     alphabets: tuple[int, ...] = (5, 10, 40)
-    smallest: int = 100
+    smallest: Count = 100
     largest: int = 100_000
-    points: int = 31
+    points: Count = 31
 
     def __post_init__(self) -> None:
-        require_some(panels=self.panels)
+        if not self.panels:
+            raise ParameterError("gammas is (); it must hold a value, or alphabets must.")
         if self.smallest > self.largest:
             raise ParameterError(
                 f"smallest is {self.smallest}; it must be at most largest, {self.largest}."
             )
-        if self.points < 1:
-            raise ParameterError(f"points is {self.points}; it must be at least 1.")
-        for panel in self.panels:
-            roo.RooSetting(self.smallest, panel.letters, panel.epsilon)
-            if not 0.0 < panel.least * panel.letters <= 1.0:
-                raise ParameterError(
-                    f"gamma is {panel.least:g}; it must be above 0 and at most 1/{panel.letters}."
-                )
+        for _, _, k, gamma in self.panels:
+            roo.RooSetting(self.smallest, k, self.epsilon)
+            if gamma * k > 1.0:
+                raise ParameterError(f"gamma is {gamma:g}; it must be at most 1/{k}.")
 
     @property
-    def rows(self) -> tuple[tuple[Panel, ...], ...]:
-        """The panels, row by row."""
-        return (
-            tuple(Panel(self.letters, self.epsilon, gamma) for gamma in self.gammas),
-            tuple(Panel(k, self.epsilon, self.gamma) for k in self.alphabets),
-        )
-
-    @property
-    def panels(self) -> tuple[Panel, ...]:
-        """All panels."""
-        return tuple(panel for row in self.rows for panel in row)
+    def panels(self) -> list[tuple[int, int, int, float]]:
+        """Row, column, k and gamma of each panel."""
+        upper = [(0, place, self.letters, gamma) for place, gamma in enumerate(self.gammas)]
+        return upper + [(1, place, k, self.gamma) for place, k in enumerate(self.alphabets)]
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -116,8 +102,7 @@ class Config:
     "Total variation against n. Above: k = 10, epsilon = 0.1, gamma varies; below: "
     "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; these are "
     "ours. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 letters at gamma, "
-    "the others equal; the bounds hold for every P with this gamma. "
-    "The lower bound is for the worst data set, with no gamma.",
+    "the others equal; the bounds hold for every P with this gamma.",
     config=Config(points=61),
     quick=Config(),
     effort=("smallest", "largest", "points"),
@@ -131,42 +116,36 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Evaluate every curve of every panel."""
-    rows: list[dict[str, Cell]] = []
-    for row, panels in enumerate(config.rows):
-        for column, panel in enumerate(panels):
-            where: dict[str, Cell] = {"row": row, "column": column}
-            rows += [where | _record(panel, n) for n in config.grid]
-            advance()
-    tables = {"bounds": Table.of("Total variation of each sampler, or its bound.", rows)}
-    bounds = tables["bounds"]
-    return Outcome(tables, tuple(_findings(bounds)), of_bounds(bounds))
+    rows = [
+        {"row": row, "column": column, **_record(n, k, config.epsilon, gamma)}
+        for row, column, k, gamma in track(config.panels)
+        for n in config.grid
+    ]
+    bounds = Table.of("Total variation of each sampler, or its bound.", rows)
+    return Outcome({"bounds": bounds}, (), of_bounds(bounds))
 
 
-def _record(panel: Panel, n: int) -> dict[str, Cell]:
-    setting = roo.RooSetting(n, panel.letters, panel.epsilon)
-    published = roo.ds_roo_bound(
-        roo.min_count(n, panel.letters, panel.epsilon, "journal"), panel.least
-    )
-    sampler = roo.min_count(n, panel.letters, panel.epsilon)
-    binomial = roo.ds_roo_binomial_bound(sampler, panel.least)
-    value, low = _worst(sampler, panel.least) if binomial > _SMALL else (None, None)
-    smooth = smooth_floor(n, panel.letters, panel.epsilon)
+def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
+    setting = roo.RooSetting(n, k, epsilon)
+    published = ds_roo_bound(roo.min_count(n, k, epsilon, "journal"), gamma)
+    sampler = roo.min_count(n, k, epsilon)
+    binomial = ds_roo_binomial_bound(sampler, gamma)
+    value, low = _worst(sampler, gamma) if binomial > _SMALL else (None, None)
+    smooth = smooth_floor(n, k, epsilon)
     return {
-        "letters": panel.letters,
-        "epsilon": panel.epsilon,
-        "gamma": panel.least,
+        "letters": k,
+        "epsilon": epsilon,
+        "gamma": gamma,
         "records": n,
-        "laplace": roo.laplace_bound(setting),
-        "subrr": roo.subrr_bound(setting),
-        "roo": roo.roo_bound(setting),
+        "laplace": laplace_bound(setting),
+        "subrr": subrr_bound(setting),
+        "roo": roo_bound(setting),
         "ds_roo": published.value,
         "m_0": published.minimum,
         "binomial": binomial,
         "exact": value,
         "letters_at_gamma": low,
-        "smooth_floor": None
-        if smooth is None
-        else roo.smooth_floor_binomial_bound(smooth, panel.least),
+        "smooth_floor": smooth and smooth_floor_binomial_bound(smooth, gamma),
         "lower": roo.lower_bound(setting).value,
     }
 
@@ -174,49 +153,12 @@ def _record(panel: Panel, n: int) -> dict[str, Cell]:
 def _worst(sampler: Design, least: float) -> tuple[float, int]:
     """Return the largest exact value over P with some letters at gamma, the others equal."""
     k = sampler.setting.letters
-    tried = sorted({1, k // 2, max(1, k - 2), k - 1})
     values = {
-        low: roo.expected_output(sampler, two_level(k, least, low)).total_variation for low in tried
+        low: roo.expected_output(sampler, two_level(k, least, low)).total_variation
+        for low in sorted({1, k // 2, max(1, k - 2), k - 1})
     }
     low = max(values, key=values.__getitem__)
     return values[low], low
-
-
-def _findings(table: Table) -> list[str]:
-    rows = table.records
-    found = []
-    keys = dict.fromkeys((row["letters"], row["epsilon"], row["gamma"]) for row in rows)
-    for k, epsilon, gamma in keys:
-        part = [r for r in rows if (r["letters"], r["epsilon"], r["gamma"]) == (k, epsilon, gamma)]
-        where = f"k = {k}, epsilon = {epsilon}, gamma = {gamma}"
-        names = ("roo", "ds_roo", "exact", "smooth_floor")
-        reach = {name: _first_below(part, name, 1e-3) for name in names}
-        found.append(
-            f"{where}: total variation 1e-3 from n = {reach['roo']} for ROO, {reach['ds_roo']} by "
-            f"(50), {reach['exact']} exactly; {reach['smooth_floor']} for the smooth "
-            "floor (on the grid)."
-        )
-    order = all(r["ds_roo"] <= r["roo"] * _ROUNDED < min(r["laplace"], r["subrr"]) for r in rows)
-    settled = [r for r in rows if r["exact"] is not None]
-    below = all(r["exact"] <= r["binomial"] * _ROUNDED for r in settled)
-    published = all(r["binomial"] <= r["ds_roo"] * _ROUNDED for r in rows)
-    found += [
-        f"DS-ROO's bound <= ROO's < both earlier ones at every point: {order}.",
-        f"Exact value <= binomial bound at every point: {below}; binomial bound <= (50): "
-        f"{published}.",
-    ]
-    return found
-
-
-def _first_below(part: list[dict[str, float]], name: str, level: float) -> str:
-    # No value is one below what is computed, or a sampler that is not for so few records.
-    small = {"exact": 0.0}
-    reached = [
-        row["records"]
-        for row in part
-        if (small.get(name, 1.0) if row[name] is None else row[name]) <= level
-    ]
-    return f"{min(reached):,}" if reached else "above the grid"
 
 
 def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
@@ -235,7 +177,7 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
             f"With parameters of ours ROO's bound is below both earlier ones at {len(ahead)} of "
             f"{len(rows)} points; DS-ROO's exact value, where above {_VISIBLE:g}, up to "
             f"{gain:,.0f} times below (50).",
-            f"closed forms; {_EXACT}, for four P each",
+            "closed forms; exact expectation, double precision, for four P each",
             why="the paper prints no parameter of Figure 2",
         ),
     )
@@ -246,37 +188,25 @@ def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each k and gamma, logarithmic in both directions."""
     table = outcome.tables["bounds"]
     places = list(dict.fromkeys(zip(table.column("row"), table.column("column"), strict=True)))
-    columns = max(table.column("column")) + 1
     figure, panels = drawing.panels(
         len(places),
-        min(3, columns),
+        min(3, max(table.column("column")) + 1),
         across="records $n$",
         up="total variation",
-        height=1.0,
+        height=0.85,
         sharex=True,
         sharey=True,
     )
     for axes, (row, column) in zip(panels, places, strict=True):
         part = table.select(row=row, column=column).records
-        _draw(axes, part)
+        for name, (label, looks) in CURVES.items():
+            at = [(r["records"], r[name]) for r in part if (r[name] or 0) >= _FLOOR]
+            looks = dict(looks, **({"marker": None} if len(part) > 1 else {}))
+            axes.plot([n for n, _ in at], [value for _, value in at], label=label, **looks)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
         axes.set_title(rf"$k = {part[0]['letters']}$, $\gamma = {part[0]['gamma']:g}$")
     panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
     epsilon = table.column("epsilon")[0]
-    drawing.finish(
-        figure,
-        panels,
-        rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$",
-    )
+    drawing.finish(figure, panels, rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$")
     return figure
-
-
-def _draw(axes: Axes, part: list[dict[str, Any]]) -> None:
-    for name, (label, role) in CURVES.items():
-        looks = dict(role)
-        drawn = [(row["records"], row[name]) for row in part if (row[name] or 0) >= _FLOOR]
-        at, values = [n for n, _ in drawn], [value for _, value in drawn]
-        if len(part) > 1:
-            looks["marker"] = None
-        axes.plot(at, values, label=label, **looks)
-    axes.set_xscale("log")
-    axes.set_yscale("log")

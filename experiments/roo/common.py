@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpopt import ParameterError, roo
+from dpopt import roo
 from dpopt.shape import Design
 from experiments import drawing
 from experiments.roo.baselines import LaplaceProjection
@@ -46,17 +46,6 @@ def data_sets(sampler: Design) -> str:
         for runs in (witness.runs, witness.neighbour_runs)
     )
     return " to ".join(sides)
-
-
-def require_some(**values: Sequence[object]) -> None:
-    """Refuse a parameter of several values that has none.
-
-    Raises:
-        ParameterError: naming it.
-    """
-    for name, value in values.items():
-        if not value:
-            raise ParameterError(f"{name} is (); it must hold at least one value.")
 
 
 def two_level(letters: int, least: float, low: int) -> np.ndarray:

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass as plain_dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, roo
-from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
-from experiments.roo.common import PAPER, require_some
+from experiments import drawing
+from experiments.parameters import STRICT, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.common import PAPER
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _EXACT = "exact fractions, own recursion; counterexample in table lemmas"
@@ -30,7 +33,7 @@ Margins = Iterator[tuple[int, Fraction]]
 """m, and the right side minus the left one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Grid of n, k and e for the lemmas on q_m, and of n, k, gamma, gamma' for lemma 8.
 
@@ -44,67 +47,44 @@ class Config:
         thresholds: gamma' over gamma of lemma 8, as fractions above 0 and below 1.
     """
 
-    records: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 20, 21, 25, 30, 31)
-    letters: tuple[int, ...] = (2, 3, 4, 5, 7)
-    bases: tuple[str, ...] = (
-        "1001/1000",
-        "101/100",
-        "31/30",
-        "21/20",
-        "11/10",
-        "6/5",
-        "4/3",
-        "3/2",
-        "5/3",
-        "2",
-        "3",
+    records: Some[int] = (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 20, 21, 25, 30, 31)
+    letters: Some[int] = (2, 3, 4, 5, 7)
+    bases: Some[str] = tuple(
+        "1001/1000 101/100 31/30 21/20 11/10 6/5 4/3 3/2 5/3 2 3".split()  # noqa: SIM905
     )
-    sample_records: tuple[int, ...] = (5, 10, 20, 30)
-    sample_letters: tuple[int, ...] = (2, 3, 4)
-    fractions: tuple[str, ...] = ("1/5", "1/2", "9/10", "1")
-    thresholds: tuple[str, ...] = ("1/10", "1/2", "3/4", "19/20")
+    sample_records: Some[Annotated[int, Ge(1), Le(60)]] = (5, 10, 20, 30)
+    sample_letters: Some[Annotated[int, Ge(2), Le(6)]] = (2, 3, 4)
+    fractions: Some[str] = ("1/5", "1/2", "9/10", "1")
+    thresholds: Some[str] = ("1/10", "1/2", "3/4", "19/20")
 
     def __post_init__(self) -> None:
-        require_some(
-            settings=tuple(self.settings),
-            sample_records=self.sample_records,
-            sample_letters=self.sample_letters,
-            fractions=self.fractions,
-            thresholds=self.thresholds,
-        )
-        for n, k in product(self.records, self.letters):
+        for n, k in self.settings:
             roo.RooSetting(n, k, 1.0)
-        for name, values, low, high in (
-            ("bases", self.bases, 1, 1000),
-            ("fractions", self.fractions, 0, 1),
-            ("thresholds", self.thresholds, 0, 1),
-        ):
-            for text in values:
-                value = _fraction(name, text)
+        if not self.settings:
+            raise ParameterError(f"records is {self.records}; it must hold an n above some k.")
+        for name, low, high in (("bases", 1, 1000), ("fractions", 0, 1), ("thresholds", 0, 1)):
+            for text in getattr(self, name):
+                value = _fraction(text)
                 if not low < value <= high or (name == "thresholds" and value == 1):
                     raise ParameterError(
-                        f"{name} is {text!r}; it must be above {low} and "
+                        f"{name} is {text!r}; it must be a fraction above {low} and "
                         f"{'below' if name == 'thresholds' else 'at most'} {high}."
                     )
-        if not all(1 <= n <= 60 for n in self.sample_records):
-            raise ParameterError(f"sample_records is {self.sample_records}; each must be in 1..60.")
-        if not all(2 <= k <= 6 for k in self.sample_letters):
-            raise ParameterError(f"sample_letters is {self.sample_letters}; each must be in 2..6.")
 
     @property
-    def settings(self) -> Iterator[tuple[int, int]]:
+    def settings(self) -> list[tuple[int, int]]:
         """(n, k) with n > k, as the lemmas ask for."""
-        return ((n, k) for n, k in product(self.records, self.letters) if n > k)
+        return [(n, k) for n, k in product(self.records, self.letters) if n > k]
 
 
-def _fraction(name: str, text: str) -> Fraction:
+def _fraction(text: str) -> Fraction:
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise ParameterError(f"{name} is {text!r}; it must be a fraction as '3/2'.") from None
+        return Fraction(-1)
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Case:
     """One setting, and the recursion of one of the papers at it.
 
@@ -177,7 +157,7 @@ class Case:
         return q
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Lemma:
     """A lemma in our words.
 
@@ -290,9 +270,9 @@ LEMMAS = (
     "roo-lemmas",
     PAPER,
     "Lemmas 2 to 8 (journal), 2 to 4 (conference)",
-    "Each lemma behind theorems 2 and 3, decided in fractions over a grid: how often it "
-    "holds, and where lemma 2 fails, at the last m. Lemma 1 is judged with Table I, as is lemma 9. "
-    "The right panel has the settings where k does not divide n and e^epsilon < 1 + 1/M.",
+    "Each lemma behind theorems 2 and 3, decided in fractions over a grid; drawn is where lemma 2 "
+    "fails, at the last m, where k does not divide n and e^epsilon < 1 + 1/M. Lemmas 1 and 9 are "
+    "judged with Table I.",
     published="The lemmas hold for all n > k, k >= 2 and epsilon > 0.",
     config=Config(
         records=(*range(3, 41), 50, 51, 60, 61, 80, 81),
@@ -310,17 +290,15 @@ LEMMAS = (
 )
 def run(config: Config) -> Outcome:
     """Decide every lemma in every case."""
-    counts: list[dict[str, Cell]] = []
     cases = [
         Case(n, k, Fraction(e), conference)
         for (n, k), e, conference in product(config.settings, config.bases, (False, True))
     ]
-    for lemma in LEMMAS:
-        part = [case for case in cases if case.conference == lemma.conference]
-        counts.append(_decided(lemma, part))
-        advance()
+    counts = [
+        _decided(lemma, [case for case in cases if case.conference == lemma.conference])
+        for lemma in track(LEMMAS)
+    ]
     counts.append(_concentration(config))
-    advance()
     last: list[dict[str, Cell]] = [
         {
             "records": case.n,
@@ -342,7 +320,13 @@ def run(config: Config) -> Outcome:
             "Lemma 2 at the last m, where k does not divide n and e < 1 + 1/M.", last or [none]
         ),
     }
-    return Outcome(tables, tuple(_findings(cases, tables)), of_lemmas(tables))
+    small = sum(not case.conference and case.primed[2] < 0 for case in cases)
+    proof = (
+        "The printed proof of lemma 6 goes from w' q_m to w', which needs w' >= 0; in "
+        f"{small} settings w' < 0, and the lemma holds for another reason (q_m >= q*, see "
+        "dpopt.roo.journal_is_private)."
+    )
+    return Outcome(tables, (proof,), of_lemmas(tables))
 
 
 def _decided(lemma: Lemma, cases: Sequence[Case]) -> dict[str, Cell]:
@@ -423,25 +407,6 @@ def all_reach(law: Sequence[Fraction], records: int, least: int) -> Fraction:
     return sums[records] * math.factorial(records)
 
 
-def _findings(cases: Sequence[Case], tables: Mapping[str, Table]) -> list[str]:
-    rows = tables["lemmas"].records
-    found = [f"{sum(row['cases'] for row in rows):,} inequalities, each in fractions."]
-    found += [
-        f"{row['lemma'][0].upper()}{row['lemma'][1:]} fails in {row['fail']} of {row['cases']} "
-        f"cases, {row['at_last']} of these at m = M where k does not divide n; {row['equal']} are "
-        f"equalities; {row['counterexample']}."
-        for row in rows
-        if row["fail"] or (row["strict"] and row["equal"])
-    ]
-    small = [case for case in cases if not case.conference and case.primed[2] < 0]
-    found.append(
-        "The printed proof of lemma 6 goes from w' q_m to w', which needs w' >= 0; in "
-        f"{len(small)} settings w' < 0, and the lemma holds for another reason (q_m >= q*, see "
-        "dpopt.roo.journal_is_private)."
-    )
-    return found
-
-
 def of_lemmas(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """Judge each lemma: refuted if an inequality fails.
 
@@ -485,64 +450,24 @@ def _judged(row: Mapping[str, Any], fail_in_lemma_2: int) -> Comparison:
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw how often each lemma holds, and where lemma 2 fails."""
-    figure, grid = style.figure(1, 2, height=1.0)
-    left, right = grid[0]
-    _draw_shares(left, outcome.tables["lemmas"])
-    _draw_region(right, outcome.tables["last"])
-    drawing.finish(figure, [left, right])
-    return figure
-
-
-def _draw_shares(axes: Axes, table: Table) -> None:
-    rows = table.records
-    places = list(range(len(rows)))
-    parts = {
-        "holds, with room": ("optimum", [r["cases"] - r["fail"] - r["equal"] for r in rows]),
-        "with equality": ("variant", [r["equal"] for r in rows]),
-        "fails": ("paper", [r["fail"] for r in rows]),
-    }
-    start = [0.0] * len(rows)
-    for label, (role, values) in parts.items():
-        shares = [
-            100 * value / max(1, row["cases"]) for value, row in zip(values, rows, strict=True)
-        ]
-        axes.barh(places, shares, left=start, label=label, **style.role(role).bar)
-        start = [a + b for a, b in zip(start, shares, strict=True)]
-    axes.set_yticks(places, [str(r["lemma"]).replace("conference", "conf.") for r in rows])
-    axes.invert_yaxis()
-    axes.grid(visible=False)
-    axes.set_xlim(0, 101)
-    axes.set_xlabel("cases (%)")
-    axes.set_ylabel("statement")
-    axes.set_title("all of them")
-
-
-def _draw_region(axes: Axes, table: Table) -> None:
-    rows = [row for row in table.records if row["records"] is not None]
-    if rows:
-        largest = max(row["largest_minimum"] for row in rows) + 1
-        at = [1 + (largest - 1) * i / 50 for i in range(51)]
-        axes.plot(
-            at,
-            [1 / m for m in at],
-            label=r"$e^\varepsilon = 1 + 1/M$",
-            **drawing.beside("limit"),
-        )
+    """Draw where lemma 2 fails at the last m."""
+    rows = [row for row in outcome.tables["last"].records if row["records"] is not None]
+    figure, (axes,) = drawing.panels(
+        1, 1, r"$M = \lfloor n / k \rfloor$, $k$ not dividing $n$", r"$e^\varepsilon - 1$"
+    )
+    at = [row["largest_minimum"] for row in rows]
+    line = [1 + max(at, default=1) * i / 50 for i in range(51)]
+    label = r"$e^\varepsilon = 1 + 1/M$"
+    axes.plot(line, [1 / m for m in line], label=label, **drawing.beside("limit"))
     for holds, label, looks in (
-        (True, "lemma 2 holds at $m = M$", drawing.line("optimum", markersize=6.0)),
-        (False, "fails for some $n$", drawing.line("paper", markersize=3.0)),
+        (True, "lemma 2 holds at $m = M$", drawing.points("optimum", markersize=6.0)),
+        (False, "fails for some $n$", drawing.points("paper", markersize=3.0)),
     ):
-        part = [(r["largest_minimum"], r["growth"]) for r in rows if r["holds"] == holds]
-        looks |= {"linestyle": "none", "markerfacecolor": "none" if holds else looks["color"]}
-        places = sorted(set(part))
+        places = {(r["largest_minimum"], r["growth"]) for r in rows if r["holds"] == holds}
+        looks |= {"markerfacecolor": "none"} if holds else {}
         axes.plot([m for m, _ in places], [s for _, s in places], label=label, **looks)
-    if rows:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    else:
-        axes.text(0.5, 0.5, "no such setting", ha="center", transform=axes.transAxes)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
     axes.margins(0.08)
-    axes.set_xlabel(r"$M = \lfloor n / k \rfloor$, $k$ not dividing $n$")
-    axes.set_ylabel(r"$e^\varepsilon - 1$")
-    axes.set_title("lemma 2 at the last $m$")
+    drawing.finish(figure, [axes])
+    return figure

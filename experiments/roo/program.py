@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, roo
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
-from experiments.roo.common import PAPER, RULES, require_some
+from experiments.parameters import STRICT, Probability, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.common import PAPER, RULES
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _UNIT = 1 << 62
 _LEAST = 1e-17
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Grid of settings, those that cvxpy writes out too, and the setting that is drawn.
 
@@ -43,17 +44,16 @@ class Config:
         shown_epsilon: epsilon of the curves.
     """
 
-    records: tuple[int, ...] = (3, 7, 12, 30, 61, 101, 200)
-    letters: tuple[int, ...] = (2, 3, 10)
-    epsilons: tuple[float, ...] = (0.05, 0.2, 0.5, 1.0)
+    records: Some[int] = (3, 7, 12, 30, 61, 101, 200)
+    letters: Some[int] = (2, 3, 10)
+    epsilons: Some[float] = (0.05, 0.2, 0.5, 1.0)
     cvxpy_records: tuple[int, ...] = (12,)
-    tolerance: float = 1e-9
+    tolerance: Probability = 1e-9
     shown_records: int = 26
     shown_letters: int = 3
     shown_epsilon: float = 0.05
 
     def __post_init__(self) -> None:
-        require_some(records=self.records, letters=self.letters, epsilons=self.epsilons)
         for n, k, epsilon in (
             *product(self.records, self.letters, self.epsilons),
             (self.shown_records, self.shown_letters, self.shown_epsilon),
@@ -63,8 +63,6 @@ class Config:
             raise ParameterError(
                 f"cvxpy_records is {self.cvxpy_records}; its values must be among records."
             )
-        if not 0.0 < self.tolerance < 1.0:
-            raise ParameterError(f"tolerance is {self.tolerance:g}; it must be in (0, 1).")
 
 
 @experiment(
@@ -95,12 +93,13 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Solve both programs at each setting, and compare them with the recursions."""
-    rows: list[dict[str, Cell]] = []
-    for n, k, epsilon in product(config.records, config.letters, config.epsilons):
-        setting = roo.RooSetting(n, k, epsilon)
-        backends = ("highs", "cvxpy") if n in config.cvxpy_records else ("highs",)
-        rows += [_compared(setting, rule, backend) for rule, backend in product(_SOLVED, backends)]
-        advance()
+    grid = list(product(config.records, config.letters, config.epsilons))
+    rows = [
+        _compared(roo.RooSetting(n, k, epsilon), rule, backend)
+        for n, k, epsilon in track(grid)
+        for rule in _SOLVED
+        for backend in (("highs", "cvxpy") if n in config.cvxpy_records else ("highs",))
+    ]
     shown = roo.RooSetting(config.shown_records, config.shown_letters, config.shown_epsilon)
     curves: list[dict[str, Cell]] = [
         {
@@ -117,13 +116,12 @@ def run(config: Config) -> Outcome:
             zip(_q(shown, rule), _optimum(shown, rule, "highs")[0], strict=True)
         )
     ]
-    advance()
     tables = {
         "differences": Table.of("The optimum of each program beside its recursion.", rows),
         "curves": Table.of("q_m of both for one setting.", curves),
         "tolerance": Table.of("Differences up to it are none.", [{"tolerance": config.tolerance}]),
     }
-    return Outcome(tables, tuple(_findings(tables)), of_programs(tables))
+    return Outcome(tables, (), of_programs(tables))
 
 
 def _q(setting: roo.RooSetting, rule: str) -> np.ndarray:
@@ -160,23 +158,6 @@ def _compared(setting: roo.RooSetting, rule: str, backend: str) -> dict[str, Cel
 
 def _worst(rows: list[dict[str, Any]]) -> float:
     return max((max(row["in_q"], row["in_value"]) for row in rows), default=0.0)
-
-
-def _findings(tables: dict[str, Table]) -> list[str]:
-    rows = tables["differences"].records
-    found = []
-    for rule, (name, _) in _SOLVED.items():
-        part = [row for row in rows if row["rule"] == rule]
-        by_way = (
-            f"{way} at most {_worst([r for r in part if r['backend'] == way]):.1e}"
-            for way in dict.fromkeys(row["backend"] for row in part)
-        )
-        found.append(
-            f"The {name} and its recursion, largest difference in any q_m and in the sum, over "
-            f"{len({(r['records'], r['letters'], r['epsilon']) for r in part})} settings: "
-            f"{', '.join(by_way)}."
-        )
-    return found
 
 
 def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 from matplotlib.ticker import LogLocator, StrMethodFormatter
+from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, roo
+from dpopt import roo
 from dpopt.shape import Design
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Seed, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import LaplaceProjection, subrr
 from experiments.roo.common import (
     PAPER,
     DataSets,
     distances,
     estimated_distances,
-    require_some,
     smooth_floor,
 )
-from experiments.verdicts import not_comparable, short, statement
+from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 _ROUNDED = 1.0 + 1e-9
 _ERRORS = 3
-
-Settings = Sequence[Mapping[str, Mapping[str, Any]]]
 
 CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Laplace, projected (Monte Carlo)", drawing.line("noise")),
@@ -52,7 +51,7 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Settings (n, k, epsilon), and the Laplace noise drawn for each data set.
 
@@ -64,18 +63,13 @@ class Config:
         seed: of the generator of the draws.
     """
 
-    letters: tuple[int, ...] = (3, 4)
-    epsilons: tuple[float, ...] = (1.0,)
-    records: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)
-    draws: int = 4_000
-    seed: int = 7
+    letters: Some[int] = (3, 4)
+    epsilons: Some[float] = (1.0,)
+    records: Some[int] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)
+    draws: Annotated[int, Ge(2)] = 4_000
+    seed: Seed = 7
 
     def __post_init__(self) -> None:
-        require_some(letters=self.letters, epsilons=self.epsilons, records=self.records)
-        if self.draws < 2:
-            raise ParameterError(f"draws is {self.draws}; it must be at least 2.")
-        if self.seed < 0:
-            raise ParameterError(f"seed is {self.seed}; it must be at least 0.")
         for k, epsilon in self.settings:
             for n in self.records:
                 roo.OptimalLetter(n, k, epsilon)
@@ -106,16 +100,14 @@ def run(config: Config) -> Outcome:
     """Measure each sampler on every data set up to the order of the letters."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
-    for k, epsilon in config.settings:
-        for n in config.records:
-            rows += _records(n, k, epsilon, rng, config.draws)
-            advance()
+    for (k, epsilon), n in track(list(product(config.settings, config.records))):
+        rows += _records(n, k, epsilon, rng, config.draws)
     table = Table.of(
         "Total variation of K(x) from the empirical law: largest over x, and mean for P uniform on "
         "the simplex.",
         rows,
     )
-    return Outcome({"utility": table}, tuple(_findings(config, table)), of_utility(table))
+    return Outcome({"utility": table}, _sentences(table), of_utility(table))
 
 
 def _records(
@@ -189,55 +181,30 @@ def _laplace(
     return _row("laplace", float(found[place]), mean, (float(errors[place]), mean_error), counts)
 
 
-def _findings(config: Config, table: Table) -> list[str]:
-    found = []
-    sizes = config.records
-    for k, epsilon in config.settings:
-        for n in dict.fromkeys((sizes[len(sizes) // 2], sizes[-1])):
-            part = table.select(letters=k, epsilon=epsilon, records=n)
-            at = {row["sampler"]: row for row in part.records}
-            best = at["optimum"]
-            others = [name for name in ("roo", "exact", "smooth-floor") if name in at]
-            worst = ", ".join(f"{o} {short(at[o]['worst_case'])}" for o in others)
-            means = ", ".join(f"{o} {short(at[o]['mean'])}" for o in others)
-            found.append(
-                f"k = {k}, epsilon = {epsilon:g}, n = {n}: worst case {worst}, optimum "
-                f"{short(best['worst_case'])}, lower bound "
-                f"{short(at['lower-bound']['worst_case'])}; mean {means}, optimum "
-                f"{short(best['mean'])}."
-            )
-    return [*found, *_comparisons(table)]
-
-
-def _comparisons(table: Table) -> list[str]:
-    rows = table.records
-    by: dict[tuple[Cell, ...], dict[str, dict[str, float]]] = {}
-    for row in rows:
-        key = (row["letters"], row["epsilon"], row["records"])
-        by.setdefault(key, {})[row["sampler"]] = row
-    met = [
-        key
-        for key, at in by.items()
-        if at["optimum"]["worst_case"] <= at["lower-bound"]["worst_case"] * (1 + 1e-6)
-    ]
-    floors = [at for at in by.values() if "smooth-floor" in at]
+def _sentences(table: Table) -> tuple[str, ...]:
+    settings = _settings(table)
+    met = sum(
+        at["optimum"]["worst_case"] <= at["lower-bound"]["worst_case"] * (1 + 1e-6)
+        for at in settings
+    )
+    gap = max(at["optimum"]["worst_case"] - at["optimum-bound"]["worst_case"] for at in settings)
+    floors = [at for at in settings if "smooth-floor" in at]
     ahead = sum(at["smooth-floor"]["worst_case"] < at["exact"]["worst_case"] for at in floors)
-    mean = sum(at["smooth-floor"]["mean"] < at["exact"]["mean"] for at in floors)
-    laplace = [
-        key
-        for key, at in by.items()
-        if at["laplace"]["worst_case"] + 3 * at["laplace"]["worst_error"] < at["roo"]["worst_case"]
-    ]
-    gap = max(at["optimum"]["worst_case"] - at["optimum-bound"]["worst_case"] for at in by.values())
-    return [
-        f"The optimum meets the closed lower bound in {len(met)} of {len(by)} settings; its own "
+    return (
+        f"The optimum meets the closed lower bound in {met} of {len(settings)} settings; its own "
         f"dual bound is within {gap:.1e} everywhere.",
         "The smooth floor is ahead of the exact DS-ROO in the worst case in "
-        f"{ahead} of {len(floors)} settings, in the mean in {mean}.",
-        "The Laplace sampler, whose published bound 2 k / (n epsilon) is above ROO's everywhere, "
-        "is itself below ROO in the worst case by more than three standard errors in "
-        f"{len(laplace)} of {len(by)} settings.",
-    ]
+        f"{ahead} of {len(floors)} settings.",
+    )
+
+
+def _settings(table: Table) -> list[dict[str, dict[str, Any]]]:
+    """Return the rows of each setting by the name of their sampler."""
+    found: dict[tuple[Cell, ...], dict[str, dict[str, Any]]] = {}
+    for row in table.records:
+        key = (row["letters"], row["epsilon"], row["records"])
+        found.setdefault(key, {})[row["sampler"]] = row
+    return list(found.values())
 
 
 def of_utility(utility: Table) -> tuple[Comparison, ...]:
@@ -246,31 +213,13 @@ def of_utility(utility: Table) -> tuple[Comparison, ...]:
     Args:
         utility: one row for each sampler of each setting.
     """
-    by: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-    for row in utility.records:
-        key = (row["letters"], row["epsilon"], row["records"])
-        by.setdefault(key, {})[row["sampler"]] = row
-    settings = list(by.values())
-    return (_bounds_and_values(settings), _at_least_as_good(settings))
-
-
-def _bounds_and_values(settings: Settings) -> Comparison:
+    settings = _settings(utility)
     ahead = [
         at
         for at in settings
         if at["laplace"]["worst_case"] + _ERRORS * at["laplace"]["worst_error"]
         < at["roo"]["worst_case"]
     ]
-    return not_comparable(
-        "ROO outperforms the sampler of Raskhodnikova et al. (section V).",
-        f"Measured, the latter's worst case is lower in {len(ahead)} of {len(settings)} settings "
-        "of ours.",
-        "no certificate: sampled, three standard errors",
-        why="the paper compares bounds, and these are values",
-    )
-
-
-def _at_least_as_good(settings: Settings) -> Comparison:
     worse = [
         at
         for at in settings
@@ -281,14 +230,23 @@ def _at_least_as_good(settings: Settings) -> Comparison:
         )
     ]
     means = [at["roo"]["mean"] / at["exact"]["mean"] for at in settings if at["exact"]["mean"] > 0]
-    return statement(
-        "DS-ROO's utility is always at least as good as ROO's (journal, section I).",
-        f"The exact and the journal's repaired rule: in {len(settings) - len(worse)} of "
-        f"{len(settings)} settings of ours, worst case and mean; the mean is up to "
-        f"{max(means, default=0.0):.2g} times lower. (Where the published rule is another, it is "
-        "not private.)",
-        "every data set up to the order of its letters, double precision",
-        holds=not worse,
+    return (
+        not_comparable(
+            "ROO outperforms the sampler of Raskhodnikova et al. (section V).",
+            f"Measured, the latter's worst case is lower in {len(ahead)} of {len(settings)} "
+            "settings of ours.",
+            "no certificate: sampled, three standard errors",
+            why="the paper compares bounds, and these are values",
+        ),
+        statement(
+            "DS-ROO's utility is always at least as good as ROO's (journal, section I).",
+            f"The exact and the journal's repaired rule: in {len(settings) - len(worse)} of "
+            f"{len(settings)} settings of ours, worst case and mean; the mean is up to "
+            f"{max(means, default=0.0):.2g} times lower. (Where the published rule is another, it "
+            "is not private.)",
+            "every data set up to the order of its letters, double precision",
+            holds=not worse,
+        ),
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Positive, Probability, Seed, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from experiments.smoothed.utility import candidates_utility
@@ -25,7 +27,7 @@ _TOLERANCE = 1e-9
 _READING = "the prior of equation (3); over the two values of a record it holds with <="
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Settings of Remark 8, Theorem 5 and Lemma 10.
 
@@ -41,34 +43,19 @@ class Config:
         seed: of numpy's generator, for these laws.
     """
 
-    records: int = 200
-    drawn: tuple[int, ...] = (1, 2, 4, 8, 12, 16, 20, 30, 40, 60, 80, 100, 140, 180)
-    above: tuple[float, ...] = (0.005, 0.02, 0.1, 0.5)
-    share: float = 0.5
-    replacement: tuple[int, ...] = (1, 2, 3, 5, 10, 50, 200)
+    records: Annotated[int, Ge(2)] = 200
+    drawn: Some[Count] = (1, 2, 4, 8, 12, 16, 20, 30, 40, 60, 80, 100, 140, 180)
+    above: Some[Positive] = (0.005, 0.02, 0.1, 0.5)
+    share: Probability = 0.5
+    replacement: Some[Count] = (1, 2, 3, 5, 10, 50, 200)
     replacement_epsilon: float = 1.0
-    pairs: int = 2_000
-    outputs: int = 4
-    seed: int = 20211
+    pairs: Count = 2_000
+    outputs: Annotated[int, Ge(2)] = 4
+    seed: Seed = 20211
 
     def __post_init__(self) -> None:
-        if self.records < 2:
-            raise ParameterError(f"records is {self.records}; it must be at least 2.")
-        if not self.drawn or not all(0 < t < self.records for t in self.drawn):
-            raise ParameterError(
-                f"drawn is {self.drawn}; each must be at least 1 and below {self.records}."
-            )
-        if not self.above or not all(above > 0.0 for above in self.above):
-            raise ParameterError(f"above is {self.above}; each must be above 0.")
-        if not 0.0 < self.share < 1.0:
-            raise ParameterError(f"share is {self.share}; it must be between 0 and 1.")
-        if not self.replacement or min(self.replacement) < 1:
-            raise ParameterError(f"replacement is {self.replacement}; each must be at least 1.")
-        for name, least in (("pairs", 1), ("outputs", 2)):
-            if getattr(self, name) < least:
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)}; it must be at least {least}."
-                )
+        if max(self.drawn) >= self.records:
+            raise ParameterError(f"drawn is {self.drawn}; it must be below {self.records}.")
 
 
 _CONFIG = Config()
@@ -94,15 +81,12 @@ def run(config: Config) -> Outcome:
     """Evaluate each statement beside the exact value."""
     remark = [
         _remark(config.records, t, -math.log1p(-t / config.records) + a, config.share)
-        for t in config.drawn
+        for t in track(config.drawn)
         for a in config.above
     ]
     remark.append(_remark(127, 1, math.log(66 / 65), 0.5))
-    advance()
     theorem = [_theorem(config, t) for t in config.replacement]
-    advance()
     lemma = [_lemma_10(config), _lemma_2(), _corollary_3()]
-    advance()
     tables = {
         "remark_8": Table.of("Natural logarithms: exact smoothed delta and bounds.", remark),
         "theorem_5": Table.of("DP's delta with replacement, and T/(n + 1).", theorem),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Lt
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Several, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
 from experiments.smoothed.votes import COUNTED, Law, history, laws, units
@@ -35,7 +37,7 @@ _STRAIGHT, _FEWEST = 0.99, 5
 _LN10 = math.log(10.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Sets of distributions, losses, sizes and epsilons.
 
@@ -43,7 +45,7 @@ class Config:
         distributions: the sets Pi, each a text of words with blanks between them: "units" for all
             units of 2020, "history" for all elections, the name of a unit such as DC, a year, or a
             share of the second candidate from 0 to 1. Each set and each loss has a panel.
-        beside: sets that are drawn in every panel too, as points alone.
+        beside: sets that are evaluated too, and not drawn.
         lost_rates: shares of the votes that are lost at random.
         records: n, two or more numbers of votes.
         epsilons: in nats.
@@ -54,35 +56,20 @@ class Config:
         votes: the same in place of the elections since 1920.
     """
 
-    distributions: tuple[str, ...] = ("units",)
+    distributions: Several[str] = ("units",)
     beside: tuple[str, ...] = (_PRINTED,)
-    lost_rates: tuple[float, ...] = (0.002,)
-    records: tuple[int, ...] = _RECORDS
-    epsilons: tuple[float, ...] = _EPSILONS
+    lost_rates: Several[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
+    records: Several[Count] = _RECORDS
+    epsilons: Some[Annotated[float, Ge(0.0)]] = _EPSILONS
     shown: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
     units: str | None = None
     votes: str | None = None
 
     def __post_init__(self) -> None:
-        for name, values in (
-            ("distributions", self.distributions),
-            ("lost_rates", self.lost_rates),
-        ):
-            if len(set(values)) < max(1, len(values)):
-                raise ParameterError(f"{name} is {values}; it must hold values, each once.")
-        if len(set(self.records)) < 2 or len(set(self.records)) < len(self.records):
+        if len(self.records) < 2:
             raise ParameterError(
-                f"records is {self.records}; it must hold 2 numbers or more, each once: a line is "
-                "fitted."
+                f"records is {self.records}; it must hold 2 numbers or more: a line is fitted."
             )
-        if min(self.records) < 1:
-            raise ParameterError(f"records is {self.records}; each must be at least 1.")
-        if not all(0.0 <= rate < 1.0 for rate in self.lost_rates):
-            raise ParameterError(
-                f"lost_rates is {self.lost_rates}; each must be at least 0 and below 1."
-            )
-        if not all(epsilon >= 0.0 for epsilon in self.epsilons):
-            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
         if not self.drawn:
             raise ParameterError(f"shown is {self.shown}; it must name one of the epsilons.")
         self.sets()
@@ -116,17 +103,12 @@ def run(config: Config) -> Outcome:
         for title, found in vertices.items()
         for law in found
     ]
-    cases = [
-        _Case(title, rate, n, tuple(law.share for law in vertices[title]), epsilon)
-        for title, rate in config.settings
-        for n in config.records
+    records = [
+        _solved(title, rate, n, tuple(law.share for law in vertices[title]), epsilon)
+        | {"panel": title in panels}
+        for (title, rate), n in track(list(product(config.settings, config.records)))
         for epsilon in config.epsilons
     ]
-    records: list[dict[str, Cell]] = []
-    for place, record in enumerate(map(_solved, cases), start=1):
-        records.append({**record, "panel": record["setting"] in panels})
-        if place % len(config.epsilons) == 0:
-            advance()
     tables = {
         "smoothed": Table.of(
             "Smoothed delta, the maximum over every composition; Remark 8's bound where it is "
@@ -136,10 +118,11 @@ def run(config: Config) -> Outcome:
         "hull": Table.of("Vertices of the convex hull of the distributions.", hulls),
         "fits": Table.of("log10 of smoothed delta = a + b n.", _fits(config, records)),
     }
-    findings = (*_findings(config, records, hulls), *_beside(config, records))
     own = [path for path in (config.units, config.votes) if path is not None]
     source = ", ".join(own) if own else COUNTED
-    return Outcome(tables, findings, tuple(_comparisons(config, tables)), data=source)
+    return Outcome(
+        tables, tuple(_beside(config, records)), tuple(_comparisons(config, tables)), data=source
+    )
 
 
 def _vertices(found: Sequence[Law]) -> list[Law]:
@@ -147,48 +130,32 @@ def _vertices(found: Sequence[Law]) -> list[Law]:
     return [found[place] for place in smoothed.hull_vertices(shares)]
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One maximum to compute."""
-
-    title: str
-    lost_rate: float
-    records: int
-    shares: tuple[float, ...]
-    epsilon: float
-
-
-def _solved(case: _Case) -> dict[str, Cell]:
-    """Return the record of one maximum."""
-    mechanism = smoothed.SamplingHistogram.of_lost_rate(case.records, case.lost_rate)
-    found = smoothed.smoothed_delta(mechanism, case.epsilon, case.shares)
-    finite = np.isfinite(found.log10_delta)
+def _solved(
+    title: str, lost_rate: float, n: int, shares: tuple[float, ...], epsilon: float
+) -> dict[str, Cell]:
+    """Return the record of one maximum; Remark 8's bound where it is stated."""
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(n, lost_rate)
+    found = smoothed.smoothed_delta(mechanism, epsilon, shares)
     # One distribution alone has a single count.
     first, *others = found.argmax
+    stated = mechanism.lost > 0 and all(0.0 < share < 1.0 for share in shares)
+    bound = None
+    if stated and epsilon > -math.log(mechanism.lost / n):
+        laws_of = [[share, 1.0 - share] for share in shares]
+        bound = published_log_bound(mechanism, epsilon, laws_of) / _LN10
     return {
-        "setting": case.title,
-        "lost_rate": case.lost_rate,
-        "records": case.records,
-        "epsilon": case.epsilon,
-        "log10_delta": float(found.log10_delta) if finite else None,
+        "setting": title,
+        "lost_rate": lost_rate,
+        "records": n,
+        "epsilon": epsilon,
+        "log10_delta": float(found.log10_delta) if np.isfinite(found.log10_delta) else None,
         "from_first": first,
         "from_second": sum(others),
         "certified": found.certified,
         "evaluated": found.certificate.evaluated,
         "dp_delta": found.dp_delta,
-        "log10_remark_8": _remark_8(mechanism, case),
+        "log10_remark_8": bound,
     }
-
-
-def _remark_8(mechanism: smoothed.SamplingHistogram, case: _Case) -> float | None:
-    """Return the paper's bound, or None below the least epsilon that it is stated for."""
-    positive = all(0.0 < share < 1.0 for share in case.shares)
-    if mechanism.lost == 0 or not positive:
-        return None
-    if case.epsilon <= -math.log(mechanism.lost / mechanism.records):
-        return None
-    distributions = [[share, 1.0 - share] for share in case.shares]
-    return published_log_bound(mechanism, case.epsilon, distributions) / _LN10
 
 
 def _fits(config: Config, records: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
@@ -216,35 +183,6 @@ def _line(points: list[Any]) -> tuple[float, float, float] | tuple[None, None, N
     flat = bool(np.ptp(values) == 0.0)
     square = 1.0 if flat else float(np.corrcoef(sizes, values)[0, 1] ** 2)
     return float(start), float(slope), square
-
-
-def _findings(
-    config: Config, records: list[dict[str, Any]], hulls: list[dict[str, Cell]]
-) -> list[str]:
-    names = [
-        f"{row['distribution']} ({float(row['share'] or 0):.2%})"
-        for row in hulls
-        if row["setting"] == _TITLES["units"]
-    ]
-    certified = sum(bool(row["certified"]) for row in records)
-    inside = sum(bool(row["from_first"]) and bool(row["from_second"]) for row in records)
-    extreme = ""
-    if names and config.units is None:
-        extreme = f" The extreme units of 2020 are {' and '.join(names)}."
-    found = [
-        f"The maximum over all n + 1 compositions is certified in {certified} of {len(records)} "
-        f"settings; it lies strictly between the two ends in {inside}.{extreme}"
-    ]
-    bounded = [row for row in records if row["log10_remark_8"] is not None]
-    if bounded:
-        low = min(bounded, key=lambda row: row["log10_remark_8"])
-        found.append(
-            f"Remark 8's bound is stated for {len(bounded)} of the {len(records)} settings, those "
-            "with epsilon above ln(1/(1 - T/n)); its least value there is "
-            f"{10 ** low['log10_remark_8']:.4f}, where smoothed delta is "
-            f"10^{low['log10_delta']:.1f}."
-        )
-    return found
 
 
 def _beside(config: Config, records: list[dict[str, Any]]) -> list[str]:
@@ -331,11 +269,9 @@ def plot(outcome: Outcome) -> Figure:
         up=r"$\log_{10}$ of smoothed $\delta$",
         height=0.55 if len(panels) == 1 else 0.7,
     )
-    others = table.select(panel=False)
     for panel, (setting, rate) in zip(axes, panels, strict=True):
         where = {"setting": setting, "lost_rate": rate}
         _panel(panel, table.select(panel=True, **where), fits.select(**where))
-        _points_beside(panel, others.select(lost_rate=rate), fits.select(**where))
         panel.margins(y=0.1)
         panel.locator_params(axis="y", steps=[1, 2, 5, 10])
         panel.set_title(f"{setting}, {100 * rate:g} % lost")
@@ -358,6 +294,7 @@ def _panel(axes: Axes, part: Table, fits: Table) -> None:
         )
         if fit["b"] is not None:
             axes.plot(sizes / 1000, fit["a"] + fit["b"] * sizes, ":", color=look["color"])
+    axes.plot([], [], ":", color="grey", label="exponential fits in $n$")
     first = part.select(epsilon=fits.column("epsilon")[0])
     bound = np.full(sizes.size, np.nan)
     stated = [row for row in part.records if row["log10_remark_8"] is not None]
@@ -380,23 +317,6 @@ def _panel(axes: Axes, part: Table, fits: Table) -> None:
     )
 
 
-def _points_beside(axes: Axes, part: Table, fits: Table) -> None:
-    """Draw the other sets of this loss as open squares, which leave what is under them in sight."""
-    shown = set(fits.column("epsilon"))
-    for title in dict.fromkeys(part.column("setting")):
-        rows = [r for r in part.select(setting=title).records if r["epsilon"] in shown]
-        axes.plot(
-            [row["records"] / 1000 for row in rows],
-            np.array([row["log10_delta"] for row in rows], float),
-            label=f"over {_and(title)} alone",
-            **drawing.points("paper", markerfacecolor="none", markersize=5),
-        )
-
-
-def _and(title: str) -> str:
-    return " and ".join(title.split()) if title not in _TITLES.values() else title
-
-
 _MATHEMATICS = (
     r"\delta_{SDP}(\varepsilon) = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
     r"= \max_{n_1 + n_2 = n} E [\delta(B(n_1, p_1) + B(n_2, p_2))]",
@@ -416,8 +336,7 @@ experiment(
     PAPER,
     "Figure 2 (left)",
     "Smoothed delta of publishing the votes when 0.2 % are lost, over the "
-    "distributions of all units of 2020, with exponential fits (dotted), DP's delta, and the "
-    "pair of units that the paper names as the extreme ones (squares).",
+    "distributions of all units of 2020, with exponential fits and DP's delta.",
     published="exponentially small in n; vertices DC and NE-2",
     config=_FIGURE_2,
     quick=_FIGURE_2_QUICK,

@@ -13,7 +13,7 @@ from dpopt import ParameterError
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, index_of
-from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, as_anonymous
+from dpopt.smoothed.mechanisms import AnonymousMechanism
 from experiments.smoothed.arrays import IntVector, Matrix
 from experiments.smoothed.program import LARGEST_PROGRAM, Solved, database_laws
 
@@ -33,7 +33,7 @@ class DistributionalDelta(Solved):
 
 
 def distributional_delta(
-    mechanism: Mechanism,
+    mechanism: AnonymousMechanism,
     epsilon: float,
     distributions: npt.ArrayLike,
     *,
@@ -62,25 +62,24 @@ def distributional_delta(
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 4 and Proposition 9; Bassily,
         Groce, Katz, Smith, Coupled-Worlds Privacy, 2013.
     """
-    whole = as_anonymous(mechanism)
-    if whole.records < 2:
-        raise ParameterError(f"records is {whole.records}; it must be at least 2.")
+    if mechanism.records < 2:
+        raise ParameterError(f"records is {mechanism.records}; it must be at least 2.")
     factor = math.exp(epsilon)
-    vertices = checked_distributions(distributions, whole.categories)
-    others = histograms(whole.records - 1, whole.categories)
-    rows = histogram_count(whole.records - 1, vertices.shape[0]) * whole.categories
-    size = rows * whole.outputs * 2 + others.shape[0] * whole.outputs
+    vertices = checked_distributions(distributions, mechanism.categories)
+    others = histograms(mechanism.records - 1, mechanism.categories)
+    rows = histogram_count(mechanism.records - 1, vertices.shape[0]) * mechanism.categories
+    size = rows * mechanism.outputs * 2 + others.shape[0] * mechanism.outputs
     if size > LARGEST_PROGRAM // 8:
         raise ParameterError(
-            f"records is {whole.records}: the program would have {size:,} variables; at most "
+            f"records is {mechanism.records}: the program would have {size:,} variables; at most "
             f"{LARGEST_PROGRAM // 8:,} are allowed."
         )
-    compositions = histograms(whole.records - 1, vertices.shape[0])
+    compositions = histograms(mechanism.records - 1, vertices.shape[0])
     weights = database_laws(vertices, compositions, others)
-    given = _completed(whole, others)
+    given = _completed(mechanism, others)
     problem = _problem(factor, weights, given)
     solution = solve(problem, backend)
-    simulator = solution["simulator"].reshape(others.shape[0], whole.outputs)
+    simulator = solution["simulator"].reshape(others.shape[0], mechanism.outputs)
     return DistributionalDelta(simulator, solution)
 
 

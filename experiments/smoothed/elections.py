@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Lt
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.utility import adversary_utility
 from experiments.smoothed.votes import COUNTED, Election, history
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Which elections, what the adversary must reach, and how many votes are lost.
 
@@ -35,22 +38,14 @@ class Config:
             candidates in its last two.
     """
 
-    thresholds: tuple[float, ...] = (0.51,)
-    lost_rates: tuple[float, ...] = (0.002,)
+    thresholds: Some[Annotated[float, Ge(0.5), Lt(1.0)]] = (0.51,)
+    lost_rates: Some[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
     since: int = 1920
     until: int = 2020
     years: tuple[int, ...] = ()
     votes: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.thresholds or not all(0.5 <= t < 1.0 for t in self.thresholds):
-            raise ParameterError(
-                f"thresholds is {self.thresholds}; each must be at least 0.5 and below 1."
-            )
-        if not self.lost_rates or not all(0.0 <= rate < 1.0 for rate in self.lost_rates):
-            raise ParameterError(
-                f"lost_rates is {self.lost_rates}; each must be at least 0 and below 1."
-            )
         known = [year for year, _ in self._counted()]
         if missing := sorted(set(self.years) - set(known)):
             raise ParameterError(
@@ -83,9 +78,8 @@ def run(config: Config) -> Outcome:
     """Compute delta(x) and the adversary's utility of every election."""
     elections = config.elections()
     records: list[dict[str, Cell]] = []
-    for lost_rate, threshold in product(config.lost_rates, config.thresholds):
+    for lost_rate, threshold in track(list(product(config.lost_rates, config.thresholds))):
         records += [_record(year, each, lost_rate, threshold) for year, each in elections]
-        advance()
     table = Table.of(
         "delta(x) and the adversary's utility, as decimal logarithms, beside 1/n.", records
     )

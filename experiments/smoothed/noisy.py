@@ -14,7 +14,6 @@ from dpopt.prob.histograms import checked_histograms, histogram_count, histogram
 from dpopt.smoothed.mechanisms import (
     LARGEST_ENTRIES,
     AnonymousMechanism,
-    DrawnHistogram,
     SamplingHistogram,
     settle,
 )
@@ -60,7 +59,7 @@ class NoisyHistogram(AnonymousMechanism):
         return SamplingHistogram(self.records, self.drawn, self.categories)
 
     @cached_property
-    def _noise(self) -> tuple[DrawnHistogram, Matrix]:
+    def _noise(self) -> tuple[SamplingHistogram, Matrix]:
         """Return the drawn histogram and Pr[y | h], shape (drawn histograms, outputs)."""
         drawn = histogram_count(self.drawn, self.categories)
         if drawn * self.outputs > LARGEST_ENTRIES:
@@ -68,13 +67,12 @@ class NoisyHistogram(AnonymousMechanism):
                 f"drawn is {self.drawn} over {self.categories} categories: the table of the noise "
                 f"would hold {drawn * self.outputs:,} entries, more than {LARGEST_ENTRIES:,}."
             )
-        sampled = DrawnHistogram(self.sampling)
         table = histograms(self.drawn, self.categories)
         coordinate = coordinate_law(self.drawn, self.epsilon)
         law = np.ones((drawn, 1))
         for c in range(self.categories):
             law = (law[:, :, None] * coordinate[table[:, c]][:, None, :]).reshape(drawn, -1)
-        return sampled, law
+        return self.sampling, law
 
     def laws(self, histograms: npt.ArrayLike) -> Matrix:
         """Return laws over the (T + 1)^m outputs, the last coordinate fastest.

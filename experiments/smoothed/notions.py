@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Positive, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.distributional import distributional_delta
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+Rate = Annotated[float, Gt(0.0), Le(1.0)]
+
+
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Sizes, sampling rates and epsilons of each table, and the set of distributions.
 
@@ -41,35 +46,18 @@ class Config:
             of 2020, "history" for all elections, a unit, a year, or a share from 0 to 1.
     """
 
-    records: tuple[int, ...] = (20, 40, 80)
-    rates: tuple[float, ...] = (0.1, 0.5, 0.9)
-    epsilons: tuple[float, ...] = (1.0, 4.0, 8.0)
-    without_noise: tuple[int, ...] = (1_000, 10_000, 100_000)
-    without_noise_epsilons: tuple[float, ...] = (1.0, 3.0)
-    lost_rate: float = 0.05
-    compared: tuple[int, ...] = (4, 8, 12, 16, 20)
-    compared_epsilons: tuple[float, ...] = (0.0, 0.5, 1.0)
-    compared_rate: float = 0.9
+    records: Some[Annotated[int, Ge(2)]] = (20, 40, 80)
+    rates: Some[Rate] = (0.1, 0.5, 0.9)
+    epsilons: Some[Positive] = (1.0, 4.0, 8.0)
+    without_noise: Some[Annotated[int, Ge(2)]] = (1_000, 10_000, 100_000)
+    without_noise_epsilons: Some[Annotated[float, Ge(0.0)]] = (1.0, 3.0)
+    lost_rate: Annotated[float, Ge(0.0), Lt(1.0)] = 0.05
+    compared: Some[Annotated[int, Ge(2)]] = (4, 8, 12, 16, 20)
+    compared_epsilons: Some[Annotated[float, Ge(0.0)]] = (0.0, 0.5, 1.0)
+    compared_rate: Rate = 0.9
     distributions: str = "units"
 
     def __post_init__(self) -> None:
-        for name in ("records", "without_noise", "compared"):
-            if not getattr(self, name) or min(getattr(self, name)) < 2:
-                raise ParameterError(f"{name} is {getattr(self, name)}; each must be at least 2.")
-        for name in ("epsilons", "without_noise_epsilons", "compared_epsilons"):
-            if not getattr(self, name) or min(getattr(self, name)) < 0.0:
-                raise ParameterError(f"{name} is {getattr(self, name)}; each must be at least 0.")
-        if not all(epsilon > 0.0 for epsilon in self.epsilons):
-            raise ParameterError(f"epsilons is {self.epsilons}; each must be above 0.")
-        for name, values in (("rates", self.rates), ("compared_rate", (self.compared_rate,))):
-            if not values or not all(0.0 < rate <= 1.0 for rate in values):
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)}; it must be above 0 and at most 1."
-                )
-        if not 0.0 <= self.lost_rate < 1.0:
-            raise ParameterError(
-                f"lost_rate is {self.lost_rate}; it must be at least 0 and below 1."
-            )
         self.laws()
 
     def laws(self) -> np.ndarray:
@@ -103,24 +91,21 @@ def run(config: Config) -> Outcome:
     """Compute Table 1 and the numbers behind Tables 2 and 3."""
     distributions = config.laws()
     first: list[dict[str, Cell]] = []
-    for n in config.records:
+    for n in track(config.records):
         for rate in config.rates:
             drawn = max(1, math.ceil(rate * n))
             first += [_with_noise(n, drawn, e, distributions) for e in config.epsilons]
-        advance()
     plain = [
         _without_noise(n, epsilon, config.lost_rate, distributions)
         for n in config.without_noise
         for epsilon in config.without_noise_epsilons
     ]
-    advance()
     second: list[dict[str, Cell]] = []
-    for n in config.compared:
+    for n in track(config.compared):
         rate = config.compared_rate
         # All of so few records would be drawn.
         drawn = max(1, math.ceil(rate * n) - (n < 10 and rate < 1.0 and math.ceil(rate * n) == n))
         second += [_notions(n, drawn, e, distributions) for e in config.compared_epsilons]
-        advance()
     noiseless = f"The same without noise, {100 * config.lost_rate:g} % lost."
     notions = f"delta of three notions, about {config.compared_rate:g} n of the records drawn."
     tables = {

@@ -28,7 +28,7 @@ from dpopt.prob.histograms import (
     neighbours,
     replacements,
 )
-from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.mechanisms import AnonymousMechanism
 from dpopt.smoothed.sgd import SgdProfile
 from experiments.smoothed.arrays import IntVector, Matrix, Vector
 from experiments.smoothed.quantised import moved
@@ -109,9 +109,7 @@ def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
     return problem
 
 
-def profile_problem(
-    mechanism: SamplingHistogram | AnonymousMechanism, epsilon: float, databases: IntMatrix
-) -> Problem:
+def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: IntMatrix) -> Problem:
     """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`.
 
     Args:
@@ -122,13 +120,13 @@ def profile_problem(
     Raises:
         ParameterError: if it would have more than 2,000,000 rows "tests".
     """
-    whole, m = as_anonymous(mechanism), mechanism.categories
-    require_small(len(databases) * m * (m - 1) * 2 * whole.outputs)
+    m = mechanism.categories
+    require_small(len(databases) * m * (m - 1) * 2 * mechanism.outputs)
     # sides: (neighbour, direction) of every database, one after the other; owner: which.
     around = [neighbours(row) for row in databases]
     owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
     own = np.repeat(databases, [len(rows) for rows in around], axis=0)
-    first, second = whole.laws(own), whole.laws(np.concatenate(around))
+    first, second = mechanism.laws(own), mechanism.laws(np.concatenate(around))
     gains = np.stack([gains_of(first, second, epsilon), gains_of(second, first, epsilon)], axis=1)
     return sticks_problem("privacy profile", gains.reshape(len(owner), -1), owner)
 
@@ -225,7 +223,7 @@ class SmoothedInstance:
 
 
 def smoothed_instance(
-    mechanism: SamplingHistogram | AnonymousMechanism,
+    mechanism: AnonymousMechanism,
     epsilon: float,
     distributions: npt.ArrayLike,
     compositions: IntVector | None = None,
@@ -241,16 +239,15 @@ def smoothed_instance(
     Raises:
         ParameterError: if a table has more than 2,000,000 entries.
     """
-    whole = as_anonymous(mechanism)
-    vertices = checked_distributions(distributions, whole.categories)
-    n, m = whole.records, whole.categories
+    vertices = checked_distributions(distributions, mechanism.categories)
+    n, m = mechanism.records, mechanism.categories
     databases = histogram_count(n, m)
     if compositions is not None:
         compositions = checked_histograms(compositions, n, len(vertices))
     allowed = histogram_count(n, len(vertices)) if compositions is None else len(compositions)
-    require_small(max(databases * m * m * whole.outputs, allowed * (n + 1) ** (m - 1)))
+    require_small(max(databases * m * m * mechanism.outputs, allowed * (n + 1) ** (m - 1)))
     table = histograms(n, m)
-    laws, pairs = whole.laws(table), replacements(table)
+    laws, pairs = mechanism.laws(table), replacements(table)
     gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
     rows = histograms(n, len(vertices)) if compositions is None else compositions
     return SmoothedInstance(laws, pairs, gains, rows, database_laws(vertices, rows, table))
@@ -369,7 +366,7 @@ class SmoothedAdversary(Solved):
 
 
 def solve_smoothed(
-    mechanism: SamplingHistogram | AnonymousMechanism,
+    mechanism: AnonymousMechanism,
     epsilon: float,
     distributions: npt.ArrayLike,
     *,

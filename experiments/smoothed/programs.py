@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Probability, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem
 from experiments.verdicts import statement
@@ -23,7 +25,7 @@ _LEAST = 1e-17
 _ITEMS = {"profile": "Definition 2", "smoothed": "Definition 3", "step": "Section 6"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Small settings, whose programs are written out.
 
@@ -34,18 +36,12 @@ class Config:
         tolerance: differences up to this count as none.
     """
 
-    records: tuple[int, ...] = (4, 6, 8)
-    epsilons: tuple[float, ...] = (0.1, 0.5, 1.0)
-    shares: tuple[float, ...] = (0.3, 0.6)
-    tolerance: float = 1e-9
+    records: Some[Annotated[int, Ge(3), Le(12)]] = (4, 6, 8)
+    epsilons: Some[float] = (0.1, 0.5, 1.0)
+    shares: Some[float] = (0.3, 0.6)
+    tolerance: Probability = 1e-9
 
     def __post_init__(self) -> None:
-        if not self.records or not self.epsilons or not self.shares:
-            raise ParameterError("records, epsilons and shares must each hold at least one number.")
-        if min(self.records) < 3 or max(self.records) > 12:
-            raise ParameterError(f"records is {self.records}; each must be from 3 to 12.")
-        if not 0.0 < self.tolerance < 1.0:
-            raise ParameterError(f"tolerance is {self.tolerance:g}; it must be in (0, 1).")
         for epsilon in self.epsilons:
             smoothed.smoothed_delta(_mechanism(3), epsilon, self.shares)
 
@@ -65,14 +61,13 @@ def _mechanism(records: int) -> smoothed.SamplingHistogram:
 def run(config: Config) -> Outcome:
     """Solve the programs of each setting, and compare them with the sums."""
     rows: list[dict[str, Cell]] = []
-    for n in config.records:
+    for n in track(config.records):
         for epsilon in config.epsilons:
             found = _differences(n, epsilon, config.shares)
             rows += [
                 {"records": n, "epsilon": epsilon, "item": item, "difference": difference}
                 for item, difference in found.items()
             ]
-            advance()
     tables = {
         "differences": Table.of(
             "Largest difference of a delta between its sum and its program.", rows

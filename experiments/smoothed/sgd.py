@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.smoothed.quantised import sample_database
@@ -34,7 +37,7 @@ PUBLISHED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Which distributions, sizes and epsilon; how many databases stand for the expectation.
 
@@ -50,32 +53,20 @@ class Config:
         seed: of numpy's generator.
     """
 
-    distributions: tuple[str, ...]
-    batches: tuple[int, ...] = (6, 8, 10, 12, 15)
-    epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
-    shares: tuple[float, ...] = (0.0, 0.5, 1.0)
-    databases: int = 12
-    confidence: float = 0.99
-    seed: int = 1
+    distributions: Some[str]
+    batches: Several[Count] = (6, 8, 10, 12, 15)
+    epsilons: Some[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
+    shares: Some[Annotated[float, Ge(0.0), Le(1.0)]] = (0.0, 0.5, 1.0)
+    databases: Annotated[int, Ge(2)] = 12
+    confidence: Probability = 0.99
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
-        if len(set(self.batches)) < 2 or len(set(self.batches)) < len(self.batches):
+        if len(self.batches) < 2:
             raise ParameterError(
-                f"batches is {self.batches}; it must hold 2 numbers or more, each once: a line is "
-                "fitted."
+                f"batches is {self.batches}; it must hold 2 numbers or more: a line is fitted."
             )
-        if min(self.batches) < 1:
-            raise ParameterError(f"batches is {self.batches}; each must be at least 1.")
-        if self.databases < 2:
-            raise ParameterError(f"databases is {self.databases}; a band needs at least 2.")
-        if not self.shares or not all(0.0 <= share <= 1.0 for share in self.shares):
-            raise ParameterError(f"shares is {self.shares}; each must be from 0 to 1.")
-        if not self.epsilons or not all(epsilon >= 0.0 for epsilon in self.epsilons):
-            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
-        if not 0.0 < self.confidence < 1.0:
-            raise ParameterError(f"confidence is {self.confidence}; it must be between 0 and 1.")
-        if not self.settings:
-            raise ParameterError("distributions is empty; it must hold at least one set.")
+        gradients(self.distributions, _BITS)
 
     @property
     def settings(self) -> tuple[Gradients, ...]:
@@ -105,13 +96,13 @@ def compositions(config: Config, members: int, records: int) -> dict[tuple[int, 
 def run(config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
     averages: list[dict[str, Cell]] = []
-    for (place, setting), drawn in product(enumerate(config.settings), config.batches):
+    cases = list(product(enumerate(config.settings), config.batches))
+    for (place, setting), drawn in track(cases):
         grid = compositions(config, len(setting.members), drawn**2)
         for counts, seed in grid.items():
             rng = np.random.default_rng([config.seed, place, drawn, *seed])
             deltas = _sample(config, setting, drawn, counts, rng)
             averages += _average(config, setting, drawn, counts, len(grid), deltas)
-        advance()
     largest = _largest(averages)
     tables = {
         "smoothed": Table.of(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
+from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Seed, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.quantised import QuantisedGradient, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
@@ -45,7 +47,7 @@ def databases(records: int, seed: int) -> dict[str, np.ndarray]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """The databases' size, the batch, and how often delta is estimated from how many draws.
 
@@ -61,27 +63,19 @@ class Config:
         seed: of numpy's generator.
     """
 
-    records: int = 225
-    drawn: int = 15
-    epsilons: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
-    draws: tuple[int, ...] = (PUBLISHED_DRAWS, 10**7)
-    estimates: int = 8
-    estimated: tuple[str, ...] = _ESTIMATED
-    seed: int = 3
+    records: Annotated[int, Ge(2)] = 225
+    drawn: Count = 15
+    epsilons: Some[Annotated[float, Ge(0.0)]] = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
+    draws: Some[Count] = (PUBLISHED_DRAWS, 10**7)
+    estimates: Count = 8
+    estimated: Some[str] = _ESTIMATED
+    seed: Seed = 3
 
     def __post_init__(self) -> None:
-        if self.records < 2:
-            raise ParameterError(f"records is {self.records}; it must be at least 2.")
-        if not 1 <= self.drawn <= self.records:
+        if self.drawn > self.records:
             raise ParameterError(f"drawn is {self.drawn}; it must be from 1 to {self.records}.")
-        if not self.epsilons or not all(epsilon >= 0.0 for epsilon in self.epsilons):
-            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
-        if not self.draws or min(self.draws) < 1:
-            raise ParameterError(f"draws is {self.draws}; each must be at least 1.")
-        if self.estimates < 1:
-            raise ParameterError(f"estimates is {self.estimates}; it must be at least 1.")
         known = databases(self.records, self.seed)
-        if not self.estimated or not set(self.estimated) <= set(known):
+        if not set(self.estimated) <= set(known):
             raise ParameterError(
                 f"estimated is {self.estimated}; each must be one of {', '.join(map(repr, known))}."
             )
@@ -108,13 +102,11 @@ def run(config: Config) -> Outcome:
     """Compare estimates with exact values, and the two heuristic neighbours with all."""
     found = databases(config.records, config.seed)
     exact, neighbours = _neighbours(config, found)
-    advance()
     estimates: list[dict[str, Cell]] = []
-    for place, name in enumerate(config.estimated):
+    for place, name in track(list(enumerate(config.estimated))):
         for draws in config.draws:
             rng = np.random.default_rng([config.seed, 1, place, draws])
             estimates += _estimates(config, name, found[name], exact[name], draws, rng)
-        advance()
     tables = {
         "estimates": Table.of(
             "Monte Carlo estimates of delta over its exact value: mean and range.", estimates

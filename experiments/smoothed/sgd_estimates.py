@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass as plain_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing, style
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Probability, Seed, Several
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.smoothed.quantised import sample_database
@@ -24,7 +27,7 @@ PUBLISHED_DRAWS = 10**6
 _CERTIFICATE = "exact law of a batch; the estimates are draws from it"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """The databases of each size, and how delta is estimated on them.
 
@@ -42,32 +45,16 @@ class Config:
     """
 
     distributions: str = "gaussian:0,0.12 gaussian:0.2,0.12"
-    share: float = 0.0
-    batches: tuple[int, ...] = (6, 8, 10, 12, 15, 18)
-    epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
-    databases: int = 5
-    draws: int = PUBLISHED_DRAWS
-    confidence: float = 0.99
-    bits: int = 8
-    seed: int = 7
+    share: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    batches: Several[Count] = (6, 8, 10, 12, 15, 18)
+    epsilons: Several[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
+    databases: Count = 5
+    draws: Count = PUBLISHED_DRAWS
+    confidence: Probability = 0.99
+    bits: Annotated[int, Ge(1), Le(16)] = 8
+    seed: Seed = 7
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.share <= 1.0:
-            raise ParameterError(f"share is {self.share}; it must be from 0 to 1.")
-        for name, values in (("batches", self.batches), ("epsilons", self.epsilons)):
-            if not values or len(set(values)) < len(values):
-                raise ParameterError(f"{name} is {values}; it must hold values, each once.")
-        if min(self.batches) < 1:
-            raise ParameterError(f"batches is {self.batches}; each must be at least 1.")
-        if not all(epsilon >= 0.0 for epsilon in self.epsilons):
-            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
-        for name in ("databases", "draws"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        if not 0.0 < self.confidence < 1.0:
-            raise ParameterError(f"confidence is {self.confidence}; it must be between 0 and 1.")
-        if not 1 <= self.bits <= 16:
-            raise ParameterError(f"bits is {self.bits}; it must be from 1 to 16.")
         self.gradients()
 
     def gradients(self) -> Gradients:
@@ -75,7 +62,7 @@ class Config:
         return gradients((self.distributions,), self.bits)[0]
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class Estimate:
     """An estimate of delta(x) from draws, and an interval for what it estimates.
 
@@ -111,9 +98,8 @@ class Estimate:
 def run(config: Config) -> Outcome:
     """Estimate delta of the same databases whose delta is computed exactly."""
     rows: list[dict[str, Cell]] = []
-    for drawn in config.batches:
+    for drawn in track(config.batches):
         rows += _size(config, drawn)
-        advance()
     table = Table.of(
         f"Mean of exact delta over {config.databases} databases, of its estimates from "
         f"{config.draws:,} draws, and of their {config.confidence:.0%} intervals.",

@@ -9,14 +9,9 @@ import numpy.typing as npt
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import checked_histogram
-from dpopt.smoothed.mechanisms import (
-    AnonymousMechanism,
-    SamplingHistogram,
-    as_anonymous,
-    checked_mechanism,
-)
-from dpopt.smoothed.sampling import log_utility_at
-from experiments.smoothed.arrays import IntVector, Matrix
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
+from dpopt.smoothed.sampling import log_tails
+from experiments.smoothed.arrays import IntVector, Matrix, Vector
 
 
 def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
@@ -61,7 +56,7 @@ def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
 
 
 def adversary_utility(
-    mechanism: SamplingHistogram | AnonymousMechanism,
+    mechanism: AnonymousMechanism,
     threshold: float,
     histogram: npt.ArrayLike,
     *,
@@ -100,15 +95,14 @@ def adversary_utility(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
     """
-    mechanism = checked_mechanism(mechanism)
     m = mechanism.categories
     counts = checked_histogram(histogram, mechanism.records, m)
     t = threshold
     if isinstance(mechanism, SamplingHistogram) and m == 2 and not mechanism.replacement:
         return float(log_utility_at(mechanism.records, mechanism.drawn, t, counts[:1])[0])
-    whole, best = as_anonymous(mechanism), 0.0
+    best = 0.0
     for own in np.flatnonzero(counts):
-        laws = _laws_without(whole, counts, int(own))
+        laws = _laws_without(mechanism, counts, int(own))
         if reading == "categories":
             best = max(best, candidates_utility(laws, t))
             continue
@@ -116,6 +110,33 @@ def adversary_utility(
             if other != own:
                 best = max(best, candidates_utility(laws[[own, other]], t))
     return math.log(best) if best > 0.0 else -math.inf
+
+
+def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) -> Vector:
+    """Return the logarithm of the Bayesian adversary's adjusted utility at chosen H.
+
+    The adversary knows all records but one, X_i in {0, 1}, has a uniform prior on it and reads
+    the published count a. For the neighbours x, x' that differ in X_i,
+
+        u(t, x and x') = 1/(1 - t) max_{X_i} E_{a ~ M(x_-i + X_i)} max(0, max_v Pr[v | a] - t),
+
+    the maximum inside over the two values v of the record: a guess that is sure but wrong counts
+    too. The utility of a database is the largest over its neighbours, the pairs of counts
+    {H, H + 1} and {H - 1, H}. t is in [1/2, 1): below 1/2 the better guess always exceeds it.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Section 4 and Appendix A.1.
+    """
+    lost = records - drawn
+    # Axes of right and wrong: which value the record has (one, zero: the counts exchanged), which
+    # pair of counts ({H, H + 1}, {H - 1, H}), database.
+    held = np.concatenate([np.clip(ones + 1, 1, records), np.clip(ones, 1, records)])
+    side = np.concatenate([held, records + 1 - held])
+    shares = (1.0 - threshold, (threshold, 0.0))
+    right = log_tails(records, lost, side, *shares, "a").reshape(2, 2, -1)
+    wrong = log_tails(records, lost, side, *shares, "b").reshape(2, 2, -1)
+    total = np.logaddexp(right, wrong[::-1])
+    return np.max(total, axis=(0, 1)) - np.log1p(-threshold)
 
 
 def _laws_without(mechanism: AnonymousMechanism, counts: IntVector, own: int) -> Matrix:

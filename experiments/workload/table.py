@@ -6,6 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from matplotlib.ticker import LogLocator
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -142,8 +143,10 @@ def plot(outcome: Outcome) -> Figure:
                 **looks[place],
             )
         axes.set_xscale("log")
-        low, high = drawing.decades(1.0, max(table.column("over_bound")) * 1.2)
-        axes.set_xlim(low / 1.3, high)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_xticks([], minor=True)
+        axes.set_xlim(0.9, 1.15 * max(table.column("over_bound")))
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_yticks(range(len(names)), names)
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from dpopt import majority
+from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
 from experiments.benchmarks import suite_majority as ways
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
@@ -43,7 +43,7 @@ def test_rows_are_those_of_the_definition(k: int, m: float, shift: float) -> Non
         tuple((name, int(n)) for name, n in zip(case.corners, row, strict=True) if n)
         for row in counts
     ]
-    ours = majority.corner_rows(case.setting, named).matrix.toarray() * case.setting.budget
+    ours = corner_rows(case.setting, named).matrix.toarray() * case.setting.budget
     assert np.allclose(shared, ours, atol=1e-12)
 
 

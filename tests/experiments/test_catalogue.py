@@ -71,9 +71,9 @@ majority-lemmas: mechanisms=3 | ratios=2 | points=3 | gammas=1 -> mechanisms=5 |
 majority-objective: mechanisms=3 | allowance=1.0 | draws=50 | repeats=2 -> mechanisms=5 |
     allowance=2.0 | epsilon=0.01 | mechanism_delta=1e-08 | points=1 | draws=1 | repeats=3 | seed=0
 roo-figure-1: records=12 | letters=3 | rules=journal | epsilons=0.1 | audited= -> records=2 |
-    letters=5 | rules=conference | epsilons=0.05,0.1,0.2,0.5,1.0 | longest=3 | failing_records=3,3
-    | failing_letters=4,2 | failing_epsilons=0.1,0.1 | failing_rules=roo conference journal
-    journal-repaired exact;journal exact | audited=3 2 0.5 journal
+    letters=5 | rules=conference | epsilons=0.05,0.1,0.2,0.5,1.0 | longest=3 |
+    failing=3 4 0.1 roo conference journal journal-repaired exact;3 2 0.1 journal exact |
+    audited=3 2 0.5 journal
 roo-figure-2: epsilon=0.5 | letters=5 | gammas=0.05 | alphabets=3 | smallest=50 | largest=400 |
     points=3 -> epsilon=0.05 | letters=2 | gammas=0.01,0.05 | gamma=0.01 | alphabets= | smallest=5
     | largest=60 | points=1
@@ -172,8 +172,8 @@ majority-corner-sets: mechanisms=105 | mechanisms_approximate=17 | mechanism_del
 majority-lemmas: mechanisms=4 | mechanisms= | ratios=1 | ratios=x | points=1 | gammas=-1
 majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | mechanisms= | mechanisms=4 |
     epsilon=-1
-roo-figure-1: failing_rules=journal | failing_records=3 | longest=0 | audited=3 2 journal |
-    audited=3 2 0.5 other | epsilons= | epsilons=-1.0
+roo-figure-1: failing=3 2 | failing=3 2 0.5 other | longest=0 | rules=journal |
+    audited=3 2 journal | audited=3 2 0.5 other | epsilons= | epsilons=-1.0
 roo-figure-2: gammas=0.2 | points=0 | largest=5
 roo-conference-figures-2-3: width=0.0 | probabilities=0.5,0.5 | points=0
 roo-table-1: fractions=1.5 | accuracies=0.7 | letters=1
@@ -189,6 +189,16 @@ prior-example-1: public=1.0 | points=1
 prior-kernels: epsilon=17.0 | letters=1 | concentration=0.0 | held_out=0
 prior-program: letters= | letters=1 | letters=101 | letters=4,4 | priors=normal | epsilon=16.5 |
     laws=0 | points=1
+smoothed-figure-1: years=1921 | since=2024 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
+smoothed-tables-1-2-3: rates=0.0 | records=1 | epsilons=0.0 | lost_rate=1.0
+smoothed-claims: drawn=200 | share=1.0 | outputs=1
+smoothed-figure-5: batches=6 | databases=1 | shares=2.0 | confidence=1.0 | distributions=cauchy:0,1
+smoothed-sgd-bias: drawn=300 | estimated=none | estimates=0
+smoothed-sgd-estimates: bits=17 | share=-1.0 | distributions=gaussian:0
+smoothed-programs: records=2 | tolerance=1.0
+smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 | shown=9.0 |
+    lost_rates= | lost_rates=1.0 | epsilons=-1.0
+smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2 | drawn_rate=0.0
 workload-table: letters=21 | workloads=cdf | epsilons= | tries=0
 workload-growth: letters=4,4 | closed=257
 workload-worst: letters=

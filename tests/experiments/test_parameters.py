@@ -234,7 +234,10 @@ def test_bad_commands_exit_2_in_one_sentence(
         (["run", name, "--set", "epsilom=2"], "did you mean epsilon?"),
         (["run", name, "--set", "zzz=2"], "it must be one of epsilon, points, public, user."),
         (["run", name, "--set", "epsilon"], "setting is 'epsilon'; it must be a field, =, and"),
-        (["run", name, "--set", "epsilon=two"], "epsilon is 'two'; it must be a number."),
+        (
+            ["run", name, "--set", "epsilon=two"],
+            "epsilon is 'two'; it must be a number above 0 and",
+        ),
         (["run", name, "--style", "nature"], "'neurips'"),
         (["run", name, "--workers", "0"], "--workers"),
         ([name], name),

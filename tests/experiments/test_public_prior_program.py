@@ -82,7 +82,7 @@ def test_every_setting_is_solved_and_has_gamma(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("kind", PRIORS)
-def test_the_optimum_by_a_dense_program_of_another_library(kind: str) -> None:
+def test_the_optimum_by_a_dense_program_of_another_library(kind: Any) -> None:
     prior = prior_of(kind, 4, np.random.default_rng(1))
     config = Config(letters=(4,), priors=(kind,), epsilon=(1.5,), second=None, laws=5, points=2)
     (row,) = ran(program.run, replace(config, seed=1)).tables["settings"].records

@@ -14,7 +14,7 @@ import pytest
 
 from dpopt import ParameterError, smoothed
 from experiments.catalogue import named
-from experiments.smoothed import claims, compositions, elections, notions, runtime
+from experiments.smoothed import claims, elections, notions, runtime
 from experiments.smoothed.votes import history, laws, read, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
@@ -211,43 +211,6 @@ def test_names_of_distributions() -> None:
     assert found[1].share == 74216154 / (81268924 + 74216154)
     assert found[2].share == 0.25
     assert len(laws("units history", units(), history())) == 56 + 26
-
-
-@pytest.mark.parametrize(
-    ("config", "changed", "told"),
-    [
-        (elections.Config, {"years": (1921,)}, "years is (1921,); 1921 must be an election"),
-        (elections.Config, {"since": 2024}, "since is 2024; there must be an election"),
-        (elections.Config, {"thresholds": (0.4,)}, "thresholds is (0.4,); each must be at least"),
-        (elections.Config, {"lost_rates": (1.0,)}, "lost_rates is (1.0,); each must be"),
-        (elections.Config, {"votes": "none.csv"}, "votes is none.csv; it must be a CSV file"),
-        (compositions.Config, {"distributions": ("XX",)}, "distributions is 'XX'; each word"),
-        (compositions.Config, {"distributions": (" ",)}, "distributions is ' '; it must name"),
-        (compositions.Config, {"records": (5,)}, "records is (5,); it must hold 2 numbers"),
-        (compositions.Config, {"records": (0, 5)}, "records is (0, 5); each must be at least 1."),
-        (compositions.Config, {"shown": (9.0,)}, "shown is (9.0,); it must name one"),
-        (compositions.Config, {"lost_rates": ()}, "lost_rates is (); it must hold values"),
-        (compositions.Config, {"epsilons": (-1.0,)}, "epsilons is (-1.0,); each must be"),
-        (notions.Config, {"rates": (0.0,)}, "rates is (0.0,); it must be above 0"),
-        (notions.Config, {"records": (1,)}, "records is (1,); each must be at least 2."),
-        (notions.Config, {"epsilons": (0.0,)}, "epsilons is (0.0,); each must be above 0."),
-        (notions.Config, {"lost_rate": 1.0}, "lost_rate is 1.0; it must be at least 0"),
-        (claims.Config, {"drawn": (200,)}, "drawn is (200,); each must be at least 1 and below"),
-        (claims.Config, {"share": 1.0}, "share is 1.0; it must be between 0 and 1."),
-        (claims.Config, {"outputs": 1}, "outputs is 1; it must be at least 2."),
-        (runtime.Config, {"categories": (4, 2, 2)}, "categories is (4, 2, 2); each must be 2 or"),
-        (runtime.Config, {"vertices": (2,)}, "vertices is (2,); it must have 3 numbers"),
-        (runtime.Config, {"vertices": (3, 2, 3)}, "vertices is (3, 2, 3); each must be 2 for"),
-        (runtime.Config, {"records": (4, 2)}, "records is (4, 2); it must be rising"),
-    ],
-)
-def test_bad_parameters_are_refused_in_a_sentence(
-    config: Any, changed: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(ParameterError) as caught:
-        config(**changed)
-    assert str(caught.value).startswith(told)
-    assert str(caught.value).endswith(".")
 
 
 def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:

@@ -153,22 +153,6 @@ def test_own_rows_next_to_their_least_cost_no_more_than_the_noise(graph: str, de
     assert moved(design.setting.given, design) <= Fraction(design.value) < Fraction(1, 10**7)
 
 
-def test_an_invariance_holds_up_to_its_residual() -> None:
-    rng = np.random.default_rng(4)
-    for n in (2, 3, 5):
-        law = rng.dirichlet(np.ones(n))
-        table = 0.7 * np.eye(n) + 0.3 * law
-        matrix = np.kron(law, np.eye(n)).astype(float)
-        own = [("kept", matrix, law, law), ("first", np.eye(1, n * n), [0.4], None)]
-        design = dpopt.certify(table, 1.5, rows=own, tolerance=1.0)
-        misses = max(
-            abs(v - Fraction(q)) for v, q in zip(weighed(design, matrix), law, strict=True)
-        )
-        assert misses <= Fraction(design.residuals["kept"]) < 1e-8
-        assert design.residuals["first"] == 0.0
-        assert weighed(design, np.eye(1, n * n))[0] >= Fraction(0.4)
-
-
 def test_rows_that_forbid_an_output_or_leave_no_room() -> None:
     table = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]])
     first = np.eye(6)[[2]]
@@ -572,17 +556,11 @@ def test_a_solution_of_linopy() -> None:
     ("given", "words"),
     [
         ([[0.5, 0.5]], "at least 2 inputs"),
-        ([0.5, 0.5], "kernel has shape"),
         ([], "kernel has shape"),
-        (np.empty((0, 2)), "kernel has shape"),
         ([[0.5, np.nan], [0.5, 0.5]], "kernel holds nan for input 0 and output 1"),
-        ([[0.5, np.inf], [0.5, 0.5]], "kernel holds inf for input 0"),
         ([[0.5, 0.5], [1.0]], "not an array of numbers"),
-        ([["a", "b"], ["c", "d"]], "not an array of numbers"),
         ([[0.5, 0.4], [0.5, 0.5]], "row of input 0 sums to 0.9"),
         ([[1.5, -0.5], [0.5, 0.5]], "row of input 0 has -0.5 of negative probability"),
-        ([[3, 1], [1, 3]], "row of input 0 sums to 4"),
-        (None, "kernel"),
         (3, "kernel has shape"),
         ({"a": [0.5, 0.5], "b": [0.5, "x"]}, "column 'b' that is no list of numbers"),
         ({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}, "output 0 twice"),

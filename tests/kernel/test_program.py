@@ -108,18 +108,6 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
     assert missed <= 1e-12
 
 
-def test_the_point_is_the_solvers_kernel() -> None:
-    for graph in ("complete", "path"):
-        setting = KernelSetting(some_loss(4, 3), epsilon=1.0, graph=graph)
-        solution = solve(setting.problem())
-        kernel = setting.point(solution).reshape(4, 3)
-        np.testing.assert_allclose(kernel.sum(axis=1), 1.0, atol=1e-9)
-        value = np.sum(kernel * setting.loss_table) / 4
-        assert value == pytest.approx(solution.objective, abs=1e-12)
-        design = made(setting, setting.table(setting.point(solution)), solution)
-        np.testing.assert_allclose(design.kernel, kernel, atol=1e-8)
-
-
 def test_infeasible_rows_are_named() -> None:
     row = np.zeros((1, 4))
     row[0, 0] = 1.0

@@ -58,11 +58,3 @@ def test_a_table_of_another_graph_or_size_is_no_design() -> None:
     # A table is judged anew, for whatever guarantee.
     with pytest.raises(NotPrivateError):
         made(replace(setting, epsilon=0.1), some_design().table)
-
-
-def test_a_kernel_that_ignores_its_input_where_epsilon_is_0() -> None:
-    loss = np.random.default_rng(0).normal(size=(5, 4))
-    for graph in ("complete", "path"):
-        design = optimal(loss, epsilon=0.0, graph=graph)
-        assert len(set(map(tuple, rows_of(design)))) == 1
-        assert design.value == pytest.approx(loss.mean(axis=0).min(), abs=1e-12)

@@ -29,23 +29,6 @@ def tied_pairs(inputs: int, edges: list[tuple[int, int]]) -> np.ndarray[Any, Any
     return all_pairs(pairs, inputs)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("exponent", [0, 1, 2])
-@pytest.mark.parametrize("n", [25, 60])
-def test_long_paths_reach_the_remapped_geometric_mechanism(
-    n: int, exponent: int, epsilon: float
-) -> None:
-    loss = power(n, exponent)
-    for prior in (np.full(n, 1 / n), np.random.default_rng(n).dirichlet(np.ones(n))):
-        found = optimal(loss, epsilon=epsilon, graph="path", prior=prior)
-        expected = brute.remapped(loss, epsilon, prior)
-        assert found.value == pytest.approx(expected, rel=1e-8)
-        assert sure(found.bound) <= expected * (1 + 1e-12)
-        assert 0 <= sure(found.gap) <= 1e-8 * expected
-        assert sure(found.certificate).slack >= 0
-
-
 def test_the_duals_are_those_of_the_rows_in_the_problem() -> None:
     """Their signs fit, their bound is the optimum, and slack rows have no price."""
     signs: dict[Any, float] = {"minimise": 1.0, "maximise": -1.0}

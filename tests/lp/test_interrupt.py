@@ -141,18 +141,3 @@ def test_a_forked_process_starts_a_thread_of_its_own() -> None:
         [sys.executable, "-c", FORKED], capture_output=True, check=True, timeout=60, text=True
     )
     assert ended.stdout == "5\n"
-
-
-class Late(Future[object]):
-    """Work that ends just after the wait for it did."""
-
-    def result(self, timeout: float | None = None) -> object:
-        found = super().result()
-        if timeout is not None:
-            raise TimeoutError
-        return found
-
-
-def test_work_that_ends_with_the_wait_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupt, "Future", Late)
-    assert interruptible(lambda: 5) == 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -133,8 +132,3 @@ def test_a_later_objective_without_an_answer_is_said(status: Status) -> None:
     assert solution.objective == pytest.approx(2.0, abs=1e-9)
     assert solution.gap <= 1e-9
     assert solution.note == "objective 2 was not reached."
-
-
-def test_files_hold_the_first_objective() -> None:
-    exported: Any = shares().to_cvxpy()
-    assert exported.solve(solver="HIGHS") == pytest.approx(2.0, abs=1e-6)

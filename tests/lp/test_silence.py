@@ -20,9 +20,6 @@ ROUTES = {
         "problem.add_rows('other', {'x': np.ones((1, 3))}, lower=2.0)\n"
         "try:\n    dpopt.solve(problem)\nexcept dpopt.InfeasibleError:\n    pass"
     ),
-    "a file": (
-        "with tempfile.TemporaryDirectory() as folder:\n    problem.write(folder + '/problem.mps')"
-    ),
     "threads": (
         "with ThreadPoolExecutor(4) as pool:\n"
         "    list(pool.map(lambda _: dpopt.solve(problem), range(8)))"
@@ -37,7 +34,6 @@ ROUTES = {
     ),
 }
 BEFORE = """
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 import cvxpy as cp
 import numpy as np

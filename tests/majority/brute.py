@@ -121,7 +121,7 @@ def fold(laws: np.ndarray) -> np.ndarray:
 
 def reduced_multisets(setting: MajoritySetting) -> list[tuple[tuple[str, int], ...]]:
     """List the reduced set of the theorem, counts by corner, by trying all counts."""
-    k, axes = setting.mechanisms, setting.axes
+    k, axes = setting.mechanisms, verify.Voters(setting.to_dict(), None).axes
     found: dict[tuple[tuple[str, int], ...], None] = {}
     for *inner, ones in np.ndindex(*(k + 1 for _ in axes), k + 1):
         rest = k - sum(inner) - ones

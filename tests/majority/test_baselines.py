@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpopt import majority
-from dpopt.majority import MajoritySetting, UniformPrior
+from dpopt.majority import MajoritySetting
 from experiments.majority.full_set import check_full
 
 
@@ -54,11 +54,3 @@ def test_constant_is_the_printed_formula() -> None:
     printed = (r - 1 + 2 * 3e-5) / (2 * (t - r + (1 + r) * lam) / (t + 1) + r - 1)
     assert majority.constant(setting, tau, lam)[0] == pytest.approx(printed, rel=1e-13)
     assert np.ptp(majority.constant(setting)) == 0.0
-
-
-def test_published_errors_at_k_11() -> None:
-    setting = MajoritySetting(11, 0.1, 3, prior=UniformPrior())
-    error = majority.assess(setting, majority.subsampling(11, 3)).expected_error
-    assert error == pytest.approx(0.0952, abs=2e-4)
-    double = majority.assess(setting, majority.double_subsampling(11, 3)).expected_error
-    assert double == pytest.approx(0.0673, abs=2e-4)

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -6,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpopt
-from dpopt import (
-    NotPrivateError,
-    SolverError,
-    Status,
-    majority,
-    solve,
-)
+from dpopt import Guarantee, ParameterError, SolverError, Status, majority, solve, verify
 from dpopt.majority import MajoritySetting, UniformPrior
 
 
@@ -123,16 +118,37 @@ def test_release_of_one_query_is_an_int() -> None:
     assert isinstance(design.simulate([1, 1, 0], np.random.default_rng(0)), int)
 
 
-def test_release_refuses_a_gamma_that_is_not_private() -> None:
-    broken = majority.assess(MajoritySetting(3, 0.5, 1), np.ones(4))
-    with pytest.raises(NotPrivateError, match="voters at b") as caught:
-        broken.release([1, 1, 0])
-    assert caught.value.output == "1"
-    assert caught.value.excess > 0.1
-    assert len(caught.value.inputs) == 2
-
-
 def test_a_time_limit_raises() -> None:
     with pytest.raises(SolverError) as caught:
         majority.design(11, 0.1, 3, time_limit=0.0)
     assert caught.value.status == "time_limit"
+
+
+def test_derived_numbers() -> None:
+    setting = MajoritySetting(11, 0.1, 3, 1e-3, 2e-3)
+    assert setting.middle == 6
+    assert setting.guarantee == Guarantee(0.1 * 3, 2e-3)
+    assert setting.budget == pytest.approx(math.exp(0.3) - 1 + 4e-3, rel=1e-14)
+
+
+def test_corners_are_extreme_points_of_both_privacy_constraints() -> None:
+    setting = MajoritySetting(3, 0.7, 1, 0.05, 0.05)
+    r = math.exp(0.7)
+    b, c = setting.corner("bc")
+    assert b + c == pytest.approx(1, abs=1e-15)
+    assert b == pytest.approx(r * c + 0.05, rel=1e-14)
+    assert 1 - c == pytest.approx(r * (1 - b) + 0.05, rel=1e-14)
+    assert setting.corner("cb") == (c, b)
+    assert setting.corner("1m") == (1.0, 0.95)
+    assert setting.corner("0D") == (0.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("voters", "shift", "most"), [(4003, 0.0, 4001), (503, 1e-6, 501)], ids=["pure", "Delta"]
+)
+def test_more_voters_than_can_be_decided_are_refused(voters: int, shift: float, most: int) -> None:
+    setting = MajoritySetting(most, 0.1, 3, shift, shift)
+    with pytest.raises(ParameterError, match=f"mechanisms is {voters}; every constraint"):
+        MajoritySetting(voters, 0.1, 3, shift, shift)
+    with pytest.raises(verify.Malformed):
+        verify.allowed("majority", {**setting.to_dict(), "mechanisms": voters})

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
+from scipy.integrate import dblquad, quad
 from scipy.special import hyp1f1
 from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
 import dpopt
-from dpopt import ParameterError, majority
+from dpopt import ParameterError, Problem, majority, solve
+from dpopt.lp import Separation, make_rows
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
@@ -399,3 +400,136 @@ def test_the_design_has_no_more_error_than_other_private_gammas(prior: Prior) ->
         rival = expected_error(other, prior)
         # The weights take the sign of sum p - K/2, which costs little.
         assert designed.expected_error <= 1.02 * rival.value + 1e-9
+
+
+def test_narrow_intervals_keep_their_weights() -> None:
+    # At p = 1/2, C(3, 2) / 8 = C(3, 3) / 8 * 3: the weights' slope in p, from the binomial.
+    width = 1e-8
+    prior = CommonPrior(UniformPrior(((0.5, 0.5 + width),)))
+    values = majority.expected_error_weights(3, prior).values
+    slope = np.array([1.5, 1.5]) / 4  # d/dp of 1/2 (alpha_l - alpha_{3-l}) at 1/2, over 2
+    np.testing.assert_allclose(values, slope * width, rtol=1e-6)
+    assert majority.design(3, 0.1, 1, prior=prior).expected_error > 0
+
+
+@pytest.mark.parametrize("shape", [99.0, 101.0, 600.0, 1e4])
+def test_peaked_beta_priors(shape: float) -> None:
+    weights = majority.expected_error_weights(11, BetaPrior(shape, shape))
+    assert np.all(np.isfinite(weights.values))
+    # With (alpha_l - alpha_{K-l}) / 2 linear in sum p - K/2 next to p = 1/2: a normal's mean.
+    deviation = sqrt(11 / (4 * (2 * shape + 1)))
+    chance = F(sum((2 * ones - 11) * comb(11, ones) for ones in range(6, 12)), 11 * 2**10)
+    expected = float(chance) * sqrt(2 / np.pi) * deviation
+    assert weights.values.sum() == pytest.approx(expected, rel=0.02)
+
+
+def test_surrogate_weights_are_a_binomial_s() -> None:
+    weights = surrogate_weights(3).values
+    # Binomial(3, 3/4): 1/64, 9/64, 27/64, 27/64.
+    np.testing.assert_allclose(weights, [float(F(18, 128)), float(F(26, 128))], rtol=1e-14)
+
+
+def signed_moment(a: int, b: int) -> float:
+    """E[sign(p1 + p2 + p3 - 3/2) p1 .. (1 - p3)], a factors p and b factors 1 - p, by cubature."""
+
+    def factor(index: int, p: float) -> float:
+        return p if index < a else 1 - p
+
+    def primitive(p: float) -> float:
+        return p * p / 2 if a == 3 else p - p * p / 2
+
+    def inner(y: float, x: float) -> float:
+        cut = min(max(1.5 - x - y, 0.0), 1.0)
+        signed = primitive(1.0) + primitive(0.0) - 2 * primitive(cut)
+        return factor(0, x) * factor(1, y) * signed
+
+    assert a + b == 3
+    total = 0.0
+    for low, high in ((0.0, 0.5), (0.5, 1.0)):
+        for first, second in (
+            (lambda _: 0.0, lambda x: max(0.0, 0.5 - x)),
+            (lambda x: max(0.0, 0.5 - x), lambda x: min(1.0, 1.5 - x)),
+            (lambda x: min(1.0, 1.5 - x), lambda _: 1.0),
+        ):
+            total += dblquad(inner, low, high, first, second, epsabs=1e-13)[0]
+    return total
+
+
+def test_expected_error_weights_by_cubature_for_three_voters() -> None:
+    by_count = [(1, 3, 3, 1)[ones] * signed_moment(ones, 3 - ones) for ones in range(4)]
+    weights = expected_error_weights(3, UniformPrior())
+    np.testing.assert_allclose(weights.values, 0.5 * fold(np.array(by_count)), atol=1e-12)
+    assert weights.error < 1e-15
+
+
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize(
+    ("k", "prior"),
+    [
+        (5, UniformPrior()),
+        (11, UniformPrior()),
+        (35, UniformPrior()),
+        (7, UniformPrior(((0.0, 0.3), (0.7, 1.0)))),
+        (7, UniformPrior(((0.2, 0.9),))),
+        (9, UniformPrior(((0.05, 0.2), (0.4, 0.55), (0.9, 1.0)))),
+        (7, UniformPrior(((0.6, 0.9),))),
+        (7, UniformPrior(((0.1, 0.4),))),
+        (1, UniformPrior(((0.1, 0.8),))),
+    ],
+)
+def test_expected_error_weights_are_the_mean_over_samples(k: int, prior: UniformPrior) -> None:
+    p = prior.sample((200_000, k), np.random.default_rng(k))
+    margins = 0.5 * np.sign(p.sum(axis=1) - k / 2)[:, None] * fold(poisson_binomial_pmf(p))
+    error = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
+    weights = expected_error_weights(k, prior)
+    assert np.all(np.abs(margins.mean(axis=0) - weights.values) < 5 * error)
+    assert weights.error < 1e-12
+
+
+def sample_optimum(setting: MajoritySetting, p: np.ndarray) -> np.ndarray:
+    """Minimiser of the mean absolute error over given p's: the exact program over samples."""
+    margins = 0.5 * fold(poisson_binomial_pmf(p))
+
+    def oracle(x: np.ndarray) -> Separation:
+        noise, level = 1 - x[:-1], x[-1]
+        slopes = (np.sign(margins @ noise)[:, None] * margins).mean(axis=0)
+        worst = float(slopes @ noise) - level
+        row = make_rows(np.append(-slopes, -1.0), upper=-slopes.sum())
+        return Separation(row, max(worst, 0.0), len(p))
+
+    problem = Problem("error over samples")
+    problem.add_variables("gamma", setting.middle, lower=0, upper=1)
+    problem.add_variables("error", 1, lower=0, upper=1)
+    problem.add_family("corners", majority.CornerOracle(setting), over="gamma")
+    problem.add_family("mean error", oracle)
+    problem.minimise({"error": 1.0})
+    return solve(problem)["gamma"]
+
+
+@pytest.mark.parametrize(("k", "m"), [(3, 1), (11, 3)])
+def test_the_linear_weights_lose_little_to_the_exact_program_over_samples(k: int, m: int) -> None:
+    setting = MajoritySetting(k, 0.1, m)
+    p = np.random.default_rng(1).random((20_000, k))
+    margins = 0.5 * fold(poisson_binomial_pmf(p))
+
+    def error(upper: np.ndarray) -> float:
+        return float(np.abs(margins @ (1 - upper)).mean())
+
+    weights = expected_error_weights(k, UniformPrior()).values
+    linear = error(solve(majority.gamma_problem(setting, weights))["gamma"])
+    exact = error(sample_optimum(setting, p))
+    assert exact <= linear + 1e-9
+    assert linear <= exact * 1.02
+
+
+def test_samples_stay_inside_the_intervals() -> None:
+    prior = UniformPrior(((0.0, 0.3), (0.7, 1.0)))
+    p = prior.sample((10_000,), np.random.default_rng(0))
+    assert np.all((p <= 0.3) | (p >= 0.7))
+    assert abs(np.mean(p < 0.5) - 0.5) < 0.03
+
+
+@pytest.mark.parametrize(("k", "width"), [(3, 1e-8), (101, 1e-12)])
+def test_a_prior_too_narrow_for_the_quadrature_is_refused(k: int, width: float) -> None:
+    with pytest.raises(ParameterError, match="too narrow"):
+        expected_error_weights(k, UniformPrior(((0.0, width), (1.0 - width, 1.0))))

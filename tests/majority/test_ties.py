@@ -132,14 +132,15 @@ def test_signs_are_those_of_200_digits(setting: MajoritySetting) -> None:
                 rng.choice([0, ONE, rng.randint(0, ONE)]) for _ in range(setting.middle)
             )
             placed, left = [], setting.mechanisms
-            for pair in setting.axes:
+            for pair in verify.Voters(setting.to_dict(), None).axes:
                 placed.append((pair[rng.randint(0, 1)], rng.randint(0, left)))
                 left -= placed[-1][1]
             ones = rng.randint(0, left)
             if trial % 3 == 0:
                 # The majority itself, all voters moving towards 1 at once: nothing breaks by more.
                 weights = (ONE,) * setting.middle
-                kinds = zip(setting.axes, placed, strict=True)
+                axes = verify.Voters(setting.to_dict(), None).axes
+                kinds = zip(axes, placed, strict=True)
                 placed = [(pair[0], count) for pair, (_, count) in kinds]
                 ones = max(0, min(left, setting.middle - rng.randint(1, 2)))
             at = ones, tuple(placed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, permutations, product
@@ -17,7 +16,7 @@ from dpopt import NotPrivateError, ParameterError, majority, multiclass, verify
 from dpopt.multiclass import MulticlassSetting
 from dpopt.multiclass.corners import configurations, histograms
 from dpopt.multiclass.oracle import Priced, Pricing
-from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt.multiclass.rules import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
 from dpopt.table import Table, rounded
 from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
@@ -274,30 +273,6 @@ def test_edges_between_other_classes_are_needed() -> None:
     )
     assert found.fun == pytest.approx(0.0441, abs=5e-5)
     assert pricing.price(found.x).excess == pytest.approx(9.3e-3, abs=5e-5)
-
-
-def test_three_voters_in_a_circle_are_a_mixture() -> None:
-    """The identity of the theorem, as laws of three votes in fractions, on both sides."""
-
-    def law(*voters: dict[int, Fraction]) -> dict[tuple[int, ...], Fraction]:
-        found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-        for votes in product(*voters):
-            mass = math.prod((voter[v] for voter, v in zip(voters, votes, strict=True)), start=one)
-            found[tuple(sorted(votes))] += mass
-        return found
-
-    one = Fraction(1)
-    for b in (Fraction(1, 2), Fraction(3, 5), Fraction(99, 100)):
-        c = 1 - b
-        for b_, c_ in ((b, c), (c, b)):
-            edges = [{0: b_, 1: c_}, {1: b_, 2: c_}, {2: b_, 0: c_}]
-            mixed: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-            parts = [(b**3 + c**3, law({0: one}, {1: one}, {2: one}))]
-            parts += [(b * c, law({y: one}, {y: one}, edges[(y + 1) % 3])) for y in range(3)]
-            for share, part in parts:
-                for votes, mass in part.items():
-                    mixed[votes] += share * mass
-            assert mixed == law(*edges)
 
 
 # Rules, priors, data

@@ -9,11 +9,8 @@ from functools import cache
 from itertools import chain, combinations, combinations_with_replacement, product
 from math import comb
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
 
-from dpopt.table import SortedHistograms
 from tests.multiclass.pairs import (
     Law,
     Pair,
@@ -289,55 +286,3 @@ def test_theorem_2_no_corner_meets_its_mirror_image(voters: int, sizes: tuple[in
 def test_theorem_4_no_corner_meets_its_mirror_image() -> None:
     assert (comb(2 + 38, 2), reduced_count(2, 3, approximate=True)) == (780, 762)
     check_reduction(2, Fraction(2), TENTH, kernels=8)
-
-
-def float_law(pairs: list[Law]) -> dict[tuple[int, ...], float]:
-    law: dict[tuple[int, ...], float] = {(0, 0, 0): 1.0}
-    for voter in pairs:
-        after: dict[tuple[int, ...], float] = {}
-        for counts, mass in law.items():
-            for y, chance in enumerate(voter):
-                moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
-                after[moved] = after.get(moved, 0.0) + mass * float(chance)
-        law = after
-    return law
-
-
-def privacy_rows(inputs: SortedHistograms, allowed: list[Pair], t: float) -> np.ndarray:
-    """Pr_P[0] - t Pr_P'[0] of each choice of corners, on the variables k[lambda, c]."""
-    found = []
-    for chosen in choices(inputs.records, allowed):
-        if not is_reduced(chosen):
-            continue
-        row = np.zeros(inputs.size)
-        for side, factor in zip(zip(*chosen, strict=True), (1.0, -t), strict=True):
-            for counts, mass in float_law(list(side)).items():
-                row[inputs.variables_of(np.array([counts]))[0, 0]] += factor * mass
-        found.append(row)
-    return np.array(found)
-
-
-def test_edges_between_two_other_classes_are_needed() -> None:
-    voters, ratio, allowance = 4, Fraction(3, 2), 2
-    inputs, t = SortedHistograms(voters, 3), float(ratio) ** allowance
-    found = corners(3, ratio)
-    # Output 0; the edge between 1 and 2 left out, loops kept.
-    few = [pair for pair in found if pair[0][0] or pair[1][0] or max(pair[0]) == 1]
-    assert len(found) - len(few) == 2
-    rows_few, rows_all = (privacy_rows(inputs, kept, t) for kept in (few, found))
-    # The most probable right answer over uniform histograms.
-    gain = np.zeros(inputs.size)
-    tops = inputs.starts[:-1]
-    gain[tops] = inputs.counts[tops] * np.array(inputs.row_sizes)
-    sums = inputs.sums.toarray()
-
-    def best(limits: np.ndarray) -> np.ndarray:
-        solution = linprog(
-            -gain, limits, np.zeros(len(limits)), sums, np.ones(len(sums)), bounds=(0, 1)
-        )
-        assert solution.status == 0
-        return solution.x
-
-    assert (rows_all @ best(rows_all)).max() < 1e-9
-    assert (rows_few @ best(rows_few)).max() < 1e-9
-    assert (rows_all @ best(rows_few)).max() == pytest.approx(0.036, abs=5e-4)

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from dpopt import Guarantee, Ledger, ParameterError, plurality
 from dpopt.ballots import Coins, permute_and_flip
-from dpopt.ballots.coins import power_bounds
+from dpopt.ballots.rules import power_bounds
 from dpopt.cli import main
 from dpopt.privacy.release import Source
 
@@ -154,12 +154,6 @@ def test_bad_data(data: list[object], alphabet: list[str] | None, words: str) ->
     assert "Genf" not in str(caught.value)
 
 
-@pytest.mark.parametrize("change", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"rule": "laplace"}])
-def test_bad_parameters(change: dict[str, object]) -> None:
-    with pytest.raises(ParameterError, match=f"^{next(iter(change))} is "):
-        plurality.mode([2, 1], **{"epsilon": 1.0, **change})  # pyright: ignore[reportArgumentType]
-
-
 def run(arguments: Sequence[str], capfd: Capture) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
@@ -210,18 +204,6 @@ def test_bad_columns_exit_2_and_are_not_shown(
     assert (code, out) == (2, "")
     assert words in err
     assert "Genf" not in err
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [(["--rule", "laplace"], "rule is"), (["--epsilon", "-1"], "epsilon is"), (["--rule"], "rule")],
-)
-def test_bad_options_exit_2(given: list[str], words: str, tmp_path: Path, capfd: Capture) -> None:
-    pytest.importorskip("polars")
-    file = column(tmp_path / "visits.csv", ["Bern"])
-    code, out, err = run(["mode", str(file), *COMMAND, *given], capfd)
-    assert (code, out) == (2, "")
-    assert words in err
 
 
 @pytest.mark.parametrize("many", [7, 700])

@@ -428,13 +428,6 @@ def test_release_and_simulate_take_batches() -> None:
     assert np.allclose(seen, weights / weights.sum(), atol=0.12)
 
 
-def test_each_row_is_written_down(tmp_path: Path) -> None:
-    found, ledger = designed(6, 3, 1.0), dpopt.Ledger(tmp_path / "ledger.json")
-    ledger.release(found, Counts([[3, 2, 1], [6, 0, 0]]), "survey")
-    ledger.release(found, Counts([2, 2, 2]), "survey")
-    assert ledger.total("survey")[1].epsilon == pytest.approx(3.0, rel=1e-9)
-
-
 def test_facts_tell_both_objectives() -> None:
     mean, worst = designed(10, 3, 0.5), designed(10, 3, 0.5, objective="minimax")
     assert mean.to_dict()["mean_regret"] == mean.value
@@ -445,9 +438,9 @@ def test_facts_tell_both_objectives() -> None:
 
 
 def test_a_plurality_is_drawn_and_told() -> None:
-    for found in (designed(10, 3, 0.5), plurality.design(300, 10, 0.5, rule="permute-and-flip")):
-        axes = found.plot(label="best")
-        assert axes.get_xlabel().startswith("lead")
+    step = plurality.design(300, 10, 0.5, rule="permute-and-flip")
+    for found, across in ((designed(10, 3, 0.5), "lead"), (step, "gap")):
+        assert found.plot(label="best").get_xlabel().startswith(across)
         table = found.setting.columns(found.table)
         assert len({len(column) for column in table.values()}) == 1
     table = designed(10, 3, 0.5).setting.columns(designed(10, 3, 0.5).table)
@@ -532,10 +525,3 @@ def test_bad_counts_are_refused_without_being_shown(counts: Any) -> None:
 def test_a_rule_has_no_program() -> None:
     with pytest.raises(ParameterError, match="no program"):
         plurality.design(6, 3, 1.0, rule="ladder", backend="highs")
-
-
-def test_the_command(capfd: Capture) -> None:
-    words = "plurality --records 10 --classes 3 --epsilon 0.5 --objective minimax --json"
-    code, out, _ = run(words.split(), capfd)
-    assert code == 0
-    assert json.loads(out)["value"] == pytest.approx(1.087079051364, abs=1e-9)

@@ -70,25 +70,6 @@ def assert_logs_close(found, expected, tolerance=2e-13):
     np.testing.assert_allclose(found[finite], expected[finite], rtol=tolerance, atol=tolerance)
 
 
-def exact_profile(records, drawn):
-    """delta(H) of the sampling-histogram at epsilon = 0: total variation, in exact rationals."""
-    total = math.comb(records, drawn)
-
-    def counts(ones):
-        return [math.comb(ones, h) * math.comb(records - ones, drawn - h) for h in range(drawn + 1)]
-
-    found = []
-    for ones in range(records + 1):
-        near = [other for other in (ones - 1, ones + 1) if 0 <= other <= records]
-        found.append(
-            max(
-                sum(max(a - b, 0) for a, b in zip(counts(ones), counts(other), strict=True))
-                for other in near
-            )
-        )
-    return [Fraction(count, total) for count in found]
-
-
 def saw_tooth(records, period=41, slope=8.0):
     ones = np.arange(records + 1)
     return slope * np.abs(ones / records - 0.5) - (ones % period) / period - slope
@@ -157,23 +138,6 @@ def test_a_v_shape_has_its_maximum_at_an_end(levels, pair, data):
     found = maximise(values, *pair)
     assert found.method in {"ends of a V-shape", "one composition"}
     assert_logs_close(found.log_value, exact_logs(values, *pair).max())
-
-
-def test_interior_maximum_of_the_spec():
-    profile = exact_profile(36, 34)
-    with mpmath.workdps(50):
-        logs = [float(mpmath.log(mpmath.mpf(v.numerator) / v.denominator)) for v in profile]
-        exact = exact_compositions(
-            [mpmath.mpf(v.numerator) / v.denominator for v in profile],
-            Fraction(2, 5),
-            Fraction(3, 5),
-        )
-    found = maximise(logs, 0.4, 0.6)
-    assert found.composition[1] == 18
-    assert found.slack >= 0
-    assert math.exp(found.log_value) == pytest.approx(0.478070349009, rel=1e-12)
-    assert math.exp(log_composition(logs, 0.4, 0.6, 0)) == pytest.approx(0.477756536586, rel=1e-12)
-    assert_logs_close(log_all_compositions(logs, 0.4, 0.6), exact)
 
 
 @pytest.mark.parametrize(("low", "high"), [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import mpmath
@@ -78,13 +77,6 @@ def test_logarithms_of_factorials():
         for index, value in enumerate(values):
             exact = mpmath.loggamma(int(value) + 1)
             assert error(pair, index, exact) < 3e-18 + 2e-25 * float(value)
-
-
-def test_small_factorials_are_those_of_the_standard_library():
-    values = np.arange(25)
-    high, _ = logarithms.log_factorial(values)
-    expected = [math.log(math.factorial(v)) for v in values]
-    np.testing.assert_allclose(high, expected, rtol=3e-16, atol=0)
 
 
 def test_a_table_looks_up_the_same_numbers():

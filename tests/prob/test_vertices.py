@@ -86,21 +86,3 @@ def test_values_beyond_doubles_come_back() -> None:
     assert shifted.log_value == pytest.approx(certain.log_value - 10**5, rel=1e-13)
     nothing = largest_expectation(np.full(n + 1, -np.inf), n, 2, [[0.5, 0.5], [0.1, 0.9]])
     assert (nothing.log_value, nothing.composition, nothing.rounding) == (-math.inf, (n, 0), 0.0)
-
-
-def test_the_maximum_in_the_interior() -> None:
-    logs = general_log_profile(SamplingHistogram(36, 34), 0.0)
-    found = largest_expectation(logs, 36, 2, [[0.6, 0.4], [0.4, 0.6]])
-    assert found.composition == (18, 18)
-    assert found.evaluated == 37
-    assert math.exp(found.log_value) == pytest.approx(0.478070349009, rel=1e-11)
-    end = largest_expectation(logs, 36, 2, [[0.6, 0.4]])
-    assert math.exp(end.log_value) == pytest.approx(0.477756536586, rel=1e-11)
-
-
-def test_more_vertices_never_lower_the_value() -> None:
-    logs = general_log_profile(SamplingHistogram(15, 12, 3), 0.4)
-    vertices = np.random.default_rng(7).dirichlet(np.ones(3), size=4)
-    found = [largest_expectation(logs, 15, 3, vertices[:k]).log_value for k in range(1, 5)]
-    assert found == sorted(found)
-    assert found[-1] <= float(logs.max())

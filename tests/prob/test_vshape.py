@@ -66,22 +66,6 @@ def test_candidates_are_majorants_and_none_is_redundant(values):
         assert len(found) == 1
 
 
-def test_a_rising_sequence_with_a_deep_hole_has_two_candidates():
-    values = np.array([-9.0, -5.0, -4.0, -20.0, -3.0, -2.0])
-    at_the_hole, rising = candidate_majorants(values)
-    np.testing.assert_array_equal(at_the_hole, [-4.0, -4.0, -4.0, -20.0, -3.0, -2.0])
-    np.testing.assert_array_equal(rising, [-9.0, -5.0, -4.0, -4.0, -3.0, -2.0])
-
-
-def test_a_spike_downwards_is_filled_rather_than_taken_as_the_valley():
-    values = np.array([-9.0, -5.0, -4.0, -6.0, -3.0, -2.0])
-    valley, gap = valley_gap(values)
-    assert (valley, gap) == (0, 2.0)
-    np.testing.assert_array_equal(
-        candidate_majorants(values)[0], [-9.0, -5.0, -4.0, -4.0, -3.0, -2.0]
-    )
-
-
 def test_zeros_in_the_middle_are_a_valley_and_apart_are_not():
     assert valley_gap(np.array([-1.0, -math.inf, -math.inf, -2.0]))[1] == 0.0
     values = np.array([-math.inf, -1.0, -math.inf])

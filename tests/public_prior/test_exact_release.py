@@ -96,16 +96,6 @@ def test_drift_bounds_what_the_prior_moves(parts: list[int], epsilon: float, nam
     assert kernel.drift - moved <= Fraction(5 * len(q), 1 << kernel.table.bits)
 
 
-def test_certificate_agrees_with_the_general_one() -> None:
-    for maker in MAKERS.values():
-        kernel = maker(REFERENCE, 2.0)
-        general = certify_table(kernel.setting.written(kernel.table), Guarantee(2.0))
-        assert general.constraints == sure(kernel.certificate).constraints
-        assert float(general.slack) == pytest.approx(
-            float(sure(kernel.certificate).slack), rel=1e-4
-        )
-
-
 def decided(rows: verify.Layers, epsilon: float) -> verify.Verdict:
     return verify.decide_layers(rows, verify.growth(Fraction(epsilon)))[0]
 
@@ -350,15 +340,6 @@ def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(secrets, "token_bytes", bytes)
     assert kernel.release(3) == 1
     assert draw_own_letter([1, 1, 1, 1, 1], 5) == 0
-
-
-def test_simulations_repeat_with_their_seed() -> None:
-    kernel, own = leximin_kernel(REFERENCE, 1.0), np.arange(5).repeat(20)
-    first = kernel.simulate(own, np.random.default_rng(1))
-    again = kernel.simulate(own, np.random.default_rng(1))
-    assert np.array_equal(np.asarray(first), np.asarray(again))
-    with pytest.raises(ParameterError, match="rng"):
-        kernel.simulate(own, 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

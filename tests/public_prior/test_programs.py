@@ -39,14 +39,6 @@ def test_the_optimum_is_that_of_algorithm_one(epsilon: float) -> None:
         assert solution.bound == pytest.approx(algorithm, abs=1e-8)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
-def test_forty_letters(epsilon: float) -> None:
-    q = np.random.default_rng(7).uniform(size=40)
-    q /= q.sum()
-    solution = solve(program(q, epsilon))
-    assert solution.objective == pytest.approx(minimax_utility(q, epsilon), abs=1e-9)
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_the_kernel_read_back_is_private_and_keeps_the_prior(epsilon: float) -> None:
     for q in [*priors(4, 4, 8), REFERENCE]:

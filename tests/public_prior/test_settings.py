@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError, load
-from dpopt.privacy import exp_lower, exp_upper
+from dpopt.privacy import exp_lower
 from dpopt.public_prior import (
     MollifierSetting,
     PopulationSetting,
@@ -166,37 +164,3 @@ def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
         assert chisquare(counts, law * 4000).pvalue > 1e-6
     found.save(tmp_path / "law.json")
     assert load(tmp_path / "law.json").table == found.table
-
-
-@pytest.mark.parametrize("objective", ["minimax", "leximin"])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-def test_the_least_epsilon_of_a_closed_form(objective: str, epsilon: float) -> None:
-    prior = np.random.default_rng(3).dirichlet(np.ones(9))
-    setting = PublicPriorSetting(prior, epsilon, objective=objective)  # type: ignore[arg-type]
-    for backend in (None, "highs"):
-        found = design(setting, backend=backend)
-        least = setting.spent(found.table, None, 0.0)
-        columns = list(zip(*(found.table.row(letter) for letter in range(9)), strict=True))
-        exact = max(Fraction(max(column), min(column)) for column in columns)
-        assert exp_lower(least.lower, 400) <= exact <= exp_upper(least.upper, 400)
-        assert least.upper <= epsilon
-        assert least.upper - least.lower <= 4 * math.ulp(epsilon)
-        (x, other), (y,) = map(int, least.inputs), least.outputs
-        ratio = columns[int(y)][x] / columns[int(y)][other]
-        assert math.log(ratio) == pytest.approx(least.upper, rel=1e-9)
-
-
-def test_the_least_epsilon_of_a_mollifier() -> None:
-    rng = np.random.default_rng(5)
-    for prior, epsilon in (([0.25, 0.25, 0.5], 1.0), ([0.1, 0.2, 0.3, 0.4], 3.0), ([0.5, 0.5], 9)):
-        setting = MollifierSetting(prior, epsilon, prior)
-        found = design(setting)
-        least = setting.spent(found.table, None, 0.0)
-        assert 0 < least.lower <= least.upper <= epsilon
-        assert least.upper - least.lower <= 1e-12
-        users = [*np.eye(len(prior)), *rng.dirichlet(np.full(len(prior), 0.3), 40)]
-        laws = [setting.distribution(found.table, user) for user in users]
-        ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(laws, laws)]
-        assert math.log(max(ratios)) <= least.upper * (1 + 1e-15)
-        # Users of one letter need it all: of any box, what a letter can have is least there.
-        assert math.log(max(ratios)) == pytest.approx(least.lower, rel=1e-9)

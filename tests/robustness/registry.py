@@ -93,9 +93,8 @@ BY_TYPE: Makers = {
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),
     "Design": min_count,
-    "Mechanism": sampling,
     "SamplingHistogram": sampling,
-    "SamplingHistogram | AnonymousMechanism": sampling,
+    "AnonymousMechanism": sampling,
     "Prior": majority.UniformPrior,
     "Prior | None": majority.UniformPrior,
     "UniformPrior | BetaPrior": majority.UniformPrior,
@@ -108,7 +107,7 @@ BY_TYPE: Makers = {
 }
 
 BY_NAME: Makers = {
-    **{name: lambda: 1.0 for name in ("a", "allowance", "at_zero", "slope_at_infinity")},
+    **{name: lambda: 1.0 for name in ("a", "allowance", "slope_at_infinity")},
     **{name: lambda: 0.5 for name in ("kept",)},
     **{name: lambda: 0.1 for name in ("delta", "mean", "rho", "weight")},
     **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "row", "weights")},
@@ -200,22 +199,15 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
-    "majority.corner_rows": {"multisets": lambda: [(("bc", 2), ("00", 1))]},
     "majority.design": {"epsilon": lambda: 0.1},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
     "multiclass.design": {"rule": lambda: "optimal"},
     "plurality.design": {"rule": lambda: "optimal"},
     "roo.from_weights": {"weights": lambda: min_count().table},
-    "roo.smooth_floor_binomial_bound": {"sampler": lambda: roo.smooth_floor(5, 2, 1.0)},
     "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
-    "roo.records_needed": {"method": lambda: "roo"},
     "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
-    **{
-        f"public_prior.{name}": {"at_zero": lambda: None}
-        for name in ("minimax_utility", "point_mass_divergence")
-    },
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")
@@ -250,7 +242,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "lp.Problem.minimise": {"objective": lambda: [1.0, 2.0]},
     "lp.make_rows": {"lower": lambda: [0.0]},
     "lp.solve": {"problem": small_problem, "tolerance": lambda: 1e-9, "max_rounds": lambda: 10},
-    "prob.batch_law": {"drawn": lambda: 2},
     "prob.binomial_pmf": {"p": lambda: 0.3},
     "prob.hypergeometric_pmf": {"draws": lambda: 3},
     "prob.poisson_binomial_pmf": {"p": lambda: [0.1, 0.5]},
@@ -262,7 +253,7 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "sampling_kernel.apply": lambda: (public_prior.minimax_kernel(PRIOR, 1.0), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
         dpopt.design(local.WorkloadSetting("prefix", 3, 1.0)),
-        {"outputs": [0, 1, 1], "consistent": True},
+        {"outputs": [0, 1, 1]},
     ),
     "dpopt.certify": lambda: (
         dpopt,

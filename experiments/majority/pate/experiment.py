@@ -6,13 +6,16 @@ Three training runs give wide intervals: that a printed mean lies within one say
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from dpopt import ParameterError
-from experiments import drawing, style
+from annotated_types import Ge
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
+
+from experiments import drawing
 from experiments.majority.pate.aggregate import METHODS, aggregators
 from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates
@@ -25,11 +28,11 @@ from experiments.majority.pate.tables import (
     totals_table,
 )
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
-from experiments.registry import Cell, Comparison, Outcome, Table, advance, experiment
+from experiments.parameters import STRICT, Count, Seed, Some
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, observed
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _NAMES = {"gnmax": "GNMax", "subsampling": "Subsampling", "surrogate": "The optimised gamma"}
@@ -40,9 +43,7 @@ Runs = Mapping[str, Sequence[float]]
 
 RERUN = "python -m experiments.majority.pate --data PATH --out FILE"
 
-_NOISY = ("gnmax", "gnmax-label", "subsampling", "surrogate", "expected-error", "common-p")
-
-BARS = {
+CURVES = {
     "gnmax": ("GNMax, Rényi bound (the paper's)", "baseline-3"),
     "gnmax-label": ("GNMax, exact for the label", "baseline-2"),
     "subsampling": ("DaRRM, subsampling", "baseline"),
@@ -51,16 +52,19 @@ BARS = {
     "common-p": ("DaRRM, expected error, common $p$", "variant"),
 }
 CEILINGS = {
-    "private-majority": ("majority of private teachers, no noise", "noise", "--"),
-    "plain-majority": ("majority of teachers without privacy", "limit", ":"),
+    "private-majority": ("majority of private teachers, no noise", "noise"),
+    "plain-majority": ("majority of teachers without privacy", "limit"),
 }
-_COIN = 0.5
-_PRINTED = "printed in the paper"
-_EXACT = "exact, mean of the training runs"
 _TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion"}
 
 
-@dataclass(frozen=True)
+def _known(method: str) -> str:
+    if method not in METHODS:
+        raise ValueError(f"hold some of {', '.join(METHODS)}")
+    return method
+
+
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables.
 
@@ -75,27 +79,13 @@ class Config:
         methods: ways of aggregating that are asked the queries, and drawn.
     """
 
-    datasets: tuple[str, ...] = tuple(SHIPPED)
+    datasets: Some[Literal["mnist", "fashion-mnist"]] = ("mnist", "fashion-mnist")
     votes: str | None = None
-    allowance: tuple[int, ...] = (1, 3, 5, 7)
-    queries: tuple[int, ...] = (20, 50, 100)
-    draws: int = 10
-    seed: int = 10
-    methods: tuple[str, ...] = tuple(METHODS)
-
-    def __post_init__(self) -> None:
-        for name, known in (("datasets", SHIPPED), ("methods", METHODS)):
-            for value in getattr(self, name):
-                if value not in known:
-                    raise ParameterError(
-                        f"{name} holds {value!r}; it must hold some of {', '.join(known)}."
-                    )
-        for name in ("datasets", "allowance", "queries", "methods"):
-            if not getattr(self, name):
-                raise ParameterError(f"{name} is (); it must hold at least one value.")
-        for name in ("allowance", "queries"):
-            if min(getattr(self, name)) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; each must be at least 1.")
+    allowance: Some[Count] = (1, 3, 5, 7)
+    queries: Some[Count] = (20, 50, 100)
+    draws: Annotated[int, Ge(2)] = 10
+    seed: Seed = 10
+    methods: Some[Annotated[str, AfterValidator(_known)]] = tuple(METHODS)
 
     def sources(self) -> tuple[Path, ...]:
         """Return the votes files."""
@@ -165,13 +155,12 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
     exact: list[dict[str, Cell]] = []
     drawn: list[dict[str, Cell]] = []
     draws = Draws(config.draws, config.seed)
-    for allowance in config.allowance:
+    for allowance in track(config.allowance):
         ways = aggregators(votes, allowance)
         exact += [exact_record(votes, way, allowance) for way in ways]
         asked = [way for way in ways if way.method in config.methods]
         for queries in config.queries:
             drawn += drawn_records(draws, votes, asked, allowance, queries)
-        advance()
     return {
         "accuracy": Table.of(
             "Expected accuracy of one label over all test images and over the aggregator's coins, "
@@ -330,8 +319,6 @@ def _where(allowances: list[int]) -> str:
 def findings(votes: Votes, tables: Mapping[str, Table], *, shipped: bool) -> tuple[str, ...]:
     """Return the findings, from the votes' origin to what the labels spend."""
     found = [_origin(votes, shipped=shipped)]
-    found += _orders(tables["accuracy"])
-    found += _against_print(tables["queries"])
     found += [_label_noise(tables["accuracy"]), _priors(tables)]
     found += [_parallel(votes, tables["accuracy"]), _post_processing(votes, tables["totals"])]
     fine = votes.record.get("epsilon_at_error_0.001")
@@ -355,44 +342,6 @@ def _origin(votes: Votes, *, shipped: bool) -> str:
         f"{votes.classes[0]} and {votes.classes[1]}, {len(votes.labels)} test images, training "
         f"seeds {seeds}), {origin}; the tables are computed from them. To train anew: {RERUN}."
     )
-
-
-def _orders(accuracy: Table) -> list[str]:
-    found = []
-    for allowance in dict.fromkeys(accuracy.column("m")):
-        part = accuracy.select(m=allowance)
-        at = dict(zip(part.column("method"), part.column("accuracy"), strict=True))
-        order = sorted(_NOISY, key=lambda method: -at[method])
-        listed = ", ".join(f"{method} {at[method]:.3f}" for method in order)
-        found.append(
-            f"m = {allowance}: expected accuracy {listed}; the best gamma for these votes "
-            f"{at['best-for-votes']:.3f}."
-        )
-    return found
-
-
-def _against_print(drawn: Table) -> list[str]:
-    parts = []
-    for method in PRINTED_METHODS:
-        gaps = [
-            g for g in drawn.select(method=method).column("exact_minus_printed") if g is not None
-        ]
-        if gaps:
-            parts.append(f"{method} {fmean(gaps):+.3f} ({min(gaps):+.3f} to {max(gaps):+.3f})")
-    if not parts:
-        return []
-    within = [near for near in drawn.column("within") if near is not None]
-    found = (
-        "Mean over the training runs of the expected accuracy, minus the printed one, mean and "
-        f"range over the printed entries: {', '.join(parts)}."
-    )
-    if not within:
-        return [found]
-    return [
-        found,
-        f"{sum(within)} of {len(within)} printed means lie within Welch's 95 % interval around the "
-        "mean of the runs, plus half a printed unit.",
-    ]
 
 
 def _column(accuracy: Table, method: str) -> list[float]:
@@ -469,65 +418,29 @@ def _post_processing(votes: Votes, totals: Table) -> str:
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw a row for each data set and a panel for each m: drawn means with one std, exact ones."""
-    drawn = outcome.tables["queries"]
-    rows = list(dict.fromkeys(drawn.column("dataset")))
-    targets = list(dict.fromkeys(drawn.column("m")))
-    height = 1.4 if len(targets) > 2 else 0.7
-    figure, axes = style.figure(
-        len(rows), len(targets), height=height, sharex=True, sharey=True, wide=True
+    """Draw exact accuracy against m for each data set, with what the paper printed."""
+    accuracy, drawn = outcome.tables["accuracy"], outcome.tables["queries"]
+    names = list(dict.fromkeys(accuracy.column("dataset")))
+    figure, panels = drawing.panels(
+        len(names), 2, "allowance $m$", "accuracy of labels", height=1.0, sharex=True, sharey=True
     )
-    for line, dataset in zip(axes, rows, strict=True):
-        for panel, target in zip(line, targets, strict=True):
-            accuracy = outcome.tables["accuracy"].select(dataset=dataset, m=target)
-            _draw_panel(panel, drawn.select(dataset=dataset, m=target), accuracy)
-            panel.set_title(f"{_TITLES.get(dataset, dataset)}, $m = {target}$")
-        line[0].set_ylabel("accuracy of labels")
-    for panel in axes[-1]:
-        panel.set_xlabel("queries $Q$")
-    ends = [
-        mean + sign * std
-        for sign in (-1, 1)
-        for mean, std in zip(drawn.column("mean"), drawn.column("std"), strict=True)
-    ]
-    axes[0, 0].set_ylim(min(_COIN, *ends) - 0.03, max(1.0, *ends) + 0.03)
-    drawing.finish(figure, list(axes.flat))
+    for axes, name in zip(panels, names, strict=True):
+        part = accuracy.select(dataset=name)
+        for method, (label, role) in (CURVES | CEILINGS).items():
+            curve = part.select(method=method)
+            look = drawing.line(role, **({"marker": ""} if method in CEILINGS else {}))
+            axes.plot(curve.column("m"), curve.column("accuracy"), label=label, **look)
+            shown = drawn.select(dataset=name, method=method)
+            rows = [row for row in shown.records if row["printed_mean"] is not None]
+            if rows:
+                last = [row for row in rows if row["Q"] == max(row["Q"] for row in rows)]
+                look |= {"linestyle": "none", "markerfacecolor": "white", "markersize": 6}
+                at, printed = [r["m"] for r in last], [r["printed_mean"] for r in last]
+                axes.plot(at, printed, label=f"_{label}", **look)
+        axes.set_xticks(sorted(set(part.column("m"))))
+        axes.set_title(_TITLES.get(name, str(name)))
+        axes.margins(0.06)
+    spread = max((s for s in accuracy.column("run_spread") if s), default=0.0)
+    note = f"Lines: exact, standard deviation over training runs at most {spread:.2f}"
+    drawing.finish(figure, panels, f"{note}. White: printed in the paper for the most queries.")
     return figure
-
-
-def _draw_panel(axes: Axes, drawn: Table, accuracy: Table) -> None:
-    queries = list(dict.fromkeys(drawn.column("Q")))
-    shown = [method for method in BARS if method in drawn.column("method")]
-    width = 0.84 / max(1, len(shown))
-    for place, method in enumerate(shown):
-        label, role = BARS[method]
-        part = drawn.select(method=method)
-        at = [i + (place - 0.5 * (len(shown) - 1)) * width for i in range(len(queries))]
-        means, spreads = part.column("mean"), part.column("std")
-        axes.bar(
-            at,
-            [mean - _COIN for mean in means],
-            width,
-            bottom=_COIN,
-            yerr=spreads,
-            label=label,
-            error_kw={"elinewidth": 0.5},
-            **style.role(role).bar,
-        )
-        limit = style.role("limit").colour
-        exact = part.column("exact_mean")
-        axes.plot(at, exact, "_", color=limit, label=None if place else _EXACT)
-        known = [(x, y) for x, y in zip(at, part.column("printed_mean"), strict=True) if y]
-        if known:
-            places, printed = zip(*known, strict=True)
-            axes.plot(
-                places, printed, "D", color="white", mec=limit, mew=0.5, ms=2.6, label=_PRINTED
-            )
-    for method, (label, role, dash) in CEILINGS.items():
-        level = accuracy.select(method=method).column("accuracy")[0]
-        axes.axhline(level, color=style.role(role).colour, linestyle=dash, label=label)
-    axes.set_xticks(range(len(queries)), [str(q) for q in queries])
-    axes.set_xlim(-0.55, len(queries) - 0.45)
-
-
-"""Ten draws, as in the paper."""

@@ -1,0 +1,267 @@
+"""Bounds that the Reveal-or-Obscure papers print, and the records that each of them asks for.
+
+Table I of the journal paper, cited by its equation numbers, theorem 3 and its corollary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom
+
+from dpopt import ParameterError, roo
+from dpopt.roo import RooSetting
+from dpopt.shape import Design
+
+METHODS = ("laplace", "subrr", "roo")
+_MOST_RECORDS = 10**15
+
+
+def laplace_bound(setting: RooSetting) -> float:
+    """Return 2 k / (n epsilon): noisy empirical law, projected (Raskhodnikova et al., table I)."""
+    return 2 * setting.letters / (setting.records * setting.epsilon)
+
+
+def subrr_bound(setting: RooSetting) -> float:
+    """Return (k - 1) / (n epsilon + k - 1): subsampled randomised response (Cheu, Nayak)."""
+    k = setting.letters
+    return (k - 1) / (setting.records * setting.epsilon + k - 1)
+
+
+def roo_bound(setting: RooSetting) -> float:
+    """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
+    return setting.obscuring * (1 - 1 / setting.letters)
+
+
+@dataclass(frozen=True)
+class DsRooBound:
+    """Best of the bounds of theorem 3, (46) and (50).
+
+    Attributes:
+        value: bound on the total variation distance between P and the law of the released letter.
+        minimum: the m_0 that attains it; None if no m_0 improves on ROO.
+        tail: delta = k exp(-2 n (gamma - m_0 / n)^2) there; None as well.
+    """
+
+    value: float
+    minimum: int | None
+    tail: float | None
+
+
+def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
+    """Return min{q_0, min over m_0 in [1, n gamma) of q_{m_0} + q_0 delta} (1 - 1/k), (50).
+
+    For rules that increase somewhere, q_{m_0} stands for the largest q_m with m >= m_0, and q_0
+    for the largest of all.
+
+    Args:
+        sampler: a rule in the smallest count.
+        least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all letters x.
+    """
+    setting = sampler.setting
+    n, k = setting.records, setting.letters
+    gamma = least_probability
+    rest = 1 - 1 / k
+    # Where q_{m_0} is 0, a larger m_0 only raises delta.
+    q = _falling(sampler)
+    best = DsRooBound(float(q[0]) * rest, None, None)
+    if setting.constant:
+        return best
+    last = min(math.ceil(n * gamma) - 1, q.size - 1)
+    if last < 1:
+        return best
+    m = np.arange(1, last + 1)
+    tails = k * np.exp(-2 * n * (gamma - m / n) ** 2)
+    values = (q[1 : last + 1] + q[0] * tails) * rest
+    place = int(values.argmin())
+    if values[place] >= best.value:
+        return best
+    return DsRooBound(float(values[place]), place + 1, float(tails[place]))
+
+
+def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
+    """Return min{q_0 (1 - 1/k), (k - 1) E[q_C]} with C ~ Binomial(n, gamma).
+
+    Holds for every P with P(x) >= gamma, in the place of (50): q_M is the largest of the q_{c_y},
+    so at most their sum, and each E[q_{c_y}] is at most E[q_C] for a q that does not increase (one
+    that does is raised to the largest q_j with j >= m first).
+
+    Args:
+        sampler: a rule in the smallest count.
+        least_probability: gamma, in (0, 1/k].
+    """
+    setting = sampler.setting
+    n, k = setting.records, setting.letters
+    gamma = least_probability
+    q = _falling(sampler)
+    if setting.constant:
+        return float(q[0]) * (1 - 1 / k)
+    mean = float(q @ binom.pmf(np.arange(q.size), n, gamma))
+    return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
+
+
+def _falling(sampler: Design) -> npt.NDArray[np.float64]:
+    """Return max over j >= m of q_j, for the m where it is not 0 and one more."""
+    return np.maximum.accumulate(np.append(sampler.q, 0.0)[::-1])[::-1]
+
+
+def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> float:
+    """Bound the smooth floor's total variation from P: (k / n) E[w(C) - C], C ~ Binomial(n, gamma).
+
+    Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only letters with
+    K(y) = w(c_y) / Z < c_y / n lose, at most 1 - n / Z <= (Z - n) / n in all; w(c) - c does not
+    increase, and it is 0 from c* on.
+
+    Args:
+        sampler: its w is w(c) = c from c* = len(weights) on.
+        least_probability: gamma, in (0, 1/k].
+    """
+    setting = sampler.setting
+    n, k = setting.records, setting.letters
+    gamma = least_probability
+    c = np.arange(min(sampler.floor.size, n + 1))
+    mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
+    return min(1.0, k / n * mean)
+
+
+@dataclass(frozen=True)
+class DsRooRate:
+    """The exponential rate of theorem 3 and table I.
+
+    Attributes:
+        minimum: m_0, the least integer that satisfies (40).
+        value: q_0 (k - 1) exp(-2 n (gamma - m_0 / n)^2), (42); a bound where it applies.
+        leading: the entry of table I, q_0 (k - 1) exp(-2 n gamma^2 + 4 gamma m_0), without o(1).
+        applies: whether n satisfies (41), so that q_{m_0} = 0.
+    """
+
+    minimum: int
+    value: float
+    leading: float
+    applies: bool
+
+
+def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
+    """Return theorem 3's second part at the least m_0 that (40) allows.
+
+    From epsilon = e / (e - 1) on the logarithm in (40) is of a number that is not positive; (246),
+    where it comes from, then holds for every m_0, so it is left out.
+
+    Args:
+        setting: n, k and epsilon.
+        least_probability: gamma, in (0, 1/k].
+    """
+    n, k, e = setting.records, setting.letters, setting.epsilon
+    gamma = least_probability
+    gain = math.expm1(e)
+    inside = math.e / e - math.e + 1
+    terms = [2 / gain] + ([1 + math.log(inside) / e] if inside > 0 else [])
+    m = math.ceil(max(terms))
+    # (41), divided by (e^epsilon - 1)^2.
+    ratio = (k - 1) / gain / gain
+    size = (ratio + math.hypot(ratio, 2 * math.sqrt(k) / gain)) / 2
+    scale = setting.obscuring * (k - 1)
+    log_leading = -2 * n * gamma**2 + 4 * gamma * m
+    return DsRooRate(
+        minimum=m,
+        value=scale * math.exp(-2 * n * (gamma - m / n) ** 2),
+        leading=scale * math.exp(log_leading) if log_leading < 700 else math.inf,
+        applies=n >= max(m / gamma, size, 2 * k),
+    )
+
+
+def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -> int:
+    """Return the least n for which a method's bound is at most alpha.
+
+    "laplace": 2 k / (alpha epsilon), (5). "subrr": (k - 1)(1 - alpha) / (alpha epsilon), (6).
+    "roo": (k (1 - alpha) - 1) / (alpha (e^epsilon - 1)), (9). Rounded up, at least 1.
+
+    Args:
+        method: one of the above.
+        accuracy: alpha, in (0, 1).
+        letters: k, at least 2.
+        epsilon: above 0, in nats.
+    """
+    alpha = accuracy
+    one = RooSetting(1, letters, epsilon)
+    k, e = one.letters, one.epsilon
+    above, below = {
+        "laplace": (2 * k, alpha * e),
+        "subrr": ((k - 1) * (1 - alpha), alpha * e),
+        "roo": (k * (1 - alpha) - 1, alpha * math.expm1(e)),
+    }[method]
+    if above > _MOST_RECORDS * below:
+        raise ParameterError(
+            f"accuracy is {alpha:g} and epsilon {e:g}; they ask for more than 1e15 records."
+        )
+    return max(1, math.ceil(above / below)) if above > 0 else 1
+
+
+def ds_roo_records(
+    accuracy: float,
+    letters: int,
+    epsilon: float,
+    least_probability: float,
+    rule: str = "exact",
+) -> int:
+    """Return an n with `ds_roo_bound` at most alpha, and above alpha at n - 1.
+
+    Found by bisection below the n that ROO needs. The bound need not fall at every step of n, so a
+    smaller n may satisfy it as well.
+
+    Args:
+        accuracy: alpha, in (0, 1).
+        letters: k, at least 2.
+        epsilon: above 0, in nats.
+        least_probability: gamma, in (0, 1/k].
+        rule: see `rule_weights`.
+    """
+    high = records_needed("roo", accuracy, letters, epsilon)
+
+    def enough(n: int) -> bool:
+        sampler = roo.min_count(n, letters, epsilon, rule)
+        # The weights are rounded up, by less than one part in 2^40 of a bound above alpha.
+        return ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
+
+    while not enough(high):
+        high += 1
+    return _crossing(enough, 0, high)
+
+
+def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
+    """Return an n that every epsilon-DP sampler of worst-case accuracy alpha has to reach.
+
+    A sampler of n records is one of n + 1 (leave a random record out) with no larger worst case,
+    so what n - 1 records cannot do, fewer cannot either.
+
+    Args:
+        accuracy: alpha, in (0, 1).
+        letters: k, at least 2.
+        epsilon: above 0, in nats.
+
+    Raises:
+        ParameterError: if n is above 1e15.
+    """
+    alpha = accuracy
+
+    def enough(n: int) -> bool:
+        return roo.lower_bound(RooSetting(n, letters, epsilon)).value <= alpha
+
+    low, high = 0, 1
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > _MOST_RECORDS:
+            raise ParameterError(f"accuracy is {alpha:g}; it asks for more than 1e15 records.")
+    return _crossing(enough, low, high)
+
+
+def _crossing(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """Return an n with enough(n) and not enough(n - 1), above ``low`` and up to ``high``."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
