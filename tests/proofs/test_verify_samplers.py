@@ -21,7 +21,7 @@ import dpopt
 from dpopt import ParameterError, roo, verify
 from dpopt.shape import Setting, made
 from dpopt.table import Table, rounded
-from tests.oracles import compositions
+from tests.oracles import compositions, neighbours
 from tests.proofs.judging import alone, optimum
 from tests.roo import brute
 

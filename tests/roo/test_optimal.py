@@ -20,7 +20,7 @@ from dpopt import NotPrivateError, ParameterError, roo, solve, verify
 from dpopt.roo.optimal import histogram_prior, incidence
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
-from tests.oracles import compositions
+from tests.oracles import compositions, neighbours
 from tests.roo import brute
 from tests.roo.brute import lower_bound
 
