@@ -114,15 +114,6 @@ class Described(NamedTuple):
     example: str
 
 
-def module_of(kind: str) -> str:
-    """Return the name of the module that defines a kind of the package.
-
-    Raises:
-        KeyError: if there is none of that name.
-    """
-    return KINDS[kind][0]
-
-
 def described(of: Callable[..., Any]) -> Described:
     """Return what a class of settings, or the function of a verb, says of itself.
 

@@ -175,14 +175,7 @@ def progress_bar(
     # It brings numpy, which the command line's help does not wait for.
     from dpopt import _checks
 
-    return terminal_bars(file, _checks.real("delay", delay, 0.0), always)
-
-
-def terminal_bars(
-    file: TextIO | None = None, delay: float = 1.0, always: bool = False
-) -> AbstractContextManager[ProgressCallback]:
-    """Return `progress_bar` of arguments that are right."""
-    stream = sys.stderr if file is None else file
+    delay, stream = _checks.real("delay", delay, 0.0), sys.stderr if file is None else file
     if stream is None or not (always or stream.isatty()):
         # A process that was started with standard error closed has none.
         return _shown(None)
@@ -192,17 +185,13 @@ def terminal_bars(
 @contextmanager
 def _shown(bars: _Bars | None) -> Iterator[ProgressCallback]:
     if bars is None:
-        yield _ignore
+        yield lambda _: None
         return
     try:
         with reporting(bars):
             yield bars
     finally:
         bars.stop()
-
-
-def _ignore(event: ProgressEvent) -> None:
-    """Listen to nothing."""
 
 
 class _Bars:

@@ -150,12 +150,8 @@ def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -
     check_json_target(path)
     text = json_text(value, "\n", numbers) + "\n"
     if len(text) > LARGEST_FILE:
-        raise _too_large(path)
+        raise _refusal(path, f"the file would be too large: {_TOO_LARGE}")
     write_text(path, text)
-
-
-def _too_large(path: Path) -> ParameterError:
-    return _refusal(path, f"the file would be too large: {_TOO_LARGE}")
 
 
 def _refusal(path: Path, why: str) -> ParameterError:
@@ -445,7 +441,7 @@ def read_integer_rows(text: str) -> list[list[int]]:
         try:
             text = contents(path)
         except (OSError, ValueError) as error:
-            if not _exists(path):
+            if not os.path.exists(path):  # noqa: PTH110 - whatever was typed
                 # The text may be data with a slip in it: it is not shown.
                 raise ParameterError(
                     "input is no list of integers, and there is no such file."
@@ -458,13 +454,6 @@ def read_integer_rows(text: str) -> list[list[int]]:
         return [[int(word) for word in row] for row in rows]
     except ValueError:
         raise ParameterError("input holds something other than integers.") from None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _reason(error: OSError) -> str:

@@ -37,7 +37,7 @@ from dpopt._numbers import shown
 from dpopt._types import brief
 from dpopt.files import check_target, folder_to_disk, why_unread
 from dpopt.privacy.composed import allowed, room, simple
-from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.guarantee import Guarantee, in_short
 
 __all__ = ["Entry", "Ledger", "Mechanism"]
 
@@ -235,8 +235,8 @@ class Ledger:
         with self._opened("BEGIN IMMEDIATE") as db:
             if not self._fits(db, entry):
                 raise BudgetError(
-                    f"guarantee is {told(entry.guarantee)}, for {number(count, 'release')}; data "
-                    f"set {shown(entry.dataset)} has an epsilon of "
+                    f"guarantee is {in_short(entry.guarantee)}, for {number(count, 'release')}; "
+                    f"data set {shown(entry.dataset)} has an epsilon of "
                     f"{_cut(self._left(db, entry.dataset) or 0.0)} left of the budget "
                     f"{self.budget} of ledger {str(self.path)!r}."
                 )
@@ -299,7 +299,7 @@ class Ledger:
         count = sum(entry.count for entry in self.entries(dataset))
         name, spent = self.total(dataset)
         said = f"{number(count, 'release')} of data set {shown(name_of(dataset))} so far "
-        said += f"spend{'s' if count == 1 else ''} {told(spent)}"
+        said += f"spend{'s' if count == 1 else ''} {in_short(spent)}"
         said += ", by the budget" if name == "budget" else ""
         left = self.left(dataset)
         return said if left is None else f"{said}; an epsilon of {_cut(left)} is left"
@@ -394,11 +394,6 @@ def number(count: int, of: str) -> str:
     return f"{count:,} {of}{'' if count == 1 else 's'}"
 
 
-def told(guarantee: Guarantee) -> str:
-    """Return a guarantee in short, such as "(0.5, 0)-DP"."""
-    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
-
-
 def _cut(value: float) -> str:
     """Return six digits of a float, rounded down: as much may be spent."""
     cut = Context(prec=6, rounding=ROUND_DOWN).create_decimal(str(value))
@@ -443,20 +438,18 @@ def _entry(
         )
     if spent is None or simple([(spent, folds)]) is None:
         raise ParameterError(
-            f"guarantee is {told(each)}, for {number(count, 'release')}; so many promise nothing "
-            "together."
+            f"guarantee is {in_short(each)}, for {number(count, 'release')}; so many promise "
+            "nothing together."
         )
     time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Entry(time, name_of(dataset), str(what), each, count, spent, folds)
 
 
 def _described(mechanism: object) -> str:
-    """Return in a few words what a mechanism is: its kind, its proof, and what neighbours are."""
-    of, proof = (getattr(mechanism, name, None) for name in ("setting", "certificate"))
-    of = mechanism if of is None else of
-    kind, neighbours = getattr(of, "kind", type(mechanism).__name__), getattr(of, "neighbours", "")
-    proved = "" if proof is None else f", certificate {proof.digest[:16]}"
-    return f"{kind}{proved}{'; ' if neighbours else ''}{neighbours}"
+    """Return in a few words what a mechanism is: its kind and its proof."""
+    kind = getattr(getattr(mechanism, "setting", mechanism), "kind", type(mechanism).__name__)
+    proof = getattr(mechanism, "certificate", None)
+    return kind if proof is None else f"{kind}, certificate {proof.digest[:16]}"
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:

@@ -18,6 +18,7 @@ KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.
 from __future__ import annotations
 
 import copy
+import json
 import math
 import re
 import warnings
@@ -25,7 +26,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from itertools import accumulate, pairwise
 from numbers import Real
@@ -45,7 +46,7 @@ from dpopt.files import check_json_target
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
-from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
 from dpopt.privacy.saved import (
@@ -83,7 +84,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design",
-    "Displayed",
     "Setting",
     "design",
     "kinds",
@@ -101,27 +101,6 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
-class Displayed:
-    """The program of a design as `dpopt.verify` displays it, and where its multipliers are found.
-
-    Attributes:
-        kind: of `dpopt.verify`.
-        setting: the parameters that it displays the program by, plain values.
-        size: about how many entries of rows a proof looks at: where few, it is made unasked.
-        rows: returns the names of rows whose multipliers may prove the bound; None looks at all
-            that are tight. A kind with many rows says here which are, called for a proof only.
-        numbers: returns what a proof file carries where the setting cannot state it exactly,
-            likewise.
-    """
-
-    kind: str
-    setting: Json
-    size: int
-    rows: Callable[[], Sequence[Name] | None] = lambda: None
-    numbers: Callable[[], Json] = dict
-
-
 class Setting(ABC):
     """Parameters of a private mechanism that a linear program decides: the paper in miniature.
 
@@ -135,8 +114,6 @@ class Setting(ABC):
 
     Attributes:
         kind: of its files and its command; lower case with hyphens.
-        neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
-            a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
         inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
             usually a cached property. Not there if the integers are no table.
@@ -145,7 +122,6 @@ class Setting(ABC):
     """
 
     kind: ClassVar[str]
-    neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
     inputs: Any
     losses: Any = None
@@ -201,11 +177,6 @@ class Setting(ABC):
         voter who says either, as differently as its privacy allows.
         """
         return ()
-
-    @classmethod
-    def example_data(cls) -> Any:  # noqa: ANN401
-        """Return data that a release from the example takes: the first of its neighbours."""
-        return next(iter(cls.example_neighbours()), (None,))[0]
 
     @property
     @abstractmethod
@@ -397,33 +368,14 @@ class Setting(ABC):
         """
         return self.value(table) if solution is None else solution.bound
 
-    def verified(self, table: Any) -> Displayed | None:  # noqa: ANN401
-        """Return the program that `dpopt.verify` displays of a table: what its bound is proved by.
-
-        By default that of this kind. Of a kind that it does not know, that of a table over inputs
-        that are written out, with its losses; None if it displays no such program.
-        """
-        size = self._proof_size(table)
-        if self.kind in verify.KINDS:
-            rows, numbers = partial(self._proof_rows, table), partial(self._proof_data, table)
-            return Displayed(self.kind, self.to_dict(), size, rows, numbers)
-        if not isinstance(table, Table) or self.losses is None or self.losses.maximise:
-            return None
-        promised = self.guarantee
-        written = table.inputs.plain(sets=promised.delta > 0)
-        numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
-        return Displayed(
-            "table", {**numbers, "inputs": written, "losses": self.losses.plain()}, size
-        )
-
     def _proof_size(self, table: Any) -> int:  # noqa: ANN401
-        """Return about how many entries of rows a proof looks at; see `Displayed`."""
+        """Return about how many entries of rows a proof looks at: if few, it is made unasked."""
         if isinstance(table, Table):
             return _entries(table.inputs, self.guarantee)
         return counted(table)
 
     def _proof_rows(self, table: Any) -> Sequence[Name] | None:  # noqa: ANN401
-        """Return names of rows whose multipliers may prove the bound; None for all of them."""
+        """Return names of rows whose multipliers may prove the bound; None for all tight ones."""
         del table
 
     def _proof_data(self, table: Any) -> Json:  # noqa: ANN401
@@ -486,27 +438,31 @@ class Setting(ABC):
                 raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
         return cls(**values)
 
-    def queries(self, numbers: Sequence[int]) -> list[Any]:
-        """Return the inputs that a line of integers stands for, as typed on the command line.
-
-        Each of them, where the example's input is an integer; otherwise all together are one.
-        """
-        single = isinstance(self.example_data(), int)
-        return list(numbers) if single else [list(numbers)]
-
 
 def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
-    """Return a method of a table, which other integers need not have.
-
-    Raises:
-        ParameterError: if they have none; it says which member of the setting is missing.
-    """
+    """Return a method of a table, which other integers need not have."""
     found = getattr(table, method, None)
     if found is None:
         raise ParameterError(
             f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
         )
     return found
+
+
+def _displayed(setting: Setting, table: Any) -> tuple[str, Json] | None:  # noqa: ANN401
+    """Return kind and setting of the program that `dpopt.verify` displays, which proves the bound.
+
+    Of a kind that it does not know, that of a table over inputs that are written out, with its
+    losses; None if it displays no such program.
+    """
+    if setting.kind in verify.KINDS:
+        return setting.kind, setting.to_dict()
+    if not isinstance(table, Table) or setting.losses is None or setting.losses.maximise:
+        return None
+    promised = setting.guarantee
+    written = table.inputs.plain(sets=promised.delta > 0)
+    numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
+    return "table", {**numbers, "inputs": written, "losses": setting.losses.plain()}
 
 
 def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
@@ -518,11 +474,7 @@ def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
 
 
 def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:
-    """Return a place drawn in proportion to weights; every sum is compared: no draw stops early.
-
-    Raises:
-        ParameterError: for weights that are no distribution.
-    """
+    """Return a place drawn in proportion to weights; every sum is compared: no draw stops early."""
     try:
         sums = list(accumulate(weights))
         # One float among them, or one of numpy's integers, makes the sum one.
@@ -658,11 +610,11 @@ class Design:
             SolverError: if no multipliers were found.
         """
         setting, table = self.setting, self.table
-        displayed = None if self.float_bound is None else setting.verified(table)
+        displayed = None if self.float_bound is None else _displayed(setting, table)
         if displayed is None:
             return None
-        rows, numbers = displayed.rows(), displayed.numbers()
-        return optimality(displayed.kind, displayed.setting, setting.plain(table), rows, numbers)
+        rows, numbers = setting._proof_rows(table), setting._proof_data(table)
+        return optimality(*displayed, setting.plain(table), rows, numbers)
 
     @property
     def bound(self) -> Bound | None:
@@ -692,17 +644,10 @@ class Design:
         if self.status is Status.GAP:
             return False
         try:
-            displayed = self.setting.verified(self.table)
-            few = displayed is not None and small(displayed.size)
+            few = small(self.setting._proof_size(self.table))
             return few and self.optimality is not None
         except (ParameterError, SolverError):
             return False
-
-    def known(self) -> Json:
-        """Return value, bound, how the bound is known, and the gap: what pages tell first."""
-        how = None if self.bound is None else self.bound.how
-        told = {"value": self.value, "bound": self.bound, "bound_is": how, "gap": self.gap}
-        return {**told, **self._stopped()}
 
     @property
     def gap(self) -> float | None:
@@ -775,11 +720,16 @@ class Design:
         self.setting.draw(axes, self.table, label)
         return axes
 
-    def summarised(self) -> Json:
-        """Return the numbers of the summary, by name."""
+    def summary(self) -> Json:
+        """Return parameters, value, guarantee, verdict, bound, how it is known, and the gap."""
+        how = None if self.bound is None else self.bound.how
+        bounded = {"bound": self.bound, "bound_is": how, "gap": self.gap}
+        return {**self._headline(), **bounded, **self._stopped()}
+
+    def _summarised(self) -> Json:
         return {name: getattr(self, name) for name in self.setting.summary}
 
-    def headline(self) -> Json:
+    def _headline(self) -> Json:
         """Return what the one-line repr says: of what is not proved, the guarantee is a target."""
         words = {
             name: value
@@ -788,11 +738,11 @@ class Design:
         }
         promised = "guarantee" if self.private else _UNPROVED
         last = {promised: self.guarantee, "verdict": self.verdict}
-        return {**words, "value": self.value, **self.summarised(), **last}
+        return {**words, "value": self.value, **self._summarised(), **last}
 
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
-        return brief(self, **{**self.headline(), **self._stopped(), **stated})
+        return brief(self, **{**self._headline(), **self._stopped(), **stated})
 
     def _stopped(self) -> Json:
         """Return what is told of an answer that was stopped before the optimum, else nothing."""
@@ -807,27 +757,30 @@ class Design:
             return f"Not private; it releases nothing. {error}"
         proof = cast(Certificate, self.certificate)
         decided = f"{proof.constraints:,} inequalities decided in exact integers"
-        return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
+        return f"{in_short(self.guarantee)}: {proof.claim}. {decided}."
 
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         promised = "guarantee" if self.private else _UNPROVED
-        facts = {**self.headline(), promised: _promised(self.guarantee), **self._stopped()}
+        facts = {**self._headline(), promised: in_short(self.guarantee), **self._stopped()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def to_dict(self) -> Json:
         """Return the design as plain values, ready for JSON; integers as text."""
         solved, proof = self.solution, self.certificate
+        kind, written = _displayed(self.setting, self.table) or (self.setting.kind, None)
+        # What `dpopt.verify` needs beside the setting of a kind that it does not know.
+        displayed = {} if kind == self.setting.kind else {"displayed": written}
         return {
             "kind": self.setting.kind,
             "setting": self.setting.to_dict(),
             "units": self.setting.plain(self.table),
-            **self._displayed(),
+            **displayed,
             "value": _known(self.value),
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
             "gap": _known(self.gap),
-            **{name: _known(value) for name, value in self.summarised().items()},
+            **{name: _known(value) for name, value in self._summarised().items()},
             "status": None if solved is None else str(solved.status),
             "backend": None if solved is None else solved.backend,
             "provenance": self.provenance,
@@ -837,13 +790,6 @@ class Design:
             "verdict": self.verdict,
             "certificate": None if proof is None else proof.to_dict(),
         }
-
-    def _displayed(self) -> Json:
-        """Return what `dpopt.verify` needs beside the setting of a kind that it does not know."""
-        displayed = self.setting.verified(self.table)
-        if displayed is None or displayed.kind == self.setting.kind:
-            return {}
-        return {"displayed": displayed.setting}
 
     def save(
         self,
@@ -878,7 +824,7 @@ class Design:
         self, path: str | Path, proof: bool, verifier: bool
     ) -> AbstractContextManager[None]:
         """Return what lays proof and verifier beside the file that is written inside it."""
-        proof_of_bound, displayed = None, self.setting.verified(self.table)
+        proof_of_bound, displayed = None, _displayed(self.setting, self.table)
         check_json_target(Path(path))
         kind = self.setting.kind
         if _checks.flag("proof", proof):
@@ -893,7 +839,8 @@ class Design:
                 )
         data: Json | None = None
         if proof_of_bound is not None and displayed is not None:
-            kind, data = displayed.kind, {"setting": displayed.setting, **displayed.numbers()}
+            kind = displayed[0]
+            data = {"setting": displayed[1], **self.setting._proof_data(self.table)}
         verifier = _checks.flag("verifier", verifier)
         return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
 
@@ -916,12 +863,7 @@ def _subject(setting: Setting, table: Any) -> tuple[object, ...]:  # noqa: ANN40
 
 
 def _proved(setting: Setting, table: Any) -> Certificate:  # noqa: ANN401
-    """Return the proof of a table as one about this table in this setting, and no others.
-
-    Raises:
-        NotPrivateError: if it is not private.
-        ParameterError: if it is no table of this setting.
-    """
+    """Return the proof of a table as one about this table in this setting, and no others."""
     proof = setting.judge(table)
     if not isinstance(proof, Certificate):
         raise ParameterError(
@@ -1015,15 +957,15 @@ def kinds() -> tuple[type[Setting], ...]:
         >>> {"kernel", "majority"} <= {kind.kind for kind in dpopt.kinds()}
         True
     """
-    for name in _kinds.KINDS:
-        import_module(_kinds.module_of(name))
+    for module, _ in _kinds.KINDS.values():
+        import_module(module)
     return tuple(_KINDS[name] for name in sorted(_KINDS))
 
 
 def kind_of(name: str) -> type[Setting] | None:
     """Return the kind of a name; None if there is none."""
     if name not in _KINDS and name in _kinds.KINDS:
-        import_module(_kinds.module_of(name))
+        import_module(_kinds.KINDS[name][0])
     return _KINDS.get(name)
 
 
@@ -1061,7 +1003,19 @@ def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
         others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
         found = made(setting, table, strict=True, **others)
     sealed.require_hash()
+    _require_the_same(found, sealed)
     return found
+
+
+def _require_the_same(found: Design, sealed: Sealed) -> None:
+    """Refuse a file that tells `dpopt.verify` of another kind, guarantee or program than this one.
+
+    What a file says stands in it twice: once to be loaded, once to be read without this package.
+    """
+    own = found.to_dict()
+    for name in ("kind", "guarantee", "displayed"):
+        if name in sealed.body and json.loads(json.dumps(own.get(name))) != sealed.body[name]:
+            raise sealed.refuse(f"its {name} is not that of its setting")
 
 
 @contextmanager
@@ -1129,7 +1083,3 @@ def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | N
 def _known(value: Any) -> Any:  # noqa: ANN401
     """Return a value as JSON has it: None for a number that is not known here, nan."""
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _promised(guarantee: Guarantee) -> str:
-    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"

@@ -1860,7 +1860,7 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
             regrets.append((over - ends(row.limit)[0]) / -Fraction(ends(row.terms["t",])[0]))
         program.point["t",] = max(regrets)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
-    program.note = f" (minus the largest regret against errors that no other is below{told})"
+    program.note = f" (or more: minus the largest regret against errors that none is below{told})"
 
 
 def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) -> Program:
@@ -3587,7 +3587,8 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide the privacy of a design, find its value, and its bound if there is a proof."""
     body = whole["body"]
     kind, setting = body["kind"], body["setting"]
-    if whole.get("kind", kind) != kind:
+    stated = whole.get("kind", kind)
+    if kind != (body["of"] if stated == "audit" else stated):
         raise Malformed("its kind stands twice, once another")
     if kind not in KINDS and "displayed" in body:
         # Of a kind that is not known here, inputs and losses are written out.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import ShellComplete, get_completion_class
 
-from dpopt._errors import DpoptError, ParameterError, SolverError
+from dpopt._errors import DpoptError, SolverError
 from dpopt.cli.options import Flag, command
 from dpopt.cli.output import show, to_json
 
@@ -68,10 +68,9 @@ def completion(shell: str) -> None:
 
     Example: dpopt completion bash >> ~/.bashrc
     """
-    found = get_completion_class(shell)
-    if found is None:
-        raise ParameterError(f"shell is {shell!r}; it must be bash, zsh or fish.")
-    script = found(click.get_current_context().find_root().command, {}, "dpopt", "_DPOPT_COMPLETE")
+    root = click.get_current_context().find_root().command
+    complete = cast(type[ShellComplete], get_completion_class(shell))
+    script = complete(root, {}, "dpopt", "_DPOPT_COMPLETE")
     # bash's own source() starts the shell to learn its version; the template needs no such thing.
     show(script.source_template % script.source_vars())
 

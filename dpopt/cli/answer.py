@@ -89,7 +89,13 @@ class Answer:
         if self.json:
             show(to_json({**record, "seconds": seconds}))
             return
-        known = {name: value for name, value in facts.items() if _is_known(value)}
+        from dpopt.privacy.guarantee import Guarantee, in_short
+
+        known = {
+            name: in_short(value) if isinstance(value, Guarantee) else value
+            for name, value in facts.items()
+            if _is_known(value)
+        }
         lines = [f"{name:18s} {_told(value)}" for name, value in known.items()]
         lines.append(f"{'seconds':18s} {seconds:.3f}")
         try:
@@ -121,6 +127,4 @@ def _is_known(value: object) -> bool:
 
 def _told(value: Any) -> str:  # noqa: ANN401
     """Return a value as the command line prints it."""
-    if type(value).__name__ == "Guarantee":
-        return f"({value.epsilon:g}, {value.delta:g})-DP"
     return f"{value:.12g}" if isinstance(value, float) else str(value)

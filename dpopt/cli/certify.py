@@ -1,13 +1,16 @@
-"""``dpopt certify``: a saved mechanism proved again; or a table made private, and proved."""
+"""``dpopt certify``, ``verify``: a saved mechanism proved again; or a table made private."""
 
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from dpopt import verify as verifier
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly, shown
 from dpopt.cli.options import File, Flag, command
@@ -66,11 +69,10 @@ def certify(
             f"{str(file)!r} is taken for a saved mechanism, which has its own."
         )
     made: Any = _of_table(file, asked, save) if table else loaded(file)
-    tell = _least if hasattr(made, "lower") else _proof
-    record, lines = tell(made, table)
+    record, lines = _least(made) if hasattr(made, "lower") else _proof(made, table)
     seconds = time.perf_counter() - start
     if json:
-        show(to_json({**record(), "seconds": seconds}))
+        show(to_json({**record, "seconds": seconds}))
     else:
         show("\n".join([*lines, f"seconds        {seconds:.3f}"]))
     if getattr(made, "upper", 0.0) == math.inf:
@@ -121,16 +123,12 @@ def _delta(text: str) -> float | None:
         ) from None
 
 
-Told = tuple[Callable[[], dict[str, Any]], list[str]]
-"""What makes the plain values of an answer, and the lines of its text."""
-
-
-def _least(least: Any, _: bool) -> Told:  # noqa: ANN401
+def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return what is told of a least epsilon or delta."""
     x, other = least.inputs
     outputs = ", ".join(map(str, least.outputs)) or "none"
     given = "delta" if least.parameter == "epsilon" else "epsilon"
-    return least.to_dict, [
+    return least.to_dict(), [
         f"least {least.parameter:8s} {least.upper!r}",
         f"at least       {least.lower!r}",
         f"for {given:10s} {least.given:g}",
@@ -139,12 +137,14 @@ def _least(least: Any, _: bool) -> Told:  # noqa: ANN401
     ]
 
 
-def _proof(made: Any, table: bool) -> Told:  # noqa: ANN401
+def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return what is told of a certificate; of a table, also what its own rows are missed by."""
+    from dpopt.privacy.guarantee import in_short
+
     proof = made.certificate
     costs = {"moved": made.moved, "residuals": dict(made.residuals)} if table else {}
     lines = [
-        f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
+        f"{in_short(proof.guarantee)}: {proof.claim}",
         f"constraints  {proof.constraints:,}",
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
@@ -152,4 +152,53 @@ def _proof(made: Any, table: bool) -> Told:  # noqa: ANN401
         *([f"moved by     {made.moved:.3g}"] if table else []),
         *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
     ]
-    return lambda: {"private": True, **proof.to_dict(), **costs}, lines
+    return {"private": True, **proof.to_dict(), **costs}, lines
+
+
+@command()
+def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag = False) -> None:
+    """Check a saved design and the proof that nothing is better, without this package.
+
+    FILE is what --save wrote, X.json; PROOF is what --proof wrote, X.proof.json, found by itself if
+    it lies beside. verify.py, one file of the standard library, reads both in a Python of its own
+    and decides every inequality exactly. Exit code 4 for what is not private, or not shown.
+
+    Args:
+        file: the design.
+        proof: that nothing is better.
+        copy: lay verify.py beside FILE, for others to run.
+        json: print what was shown as JSON.
+
+    Example:
+        dpopt verify gamma.json
+    """
+    from dpopt.proofs.saved import proof_path, write_verifier
+
+    for path in (file, proof):
+        if path is not None and not os.path.isfile(path):  # noqa: PTH113 - whatever its name is
+            raise ParameterError(f"file is {str(path)!r}; there is no such file.")
+    beside = proof_path(file)
+    if proof is None and beside.is_file():
+        proof = beside
+    start = time.perf_counter()
+    files = [str(path.absolute()) for path in (file, proof) if path is not None]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", verifier.__file__, *files],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
+    )
+    decided = done.returncode in (0, 4)
+    if copy and decided:
+        # Beside what is no such file, or with another one's proof, nothing is laid.
+        write_verifier(file)
+    said = done.stdout.splitlines()
+    if json and decided:
+        record = {"verified": done.returncode == 0, "proof": None if proof is None else str(proof)}
+        show(to_json({**record, "shown": said, "seconds": time.perf_counter() - start}))
+    elif said and not json:
+        show("\n".join(said))
+    if done.returncode:
+        why = f"file {str(file)!r}: {done.stderr.strip() or 'verify.py was ended'}"
+        raise (NotPrivateError if done.returncode == 4 else ParameterError)(why)

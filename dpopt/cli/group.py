@@ -25,14 +25,13 @@ from dpopt._errors import (
 )
 from dpopt._kinds import KINDS, VERBS, hyphened
 from dpopt.cli.about import cite, completion, doctor
-from dpopt.cli.certify import certify
+from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
 from dpopt.cli.letters import mode, sample
 from dpopt.cli.output import CLOSED, OutputError, abandon, refused
 from dpopt.cli.release import release
 from dpopt.cli.smoothed import profile, smoothed
-from dpopt.cli.verify import verify
 
 _LONGEST = 600
 # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.
@@ -103,9 +102,9 @@ def loaded() -> click.Group:
 @contextmanager
 def _progress() -> Iterator[None]:
     """Tell on standard error, inside the block, the first task of more than a minute, and bars."""
-    from dpopt._progress import ProgressEvent, reporting, terminal_bars
+    from dpopt._progress import ProgressEvent, progress_bar, reporting
 
-    with terminal_bars() as bars:
+    with progress_bar() as bars:
         long: list[str] = []
 
         def tell(event: ProgressEvent) -> None:

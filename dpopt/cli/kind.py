@@ -72,9 +72,6 @@ def _designed(
             verify.
         even_if_not_private: with --save: where the result is not private, write the record of its
             audit, which releases nothing.
-
-    Raises:
-        NotPrivateError: at the end, if it is not proved private.
     """
     from dpopt.shape import design
 
@@ -106,7 +103,7 @@ _OPTIONS = parameters(described(_designed).fields[3:])
 
 def _facts(found: Design) -> dict[str, Any]:
     """Return what is printed of a design above its table."""
-    facts, proof = {**found.headline(), **found.known()}, found.certificate
+    facts, proof = found.summary(), found.certificate
     facts["certificate"] = "none"
     if proof is not None:
         plural = "" if proof.constraints == 1 else "s"

@@ -109,7 +109,8 @@ def ledger(
         raise ParameterError("budget_epsilon is given; it is for a new ledger, with --new.")
     if new:
         _begin(path, budget_epsilon, budget_delta or 0.0)
-    from dpopt.ledger import name_of, told
+    from dpopt.ledger import name_of
+    from dpopt.privacy.guarantee import in_short
 
     found = opened(path)
     names = [name for name in found.datasets if dataset is None or name == name_of(dataset)]
@@ -132,21 +133,17 @@ def ledger(
         )
         return
     lines = [
-        f"{e.time}  {e.dataset}  {e.count:,} x {told(e.guarantee)}, in all {e.folds:,} x "
-        f"{told(e.spent)}  {e.what}"
+        f"{e.time}  {e.dataset}  {e.count:,} x {in_short(e.guarantee)}, in all {e.folds:,} x "
+        f"{in_short(e.spent)}  {e.what}"
         for e in entries
     ]
     lines += [f"{found.statement(name)}." for name in names] or ["Nothing was released."]
-    lines.append("No budget." if limit is None else f"Budget of each data set: {told(limit)}.")
+    lines.append("No budget." if limit is None else f"Budget of each data set: {in_short(limit)}.")
     show("\n".join(lines))
 
 
 def _begin(path: Path, epsilon: float | None, delta: float) -> None:
-    """Make a ledger where there is no file.
-
-    Raises:
-        ParameterError: if there is one, or for a budget that is none.
-    """
+    """Make a ledger where there is no file."""
     from dpopt import _checks
     from dpopt.ledger import Ledger
     from dpopt.privacy import Guarantee

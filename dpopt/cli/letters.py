@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -123,16 +124,10 @@ def mode(
 
 def _alphabet(text: str) -> list[str]:
     """Return the letters of a list, or of a file with one a line."""
-    path = Path(text)
-    try:
-        is_file = path.is_file()
-    except OSError:
-        is_file = False
-    if not is_file:
-        letters = [part.strip() for part in text.split(",")]
-    else:
+    letters = [part.strip() for part in text.split(",")]
+    if os.path.isfile(text):  # noqa: PTH113 - a list that is too long is no file either
         try:
-            lines = contents(path).splitlines()
+            lines = contents(Path(text)).splitlines()
         except (OSError, ValueError):
             raise ParameterError(f"alphabet is {text!r}; it cannot be read as text.") from None
         letters = [line.strip() for line in lines if line.strip()]

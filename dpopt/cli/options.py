@@ -250,11 +250,7 @@ def _in_file(text: str, name: str, words: Sequence[str] = ()) -> list[list[int |
 
 
 def _table_in(path: Path) -> list[list[int | float]]:
-    """Return the rows of a file of a table, as `dpopt.certify` reads it.
-
-    Raises:
-        ParameterError: if it is none, or its inputs have names whose order nobody said.
-    """
+    """Return the rows of a file of a table, as `dpopt.certify` reads it."""
     from dpopt.kernel.certify import given_table
 
     found = given_table(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,47 +56,59 @@ def release(
     """
     if sum(value is not None for value in (input, counts, distribution)) > 1:
         raise ParameterError("give either --input or --counts or --distribution, one of them.")
+    from dpopt.public_prior import draw_own_letter
+
     p = None if distribution is None else _rationals(distribution)
     mechanism = loaded(file)
     once = keeping.pop("trained_once", None)
     keeper = Keeper(**keeping, fresh=None if once is None else not once)
+    own = None if p is None else _letters_of(mechanism)
     if p is not None:
-        queries, one = _of_p(mechanism, p)
+        queries = [p.astype(float)] if own is None else [own[0]]
     elif input is not None:
-        queries, one = _of_rows(mechanism, input)
+        queries = _of_rows(mechanism.setting, input)
     else:
-        queries, one = _of_nothing(mechanism) if counts is None else _of_counts(mechanism, counts)
+        queries = _of_nothing(mechanism) if counts is None else _of_counts(mechanism, counts)
 
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
-        asked = queries()
+        asked = queries if own is None else [own[draw_own_letter(p, len(own))]]
         keeper.charge(mechanism, sum(mechanism.asked(query) for query in asked))
         return [mechanism.release(query) for query in asked]
 
-    show_draw(draw, _names(mechanism, one), mechanism.guarantee, json)
+    show_draw(draw, _names(mechanism, queries[0]), mechanism.guarantee, json)
     keeper.tell()
 
 
-Queries = tuple[Callable[[], Sequence[object]], object]
-"""What returns the inputs of a mechanism, called once, and one of them, or one like them."""
-
-
-def _of_rows(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
-    """Return the inputs of lines of integers or names, as the mechanism understands a line."""
-    setting = getattr(mechanism, "setting", None)
+def _of_rows(setting: Any, text: str) -> list[Any]:  # noqa: ANN401
+    """Return the inputs of lines of integers or names."""
     names = getattr(setting, "input_names", None)
     rows = read_integer_rows(text) if names is None else _named_rows(text, names)
-    # A kernel of no setting takes each integer by itself.
-    queries = [query for row in rows for query in (setting.queries(row) if setting else row)]
-    return lambda: queries, queries[0]
+    return [query for row in rows for query in inputs_of(setting, row)]
 
 
-def _of_counts(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
-    """Return the inputs of lines of counts.
+def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
+    """Return the inputs that a line of integers or names stands for.
 
-    Raises:
-        ParameterError: for a mechanism that takes none.
+    The counts of all letters; or one input each, where an input of the example is an integer; else
+    all of the line is one input.
     """
+    from dpopt.public_prior.setting import KeptPriorSetting
+    from dpopt.roo import LetterSetting, Tally
+
+    if isinstance(setting, LetterSetting):
+        return [Tally.of_counts(list(row), setting.letters)]
+    if isinstance(setting, KeptPriorSetting):
+        letters = setting.public.letters
+        if not all(0 <= place < len(letters) for place in row):
+            raise ParameterError(f"the inputs must be places in 0..{len(letters) - 1} of letters.")
+        return [letters[place] for place in row]
+    example = next(iter(setting.example_neighbours()), (None,))[0]
+    return list(row) if isinstance(example, int) else [list(row)]
+
+
+def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
+    """Return the inputs of lines of counts."""
     from dpopt.plurality import PluralitySetting
     from dpopt.roo import LetterSetting, Tally
 
@@ -105,39 +117,31 @@ def _of_counts(mechanism: Any, text: str) -> Queries:  # noqa: ANN401
         raise ParameterError(
             "counts is given; it belongs to a plurality or one letter of records, and only there."
         )
-    queries = [Tally.of_counts(row, len(row)) for row in rows]
-    return lambda: queries, queries[0]
+    return [Tally.of_counts(row, len(row)) for row in rows]
 
 
-def _of_nothing(mechanism: Any) -> Queries:  # noqa: ANN401
-    """Return the only input of a mechanism whose setting holds the data, such as a mollifier.
-
-    Raises:
-        ParameterError: for a mechanism that takes an input.
-    """
+def _of_nothing(mechanism: Any) -> list[Any]:  # noqa: ANN401
+    """Return the only input of a mechanism whose setting holds the data, such as a mollifier."""
     try:
         mechanism.setting.distribution(mechanism.table, None)
     except ParameterError:
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
         ) from None
-    return lambda: [None], None
+    return [None]
 
 
-def _of_p(mechanism: Any, p: Any) -> Queries:  # noqa: ANN401
-    """Return the input that is drawn from a user's own p over the inputs of a kernel."""
-    from dpopt.public_prior import draw_own_letter
+def _letters_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
+    """Return the inputs of a kernel, one of which is drawn from a user's own p.
 
+    None of a mechanism whose input a distribution is itself, or of none.
+    """
     setting = mechanism.setting
     if hasattr(mechanism, "apply"):
-        letters: Any = setting.public.letters
-    elif setting.kind in ("kernel", "nearest"):
-        letters = getattr(setting, "input_names", None) or range(setting.inputs.inputs)
-    else:
-        # A distribution is itself the input of this mechanism, or of none.
-        given = p.astype(float)
-        return lambda: [given], given
-    return lambda: [letters[draw_own_letter(p, len(letters))]], letters[0]
+        return setting.public.letters
+    if setting.kind in ("kernel", "nearest"):
+        return getattr(setting, "input_names", None) or range(setting.inputs.inputs)
+    return None
 
 
 def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
@@ -152,11 +156,7 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
 
 
 def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
-    """Return inputs by their names, separated by commas: from a text, or lines of a file it names.
-
-    Raises:
-        ParameterError: if they are other ones; what was typed may be data, and is not shown.
-    """
+    """Return inputs by their names, separated by commas: of a text, or lines of a file it names."""
     known = {str(name) for name in names}
     lines = [text]
     if not {word.strip() for word in text.split(",")} <= known:
@@ -165,6 +165,7 @@ def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
         except (OSError, ValueError):
             lines = []
     rows = [[word.strip() for word in line.split(",")] for line in lines]
+    # What was typed may be data, and is not shown.
     if not rows or not {word for row in rows for word in row} <= known:
         raise ParameterError(
             "input is no list, nor a file, of names of inputs; they are "

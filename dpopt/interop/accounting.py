@@ -47,7 +47,7 @@ _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
 _MOST_PLACES = 10_000_000
 
 
-def dominating_pair(mechanism: Design) -> DominatingPair:
+def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:
     """Return the tight dominating pair of a certified mechanism, over all of its neighbours.
 
     - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
@@ -57,13 +57,15 @@ def dominating_pair(mechanism: Design) -> DominatingPair:
     - A min-count rule: all neighbouring data sets, from O(1) events for each smallest count.
 
     Args:
-        mechanism: certified. Of kinds without a pair, `dp_accounting`'s
+        mechanism: certified; or the pair itself. Of kinds without a pair, `dp_accounting`'s
             ``from_privacy_parameters`` on their guarantee is what there is.
 
     Raises:
         ParameterError: for another object, or a mechanism with too many events.
         NotPrivateError: if the mechanism has no certificate.
     """
+    if isinstance(mechanism, DominatingPair):
+        return mechanism
     if isinstance(mechanism, Design):
         mechanism.require_private()
         return mechanism.setting.dominating(mechanism.table)
@@ -88,13 +90,13 @@ def privacy_loss(
     of voters that were trained once do not compose, see `dpopt.votes.Spending`.
 
     Args:
-        mechanism: see `dominating_pair`; or the pair itself.
+        mechanism: see `dominating_pair`.
         interval: the grid of the losses, above 0, at least 1e-7 of the largest finite one;
             distributions compose only if theirs are equal. If None, one of which the largest loss
             is a multiple: about 1e-4, or 1/2,000 of the largest loss if that is less, or 1/20,000
             if that is more.
     """
-    pair = mechanism if isinstance(mechanism, DominatingPair) else dominating_pair(mechanism)
+    pair = dominating_pair(mechanism)
     step = _interval(pair, interval)
     losses: dict[int, float] = {}
     power = cache(lambda place: _exp(place * step))
@@ -138,7 +140,7 @@ def composed_epsilon(mechanism: Design | DominatingPair, releases: int, delta: f
         raise ParameterError(
             f"releases is {count}; labels of private voters are composed by dpopt.votes.Spending."
         )
-    pair = mechanism if isinstance(mechanism, DominatingPair) else dominating_pair(mechanism)
+    pair = dominating_pair(mechanism)
     pure = pair.largest_loss
     simple = math.inf if math.isinf(pure) else float_up(count * Fraction(pure))
     if delta == 0.0:

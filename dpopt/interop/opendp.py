@@ -33,7 +33,7 @@ from dpopt._numbers import float_up, shown
 from dpopt.data.tally import letters_of, tally
 from dpopt.kernel import KernelSetting, NearestKernel, directed_pairs
 from dpopt.majority import MajoritySetting
-from dpopt.privacy import Certificate, Guarantee, exp_lower, exp_upper
+from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.roo import LetterSetting
@@ -89,8 +89,7 @@ def make_kernel(kernel: Design) -> Measurement:
     """
     setting: Any = kernel.setting if isinstance(kernel, Design) else None
     if isinstance(setting, KeptPriorSetting):
-        own = _letters(setting.public.letters)
-        spent = _certified(kernel.guarantee, kernel.certificate)
+        own, spent = _letters(setting.public.letters), _certified(kernel)
         return _measurement(
             own.domain,
             discrete_distance(),
@@ -108,8 +107,7 @@ def make_kernel(kernel: Design) -> Measurement:
         raise ParameterError(
             "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
         )
-    kernel.require_private()
-    spent = _certified(kernel.guarantee, kernel.certificate)
+    spent = _certified(kernel)
     if isinstance(setting.graph, str) and setting.graph == "hamming":
         return _over_words(kernel, tuple(setting.shape or ()), spent)
     last = setting.inputs.inputs - 1
@@ -148,8 +146,7 @@ def make_sampler(sampler: Design, alphabet: object = None) -> Measurement:
             f"sampler is of type {type(sampler).__name__}; it must be a certified sampler of "
             "dpopt.roo."
         )
-    sampler.require_private()
-    k, n = sampler.setting.letters, sampler.setting.records
+    spent, k, n = _certified(sampler), sampler.setting.letters, sampler.setting.records
     letters = letters_of(k if alphabet is None else alphabet)
     if len(letters) != k:
         raise ParameterError(f"alphabet has {len(letters)} letters; the sampler is for {k}.")
@@ -157,7 +154,7 @@ def make_sampler(sampler: Design, alphabet: object = None) -> Measurement:
     return _measurement(
         vector_domain(own.domain, size=n),
         change_one_distance(),
-        _certified(sampler.guarantee, sampler.certificate),
+        spent,
         n,
         lambda records: sampler.release(tally(list(map(own.into, records)), letters)),
         own.output,
@@ -186,8 +183,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     """
     if not isinstance(design, Design) or not isinstance(design.setting, MajoritySetting):
         raise ParameterError(f"design is {shown(design)}; it must be a design of a majority.")
-    design.require_private()
-    k = design.setting.mechanisms
+    spent, k = _certified(design), design.setting.mechanisms
     listed = isinstance(voters, Sequence) and all(isinstance(v, Measurement) for v in voters)
     if not listed or len(voters) != k:
         raise ParameterError(f"voters must be {k} OpenDP measurements.")
@@ -198,7 +194,6 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
             f"voters have the measure {together.output_measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
         )
-    spent = _certified(design.guarantee, design.certificate)
     limit = design.setting.epsilon, design.setting.mechanism_delta
     pure = pure and spent[1] == 0.0
 
@@ -337,11 +332,10 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
     return float_up(total), min(1.0, float_up(Fraction(delta) * factor))
 
 
-def _certified(guarantee: Guarantee, certificate: Certificate | None) -> Spent:
+def _certified(design: Design) -> Spent:
     """Return the guarantee, which a certificate stands behind."""
-    if certificate is None:
-        raise ParameterError("certificate is None; a measurement needs a proof.")
-    return guarantee.epsilon, guarantee.delta
+    design.require_private()
+    return design.guarantee.epsilon, design.guarantee.delta
 
 
 def _as_pair(spent: Any) -> Spent:  # noqa: ANN401

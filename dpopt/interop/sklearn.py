@@ -226,11 +226,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         self._asked = asked if asked is not None and asked.way == way else _Asked(way)
 
     def _plain(self, voters: int, classes: int) -> Design:
-        """Return the vote of plain teachers.
-
-        Raises:
-            ParameterError: if a parameter of private ones is given.
-        """
+        """Return the vote of plain teachers."""
         for name, absent in (("allowance", None), ("trained_once", None), ("mechanism_delta", 0)):
             if getattr(self, name) != absent:
                 raise ParameterError(

@@ -153,11 +153,6 @@ class NearestKernel(Setting):
         )
 
     @classmethod
-    def example_data(cls) -> object:
-        """Return an input."""
-        return 1
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
         """Return both inputs."""
         return [(0, 1)]

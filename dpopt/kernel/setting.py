@@ -21,8 +21,7 @@ from dpopt.kernel.room import kept
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
-from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs
-from dpopt.privacy.rows import LARGEST_EPSILON
+from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
 from dpopt.shape import Setting
 from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
 from dpopt.table.rounding import alike
@@ -175,11 +174,6 @@ class KernelSetting(Setting):
     def example(cls) -> Self:
         """Return a count of three people, told with the least largest error."""
         return cls("absolute", 1.0, graph="path", objective="minimax", size=4)
-
-    @classmethod
-    def example_data(cls) -> object:
-        """Return an input: the count."""
-        return 2
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:

@@ -116,11 +116,6 @@ class WorkloadSetting(Setting):
         return cls("prefix", 3, 1.0)
 
     @classmethod
-    def example_data(cls) -> int:
-        """Return a person's letter."""
-        return 1
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
         """Return all pairs of letters."""
         return [(0, 1), (0, 2), (1, 2)]

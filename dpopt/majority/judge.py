@@ -17,6 +17,7 @@ covers them.
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from functools import partial
@@ -55,6 +56,11 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
     """
     if not isinstance(table, Table) or table.inputs != setting.inputs:
         raise ParameterError("table is not one of the votes of these voters.")
+    asked = json.dumps(["majority", parameters], sort_keys=True)
+    return table.proof(asked, partial(_certified, setting, parameters, table, most))
+
+
+def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Certificate:
     ones, zeros = table.weights[::2], table.weights[1::2]
     if not setting.contrary and any(map(lt, ones, zeros)):
         raise ParameterError(

@@ -21,7 +21,7 @@ from dpopt._numbers import float_down, float_up
 from dpopt._types import Json
 from dpopt.majority.judge import sides_of
 from dpopt.majority.voters import Voters, reduced_size
-from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
+from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table import Table
@@ -194,4 +194,4 @@ def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPai
             here = 0 if none else min(here + chances.error, chances.unit)
             yield max(there - chances.error, 0), here
 
-    return DominatingPair.of_points(upper_hull(points()), chances.unit)
+    return DominatingPair.of_points(points(), chances.unit)

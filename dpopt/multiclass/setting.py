@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -27,7 +27,7 @@ from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
 from dpopt.multiclass.rules import bounded_rule, strongest
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
+from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.exponential import exp_upper
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.shape import Design
@@ -254,7 +254,7 @@ class MulticlassSetting(ClassSetting):
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
             require_walked(self.mechanisms, self.classes)
-        return _judged(self, table)
+        return table.proof(self, partial(_judged, self, table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
         """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""
@@ -289,9 +289,7 @@ class MulticlassSetting(ClassSetting):
         return verify.Labels(self.to_dict(), ballots, None)
 
 
-@lru_cache(maxsize=4)
 def _judged(setting: MulticlassSetting, table: Table) -> Certificate:
-    """Return the proof of a table; that of the last ones is kept, as in `certify_table`."""
     guarantee = setting.guarantee
     promised = f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
     try:
@@ -374,7 +372,7 @@ def _dominating(labels: verify.Labels) -> DominatingPair:
                 for over, under in zip(above, below, strict=True):
                     yield max(under - edges, 0), min(over, total)
 
-    return DominatingPair.of_points(upper_hull(points()), total)
+    return DominatingPair.of_points(points(), total)
 
 
 def design(

@@ -120,7 +120,6 @@ class PluralitySetting(ClassSetting):
     """
 
     kind: ClassVar[str] = "plurality"
-    neighbours: ClassVar[str] = "one ballot replaced"
     summary: ClassVar[tuple[str, ...]] = (
         "mean_regret",
         "worst_regret",

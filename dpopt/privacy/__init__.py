@@ -7,7 +7,6 @@ from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.least import Least
 from dpopt.privacy.program import Problem
-from dpopt.privacy.rows import complete_graph, ratio_rows, stochastic_rows
 
 __all__ = [
     "Audit",
@@ -16,12 +15,9 @@ __all__ = [
     "Least",
     "Problem",
     "audit_epsilon",
-    "complete_graph",
     "directed_pairs",
     "exp_lower",
     "exp_upper",
     "general_composition",
-    "ratio_rows",
     "simple_composition",
-    "stochastic_rows",
 ]

@@ -9,13 +9,18 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
-from dpopt.privacy.graph import all_pairs, directed_pairs
-from dpopt.privacy.rows import FORMS, LARGEST_EPSILON, MOST_ROWS
+from dpopt.privacy.graph import (
+    FORMS,
+    LARGEST_EPSILON,
+    MOST_ROWS,
+    all_pairs,
+    directed_pairs,
+    selectors,
+)
 
 
 def private(
@@ -117,11 +122,7 @@ def _edges(
 ) -> list[cp.Constraint]:
     """Return one row of constraints, over the outputs, for each directed pair."""
     inputs, outputs = kernel.shape
-    ones, row = np.ones(len(pairs)), np.arange(len(pairs))
-    left, right = (
-        sp.csr_array((ones, (row, pairs[:, side])), shape=(len(pairs), inputs)) @ kernel
-        for side in (0, 1)
-    )
+    left, right = (side @ kernel for side in selectors(pairs, inputs))
     if budget is None:
         return [(shrink * left <= right).set_label(name)]
     excess = cp.Variable((len(pairs), outputs), name=f"{name}:excess", nonneg=True)

@@ -54,7 +54,13 @@ class DominatingPair:
     @classmethod
     def of_points(cls, points: Iterable[Point], scale: int) -> DominatingPair:
         """Return the pair of the upper concave hull of points (Q(S), P(S)) over ``scale``."""
-        hull = _hull([*points, (0, 0), (scale, scale)])
+        kept: list[Point] = [(0, 0), (scale, scale)]
+        for point in points:
+            kept.append(point)
+            # A part at a time, so that memory does not grow with the points.
+            if len(kept) >= _CHUNK:
+                kept = _hull(kept)
+        hull = _hull(kept)
         # The hull starts at (0, a_0); what lies below it is an outcome of P alone.
         steps = [(0, 0), *hull] if hull[0] != (0, 0) else hull
         upper = tuple(after[1] - before[1] for before, after in pairwise(steps))
@@ -97,16 +103,6 @@ def _hull(points: Iterable[Point]) -> list[Point]:
             hull.pop()
         hull.append((b, a))
     return hull
-
-
-def upper_hull(points: Iterable[Point]) -> list[Point]:
-    """Return the upper concave hull of many points from left to right, a part at a time."""
-    kept: list[Point] = []
-    for point in points:
-        kept.append(point)
-        if len(kept) >= _CHUNK:
-            kept = _hull(kept)
-    return _hull(kept)
 
 
 def likelihood_tests(row: Sequence[int], other: Sequence[int], bits: int) -> Iterator[Point]:

@@ -13,8 +13,8 @@ from dpopt._numbers import exact_text, roughly
 from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import exp_upper
-from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.plain import fingerprint
 
 
 @dataclass(frozen=True)

@@ -74,18 +74,26 @@ def log_upper(ratio: Fraction) -> float:
 
     The least float f from about log(ratio) on with exp_lower(f) >= ratio.
     """
-    above = ratio - 1
-    if above <= 0:
+    if ratio <= 1:
         return 0.0
+    return least_float(lambda f: _power(exp_lower, f, ratio) >= ratio, log_near(ratio))
+
+
+def log_enclosed(ratio: Fraction) -> tuple[float, float]:
+    """Return floats (a, b) with a <= log(ratio) <= b, for a ratio >= 1; a few floats apart."""
+    lower = upper = log_upper(ratio)
+    while lower > 0 and _power(exp_upper, lower, ratio) > ratio:
+        lower = math.nextafter(lower, 0.0)
+    return lower, upper
+
+
+def _power(bound: Callable[..., Fraction], exponent: float, ratio: Fraction) -> Fraction:
+    """Return a bound of e^exponent, near enough to compare it with a ratio above 1."""
+    above = ratio - 1
     # Enough for a float's 53 digits of log(ratio), of which the least is 2^-1074.
     small = above.denominator.bit_length() - above.numerator.bit_length()
-    bits = 256 + min(max(0, small), 1100)
-
-    def reaches(exponent: float) -> bool:
-        parts = math.ceil(exponent / _LARGEST_EXPONENT) or 1
-        return exp_lower(Fraction(exponent) / parts, bits) ** parts >= ratio
-
-    return least_float(reaches, log_near(ratio))
+    parts = math.ceil(exponent / _LARGEST_EXPONENT) or 1
+    return bound(Fraction(exponent) / parts, 256 + min(max(0, small), 1100)) ** parts
 
 
 def log_near(ratio: Fraction) -> float:

@@ -12,13 +12,21 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, SparseMatrix
-from dpopt.privacy.rows import complete_graph
 
 GRAPHS = ("complete", "path", "cycle", "grid", "hamming")
 """Names of graphs."""
 
 SHAPED = ("grid", "hamming")
 """Names of graphs on words, which need a shape."""
+
+LARGEST_EPSILON = 600.0
+"""Up to here e^epsilon and its inverse are numbers."""
+
+FORMS = ("auto", "edges", "columns")
+"""Ways to write that all neighbours of a kernel are private."""
+
+MOST_ROWS = 2_000_000
+"""More privacy rows than anybody would wait for."""
 
 _MOST_INPUTS = 2**31 - 1
 
@@ -68,7 +76,15 @@ def directed_pairs(
 
 def all_pairs(pairs: IntVector | None, inputs: int) -> IntVector:
     """Return the directed neighbours written out, shape (pairs, 2)."""
-    return complete_graph(inputs) if pairs is None else pairs
+    return np.argwhere(~np.eye(inputs, dtype=bool)) if pairs is None else pairs
+
+
+def selectors(pairs: IntVector, inputs: int) -> tuple[SparseMatrix, SparseMatrix]:
+    """Return the matrices that take the rows of x and of x' out of a kernel, shape (pairs, n)."""
+    ones, row = np.ones(len(pairs)), np.arange(len(pairs))
+    shape = (len(pairs), inputs)
+    first, second = (sp.csr_array((ones, (row, side)), shape=shape) for side in pairs.T)
+    return first, second
 
 
 def links(pairs: IntVector | None, inputs: int) -> SparseMatrix:

@@ -41,6 +41,11 @@ class Guarantee:
         return f"Guarantee(epsilon={epsilon}, delta={delta})"
 
 
+def in_short(guarantee: Guarantee) -> str:
+    """Return a guarantee in short, such as "(0.5, 0)-DP"."""
+    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
+
+
 def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
     """Return the guarantee of ``folds`` mechanisms together: (k epsilon, k delta), rounded up.
 

@@ -12,10 +12,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits_up
 from dpopt._page import result_page
 from dpopt._types import Json, brief
-from dpopt.privacy.exponential import exp_upper, log_upper
-
-# The largest exponent of one power of e; larger ones are products.
-_LARGEST_EXPONENT = 10_000
+from dpopt.privacy.exponential import log_enclosed
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def least_of_ratio(
     if ratio is None:
         return Least("epsilon", math.inf, math.inf, delta, inputs, outputs)
     low, high = log_enclosed(ratio)
-    if lower is not None and lower != ratio:
+    if lower is not None:
         low = log_enclosed(lower)[0]
     return Least("epsilon", low, high, delta, inputs, outputs)
 
@@ -116,21 +113,3 @@ def require_pure(kind: str, epsilon: float | None, delta: float | None) -> None:
         raise ParameterError(
             f"kind is {kind!r}; its least epsilon is found for delta = 0, and {asked} is asked for."
         )
-
-
-def log_enclosed(ratio: Fraction) -> tuple[float, float]:
-    """Return floats (a, b) with a <= log(ratio) <= b, for a ratio >= 1; a few floats apart."""
-    upper = log_upper(ratio)
-    lower = upper
-    while lower > 0 and not _reached(lower, ratio):
-        lower = math.nextafter(lower, 0.0)
-    return lower, upper
-
-
-def _reached(exponent: float, ratio: Fraction) -> bool:
-    """Whether e^exponent is surely at most a ratio above 1."""
-    above = ratio - 1
-    small = above.denominator.bit_length() - above.numerator.bit_length()
-    parts = math.ceil(exponent / _LARGEST_EXPONENT) or 1
-    bits = 256 + min(max(0, small), 1100)
-    return exp_upper(Fraction(exponent) / parts, bits) ** parts <= ratio

@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from dpopt import _checks, lp
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
-from dpopt.privacy.graph import all_pairs, directed_pairs
-from dpopt.privacy.rows import (
+from dpopt.privacy.graph import (
     FORMS,
     LARGEST_EPSILON,
     MOST_ROWS,
-    ratio_rows,
-    stochastic_rows,
+    all_pairs,
+    directed_pairs,
+    selectors,
 )
 
 
@@ -72,8 +72,8 @@ class Problem(lp.Problem):
         shape = self.shapes[variable]
         if not shape:
             raise ParameterError(f"variable is {variable!r}, a single number; a law needs an axis.")
-        rows = stochastic_rows(math.prod(shape[:-1]), shape[-1])
-        self.add_rows(name, {variable: rows.matrix}, lower=1.0, upper=1.0)
+        sums = _sums(math.prod(shape[:-1]), shape[-1])
+        self.add_rows(name, {variable: sums}, lower=1.0, upper=1.0)
 
     def add_private(
         self,
@@ -249,15 +249,15 @@ class Problem(lp.Problem):
             self.add_variables(excess, (pairs, outputs), lower=0.0, upper=1.0)
             there = True
         shrink = math.exp(-private.epsilon)
-        edges = all_pairs(private.pairs, inputs)
-        ratios = shrink * ratio_rows(edges, inputs, outputs, private.epsilon).matrix
+        first, second = selectors(all_pairs(private.pairs, inputs), inputs)
+        # e^-epsilon K[x, y] - K[x', y], with K written row by row.
+        ratios = sp.kron(shrink * first - second, sp.eye_array(outputs), format="csr")
         sides = {private.variable: ratios}
         if there:
             sides[excess] = -shrink * sp.eye_array(pairs * outputs, format="csr")
         self._put(name, sides, 0.0)
         if there:
-            sums = sp.kron(sp.eye_array(pairs), np.ones((1, outputs)), format="csr")
-            self._put(total, {excess: sums}, private.delta)
+            self._put(total, {excess: _sums(pairs, outputs)}, private.delta)
 
     def _put(self, name: str, sides: dict[str, sp.csr_array], upper: float) -> None:
         if name in self.blocks:
@@ -269,6 +269,11 @@ class Problem(lp.Problem):
         """Return bounds of the greatest entry of each output: the greatest of its entries'."""
         low, high = (bound.reshape(self.shapes[variable]) for bound in self._bounds[variable])
         return low.max(axis=0), high.max(axis=0)
+
+
+def _sums(rows: int, columns: int) -> sp.csr_array:
+    """Return the matrix that sums each row of an array, written row by row."""
+    return sp.kron(sp.eye_array(rows), np.ones((1, columns)), format="csr")
 
 
 def _pairs(

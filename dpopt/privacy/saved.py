@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -28,23 +28,6 @@ STATED = "stated_by_file"
 """Name, in `to_dict`, of the list of what a loaded mechanism took from its file unchecked."""
 AUDIT = "audit"
 """Kind of a file about a mechanism that is not proved private: for reading, never for release."""
-
-
-class Judged(Protocol):
-    """A mechanism that was proved private, or was not."""
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee was proved."""
-        ...
-
-    def require_private(self) -> None:
-        """Raise `NotPrivateError` unless it was."""
-        ...
-
-    def to_dict(self) -> Json:
-        """Return the mechanism as plain values."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +66,7 @@ class Sealed:
             raise self.refuse("its contents were changed after it was saved (hash mismatch)")
 
 
-def seal_judged(kind: str, result: Judged, path: str | Path, even_if_not_private: bool) -> None:
+def seal_judged(kind: str, result: Any, path: str | Path, even_if_not_private: bool) -> None:  # noqa: ANN401
     """Write a mechanism that is proved private; of another, by name only, the audit.
 
     Raises:

@@ -138,13 +138,6 @@ class Ratio:
         # Products bind as a quotient does; sums do not.
         return f"{_enclosed(over, '+-')}/{_enclosed(under, '+- ')}"
 
-    def latex(self) -> str:
-        """Return the function in LaTeX."""
-        over, under = (
-            product_text(fmpz_poly(list(side)), True) for side in (self.over, self.under)
-        )
-        return over if self.under == (1,) else rf"\frac{{{over}}}{{{under}}}"
-
 
 def _enclosed(text: str, signs: str) -> str:
     """Return a text in brackets if one of some signs stands outside all brackets."""
@@ -175,16 +168,6 @@ class Piece:
     high: Root | None
     status: str
     parts: tuple[tuple[Root | None, Mapping[verify.Variable, Ratio]], ...]
-
-    @property
-    def numerator(self) -> str:
-        """The numerator of the value, in factors."""
-        return self.value.numerator
-
-    @property
-    def denominator(self) -> str:
-        """The denominator of the value, in factors."""
-        return self.value.denominator
 
     @property
     def interval(self) -> str:
@@ -318,12 +301,12 @@ class ClosedForm:
         last = max([*self.epsilons, low + 1.0])
         high = 1.5 * last - 0.5 * low if self.high is None else math.log(self.high)
         grid = np.linspace(low, high, count).tolist()
-        ends = (float(self.low), math.inf if self.high is None else float(self.high))
-        ratios = [min(max(math.exp(epsilon), ends[0]), ends[1]) for epsilon in grid]
-        held = [_held(r, self.low, self.high) for r in ratios]
+        # The limits need not be floats.
+        ratios = [max(self.low, Fraction(math.exp(epsilon))) for epsilon in grid]
+        held = ratios if self.high is None else [min(r, self.high) for r in ratios]
         return {
             "epsilon": grid,
-            "ratio": ratios,
+            "ratio": list(map(float, held)),
             "value": [float(self(r)) for r in held],
             "piece": [self.pieces.index(self.piece(r)) for r in held],
         }
@@ -370,11 +353,6 @@ class ClosedForm:
             ParameterError: if the file cannot be written.
         """
         write_json(Path(path), self.to_dict())
-
-
-def _held(r: float, low: Fraction, high: Fraction | None) -> Fraction:
-    """Return a float as a fraction within limits that need not be floats."""
-    return max(low, Fraction(r)) if high is None else min(max(low, Fraction(r)), high)
 
 
 def _end(root: Root) -> Json:

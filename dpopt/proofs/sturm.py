@@ -134,33 +134,32 @@ def _roots(coefficients: tuple[int, ...]) -> tuple[Root, ...]:
     return tuple(sorted(found, key=lambda root: root.low))
 
 
-def sum_text(coefficients: Sequence[int], latex: bool = False) -> str:
+def sum_text(coefficients: Sequence[int]) -> str:
     """Return a polynomial in r as text: 2 r^2 - 1, or 8 - r where the highest power is negative."""
     words: list[str] = []
     order = list(enumerate(coefficients))
     for power, a in order if coefficients and coefficients[-1] < 0 else reversed(order):
         if a:
-            raised = f"{{{power}}}" if latex else str(power)
-            letter = "" if power == 0 else "r" if power == 1 else f"r^{raised}"
+            letter = "" if power == 0 else "r" if power == 1 else f"r^{power}"
             size = "" if abs(a) == 1 and letter else str(abs(a))
             sign = ("-" if a < 0 else "") if not words else (" - " if a < 0 else " + ")
             words.append(sign + " ".join(part for part in (size, letter) if part))
     return "".join(words) or "0"
 
 
-def product_text(polynomial: fmpz_poly, latex: bool = False) -> str:
+def product_text(polynomial: fmpz_poly) -> str:
     """Return a polynomial in r as a product of irreducible ones; a sum if it is one."""
     constant, factors = polynomial.factor() if polynomial.degree() > 0 else (polynomial[0], [])
     whole = [int(a) for a in polynomial.coeffs()]
     if not factors or (abs(constant) == 1 and len(factors) == 1 and factors[0][1] == 1):
-        return sum_text(whole, latex)
+        return sum_text(whole)
     words = [] if abs(constant) == 1 else [str(abs(int(constant)))]
     negative = constant < 0
     for factor, power in sorted(factors, key=lambda pair: (pair[0].degree(), str(pair[0]))):
         terms = [int(a) for a in factor.coeffs()]
         if negative and power % 2 and len(terms) > 2 - (terms[0] != 0):
             terms, negative = [-a for a in terms], False
-        text = sum_text(terms, latex)
+        text = sum_text(terms)
         text = text if text == "r" else f"({text})"
-        words.append(text + ("" if power == 1 else f"^{{{power}}}" if latex else f"^{power}"))
+        words.append(text if power == 1 else f"{text}^{power}")
     return ("-" if negative else "") + " ".join(words)

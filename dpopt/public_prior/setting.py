@@ -107,25 +107,9 @@ class KeptPriorSetting(PriorSetting):
     summary: ClassVar[tuple[str, ...]] = ("gamma_tv", "worst_tv", "drift")
 
     @classmethod
-    def example_data(cls) -> object:
-        """Return a user's letter."""
-        return 1
-
-    @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
         """Return letters: every two users are neighbours."""
         return [(0, 1), (1, 2), (0, 3)]
-
-    def queries(self, numbers: Sequence[int]) -> list[Hashable]:
-        """Return the letters at some places of the prior, for the command line.
-
-        Raises:
-            ParameterError: for a place that there is not.
-        """
-        letters = self.public.letters
-        if not all(0 <= place < len(letters) for place in numbers):
-            raise ParameterError(f"the inputs must be places in 0..{len(letters) - 1} of letters.")
-        return [letters[place] for place in numbers]
 
     @property
     def bits(self) -> int:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride]

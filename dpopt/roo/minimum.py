@@ -21,7 +21,7 @@ from dpopt._numbers import exact_text, whole
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
-from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
+from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
@@ -281,7 +281,7 @@ class MinCount(LetterSetting):
             ParameterError: for more than 4e6 events.
         """
         scale = self.letters * self.records * UNIT
-        return DominatingPair.of_points(upper_hull(_events(self, table)), scale)
+        return DominatingPair.of_points(_events(self, table), scale)
 
     def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
         """Draw q_m against the smallest count m."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -155,10 +155,6 @@ class LetterSetting(RooSetting, Setting):
         del table
         self.fitting(self._tally(data).counts)
         return 1
-
-    def queries(self, numbers: Sequence[int]) -> list[Tally]:
-        """Return the data that a line of integers stands for: the counts of all letters."""
-        return [Tally.of_counts(list(numbers), self.letters)]
 
     def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
         """Return the distribution of the letter for given counts, and the worst case."""

@@ -27,7 +27,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, Vector
-from dpopt.privacy.fingerprint import fingerprint
+from dpopt.privacy.plain import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
 """Entries of the largest kernel that is written out; memory fixes it."""

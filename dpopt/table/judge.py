@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from dpopt import verify
@@ -16,17 +16,20 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.table import Table
 
 
-@lru_cache(maxsize=4)
 def certify_table(table: Table, guarantee: Guarantee) -> Certificate:
     """Prove that a table is (epsilon, delta)-private between all its neighbours, in integers.
 
     For delta = 0, w_v <= e^epsilon w_u for all neighbouring variables; else for all neighbouring
-    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total. What was proved last is kept,
-    since the repair of a design and then the design itself ask for the same integers.
+    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total. A table is decided once, see
+    `Table.proof`.
 
     Raises:
         NotPrivateError: naming the inputs and the output, if an inequality fails.
     """
+    return table.proof(guarantee, partial(_certified, table, guarantee))
+
+
+def _certified(table: Table, guarantee: Guarantee) -> Certificate:
     inputs, grown = table.inputs, verify.growth(Fraction(guarantee.epsilon))
     weights = list(table.weights)
     try:

@@ -21,7 +21,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_down, float_up
 from dpopt._types import Vector
-from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests, upper_hull
+from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table.table import Table
@@ -242,4 +242,4 @@ def dominating_pair(table: Table) -> DominatingPair:
         for edge in range(edges.count):
             yield from likelihood_tests(*edges.rows(edge), bits)
 
-    return DominatingPair.of_points(upper_hull(points()), table.total)
+    return DominatingPair.of_points(points(), table.total)

@@ -307,8 +307,14 @@ class Words(Inputs):
         """Directed neighbours, shape (pairs, 2); None if every two words are neighbours."""
         if self.differences is None:
             return None
-        near = [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
-        return np.argwhere(np.isin(self.table(), near))
+        return np.argwhere(np.isin(self.table(), self._near))
+
+    @cached_property
+    def _near(self) -> list[int]:
+        """The variables of neighbouring words."""
+        if self.differences is None:
+            return list(range(1, self.size))
+        return [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -336,7 +342,7 @@ class Words(Inputs):
     @cached_property
     def representatives(self) -> IntVector:
         """The word 0 with one whose first places are 1, for each variable."""
-        units = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1).astype(np.int64)
+        units = _place_values(self.shape)
         ends = [
             sum(int(units[i]) for kind, k in enumerate(ks) for i in self._places[kind][:k])
             for ks in self._distances
@@ -390,14 +396,12 @@ class Words(Inputs):
         Where x and x' agree, y is as they are, or differs from both. Where they do not, y is as x,
         as x', or differs from both.
         """
-        differences = self._distances[1:] if self.differences is None else self.differences
         entries = [
-            (edge, step[0], step[1], count)
-            for edge, apart in enumerate(differences)
-            for step, count in self._changes(apart).items()
+            (edge, *step, count)
+            for edge, variable in enumerate(self._near)
+            for step, count in self._changes(self._distances[variable]).items()
         ]
-        near = [int(np.ravel_multi_index(apart, self._grid)) for apart in differences]
-        return _edges_of(entries, self.representatives[near])
+        return _edges_of(entries, self.representatives[self._near])
 
     def _changes(self, apart: tuple[int, ...]) -> dict[tuple[int, int], int]:
         """Return how many y there are for each pair of variables with two words so far apart."""
@@ -434,7 +438,7 @@ class Words(Inputs):
 
     def _variable(self, x: IntVector, y: IntVector) -> IntVector:
         """Return the variable of pairs of words, of one shape or broadcast to one."""
-        weights = np.append(np.cumprod(self._grid[:0:-1])[::-1], 1).astype(np.int64)
+        weights = _place_values(self._grid)
         kind_of = {letters: kind for kind, letters in enumerate(self.sizes)}
         variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
         for letters in reversed(self.shape):
@@ -444,7 +448,7 @@ class Words(Inputs):
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
         """Return the words of an index among those that differ from x in the variable's numbers."""
-        units = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1).astype(np.int64)
+        units = _place_values(self.shape)
         distances, words = np.array(self._distances)[variables].T, located.copy()
         for places, letters, k in zip(self._places, self.sizes, distances, strict=True):
             # ways[m, k] is the number of sets of k among m places.
@@ -468,8 +472,7 @@ class Words(Inputs):
         if self.differences is None:
             said = edges_claim(self.inputs, None)
             return f"{said}; one of each orbit under its symmetries was decided"
-        near = [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
-        edges = self.inputs * int(self.counts[near].sum())
+        edges = self.inputs * int(self.counts[self._near].sum())
         return (
             f"the kernel is private along {edges} directed edges of {self.inputs} inputs; one of "
             "each orbit under its symmetries was decided"
@@ -477,16 +480,21 @@ class Words(Inputs):
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring words and an output, whose variables these are."""
-        edges, outputs = self.edges, np.arange(self.outputs)
+        edges = self.edges
         hits = np.flatnonzero((edges.first == first) & (edges.second == second))
         swapped = not hits.size
         if swapped:
             hits = np.flatnonzero((edges.first == second) & (edges.second == first))
         edge = int(np.searchsorted(edges.starts, hits[0], side="right")) - 1
-        ends = edges.ends[edge]
-        x, other = (ends[::-1] if swapped else ends).tolist()
-        here, there = self.variables_of(np.array([x, other]))
-        return x, other, int(outputs[(here == first) & (there == second)][0])
+        ends = edges.ends[edge][::-1] if swapped else edges.ends[edge]
+        here, there = self.variables_of(ends)
+        x, other = ends.tolist()
+        return x, other, int(np.flatnonzero((here == first) & (there == second))[0])
+
+
+def _place_values(sizes: tuple[int, ...]) -> IntVector:
+    """Return what a step at each place of a word adds to its number."""
+    return np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)
 
 
 def _raised(numbers: tuple[int, ...], place: int, by: int) -> tuple[int, ...]:

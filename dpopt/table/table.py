@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, exact_text, whole
 from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
-from dpopt.privacy.fingerprint import fingerprint
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.plain import fingerprint
 from dpopt.privacy.release import Laws, Source, below_each
 from dpopt.table.inputs import Inputs
 
@@ -71,6 +72,24 @@ class Table:
     def key(self) -> tuple[object, ...]:
         """What a certificate of the table is about."""
         return "table", self.inputs.key, self.weights, self.total
+
+    def proof(self, asked: Hashable, judge: Callable[[], Certificate]) -> Certificate:
+        """Return the judge's proof of these integers, which travels with them: it is made once.
+
+        A table that differs is another object, without proofs; so is a copy or an unpickled one.
+
+        Args:
+            asked: all that the judge looks at beside the table.
+            judge: returns the proof, or raises `NotPrivateError`.
+        """
+        proofs: dict[Hashable, Certificate] = vars(self).setdefault("_proofs", {})
+        if asked not in proofs:
+            proofs[asked] = judge()
+        return proofs[asked]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the integers alone: their proof is to be made again."""
+        return type(self), (self.inputs, self.weights, self.total)
 
     def __eq__(self, other: object) -> bool:
         """Whether these are the same integers over the same inputs."""

@@ -12,7 +12,6 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import dpopt
-from dpopt import majority
 from dpopt.cli import about, cli
 from tests.cli.running import Capture, run
 
@@ -93,10 +92,3 @@ def test_tab_offers_values(typed: str, offered: set[str]) -> None:
     *words, incomplete = typed.split()
     found = ShellComplete(cli, {}, "dpopt", "_DPOPT_COMPLETE").get_completions(words, incomplete)
     assert {item.value for item in found} == offered
-
-
-def test_what_tab_offers_is_what_is_accepted() -> None:
-    for backend in ("highs", "cvxpy", "cvxpy:CLARABEL"):
-        assert majority.design(3, 0.1, 1, backend=backend).private
-    for rule in ("exact", "roo"):
-        assert dpopt.roo.min_count(5, 2, 1.0, rule).private

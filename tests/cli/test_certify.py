@@ -48,11 +48,6 @@ def design(tmp_path: Path) -> Path:
     return tmp_path / "gamma.json"
 
 
-@pytest.fixture(params=["kernel", "design"])
-def saved(request: pytest.FixtureRequest) -> Path:
-    return request.getfixturevalue(request.param)
-
-
 def edit(path: Path, change: Change) -> None:
     record = json.loads(path.read_text())
     change(record)
@@ -81,13 +76,6 @@ def test_certificate_of_a_majority_as_json(design: Path, capfd: Capture) -> None
     assert {name: found[name] for name in proof.to_dict()} == proof.to_dict()
     assert found["constraints"] > 0
     assert found["slack"] >= 0
-
-
-def test_certificate_as_text(saved: Path, capfd: Capture) -> None:
-    code, out, err = run(["certify", str(saved)], capfd)
-    assert (code, err) == (0, "")
-    for word in ("-DP", "constraints", "slack", "tightest"):
-        assert word in out
 
 
 def test_a_little_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capfd: Capture) -> None:
@@ -137,12 +125,6 @@ def test_release_of_a_kernel(kernel: Path, tmp_path: Path, capfd: Capture) -> No
         assert err.startswith(f"{all_of_them} release")
         assert len(out.splitlines()) == count
         assert set(out.splitlines()) <= {"0", "1"}
-
-
-def test_releases_differ(kernel: Path, capfd: Capture) -> None:
-    text = ",".join(["0"] * 300)
-    outputs = {run(["release", str(kernel), "--input", text], capfd)[1] for _ in range(2)}
-    assert len(outputs) == 2
 
 
 @pytest.mark.parametrize(

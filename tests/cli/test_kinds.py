@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import subprocess
@@ -18,8 +17,10 @@ import dpopt
 from dpopt import ParameterError, _kinds
 from dpopt._kinds import arguments, choices, other_word, parted
 from dpopt.cli import cli
+from dpopt.cli.release import inputs_of
 from dpopt.shape import Design, kind_of
 from tests.robustness.commands import run
+from tests.shape.checks import input_of
 from tests.solved import solved
 
 KINDS = list(_kinds.KINDS)
@@ -66,18 +67,6 @@ def test_a_rule_is_saved_and_said_to_have_no_proof_of_optimality(tmp_path: Path)
 
 
 @over_kinds
-def test_every_parameter_is_named_in_the_docstring(name: str) -> None:
-    about, defined = _kinds.described(kind(name)), kind(name)
-    assert inspect.cleandoc(defined.__doc__).startswith(about.about)
-    assert list(inspect.signature(defined).parameters) == [field.name for field in about.fields]
-    for field in about.fields:
-        assert field.about, f"{field.name} is not named under Attributes"
-        assert field.required == (
-            inspect.signature(defined).parameters[field.name].default is inspect.Parameter.empty
-        )
-
-
-@over_kinds
 def test_its_help_names_every_option_and_an_example_that_runs(name: str) -> None:
     about, ended = _kinds.described(kind(name)), run(name, "--help")
     assert (ended.code, ended.err) == (0, "")
@@ -116,7 +105,7 @@ def typed_input(design: Design, data: object, folder: Path) -> list[str]:
     counts = [listed.count(letter) for letter in range(getattr(setting, "letters", None) or 0)]
     for numbers in (listed, counts):
         try:
-            (query,) = setting.queries(numbers)
+            (query,) = inputs_of(setting, numbers)
             found = setting.distribution(design.table, query)
         except (ParameterError, ValueError):
             continue
@@ -133,7 +122,7 @@ def test_what_a_command_saved_is_certified_and_released(name: str, tmp_path: Pat
     assert (ended.code, ended.err) == (0, "")
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert same(dpopt.load(path).value, solved(name).value)
-    data = kind(name).example_data()
+    data = input_of(kind(name))
     assert json.loads(run("certify", str(path), "--json").out)["private"]
     options = typed_input(dpopt.load(path), data, tmp_path)
     ledger = dpopt.Ledger(tmp_path / "a.ledger")

@@ -206,7 +206,10 @@ def formula(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:
     """The pieces of a closed form in r = e^epsilon, and the optimum at some r."""
     found = dpopt.closed_form(setting(*given, **named))
     at = {f"at {r}": str(found(Fraction(r))) for r in ("3/2", "2", "5", "100")}
-    return {"pieces": [[p.numerator, p.denominator, p.status] for p in found.pieces], **at}
+    return {
+        "pieces": [[p.value.numerator, p.value.denominator, p.status] for p in found.pieces],
+        **at,
+    }
 
 
 def verified(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:

@@ -11,7 +11,6 @@ import dpopt
 from dpopt import (
     ParameterError,
     Problem,
-    _kinds,
     kernel,
     majority,
     public_prior,
@@ -20,7 +19,6 @@ from dpopt import (
     vote,
 )
 from dpopt.interop.frames import to_frame
-from dpopt.shape import kind_of
 
 pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
@@ -42,20 +40,6 @@ def frame_of(result: object, library: str) -> dict[str, list[Any]]:
     frame = to_frame(result, library)
     assert type(frame).__module__.split(".")[0] == library
     return columns_of(frame)
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("name", list(_kinds.KINDS))
-def test_every_kind_has_a_table(name: str, library: str) -> None:
-    kind = kind_of(name)
-    assert kind is not None
-    found = dpopt.design(kind.example())
-    columns = found.setting.columns(found.table)
-    frame = frame_of(found, library)
-    assert list(frame) == list(columns)
-    for column, values in frame.items():
-        for seen, own in zip(values, columns[column], strict=True):
-            assert seen == own or own is None or seen != seen
 
 
 @pytest.fixture(scope="module")

@@ -84,21 +84,6 @@ def test_composition_by_opendp_agrees_with_ours() -> None:
         assert Fraction(together.map(1)) >= folds * Fraction(made.map(1))
 
 
-def test_adaptive_composition_and_postprocessing() -> None:
-    made = make_kernel(THIRD)
-    spent = made.map(1)
-    session = dp.c.make_adaptive_composition(
-        made.input_domain, made.input_metric, dp.max_divergence(), d_in=1, d_mids=[spent, spent]
-    )
-    ask = session(0)
-    assert {ask(made), ask(made)} <= {0, 1, 2}
-    with pytest.raises(dp.OpenDPException):
-        ask(made)
-    doubled = made >> dp.new_function(lambda y: 2 * y, TO=int)
-    assert doubled(0) in {0, 2, 4}
-    assert doubled.map(1) == spent
-
-
 def test_kernel_with_delta_spends_both() -> None:
     design = optimal(1 - np.eye(4), epsilon=0.5, delta=0.01)
     made = make_kernel(design)
@@ -217,22 +202,6 @@ def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None
     assert named(list("abccaa")) in {"a", "b", "c"}
     assert named.input_domain.member(list("abccaa"))
     assert not named.input_domain.member(list("abcdaa"))
-
-
-def test_sampler_after_an_opendp_transformation() -> None:
-    """A stable transformation before, a composition around, and the maps go through both."""
-    made = make_sampler(roo.min_count(4, 2, 0.5))
-    flip = dp.t.make_user_transformation(
-        made.input_domain,
-        made.input_metric,
-        made.input_domain,
-        made.input_metric,
-        lambda records: [1 - record for record in records],
-        lambda d_in: d_in,
-    )
-    both = dp.c.make_composition([flip >> made, made])
-    assert set(both([0, 0, 0, 1])) <= {0, 1}
-    assert both.map(1) == pytest.approx(1.0, rel=1e-14)
 
 
 def test_samplers_that_are_not_certified_are_refused() -> None:

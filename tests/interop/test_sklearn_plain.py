@@ -304,15 +304,6 @@ def test_an_estimator_changes_the_input_of_no_other(kind: str) -> None:
     assert np.all((rows.toarray() if kind == "sparse" else np.asarray(rows)) == 2)
 
 
-def test_scaling_in_place_stays_with_the_estimator() -> None:
-    X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
-    base = make_pipeline(StandardScaler(copy=False), GaussianNB())
-    fitted = plain(estimator=base, n_estimators=3, classes=(0, 1), epsilon=30.0).fit(X, y)
-    asked = X.copy()
-    fitted.predict(asked)
-    assert np.array_equal(asked, X)
-
-
 @pytest.mark.parametrize("inner", [None, np.random.RandomState(3)])
 def test_seeds_follow_from_the_place_alone(inner: Any) -> None:
     """A part that becomes of one class, and one that draws oftener, leaves all others' draws."""

@@ -136,7 +136,6 @@ K3 = cp.Variable((3, 3), name="K")
         ((K3, cp.Parameter(2)), {}, "scalar cvxpy Parameter"),
         ((K3, cp.Variable()), {}, "scalar cvxpy Parameter"),
         ((K3, 1.0, 0.0, [[0, 0]]), {}, r"edge \(0, 0\)"),
-        ((K3, 1.0, 0.0, [[0, 3]]), {}, r"edge \(0, 3\)"),
         ((K3, 1.0, 0.0, "path"), {"form": "columns"}, "form is 'columns'"),
         ((K3, 1.0, 0.1), {"form": "columns"}, "form is 'columns'"),
         ((K3, 1.0), {"form": "shifted"}, "form is 'shifted'"),

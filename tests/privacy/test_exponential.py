@@ -136,7 +136,7 @@ def test_the_precision_of_the_caller_is_the_same_within_and_after() -> None:
     assert set(seen) == {77}
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("kind", [np.int8, np.uint64])
 def test_numpy_integers_become_pythons(kind: type[np.integer]) -> None:
     """Left in a Fraction, they overflow in its products."""
     assert exp_lower(kind(5)) == exp_lower(5)

@@ -202,7 +202,7 @@ def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
             [
                 design.setting.to_dict(),
                 design.setting.plain(design.table),
-                design.setting.verified(design.table).numbers(),
+                design.setting._proof_data(design.table),
             ]
         )
     )

@@ -37,6 +37,7 @@ from dpopt import (
     smoothed,
     solve,
 )
+from tests.shape.checks import input_of
 
 Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
@@ -188,7 +189,6 @@ BY_ROOM: dict[str, Makers] = {
     },
 }
 
-ONE_WAY_AND_BACK = [[0, 1], [1, 0]]
 BY_FUNCTION: dict[str, Makers] = {
     "privacy.Certificate": {
         **{name: lambda: "in words" for name in ("claim", "tightest", "digest")},
@@ -227,9 +227,7 @@ BY_FUNCTION: dict[str, Makers] = {
         "second": lambda: [0, 0, 1],
         "delta": lambda: 0.0,
     },
-    "privacy.complete_graph": {"inputs": lambda: 3},
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
-    "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.simple_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "lp.Problem.add_rows": {"name": lambda: "more", "lower": lambda: 0.0, "upper": lambda: [1.0]},
     "lp.Problem.add_variables": {
@@ -314,7 +312,7 @@ def designed(kind: Any) -> Any:
 def drawing(kind: Any, verb: str) -> Arguments:
     first = next(iter(inspect.signature(getattr(designed(kind), verb)).parameters))
     seeded = {"rng": np.random.default_rng(0)} if verb == "simulate" else {}
-    return {first: kind.example_data(), **seeded}
+    return {first: input_of(kind), **seeded}
 
 
 def is_called(value: object) -> bool:

@@ -58,7 +58,7 @@ def follow(folder: Path) -> dict[str, Any]:
 
 
 def _kind(name: str) -> Any:
-    return getattr(import_module(_kinds.module_of(name)), name.capitalize())
+    return getattr(import_module(_kinds.KINDS[name][0]), name.capitalize())
 
 
 if __name__ == "__main__":

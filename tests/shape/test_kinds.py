@@ -88,7 +88,7 @@ def test_a_variant(
     example, data = variant(name)
     kind = type(example())
     monkeypatch.setattr(kind, "example", example)
-    monkeypatch.setattr(kind, "example_data", lambda: data)
+    monkeypatch.setattr(checks, "input_of", lambda _: data)
     checks.run(check, kind, tmp_path)
 
 

@@ -20,8 +20,8 @@ from dpopt import (
     public_prior,
     roo,
 )
-from dpopt.cli import main
 from dpopt.shape import made
+from tests.cli.running import run
 
 # Between a value and its bound, in floats.
 ROUNDING = 1e-8
@@ -59,7 +59,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
     assert found.private
     assert f"status=gap, gap={found.gap:.6g}" in repr(found)
-    assert found.known()["status"] == "gap"
+    assert found.summary()["status"] == "gap"
     told = found.to_dict()
     assert (told["status"], told["bound_is"]) == ("gap", "float")
     assert told["gap"] == found.gap > 1e-6
@@ -70,7 +70,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     assert (again.table, again.value, again.bound) == (found.table, found.value, found.bound)
     whole = majority.design(51, 0.1, 3)
     assert "status" not in repr(whole)
-    assert "status" not in whole.known()
+    assert "status" not in whole.summary()
 
 
 def test_a_proof_of_a_stopped_design_bounds_it(tmp_path: Path) -> None:
@@ -135,28 +135,6 @@ def test_a_closed_form_has_nothing_to_stop() -> None:
     assert (found.table, found.status) == (full.table, None)
     path = kernel.KernelSetting("absolute", 1.0, size=9, graph="path")
     assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
-
-
-def test_a_sweep_over_gaps() -> None:
-    full = majority.design(51, 0.1, 3).value
-
-    def told(stop_at_gap: float) -> dict[str, Any]:
-        found = majority.design(51, 0.1, 3, stop_at_gap=stop_at_gap)
-        return {"value": found.value, "bound": float(found.bound or 0.0), "status": found.status}
-
-    gaps = [1e-1, 1e-2, 1e-3, 0.0]
-    table = dpopt.sweep(told, {"stop_at_gap": gaps})
-    for gap, record in zip(gaps, table.records, strict=True):
-        assert full - gap - ROUNDING <= record["value"] <= full + ROUNDING
-        assert record["bound"] >= full - ROUNDING
-        assert record["status"] == ("optimal" if gap == 0.0 else "gap")
-
-
-def run(words: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[Any, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    said = capfd.readouterr()
-    return caught.value.code, said.out, said.err
 
 
 ASKED = ["majority", "--mechanisms", "51", "--epsilon", "0.1", "--allowance", "3"]

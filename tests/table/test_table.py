@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -138,6 +141,24 @@ def test_noise_of_a_solver_is_repaired_at_little_cost(name: str, guarantee: Guar
     assert broken_by(made, guarantee.epsilon, guarantee.delta) <= 0
     moved = np.abs(made.masses - private.masses).sum()
     assert moved < (1e-6 if guarantee.epsilon > 1e-3 else 1e-2) * inputs.size
+
+
+def test_a_table_is_judged_once_and_every_other_object_anew() -> None:
+    table, guarantee = random_table(CASES["path"], 8, 0.1), Guarantee(5.0)
+    proof = certify_table(table, guarantee)
+    assert certify_table(table, guarantee) is proof
+    assert certify_table(table, Guarantee(6.0)).guarantee == Guarantee(6.0)
+    copies = (replace(table), copy.copy(table), copy.deepcopy(table), pickled(table))
+    for other in copies:
+        assert other == table
+        assert certify_table(other, guarantee) is not proof
+    broken = (0, table.weights[0] + table.weights[1], *table.weights[2:])
+    with pytest.raises(NotPrivateError):
+        certify_table(replace(table, weights=broken), guarantee)
+
+
+def pickled(table: Table) -> Table:
+    return pickle.loads(pickle.dumps(table))
 
 
 def test_rounding_keeps_equal_rows_equal() -> None:

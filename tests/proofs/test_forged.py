@@ -1,0 +1,132 @@
+"""Forged files that once were taken for what they are not, or to which no answer came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpopt
+from dpopt import ParameterError, verify
+from dpopt.kernel import KernelSetting, NearestKernel
+from dpopt.privacy import saved
+
+Record = dict[str, Any]
+PATH = KernelSetting("absolute", 5.0, graph="path", size=4)
+
+
+def record_of(setting: Any, folder: Path) -> Record:
+    path = folder / "design.json"
+    dpopt.design(setting).save(path)
+    return json.loads(path.read_text())
+
+
+def answered(record: Record, folder: Path, *beside: str) -> int:
+    path = folder / "forged.json"
+    path.write_text(json.dumps(record))
+    return verify.main([str(path), *beside])
+
+
+def sealed(record: Record, folder: Path) -> Path:
+    """A file whose hash is right: anybody can compute it."""
+    digest = saved._digest(record["kind"], record["body"], record["provenance"])
+    path = folder / "sealed.json"
+    path.write_text(json.dumps(record | {"hash": digest}))
+    return path
+
+
+def finding(formulas: list[str], claim: str) -> Record:
+    words = {"finding": "x", "source": "s", "statement": "st"}
+    told = {"formulas": formulas, "given": [], "claim": claim, "design": None}
+    return {"format": "dpopt finding", "schema": 1, **words, **told}
+
+
+def as_a_table(record: Record) -> None:
+    """The body tells the judge of a table without neighbours at a smaller epsilon."""
+    inputs = {"sizes": [4] * 4, "counts": [1] * 16, "neighbours": []}
+    losses = {"costs": [0.0] * 16, "weights": None}
+    displayed = {"epsilon": 0.01, "delta": 0.0, "inputs": inputs, "losses": losses}
+    guarantee = {"epsilon": 0.01, "delta": 0.0}
+    record["body"] |= {"kind": "counts", "displayed": displayed, "guarantee": guarantee}
+
+
+def as_another_guarantee(record: Record) -> None:
+    record["body"]["guarantee"] = {"epsilon": 6.0, "delta": 0.0}
+
+
+@pytest.mark.parametrize("forge", [as_a_table, as_another_guarantee])
+def test_what_the_judge_reads_is_what_is_loaded(
+    forge: Callable[[Record], None], tmp_path: Path
+) -> None:
+    record = record_of(PATH, tmp_path)
+    forge(record)
+    with pytest.raises(ParameterError, match="is not that of its setting"):
+        dpopt.load(sealed(record, tmp_path))
+    # A guarantee that is larger than the setting's is true; another kind is none of its own.
+    assert answered(record, tmp_path) == (2 if forge is as_a_table else 0)
+
+
+@pytest.mark.parametrize("stated", ["nonsense", "dpopt proof", 7, None])
+def test_a_file_of_another_format_is_no_design(stated: object, tmp_path: Path) -> None:
+    record = record_of(PATH, tmp_path)
+    assert answered(record, tmp_path) == 0
+    assert answered(record | {"format": stated}, tmp_path) == 2
+
+
+def test_nothing_stands_beside_a_finding_or_an_exact_optimum(tmp_path: Path) -> None:
+    beside = tmp_path / "beside.json"
+    beside.write_text(json.dumps({"format": "dpopt proof", "bound": "none"}))
+    exact = tmp_path / "exact.json"
+    dpopt.exact_optimum(PATH, 2).save(exact)
+    record = json.loads(exact.read_text())
+    for each, code in ((finding([], "2 < 1"), 0), (record, 0)):
+        assert answered(each, tmp_path) == code
+        assert answered(each, tmp_path, str(beside)) == 2
+
+
+def test_a_point_names_each_variable_once(tmp_path: Path) -> None:
+    exact = tmp_path / "exact.json"
+    dpopt.exact_optimum(PATH, 2).save(exact)
+    record = json.loads(exact.read_text())
+    record["point"].insert(0, [*record["point"][0][:-1], "999"])
+    assert answered(record, tmp_path) == 2
+
+
+@pytest.mark.parametrize(
+    ("formulas", "claim"),
+    [
+        (["a0 = [1, 2]", *(f"a{i + 1} = [a{i}, a{i}]" for i in range(40))], "a40 == 1"),
+        (["f(n) = [0] if n == 0 else [f(n - 1), f(n - 1)]"], "sum(f(30)) < 0"),
+        ([], "sum(comb(5000, 2500 + i % 2) for i in range(10**6)) < 0"),
+        (["f(x, i) = i", "x = range(10**6)"], "sum(f(x, i) for i in range(10**6)) < 0"),
+    ],
+)
+def test_a_formula_that_never_ends_is_refused(
+    formulas: list[str], claim: str, tmp_path: Path
+) -> None:
+    assert answered(finding(formulas, claim), tmp_path) == 2
+
+
+def test_a_false_claim_about_large_numbers_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert answered(finding([], "10**400 <= 1"), tmp_path) == 0
+    assert "a number of 401 digits" in capsys.readouterr().out
+
+
+def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
+    n = 2001
+    record = record_of(KernelSetting([[0.0, 1.0], [1.0, 0.0]], 1.0, delta=0.1), tmp_path)
+    record["body"]["setting"] |= {"loss": [[0.0, 1.0]] * n, "size": n}
+    record["body"]["units"] = {"total": "2", "weights": [["1", "1"]] * n}
+    assert answered(record, tmp_path) == 2
+
+
+def test_the_nearest_table_is_within_its_tolerance(tmp_path: Path) -> None:
+    record = record_of(NearestKernel([[0.8, 0.2], [0.2, 0.8]], 1.0, tolerance=0.1), tmp_path)
+    assert answered(record, tmp_path) == 0
+    record["body"]["setting"]["tolerance"] = 0.01
+    assert answered(record, tmp_path) == 4
