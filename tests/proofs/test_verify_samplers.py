@@ -21,6 +21,7 @@ import dpopt
 from dpopt import ParameterError, roo, verify
 from dpopt.shape import Setting, made
 from dpopt.table import Table, rounded
+from tests.oracles import compositions, neighbours
 from tests.proofs.judging import alone, optimum
 from tests.roo import brute
 
@@ -303,7 +304,7 @@ def floor_ratio(n: int, k: int, table: list[int], unit: int) -> Fraction:
     worst = Fraction(1)
     for counts in brute.histograms(n, k):
         laws = []
-        for data in (counts, *brute.neighbours(counts)):
+        for data in (counts, *neighbours(counts)):
             weights = [table[c] if c < len(table) else c * unit for c in data]
             laws.append([Fraction(w, sum(weights)) for w in weights])
         for after in laws[1:]:
@@ -360,11 +361,11 @@ def test_a_floor_that_is_not_convex_is_not_shown() -> None:
 
 def labelled(n: int, k: int, r: float) -> tuple[list[Any], dict[Any, int], list[Any], list[Any]]:
     """Data sets as counts, places of K(y | counts), and rows of privacy for neighbours."""
-    data = list(brute.compositions(n, k))
+    data = list(compositions(n, k))
     place = {(x, y): i for i, (x, y) in enumerate(product(data, range(k)))}
     rows = []
     for x in data:
-        for z in brute.neighbours(x):
+        for z in neighbours(x):
             for y in range(k):
                 row = np.zeros(len(place))
                 row[place[z, y]], row[place[x, y]] = 1.0, -r
@@ -525,11 +526,11 @@ def sampler_ratio(setting: roo.OptimalLetter, table: Table) -> Fraction:
     """The largest ratio of a letter's chances under neighbours, over all data sets."""
     worst, n, k = Fraction(1), setting.records, setting.letters
     laws = {}
-    for x in brute.compositions(n, k):
+    for x in compositions(n, k):
         weights = setting.distribution(table, [y for y in range(k) for _ in range(x[y])])
         laws[x] = [Fraction(w, sum(weights)) for w in weights]
     for x, law in laws.items():
-        for z in brute.neighbours(x):
+        for z in neighbours(x):
             worst = max(worst, *(a / b for a, b in zip(law, laws[z], strict=True)))
     return worst
 
