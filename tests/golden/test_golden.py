@@ -26,7 +26,7 @@ QUICK_ITEMS = (
 
 @pytest.mark.slow_after(40)
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.nightly] * c.slow) for n, c in CASES.items()]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * c.slow) for n, c in CASES.items()]
 )
 def test_a_value(name: str) -> None:
     found = json.loads(json.dumps(numbers_of(CASES[name])))
