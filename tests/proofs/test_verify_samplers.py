@@ -489,7 +489,7 @@ def sorted_of(counts: tuple[int, ...]) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 1), (1, 2), (4, 2), (5, 3), (4, 4), (2, 5)])
 def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> None:
-    data = list(brute.compositions(n, k))
+    data = list(compositions(n, k))
     found = sorted(set(map(sorted_of, data)), reverse=True)
     for most in range(n + 1) if k > 1 else ():
         assert list(verify.sorted_counts(n, k, most)) == [x for x in found if x[0] <= most]
@@ -497,7 +497,7 @@ def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> 
     expected = {
         ("privacy", sorted_of(x), c, sorted_of(z), d)
         for x in data
-        for z in brute.neighbours(x)
+        for z in neighbours(x)
         for c, d in zip(x, z, strict=True)
         if (sorted_of(x), c) != (sorted_of(z), d)
     }
