@@ -44,8 +44,6 @@ class Ran:
         value: what the last call returned; None unless done.
         seconds: wall-clock seconds of each call.
         cpu_seconds: seconds of processor time of each call, all threads together.
-        peak: bytes by which the calls raised the peak of the resident memory, from where it was
-            after imports, warm-up and preparation; 0 if they needed no more than those.
         resident: peak of the resident memory of the whole process in bytes, imports included.
     """
 
@@ -53,7 +51,6 @@ class Ran:
     value: Any = None
     seconds: tuple[float, ...] = ()
     cpu_seconds: tuple[float, ...] = ()
-    peak: int | None = None
     resident: int | None = None
 
 
@@ -74,7 +71,7 @@ def run_child(
         limits: of the process.
         prepare: called on every argument first, in the child; its result is what ``function`` is
             given. Not timed, but under the limits.
-        warm_up: arguments of calls made first, neither timed nor part of the peak.
+        warm_up: arguments of calls made first, which are not timed.
         least_seconds: the timed call is repeated until this much time has passed.
 
     Returns:
@@ -83,12 +80,10 @@ def run_child(
     places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
     environment = {**os.environ, "PYTHONPATH": places, **dict.fromkeys(_THREADS, "1")}
     allowed = (limits.address_space, limits.processor_seconds or 0)
-    command = [sys.executable, "-m", __spec__.name, *map(str, allowed)]
-    request = pickle.dumps((function, argument, prepare, tuple(warm_up), least_seconds))
     try:
         child = subprocess.run(
-            command,
-            input=request,
+            [sys.executable, "-m", __spec__.name, *map(str, allowed)],
+            input=pickle.dumps((function, argument, prepare, tuple(warm_up), least_seconds)),
             capture_output=True,
             env=environment,
             timeout=limits.seconds,
@@ -100,17 +95,12 @@ def run_child(
         return Ran(DONE, *pickle.loads(child.stdout))
     if sys.platform != "win32" and child.returncode == -signal.SIGXCPU:
         return Ran(f"over {limits.processor_seconds} s")
-    return Ran(_reason(child.returncode, child.stderr.decode(errors="replace")))
-
-
-def _reason(code: int, errors: str) -> str:
-    """Return in words why a child ended with a code other than 0."""
-    lines = errors.strip().splitlines() or ["no message"]
+    lines = child.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
     if any(word in line for word in _NO_MEMORY for line in lines[-3:]):
-        return OUT_OF_MEMORY
-    if code < 0:
-        return f"ended by {signal.Signals(-code).name}"
-    return f"error: {lines[-1]}"
+        return Ran(OUT_OF_MEMORY)
+    if child.returncode < 0:
+        return Ran(f"ended by {signal.Signals(-child.returncode).name}")
+    return Ran(f"error: {lines[-1]}")
 
 
 def _serve() -> None:
@@ -123,7 +113,7 @@ def _serve() -> None:
     for small in warm_up:
         function(prepare(small) if prepare else small)
     argument = prepare(argument) if prepare else argument
-    before, value = _peak(), None
+    value = None
     seconds: list[float] = []
     cpu_seconds: list[float] = []
     while not seconds or sum(seconds) < least_seconds:
@@ -133,10 +123,8 @@ def _serve() -> None:
         value = function(argument)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)
-    resident = _peak()
-    found = (value, tuple(seconds), tuple(cpu_seconds), resident - before, resident)
     with answer:
-        pickle.dump(found, answer)
+        pickle.dump((value, tuple(seconds), tuple(cpu_seconds), _peak()), answer)
 
 
 def _limit(address_space: int, processor_seconds: int) -> None:
