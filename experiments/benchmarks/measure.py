@@ -91,7 +91,7 @@ def _not_tried(contender: Contender, size: int) -> str | None:
 
 def _outcome(ran: Ran, limits: Limits) -> str:
     if ran.outcome == OUT_OF_MEMORY:
-        return f"over {limits.address_space / 2**30:g} GiB"
+        return f"over {limits.gibibytes} GiB"
     return ran.outcome
 
 

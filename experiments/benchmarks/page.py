@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic.dataclasses import dataclass
@@ -215,21 +216,13 @@ def _section(benchmark: dict[str, Any]) -> str:
 def _row(record: dict[str, Any], same: bool) -> str:
     start = f"| {record['size']:,} | {record['contender']} |"
     if record["seconds"] is None:
-        return f"{start} {_why_not(record['outcome'])} | | | | |"
+        # results.json has the message of an error.
+        reason = re.sub(r"error: .*?( at [\d,]+\)|$)", r"error\1", record["outcome"])
+        return f"{start} {reason} | | | | |"
     return (
         f"{start} {_seconds(record['seconds'])} | {_ratio(record)} | {record['peak_mib']:,.0f} MiB "
         f"| {record['value']:.10g} | {_difference(record, same)} |"
     )
-
-
-def _why_not(outcome: str) -> str:
-    """Return why there is no time, without the message of an error, which results.json has."""
-    before, found, message = outcome.partition("error: ")
-    if not found:
-        return outcome
-    if before:
-        return f"{before}error at {message.rpartition(' at ')[2]}"
-    return f"error: {message.partition(':')[0].rpartition('.')[2]}"
 
 
 def _seconds(seconds: float) -> str:

@@ -45,8 +45,8 @@ def run_benchmarks(
     def one(benchmark: Benchmark) -> dict[str, Any]:
         records = measure(benchmark, benchmark.sizes[:most_sizes], effort, unless_stopped)
         return {key: getattr(benchmark, key) for key in _SAID} | {
-            "memory_gib": benchmark.limits.address_space / 2**30,
-            "seconds": benchmark.limits.processor_seconds,
+            "memory_gib": benchmark.limits.gibibytes,
+            "seconds": benchmark.limits.seconds,
             "same": {c.name: c.same for c in benchmark.contenders},
             "records": records,
             "slopes": slopes(records),

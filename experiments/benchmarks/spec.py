@@ -8,13 +8,6 @@ from typing import Any
 
 from experiments.benchmarks.memory import Limits
 
-_ON_THE_CLOCK = 8.0
-
-
-def limited(seconds: int, gibibytes: int = 8) -> Limits:
-    """Return limits of processor time and address space; eight times as long by the clock."""
-    return Limits(gibibytes << 30, _ON_THE_CLOCK * seconds, seconds)
-
 
 def same(size: int) -> int:
     """Return the size: nothing is prepared."""
@@ -86,4 +79,4 @@ class Benchmark:
     contenders: tuple[Contender, ...]
     tolerance: float
     warm_up: int
-    limits: Limits = field(default_factory=lambda: limited(30))
+    limits: Limits = field(default_factory=Limits)

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from dpopt import design, kernel, public_prior, solve
 from dpopt.prob import total_variation
 from experiments.benchmarks import rivals
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, limited
+from experiments.benchmarks.memory import Limits
+from experiments.benchmarks.spec import Answer, Benchmark, Contender
 
 _APPLY_EPSILON, _PROGRAM_EPSILON, _SEED = 4.0, 1.0, 8
 
@@ -45,12 +46,6 @@ def program(letters: int) -> Instance:
 def closed_form(instance: Instance) -> Answer:
     """Apply Algorithm 1 in closed form."""
     kernel = public_prior.minimax_kernel(instance.prior, instance.epsilon)
-    return _distance(instance, kernel.apply(instance.law))
-
-
-def leximin(instance: Instance) -> Answer:
-    """Apply the leximin kernel, which has the same worst case and another mean."""
-    kernel = public_prior.leximin_kernel(instance.prior, instance.epsilon)
     return _distance(instance, kernel.apply(instance.law))
 
 
@@ -90,15 +85,10 @@ def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
     return found
 
 
-def least_worst_case(instance: Instance) -> Answer:
-    """Make Algorithm 1's kernel in closed form and certify it."""
-    return Answer(public_prior.minimax_kernel(instance.prior, instance.epsilon).worst_tv)
-
-
-def by_backend(backend: str, instance: Instance) -> Answer:
-    """Write the program of Gamma_TV with n^2 rows, K = 1 u^T + V, and solve it with a backend."""
+def by_dpopt(instance: Instance) -> Answer:
+    """Write the program of Gamma_TV with n^2 rows, K = 1 u^T + V, and solve it."""
     problem = public_prior.PublicPriorSetting(instance.prior, instance.epsilon).problem()
-    found = solve(problem, backend=backend)
+    found = solve(problem)
     return Answer(found.objective, note=f"{found.rows_used:,} rows")
 
 
@@ -156,7 +146,6 @@ APPLY = Benchmark(
     sizes=(10, 100, 1000, 3000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt, closed form", user, closed_form),
-        Contender("dpopt, leximin kernel", user, leximin, same=False),
         Contender("recursion in one array", user, in_place, largest=3000),
     ),
     tolerance=1e-9,
@@ -173,7 +162,7 @@ PROGRAM = Benchmark(
     value="optimum",
     sizes=(5, 10, 20, 40, 60),
     contenders=(
-        Contender("dpopt, shifted rows", program, partial(by_backend, "highs")),
+        Contender("dpopt, shifted rows", program, by_dpopt),
         Contender("cvxpy + HiGHS, all rows", program, partial(with_cvxpy, "HIGHS"), 40),
         Contender("cvxpy + CLARABEL, all rows", program, partial(with_cvxpy, "CLARABEL"), 40),
         *(
@@ -183,25 +172,7 @@ PROGRAM = Benchmark(
     ),
     tolerance=1e-6,
     warm_up=3,
-    limits=limited(180),
-)
-
-CLOSED_FORM = Benchmark(
-    name="prior-program",
-    title="Algorithm 1 and its program",
-    measures="From a public prior to a kernel of least worst total variation, by Algorithm 1 or "
-    "by writing and solving the linear program whose optimum it is.",
-    setting="epsilon = 1; q random",
-    axis="letters n",
-    value="largest TV(p, pK)",
-    sizes=(5, 10, 20, 40, 80),
-    contenders=(
-        Contender("dpopt, closed form", program, least_worst_case),
-        Contender("program, HiGHS", program, partial(by_backend, "highs")),
-        Contender("program, cvxpy", program, partial(by_backend, "cvxpy")),
-    ),
-    tolerance=1e-8,
-    warm_up=3,
+    limits=Limits(180),
 )
 
 
@@ -255,7 +226,7 @@ PATH = Benchmark(
     ),
     tolerance=1e-8,
     warm_up=5,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
-BENCHMARKS = (APPLY, PROGRAM, CLOSED_FORM, PATH)
+BENCHMARKS = (APPLY, PROGRAM, PATH)

@@ -16,8 +16,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.rivals import feasible_within
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, limited
+from experiments.benchmarks.spec import Answer, Benchmark, Contender
 
 EPSILON, FAR = 1.0, 3
 # Just above the least risk that a count of so many allows at epsilon = 1.
@@ -148,7 +149,7 @@ COUNT = Benchmark(
     ),
     tolerance=1e-8,
     warm_up=9,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
 BENCHMARKS = (COUNT,)

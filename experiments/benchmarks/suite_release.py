@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import majority, public_prior, roo
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, limited, same
+from experiments.benchmarks.memory import Limits
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_samplers import setting as roo_setting
 
@@ -110,11 +111,6 @@ def _response_of_letters(dp: Any) -> Any:  # noqa: ANN401
 
 def _noise_of_counts(dp: Any) -> Any:  # noqa: ANN401
     domain = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    return dp.m.make_geometric(*domain, scale=1 / _EPSILON)
-
-
-def _noise_of_count(dp: Any) -> Any:  # noqa: ANN401
-    domain = dp.atom_domain(T=int), dp.absolute_distance(T=int)
     return dp.m.make_geometric(*domain, scale=1 / _EPSILON)
 
 
@@ -237,13 +233,6 @@ COUNTS = Benchmark(
             largest=1_000_000,
             needs=_OPENDP,
         ),
-        Contender(
-            "OpenDP, one call each",
-            partial(opendp, _noise_of_count, _OWN),
-            invoke_each,
-            largest=10_000,
-            needs=_OPENDP,
-        ),
     ),
     tolerance=0.0,
     warm_up=5,
@@ -279,7 +268,7 @@ USERS = Benchmark(
     ),
     tolerance=0.0,
     warm_up=5,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
 RECORDS = Benchmark(

@@ -13,12 +13,12 @@ from typing import Any
 import dpopt
 from dpopt import verify
 from dpopt.kernel import KernelSetting
-from dpopt.majority import MajoritySetting
 from dpopt.public_prior import PublicPriorSetting
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, limited
+from experiments.benchmarks.memory import Limits
+from experiments.benchmarks.spec import Answer, Benchmark, Contender
 from experiments.benchmarks.suite_kernels import user
 
-_EPSILON, _VOTER_EPSILON, _ALLOWANCE, _PRIOR_EPSILON = 1.0, 0.1, 2.0, 4.0
+_EPSILON, _PRIOR_EPSILON = 1.0, 4.0
 
 
 class Saved:
@@ -41,12 +41,6 @@ def kernel(inputs: int) -> KernelSetting:
     return KernelSetting("absolute", _EPSILON, graph="path", size=inputs, objective="minimax")
 
 
-def voters(mechanisms: int) -> MajoritySetting:
-    """Return the setting of a majority's surrogate."""
-    allowance = min(_ALLOWANCE, mechanisms)
-    return MajoritySetting(mechanisms, _VOTER_EPSILON, allowance, objective="surrogate")
-
-
 def prior(letters: int) -> PublicPriorSetting:
     """Return the setting of Algorithm 1 with a random prior."""
     return PublicPriorSetting(user(letters).prior, _PRIOR_EPSILON)
@@ -57,15 +51,9 @@ def saved(setting: Callable[[int], Any], size: int) -> Saved:
     return Saved(setting(size))
 
 
-def called(design: Saved) -> Answer:
-    """Call the same function in this process."""
-    lines = list(verify.check(*design.paths))
-    return Answer(float(lines[0].startswith("private")))
-
-
-def without_proof(design: Saved) -> Answer:
-    """Call it for privacy and value alone."""
-    lines = list(verify.check(design.paths[0]))
+def checked(files: int, design: Saved) -> Answer:
+    """Check the design, and its proof too if both files are read."""
+    lines = list(verify.check(*design.paths[:files]))
     return Answer(float(lines[0].startswith("private")))
 
 
@@ -88,13 +76,13 @@ def _checked(name: str, title: str, setting: str, axis: str, sizes: Any, prepare
         value=_PRIVATE,
         sizes=sizes,
         contenders=(
-            Contender("verify.check and proof", prepare, called),
-            Contender("verify.check, privacy", prepare, without_proof),
+            Contender("verify.check and proof", prepare, partial(checked, 2)),
+            Contender("verify.check, privacy", prepare, partial(checked, 1)),
             Contender("dpopt.load, privacy", prepare, loaded),
         ),
         tolerance=0.0,
         warm_up=5,
-        limits=limited(60),
+        limits=Limits(60),
     )
 
 
@@ -107,15 +95,6 @@ KERNEL = _checked(
     partial(saved, kernel),
 )
 
-MAJORITY = _checked(
-    "verify-majority",
-    "Check of a saved noise function",
-    "epsilon = 0.1, m = 2, the surrogate",
-    "voters K",
-    (5, 11, 31, 61, 101),
-    partial(saved, voters),
-)
-
 PRIOR = _checked(
     "verify-prior",
     "Check of a saved kernel with a public prior",
@@ -125,4 +104,4 @@ PRIOR = _checked(
     partial(saved, prior),
 )
 
-BENCHMARKS = (KERNEL, MAJORITY, PRIOR)
+BENCHMARKS = (KERNEL, PRIOR)

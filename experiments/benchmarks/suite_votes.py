@@ -19,7 +19,8 @@ from dpopt.majority.voters import fold
 from dpopt.prob import poisson_binomial_pmf
 from dpopt.table import SortedHistograms
 from experiments.benchmarks import rivals
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, limited, same
+from experiments.benchmarks.memory import Limits
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 from experiments.majority.full_set import full_problem, full_size
 
 _EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
@@ -315,7 +316,7 @@ def _noise_function(
         ),
         tolerance=1e-6,
         warm_up=5 if written_up_to else 11,
-        limits=limited(seconds),
+        limits=Limits(seconds),
     )
 
 
@@ -356,7 +357,7 @@ PRIVATE = Benchmark(
     ),
     tolerance=1e-6,
     warm_up=3,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
 PLAIN = Benchmark(
@@ -373,7 +374,7 @@ PLAIN = Benchmark(
     ),
     tolerance=1e-6,
     warm_up=3,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
 BENCHMARKS = (
