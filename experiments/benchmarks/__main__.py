@@ -59,7 +59,7 @@ def command(
     config = run.quick if quick else run.config
     config = replace(config, names=tuple(dict.fromkeys(names)), jobs=jobs)
     if rounds is not None:
-        config = replace(config, effort=replace(config.effort, rounds=rounds))
+        config = replace(config, rounds=rounds)
     start = time.perf_counter()
     with progress(run.name):
         results = run_config(config)

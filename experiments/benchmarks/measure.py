@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
 
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.spec import Answer, Benchmark, Contender
-from experiments.registry import Cell, advance
+from experiments.registry import Cell, track
 
-MEASURED, EXTRAPOLATED = "measured", "extrapolated"
 _STANDARD_ERRORS = 6.0
 _LEAST_TURN = 0.1
+_LEAST_POINTS = 3
 
 Record = dict[str, Cell]
 Child = Callable[..., Ran]
@@ -32,9 +35,6 @@ class Effort:
     rounds: int = 3
     least_seconds: float = 0.2
     patience: float = 10.0
-
-
-QUICK = Effort(rounds=1, least_seconds=0.0)
 
 
 def measure(
@@ -57,30 +57,27 @@ def measure(
     """
     stopped: dict[str, str] = {}
     records: list[Record] = []
-    for size in sizes:
-        found: dict[str, list[Ran]] = {}
-        reasons: dict[str, str] = {}
-        for contender in benchmark.contenders:
-            reason = stopped.get(contender.name) or _not_tried(contender, size)
-            if reason is None:
-                found[contender.name] = []
-            else:
-                reasons[contender.name] = reason
-        _turns(benchmark, size, found, effort, child)
-        for name, ran in found.items():
+    for size in track(sizes):
+        reasons = {c.name: stopped.get(c.name) or _not_tried(c, size) for c in benchmark.contenders}
+        tried = [c for c in benchmark.contenders if reasons[c.name] is None]
+        turns = _turns(benchmark, size, tried, effort, child)
+        for name, ran in turns.items():
+            reasons[name] = _outcome(ran[-1], benchmark.limits)
             if ran[-1].outcome != DONE:
-                said = outcome_of(ran[-1], benchmark.limits)
-                stopped[name] = f"not tried ({said} at {size:,})"
-        records += _records(benchmark, size, found, reasons)
-        advance()
+                stopped[name] = f"not tried ({reasons[name]} at {size:,})"
+        ours = turns.get(benchmark.contenders[0].name, [])
+        records += [
+            {
+                "benchmark": benchmark.name,
+                "size": size,
+                "contender": contender.name,
+                "outcome": reasons[contender.name],
+            }
+            | _times(turns.get(contender.name, []), ours)
+            | _compared(benchmark, contender, _answer(turns.get(contender.name)), _answer(ours))
+            for contender in benchmark.contenders
+        ]
     return records
-
-
-def outcome_of(ran: Ran, limits: Limits) -> str:
-    """Return in words how a turn ended; "over 8 GiB" where memory ran out."""
-    if ran.outcome == OUT_OF_MEMORY:
-        return f"over {limits.address_space / 2**30:g} GiB"
-    return ran.outcome
 
 
 def _not_tried(contender: Contender, size: int) -> str | None:
@@ -92,100 +89,68 @@ def _not_tried(contender: Contender, size: int) -> str | None:
     return None
 
 
+def _outcome(ran: Ran, limits: Limits) -> str:
+    if ran.outcome == OUT_OF_MEMORY:
+        return f"over {limits.gibibytes} GiB"
+    return ran.outcome
+
+
 def _turns(
-    benchmark: Benchmark, size: int, found: dict[str, list[Ran]], effort: Effort, child: Child
-) -> None:
+    benchmark: Benchmark, size: int, tried: list[Contender], effort: Effort, child: Child
+) -> dict[str, list[Ran]]:
     """Let the contenders take turns until rounds or patience are used up."""
-    ways = {contender.name: contender for contender in benchmark.contenders}
+    turns: dict[str, list[Ran]] = {contender.name: [] for contender in tried}
     for _ in range(effort.rounds):
-        for name, ran in found.items():
+        for contender in tried:
+            ran = turns[contender.name]
             spent = sum(sum(r.cpu_seconds) for r in ran)
             failed = any(r.outcome != DONE for r in ran)
             if ran and (failed or spent * (len(ran) + 1) / len(ran) > effort.patience):
                 continue
             ran.append(
                 child(
-                    ways[name].run,
+                    contender.run,
                     size,
-                    ways[name].allowed(benchmark.limits),
-                    prepare=ways[name].prepare,
+                    benchmark.limits,
+                    prepare=contender.prepare,
                     warm_up=(benchmark.warm_up,),
                     least_seconds=effort.least_seconds,
                 )
             )
+    return turns
 
 
-def _records(
-    benchmark: Benchmark, size: int, found: dict[str, list[Ran]], reasons: dict[str, str]
-) -> list[Record]:
-    first = benchmark.contenders[0]
-    own = found.get(first.name, [])
-    base = [turn_seconds(r) if r.outcome == DONE else None for r in own]
-    mine = _answer(own)
-    records = []
-    for contender in benchmark.contenders:
-        ran = found.get(contender.name, [])
-        record = _record(benchmark, contender, size, ran, reasons.get(contender.name, ""))
-        record |= _ratios(ran, base) | _compared(benchmark, contender, _answer(ran), mine)
-        records.append(record)
-    return records
-
-
-def _answer(ran: list[Ran]) -> Answer | None:
+def _answer(ran: list[Ran] | None) -> Answer | None:
     """Return the answer of the last turn, None if it did not end."""
-    value = ran[-1].value if ran and ran[-1].outcome == DONE else None
-    return value if isinstance(value, Answer) else None
+    return ran[-1].value if ran and ran[-1].outcome == DONE else None
 
 
 def turn_seconds(ran: Ran) -> float:
-    """Return the seconds of one call in a turn that ended, for all of the work.
+    """Return the seconds of one call in a turn that ended.
 
     The processor's time of all calls over their number: a single short call is below the clock of
     processor time, which may tick every 4 ms. Turns of less than 0.1 s are taken by the wall clock.
     """
-    part = ran.value.part if isinstance(ran.value, Answer) else 1.0
     by_clock = sum(ran.seconds) < _LEAST_TURN
-    return sum(ran.seconds if by_clock else ran.cpu_seconds) / len(ran.seconds) / part
+    return sum(ran.seconds if by_clock else ran.cpu_seconds) / len(ran.seconds)
 
 
-def _record(
-    benchmark: Benchmark, contender: Contender, size: int, ran: list[Ran], reason: str
-) -> Record:
-    done = [r for r in ran if r.outcome == DONE]
-    answer = _answer(ran)
-    seconds = [turn_seconds(r) for r in done]
-    clock = [s / answer.part for r in done for s in r.seconds] if answer else []
-    resident = [r.resident for r in done if r.resident is not None]
-    grown = [r.peak for r in done if r.peak is not None]
-    return {
-        "benchmark": benchmark.name,
-        "size": size,
-        "contender": contender.name,
-        "kind": contender.kind,
-        "outcome": outcome_of(ran[-1], benchmark.limits) if ran else reason,
-        "how": None if not seconds else EXTRAPOLATED if answer and answer.part < 1 else MEASURED,
-        "turns": len(done),
-        "calls": sum(len(r.seconds) for r in done),
-        "seconds": median(seconds) if seconds else None,
-        "fastest": min(seconds, default=None),
-        "slowest": max(seconds, default=None),
-        "clock_seconds": median(clock) if clock else None,
-        "peak_mib": max(resident) / 2**20 if resident else None,
-        "grown_mib": max(grown) / 2**20 if grown else None,
-        "note": answer.note if answer else "",
-    }
-
-
-def _ratios(ran: list[Ran], base: list[float | None]) -> Record:
-    """Return median and quartiles of the turns over ours of the same round."""
+def _times(ran: list[Ran], ours: list[Ran]) -> Record:
+    """Return seconds and memory, and the ratios of turns to ours of the same round."""
+    seconds = [turn_seconds(r) for r in ran if r.outcome == DONE]
+    resident = [r.resident for r in ran if r.resident is not None]
     ratios = [
-        turn_seconds(r) / own
-        for r, own in zip(ran, base, strict=False)
-        if own is not None and r.outcome == DONE
+        turn_seconds(r) / turn_seconds(own)
+        for r, own in zip(ran, ours, strict=False)
+        if r.outcome == own.outcome == DONE
     ]
-    spread = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else (None,) * 3
-    low, _, high = spread
+    low, _, high = (
+        quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else (None, None, None)
+    )
     return {
+        "turns": len(seconds),
+        "seconds": median(seconds) if seconds else None,
+        "peak_mib": max(resident) / 2**20 if resident else None,
         "ratio": median(ratios) if ratios else None,
         "ratio_low": low,
         "ratio_high": high,
@@ -193,16 +158,48 @@ def _ratios(ran: list[Ran], base: list[float | None]) -> Record:
 
 
 def _compared(
-    benchmark: Benchmark, contender: Contender, answer: Answer | None, mine: Answer | None
+    benchmark: Benchmark, contender: Contender, answer: Answer | None, ours: Answer | None
 ) -> Record:
     """Return a contender's value, its difference from ours, and whether they agree."""
-    value = answer.value if answer else None
-    record: Record = {"value": value, "difference": None, "agrees": None}
-    if answer is None or value is None or mine is None or mine.value is None:
-        return record
-    record["difference"] = value - mine.value
-    if contender.same:
-        room = benchmark.tolerance * max(1.0, abs(mine.value))
-        room += _STANDARD_ERRORS * (answer.error**2 + mine.error**2) ** 0.5
-        record["agrees"] = abs(value - mine.value) <= room
-    return record
+    difference = agrees = None
+    if answer and ours:
+        difference = answer.value - ours.value
+        slack = benchmark.tolerance * max(1.0, abs(ours.value))
+        slack += _STANDARD_ERRORS * (answer.error**2 + ours.error**2) ** 0.5
+        agrees = abs(difference) <= slack if contender.same else None
+    return {
+        "value": answer.value if answer else None,
+        "difference": difference,
+        "agrees": agrees,
+        "note": answer.note if answer else "",
+    }
+
+
+def slopes(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Fit log seconds = a + b log size for each contender with three sizes or more.
+
+    Returns:
+        One record for each: slope b by least squares over all its sizes, the constant e^a, the
+        slope between its two largest sizes, and the number of sizes.
+    """
+    fits = []
+    for name in dict.fromkeys(record["contender"] for record in records):
+        timed: list[Any] = [
+            (record["size"], record["seconds"])
+            for record in records
+            if record["contender"] == name and record["outcome"] == DONE and record["seconds"]
+        ]
+        if len(timed) < _LEAST_POINTS:
+            continue
+        x, y = np.log(np.array(timed, dtype=float)).T
+        slope, constant = np.polyfit(x, y, 1)
+        fits.append(
+            {
+                "contender": name,
+                "slope": float(slope),
+                "constant": float(np.exp(constant)),
+                "last_slope": float((y[-1] - y[-2]) / (x[-1] - x[-2])),
+                "sizes": len(timed),
+            }
+        )
+    return fits

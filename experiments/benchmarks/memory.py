@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_ON_THE_CLOCK = 8.0
 _NO_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory", "Memory limit reached")
 
 DONE, OUT_OF_MEMORY = "done", "out of memory"
@@ -24,15 +25,13 @@ class Limits:
     """What a child may use.
 
     Attributes:
-        address_space: bytes of virtual memory (RLIMIT_AS; macOS does not enforce it).
-        seconds: wall-clock time from the start of the process, imports included.
-        processor_seconds: time of the processor, imports included (RLIMIT_CPU), which does not
-            depend on what else runs on the machine; None for no limit.
+        seconds: time of the processor, imports included (RLIMIT_CPU), which does not depend on
+            what else runs on the machine; by the clock, eight times as long.
+        gibibytes: virtual memory (RLIMIT_AS; macOS does not enforce it).
     """
 
-    address_space: int = 8 << 30
-    seconds: float = 600.0
-    processor_seconds: int | None = None
+    seconds: int = 30
+    gibibytes: int = 8
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,6 @@ class Ran:
         value: what the last call returned; None unless done.
         seconds: wall-clock seconds of each call.
         cpu_seconds: seconds of processor time of each call, all threads together.
-        peak: bytes by which the calls raised the peak of the resident memory, from where it was
-            after imports, warm-up and preparation; 0 if they needed no more than those.
         resident: peak of the resident memory of the whole process in bytes, imports included.
     """
 
@@ -53,7 +50,6 @@ class Ran:
     value: Any = None
     seconds: tuple[float, ...] = ()
     cpu_seconds: tuple[float, ...] = ()
-    peak: int | None = None
     resident: int | None = None
 
 
@@ -74,7 +70,7 @@ def run_child(
         limits: of the process.
         prepare: called on every argument first, in the child; its result is what ``function`` is
             given. Not timed, but under the limits.
-        warm_up: arguments of calls made first, neither timed nor part of the peak.
+        warm_up: arguments of calls made first, which are not timed.
         least_seconds: the timed call is repeated until this much time has passed.
 
     Returns:
@@ -82,40 +78,33 @@ def run_child(
     """
     places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
     environment = {**os.environ, "PYTHONPATH": places, **dict.fromkeys(_THREADS, "1")}
-    allowed = (limits.address_space, limits.processor_seconds or 0)
-    command = [sys.executable, "-m", __spec__.name, *map(str, allowed)]
-    request = pickle.dumps((function, argument, prepare, tuple(warm_up), least_seconds))
+    clock = _ON_THE_CLOCK * limits.seconds
     try:
         child = subprocess.run(
-            command,
-            input=request,
+            [sys.executable, "-m", __spec__.name, str(limits.seconds), str(limits.gibibytes)],
+            input=pickle.dumps((function, argument, prepare, tuple(warm_up), least_seconds)),
             capture_output=True,
             env=environment,
-            timeout=limits.seconds,
+            timeout=clock,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Ran(f"over {limits.seconds:g} s")
+        return Ran(f"over {clock:g} s")
     if child.returncode == 0:
         return Ran(DONE, *pickle.loads(child.stdout))
     if sys.platform != "win32" and child.returncode == -signal.SIGXCPU:
-        return Ran(f"over {limits.processor_seconds} s")
-    return Ran(_reason(child.returncode, child.stderr.decode(errors="replace")))
-
-
-def _reason(code: int, errors: str) -> str:
-    """Return in words why a child ended with a code other than 0."""
-    lines = errors.strip().splitlines() or ["no message"]
+        return Ran(f"over {limits.seconds} s")
+    lines = child.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
     if any(word in line for word in _NO_MEMORY for line in lines[-3:]):
-        return OUT_OF_MEMORY
-    if code < 0:
-        return f"ended by {signal.Signals(-code).name}"
-    return f"error: {lines[-1]}"
+        return Ran(OUT_OF_MEMORY)
+    if child.returncode < 0:
+        return Ran(f"ended by {signal.Signals(-child.returncode).name}")
+    return Ran(f"error: {lines[-1]}")
 
 
 def _serve() -> None:
     """Answer one request on standard input, in the child."""
-    _limit(int(sys.argv[1]), int(sys.argv[2]))
+    _limit(int(sys.argv[1]), int(sys.argv[2]) << 30)
     # What solvers print must not mix with the answer.
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -123,7 +112,7 @@ def _serve() -> None:
     for small in warm_up:
         function(prepare(small) if prepare else small)
     argument = prepare(argument) if prepare else argument
-    before, value = _peak(), None
+    value = None
     seconds: list[float] = []
     cpu_seconds: list[float] = []
     while not seconds or sum(seconds) < least_seconds:
@@ -133,22 +122,19 @@ def _serve() -> None:
         value = function(argument)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)
-    resident = _peak()
-    found = (value, tuple(seconds), tuple(cpu_seconds), resident - before, resident)
     with answer:
-        pickle.dump(found, answer)
+        pickle.dump((value, tuple(seconds), tuple(cpu_seconds), _peak()), answer)
 
 
-def _limit(address_space: int, processor_seconds: int) -> None:
+def _limit(seconds: int, address_space: int) -> None:
     if sys.platform != "win32":
         import resource
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         soft = address_space if hard == resource.RLIM_INFINITY else min(address_space, hard)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        if processor_seconds:
-            hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-            resource.setrlimit(resource.RLIMIT_CPU, (processor_seconds, hard))
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
 
 
 def _peak() -> int:

@@ -8,108 +8,75 @@ its values are judged where a benchmark judges at 1e-6, and shown where it judge
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 Floats = npt.NDArray[np.float64]
-LINOPY = ("linopy", "interop")
-OPTIONS: dict[str, dict[str, Any]] = {
-    "simplex": {"solver": "simplex"},
-    "ipm": {
-        "solver": "ipm",
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-    },
-    "pdlp": {
-        "solver": "pdlp",
-        "pdlp_optimality_tolerance": 1e-7,
-        "primal_feasibility_tolerance": 1e-7,
-        "dual_feasibility_tolerance": 1e-7,
-    },
-}
-"""Of HiGHS, by method."""
+Rows = Floats | sp.csr_array
 
+
+def feasible_within(tolerance: float) -> dict[str, Any]:
+    """Return HiGHS's options for how far rows and reduced costs may be off."""
+    return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), tolerance)
+
+
+_METHODS: dict[str, dict[str, Any]] = {
+    "ipm": feasible_within(1e-10),
+    "pdlp": feasible_within(1e-7) | {"pdlp_optimality_tolerance": 1e-7},
+}
 TIGHT: dict[str, dict[str, Any]] = {
-    "HIGHS": {
-        "highs_options": {
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-        }
-    },
-    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
+    "HIGHS": {"highs_options": feasible_within(1e-10)},
+    "CLARABEL": dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10),
 }
 """Of cvxpy, by solver, where values are judged at 1e-8."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Minimise cost x subject to low <= A x <= high and 0 <= x <= upper, with every row of A.
+    """Minimise cost x subject to rows x <= right, equal x = sides and 0 <= x <= 1.
 
     Attributes:
         cost: shape (n,).
-        rows: A, shape (m, n), dense or sparse.
-        low: shape (m,), -inf where there is none.
-        high: shape (m,), inf where there is none.
-        upper: of all variables.
+        rows: shape (m, n), dense or sparse.
+        right: shape (m,).
+        equal: shape (e, n); None if there are no equations.
+        sides: shape (e,).
     """
 
     cost: Floats
-    rows: Any
-    low: Floats
-    high: Floats
-    upper: float = 1.0
-
-    @property
-    def sparse(self) -> sp.csr_array:
-        """The rows without their zeros."""
-        return sp.csr_array(self.rows)
+    rows: Rows
+    right: Floats
+    equal: Rows | None = None
+    sides: Floats | None = None
 
 
-def by_highs_itself(program: Written, method: str) -> float:
-    """Hand the rows to HiGHS as it takes them; return the optimum.
-
-    Args:
-        program: what is solved.
-        method: a name among `OPTIONS`.
+def by_cvxpy(program: Written, solver: str, **options: Any) -> float:  # noqa: ANN401
+    """Hand the rows to cvxpy; return the optimum.
 
     Raises:
-        RuntimeError: unless HiGHS says that it is optimal.
+        RuntimeError: unless cvxpy says that it is optimal.
     """
-    import highspy
+    import cvxpy as cp
 
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    for name, value in OPTIONS[method].items():
-        highs.setOptionValue(name, value)
-    highs.passModel(_model(program))
-    highs.run()
-    status = highs.getModelStatus()
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise RuntimeError(f"HiGHS ({method}) ended with {highs.modelStatusToString(status)}.")
-    return float(program.cost @ np.asarray(highs.getSolution().col_value))
-
-
-def _model(program: Written) -> Any:  # noqa: ANN401
-    import highspy
-
-    matrix, model = program.sparse, highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = program.cost
-    model.col_lower_ = np.zeros(program.cost.size)
-    model.col_upper_ = np.full(program.cost.size, program.upper)
-    model.row_lower_, model.row_upper_ = program.low, program.high
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = matrix.indptr
-    model.a_matrix_.index_ = matrix.indices
-    model.a_matrix_.value_ = matrix.data
-    return model
+    # As constraints, the bounds would make HiGHS several times slower.
+    x = cp.Variable(program.cost.size, bounds=[0.0, 1.0])
+    limits: list[cp.Constraint] = [program.rows @ x <= program.right]
+    if program.equal is not None:
+        limits.append(program.equal @ x == program.sides)
+    problem = cp.Problem(cp.Minimize(program.cost @ x), limits)
+    problem.solve(solver=solver, **options)
+    if problem.status != cp.OPTIMAL:
+        raise RuntimeError(f"cvxpy ended with status {problem.status}.")
+    return float(np.asarray(problem.value))
 
 
-def by_linprog(program: Written) -> float:
+def by_linprog(program: Written, tolerance: float = 1e-10) -> float:
     """Hand the rows to scipy's linprog, which calls HiGHS; return the optimum.
 
     Raises:
@@ -117,69 +84,65 @@ def by_linprog(program: Written) -> float:
     """
     from scipy.optimize import linprog
 
-    rows, equal = program.sparse, program.low == program.high
-    above, below = ~equal & np.isfinite(program.high), ~equal & np.isfinite(program.low)
     result = linprog(
         program.cost,
-        A_ub=sp.vstack([rows[above], -rows[below]]),
-        b_ub=np.concatenate([program.high[above], -program.low[below]]),
-        A_eq=rows[equal] if equal.any() else None,
-        b_eq=program.high[equal] if equal.any() else None,
-        bounds=(0, program.upper),
+        program.rows,
+        program.right,
+        program.equal,
+        program.sides,
+        bounds=(0, 1),
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        options=feasible_within(tolerance),
     )
     if not result.success:
         raise RuntimeError(f"linprog ended with status {result.status}: {result.message}")
     return float(result.fun)
 
 
-def by_linopy(program: Written) -> float:
-    """Write the rows in linopy, as arrays with names; HiGHS solves them as called by default.
+def by_highs(program: Written, method: str) -> float:
+    """Hand the rows to HiGHS as it takes them; return the optimum.
+
+    Args:
+        program: what is solved.
+        method: "ipm" (interior points, with a crossover) or "pdlp".
 
     Raises:
-        RuntimeError: unless linopy says that it is optimal.
+        RuntimeError: unless HiGHS says that it is optimal.
     """
-    import linopy
-    import xarray as xr
+    import highspy
 
-    linopy.options["semantics"] = "v1"
-    model = linopy.Model()
-    names = {"variable": np.arange(program.cost.size)}
-    x = model.add_variables(lower=0.0, upper=program.upper, coords=names, name="x")
-    dense = program.rows.toarray() if sp.issparse(program.rows) else np.asarray(program.rows)
-    equal = program.low == program.high
-    for chosen, sign, side in (
-        (equal, "==", program.high),
-        (~equal & np.isfinite(program.high), "<=", program.high),
-        (~equal & np.isfinite(program.low), ">=", program.low),
-    ):
-        if not chosen.any():
-            continue
-        rows = {"row": np.flatnonzero(chosen), **names}
-        table = xr.DataArray(dense[chosen], coords=rows, dims=("row", "variable"))
-        bound = xr.DataArray(side[chosen], coords={"row": rows["row"]}, dims=("row",))
-        model.add_constraints((x * table).sum("variable"), sign, bound)
-    model.add_objective((x * xr.DataArray(program.cost, coords=names, dims=("variable",))).sum())
-    status, condition = model.solve("highs", output_flag=False)
-    if status != "ok":
-        raise RuntimeError(f"linopy ended with status {status}: {condition}.")
-    return float(cast(float, model.objective.value))
-
-
-def by_interior_points(program: Written) -> float:
-    """Hand the rows to HiGHS itself: interior points, with a crossover."""
-    return by_highs_itself(program, "ipm")
+    equal = np.zeros((0, program.cost.size)) if program.equal is None else program.equal
+    sides = np.zeros(0) if program.sides is None else program.sides
+    matrix = sp.csr_array(sp.vstack([sp.csr_array(program.rows), sp.csr_array(equal)]))
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.col_cost_ = program.cost
+    model.col_lower_, model.col_upper_ = np.zeros(program.cost.size), np.ones(program.cost.size)
+    model.row_lower_ = np.append(np.full(program.right.size, -np.inf), sides)
+    model.row_upper_ = np.append(program.right, sides)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = matrix.indptr
+    model.a_matrix_.index_ = matrix.indices
+    model.a_matrix_.value_ = matrix.data
+    highs = highspy.Highs()
+    for name, value in {"output_flag": False, "solver": method, **_METHODS[method]}.items():
+        highs.setOptionValue(name, value)
+    highs.passModel(model)
+    highs.run()
+    status = highs.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise RuntimeError(f"HiGHS ({method}) ended with {highs.modelStatusToString(status)}.")
+    return float(program.cost @ np.asarray(highs.getSolution().col_value))
 
 
-def by_pdlp(program: Written) -> float:
-    """Hand the rows to HiGHS itself: PDLP."""
-    return by_highs_itself(program, "pdlp")
-
-
-SOLVERS = (
-    ("linprog", by_linprog, True),
-    ("HiGHS interior point", by_interior_points, True),
-    ("HiGHS PDLP", by_pdlp, False),
-)
-"""Ways that take the rows as a matrix: name, function, and whether values can be judged at 1e-8."""
+Solver = Callable[[Written], float]
+DEFAULTS: dict[str, Solver] = {
+    "cvxpy + HiGHS": partial(by_cvxpy, solver="HIGHS"),
+    "cvxpy + CLARABEL": partial(by_cvxpy, solver="CLARABEL"),
+    "linprog": partial(by_linprog, tolerance=1e-7),
+}
+"""As they are called by default: HiGHS at 1e-7, CLARABEL at 1e-8."""
+HIGHS_ITSELF: dict[str, Solver] = {
+    "HiGHS interior point": partial(by_highs, method="ipm"),
+    "HiGHS PDLP": partial(by_highs, method="pdlp"),
+}

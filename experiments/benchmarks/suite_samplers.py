@@ -11,10 +11,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import design, roo, solve
-from experiments.benchmarks.spec import OURS, PAPER, SOLVER, Answer, Benchmark, Contender
+from experiments.benchmarks import rivals
+from experiments.benchmarks.spec import Answer, Benchmark, Contender
 
 LETTERS, EPSILON = 10, 0.1
-_UNIT = 1 << 62
 
 Integers = npt.NDArray[np.int64]
 
@@ -42,17 +42,6 @@ def by_program(instance: roo.RooSetting) -> Answer:
     return Answer(solve(exact_rule(instance).problem()).objective)
 
 
-def by_recursion(instance: roo.RooSetting) -> Answer:
-    """Make all q_m of the exact rule by its recursion, in integers over 2^62."""
-    return Answer(sum(roo.rule_weights(instance, "exact")) / _UNIT)
-
-
-def by_backend(backend: str, instance: roo.RooSetting) -> Answer:
-    """Write the program of the exact rule and solve it by one of dpopt's backends."""
-    found = solve(exact_rule(instance).problem(), backend=backend)
-    return Answer(found.objective, note=f"{found.rows_used:,} rows")
-
-
 def journal_rule(instance: roo.RooSetting) -> Answer:
     """Run the journal's Algorithm 2 as printed, over every smallest count."""
     n, k, e = instance.records, instance.letters, math.exp(instance.epsilon)
@@ -69,39 +58,11 @@ def journal_rule(instance: roo.RooSetting) -> Answer:
     return Answer(total, note="another rule, never below ours, and not always private")
 
 
-def by_linprog(instance: roo.RooSetting) -> Answer:
-    """Give a row for each count of each move to scipy's linprog."""
-    from scipy.optimize import linprog
-
+def all_rows(solver: rivals.Solver, instance: roo.RooSetting) -> Answer:
+    """Give a row for each count of each move to a solver."""
     matrix, right = every_row(instance)
-    cost = np.ones(matrix.shape[1])
-    result = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
-    if not result.success:
-        raise RuntimeError(f"linprog ended with status {result.status}: {result.message}")
-    return Answer(float(result.fun), note=f"{right.size:,} rows")
-
-
-def by_highs(instance: roo.RooSetting) -> Answer:
-    """Give the same rows to cvxpy and HiGHS."""
-    return _by_cvxpy(instance, "HIGHS")
-
-
-def by_clarabel(instance: roo.RooSetting) -> Answer:
-    """Give the same rows to cvxpy and CLARABEL."""
-    return _by_cvxpy(instance, "CLARABEL")
-
-
-def _by_cvxpy(instance: roo.RooSetting, solver: str) -> Answer:
-    import cvxpy as cp
-
-    matrix, right = every_row(instance)
-    q = cp.Variable(matrix.shape[1], bounds=[0.0, 1.0])
-    limits: list[cp.Constraint] = [matrix @ q <= right]
-    problem = cp.Problem(cp.Minimize(cp.sum(q)), limits)
-    problem.solve(solver=solver)
-    if problem.status != cp.OPTIMAL:
-        raise RuntimeError(f"cvxpy ended with status {problem.status}.")
-    return Answer(float(np.asarray(problem.value)), note=f"{right.size:,} rows")
+    optimum = solver(rivals.Written(np.ones(matrix.shape[1]), matrix, right))
+    return Answer(optimum, note=f"{right.size:,} rows")
 
 
 def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.float64]]:
@@ -144,11 +105,6 @@ def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers,
     return before, count, after, moved
 
 
-def long_setting(longest: int) -> roo.RooSetting:
-    """Return 20 records for each of 10 letters and each 1 / epsilon: no q_m is cut off by n."""
-    return roo.RooSetting(20 * longest, LETTERS, 1 / longest)
-
-
 def optimal_setting(records: int) -> roo.OptimalLetter:
     """Return n records over 4 letters, epsilon = 0.2."""
     return roo.OptimalLetter(records, 4, 0.2)
@@ -177,45 +133,13 @@ BENCHMARKS = (
         value="sum of q_m",
         sizes=(10, 100, 1000, 10_000, 10**6, 10**9),
         contenders=(
-            Contender("dpopt, certified", OURS, setting, certified),
-            Contender("dpopt.solve, exact program", OURS, setting, by_program, largest=10**6),
-            Contender("journal recursion", PAPER, setting, journal_rule, 10**6, same=False),
-            Contender("cvxpy + HiGHS, all rows", SOLVER, setting, by_highs, largest=1000),
-            Contender("cvxpy + CLARABEL, all rows", SOLVER, setting, by_clarabel, largest=1000),
-            Contender("linprog, all rows", SOLVER, setting, by_linprog, largest=1000),
-        ),
-        tolerance=1e-6,
-        warm_up=20,
-    ),
-    Benchmark(
-        name="roo-recursion",
-        title="Reveal-or-Obscure: the recursion and its program",
-        measures="From n, k and epsilon to all q_m of the exact rule: by the recursion, or by "
-        "writing and solving the linear program whose optimum it is.",
-        setting=f"k = {LETTERS}, epsilon = {EPSILON}; a few rows for each smallest count",
-        axis="records n",
-        value="sum of q_m",
-        sizes=(10, 100, 1000, 10_000, 100_000),
-        contenders=(
-            Contender("recursion", OURS, setting, by_recursion),
-            Contender("program, HiGHS", SOLVER, setting, partial(by_backend, "highs")),
-            Contender("program, cvxpy", SOLVER, setting, partial(by_backend, "cvxpy")),
-        ),
-        tolerance=1e-9,
-        warm_up=20,
-    ),
-    Benchmark(
-        name="roo-long",
-        title="Reveal-or-Obscure: rules that obscure at many smallest counts",
-        measures="From n, k and epsilon to all q_m with the exact audit that proves them; or the "
-        "linear program alone.",
-        setting=f"k = {LETTERS}, n = 20 / epsilon",
-        axis="1 / epsilon",
-        value="sum of q_m",
-        sizes=(100, 1000, 10_000, 100_000, 500_000),
-        contenders=(
-            Contender("dpopt, certified", OURS, long_setting, certified),
-            Contender("dpopt.solve, exact program", OURS, long_setting, by_program, largest=10_000),
+            Contender("dpopt, certified", setting, certified),
+            Contender("dpopt.solve, exact program", setting, by_program, largest=10**6),
+            Contender("journal recursion", setting, journal_rule, 10**6, same=False),
+            *(
+                Contender(f"{name}, all rows", setting, partial(all_rows, solver), largest=1000)
+                for name, solver in rivals.DEFAULTS.items()
+            ),
         ),
         tolerance=1e-6,
         warm_up=20,
@@ -230,8 +154,8 @@ BENCHMARKS = (
         value="worst-case total variation",
         sizes=(12, 20, 30, 40, 50, 60),
         contenders=(
-            Contender("dpopt, certified", OURS, optimal_setting, optimal),
-            Contender("dpopt.solve, all rows", SOLVER, optimal_setting, optimal_by_all_rows),
+            Contender("dpopt, certified", optimal_setting, optimal),
+            Contender("dpopt.solve, all rows", optimal_setting, optimal_by_all_rows),
         ),
         tolerance=1e-8,
         warm_up=8,

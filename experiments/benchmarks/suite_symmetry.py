@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 import dpopt
 from dpopt import kernel
-from experiments.benchmarks.spec import OURS, PAPER, SOLVER, Answer, Benchmark, Contender, limited
+from experiments.benchmarks.memory import Limits
+from experiments.benchmarks.spec import Answer, Benchmark, Contender
 
 _EPSILON, _CYCLE_EPSILON = 1.0, 0.5
 
@@ -24,7 +27,6 @@ class Instance:
     loss: Floats
     graph: str
     epsilon: float
-    symmetry: str
     shape: tuple[int, ...] | None = None
 
 
@@ -34,32 +36,18 @@ def cube(places: int) -> Instance:
     loss = np.zeros((words.size, words.size))
     for place in range(places):
         loss += (words[:, None] ^ words) >> place & 1
-    return Instance(loss, "hamming", _EPSILON, "hamming", (2,) * places)
+    return Instance(loss, "hamming", _EPSILON, (2,) * places)
 
 
 def cycle(inputs: int) -> Instance:
     """Return the distances on a cycle."""
     apart = np.abs(np.subtract.outer(np.arange(inputs), np.arange(inputs)))
     loss = np.minimum(apart, inputs - apart).astype(np.float64)
-    return Instance(loss, "cycle", _CYCLE_EPSILON, "dihedral")
+    return Instance(loss, "cycle", _CYCLE_EPSILON)
 
 
-def letters(inputs: int) -> Instance:
-    """Return the 0-1 loss of letters, every two of them neighbours."""
-    return Instance(1.0 - np.eye(inputs), "complete", _EPSILON, "letters")
-
-
-def over_orbits(instance: Instance) -> Answer:
-    """Solve over orbits, repair and prove in integers."""
-    return _designed(instance, instance.symmetry)
-
-
-def over_entries(instance: Instance) -> Answer:
-    """Solve over all entries, repair and prove in integers."""
-    return _designed(instance, "none")
-
-
-def _designed(instance: Instance, symmetry: str) -> Answer:
+def designed(symmetry: str, instance: Instance) -> Answer:
+    """Solve over the orbits of a symmetry, or over all entries; repair and prove in integers."""
     setting = kernel.KernelSetting(
         instance.loss,
         epsilon=instance.epsilon,
@@ -74,29 +62,6 @@ def _designed(instance: Instance, symmetry: str) -> Answer:
     return Answer(design.value, note=f"{problem.size} variables, {rows} rows")
 
 
-def by_name(places: int) -> Answer:
-    """Solve over orbits with the loss by name, which is never written out; repair and prove."""
-    setting = kernel.KernelSetting(
-        "hamming",
-        epsilon=_EPSILON,
-        graph="hamming",
-        shape=(2,) * places,
-        objective="minimax",
-        symmetry="hamming",
-    )
-    return Answer(dpopt.design(setting).value)
-
-
-def same(size: int) -> int:
-    """Return the size: nothing is prepared."""
-    return size
-
-
-def product_response(places: int) -> Answer:
-    """Return the loss of product randomised response, which is optimal: d / (1 + e^epsilon)."""
-    return Answer(places / (1.0 + math.exp(_EPSILON)))
-
-
 def with_cvxpy(instance: Instance) -> Answer:
     """Write all entries and every ratio in cvxpy; solve with HiGHS."""
     import cvxpy as cp
@@ -104,7 +69,7 @@ def with_cvxpy(instance: Instance) -> Answer:
     pairs = kernel.directed_pairs(instance.graph, len(instance.loss), instance.shape)
     inputs = len(instance.loss)
     if pairs is None:
-        pairs = np.argwhere(~np.eye(inputs, dtype=bool))
+        raise ValueError("every two inputs are neighbours; the rows of a graph are asked for.")
     law, worst = cp.Variable((inputs, inputs), nonneg=True), cp.Variable()
     held = [
         cp.sum(law, axis=1) == 1,
@@ -116,7 +81,14 @@ def with_cvxpy(instance: Instance) -> Answer:
     return Answer(float(np.asarray(problem.value)))
 
 
-_ORBITS = ("dpopt, orbits", "dpopt, all entries", "cvxpy + HiGHS, all entries")
+def _contenders(
+    prepare: Callable[[int], Instance], symmetry: str, largest: int
+) -> tuple[Contender, ...]:
+    return (
+        Contender("dpopt, orbits", prepare, partial(designed, symmetry)),
+        Contender("cvxpy + HiGHS, all entries", prepare, with_cvxpy, largest),
+    )
+
 
 CUBE = Benchmark(
     name="symmetry-cube",
@@ -126,30 +98,10 @@ CUBE = Benchmark(
     axis="places d",
     value="largest expected loss",
     sizes=(3, 4, 5, 10, 11),
-    contenders=(
-        Contender(_ORBITS[0], OURS, cube, over_orbits),
-        Contender(_ORBITS[1], OURS, cube, over_entries, largest=5),
-        Contender(_ORBITS[2], SOLVER, cube, with_cvxpy, largest=5),
-    ),
+    contenders=_contenders(cube, "hamming", 5),
     tolerance=1e-6,
     warm_up=2,
-    limits=limited(120),
-)
-
-WORDS = Benchmark(
-    name="symmetry-words",
-    title="Words of two letters, Hamming loss by name",
-    measures="From the number of places to a proved kernel of least worst loss.",
-    setting="epsilon = 1; words that differ in one place are neighbours; 4^d entries",
-    axis="places d",
-    value="largest expected loss",
-    sizes=(5, 8, 10, 15, 20),
-    contenders=(
-        Contender(_ORBITS[0], OURS, same, by_name),
-        Contender("closed form", PAPER, same, product_response),
-    ),
-    tolerance=1e-9,
-    warm_up=2,
+    limits=Limits(120),
 )
 
 CYCLE = Benchmark(
@@ -160,30 +112,9 @@ CYCLE = Benchmark(
     axis="points n",
     value="largest expected loss",
     sizes=(20, 40, 100, 400, 1500),
-    contenders=(
-        Contender(_ORBITS[0], OURS, cycle, over_orbits),
-        Contender(_ORBITS[1], OURS, cycle, over_entries, largest=40),
-        Contender(_ORBITS[2], SOLVER, cycle, with_cvxpy, largest=40),
-    ),
+    contenders=_contenders(cycle, "dihedral", 40),
     tolerance=1e-6,
     warm_up=5,
 )
 
-LETTERS = Benchmark(
-    name="symmetry-letters",
-    title="Randomised response",
-    measures="From a table of losses to a proved kernel of least worst loss.",
-    setting="epsilon = 1; 0-1 loss; every two letters are neighbours",
-    axis="letters n",
-    value="largest expected loss",
-    sizes=(10, 20, 50, 300, 2000),
-    contenders=(
-        Contender(_ORBITS[0], OURS, letters, over_orbits),
-        Contender(_ORBITS[1], OURS, letters, over_entries, largest=50),
-        Contender(_ORBITS[2], SOLVER, letters, with_cvxpy, largest=20),
-    ),
-    tolerance=1e-6,
-    warm_up=4,
-)
-
-BENCHMARKS = (CUBE, WORDS, CYCLE, LETTERS)
+BENCHMARKS = (CUBE, CYCLE)

@@ -1,9 +1,12 @@
-"""Benchmarks of votes over several classes: private voters, and plain ballots."""
+"""Benchmarks of votes: DaRRM's noise function, private voters over classes, and plain ballots."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -11,24 +14,167 @@ import numpy as np
 import numpy.typing as npt
 
 import dpopt
-from dpopt import multiclass, plurality
-from dpopt.kernel import KernelSetting
+from dpopt import majority, multiclass, plurality
+from dpopt.majority.voters import fold
+from dpopt.prob import poisson_binomial_pmf
 from dpopt.table import SortedHistograms
-from experiments.benchmarks.spec import OURS, SOLVER, Answer, Benchmark, Contender, limited
+from experiments.benchmarks import rivals
+from experiments.benchmarks.memory import Limits
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
+from experiments.majority.full_set import full_problem, full_size
 
-_CLASSES, _EPSILON, _ALLOWANCE, _BALLOT = 3, 0.1, 3.0, 0.5
+_EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
+_CLASSES, _BALLOT = 3, 0.5
+_BLOCK = 20_000
+_LEAST_WEIGHT = 1e-9
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int16]
 
 
-def same(size: int) -> int:
-    """Return the size itself."""
-    return size
+@dataclass(frozen=True)
+class Instance:
+    """A setting and the weights to maximise, shape ((K + 1) / 2,)."""
+
+    setting: majority.MajoritySetting
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls, mechanisms: int, epsilon: float, allowance: float, mechanism_delta: float
+    ) -> Instance:
+        """Return the instance for delta = 1 - (1 - Delta)^m and p_i uniform on [0, 1]."""
+        delta = max(0.0, -math.expm1(allowance * math.log1p(-mechanism_delta)))
+        setting = majority.MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
+        weights = majority.expected_error_weights(mechanisms, majority.UniformPrior()).values
+        # As in `majority.design`: smaller weights would be noise to the solver.
+        return cls(setting, np.maximum(weights, _LEAST_WEIGHT * float(np.max(weights))))
+
+    @property
+    def corners(self) -> tuple[str, ...]:
+        """The paper's corners: 4 if Delta = 0, else 8 (lemma 5.1)."""
+        pure = ("00", "11", "bc", "cb")
+        return pure if self.setting.mechanism_delta == 0.0 else (*pure, "D0", "0D", "1m", "m1")
+
+
+def pure(mechanisms: int) -> Instance:
+    """Return the instance for Delta = 0: m = K / 5 rounded down, K / 10 above K = 101."""
+    allowance = mechanisms // (5 if mechanisms <= 101 else 10)
+    return Instance.of(mechanisms, _EPSILON, float(allowance), 0.0)
+
+
+def shifted(mechanisms: int) -> Instance:
+    """Return the instance for Delta = 1e-5: m = 3."""
+    return Instance.of(mechanisms, _EPSILON, _FEW, _MECHANISM_DELTA)
+
+
+def shifted_tenth(mechanisms: int) -> Instance:
+    """Return the instance for Delta = 1e-5: m = K / 10 rounded down."""
+    return Instance.of(mechanisms, _EPSILON, float(mechanisms // 10), _MECHANISM_DELTA)
+
+
+def surrogate(mechanism_delta: float, mechanisms: int) -> Instance:
+    """Return the instance of the paper's objective: m = 3, delta = m Delta."""
+    setting = majority.MajoritySetting(
+        mechanisms, _EPSILON, _FEW, mechanism_delta, _FEW * mechanism_delta
+    )
+    return Instance(setting, majority.surrogate_weights(mechanisms).values)
+
+
+def solved(instance: Instance) -> Answer:
+    """Solve by cutting planes; the last round prices every multiset of the reduced set."""
+    solution = dpopt.solve(majority.gamma_problem(instance.setting, instance.weights))
+    return _answer(solution.objective, solution.rows_used, solution.constraints_checked)
+
+
+def certified(instance: Instance) -> Answer:
+    """Solve, repair, quantise and certify in exact arithmetic."""
+    setting = instance.setting
+    design = majority.design(
+        setting.mechanisms,
+        setting.epsilon,
+        setting.allowance,
+        mechanism_delta=setting.mechanism_delta,
+        delta=setting.delta,
+        coefficients=instance.weights,
+    )
+    if design.certificate is None or design.solution is None or design.value is None:
+        raise RuntimeError("the design came without a certificate.")
+    return _answer(design.value, design.solution.rows_used, majority.reduced_size(setting))
+
+
+def over_the_full_set(instance: Instance) -> Answer:
+    """Write the paper's full set, a row for each multiset, and solve by the same backend."""
+    solution = dpopt.solve(full_problem(instance.setting, instance.weights))
+    return _answer(solution.objective, solution.rows_used, full_size(instance.setting))
+
+
+def all_rows(solver: rivals.Solver, instance: Instance) -> Answer:
+    """Hand the paper's full set, built with arrays, to a solver."""
+    start = time.perf_counter()
+    rows = shared_rows(instance, multisets(instance))
+    built = time.perf_counter() - start
+    limits = np.full(len(rows), instance.setting.budget)
+    optimum = -solver(rivals.Written(-instance.weights, rows, limits))
+    return _answer(optimum, len(rows), len(rows), f"; built in {built:.2g} s")
+
+
+def _answer(optimum: float, rows: int, counted: int, more: str = "") -> Answer:
+    return Answer(optimum, note=f"{rows:,} rows of {counted:,} multisets{more}")
+
+
+def multisets(instance: Instance) -> Counts:
+    """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
+    counts = np.zeros((1, 0), np.int16)
+    left = np.array([instance.setting.mechanisms])
+    for _ in instance.corners[1:]:
+        repeats = left + 1
+        parent = np.repeat(np.arange(left.size), repeats)
+        first = np.cumsum(repeats) - repeats
+        here = np.arange(parent.size) - first[parent]
+        counts = np.column_stack([counts[parent], here.astype(np.int16)])
+        left = left[parent] - here
+    return np.column_stack([counts, left.astype(np.int16)])
+
+
+def shared_rows(instance: Instance, counts: Counts) -> Floats:
+    """Return alpha - e^(m epsilon) alpha', folded; a law is computed once for all its multisets.
+
+    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
+    which there are four at most.
+    """
+    k, ratio = instance.setting.mechanisms, instance.setting.ratio
+    sides = [_laws(instance, counts, side) for side in (0, 1)]
+    rows = np.empty((len(counts), instance.setting.middle))
+    steps = np.arange(k + 1)
+    for start in range(0, len(counts), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        here, there = (
+            laws[place[part, None], k - ones[part, None] + steps] for laws, place, ones in sides
+        )
+        rows[part] = fold(here - ratio * there)
+    return rows
+
+
+def _laws(
+    instance: Instance, counts: Counts, side: int
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the distinct laws of inner voters behind K zeros, each row's law, its voters at 1."""
+    k = instance.setting.mechanisms
+    values = np.array([instance.setting.corner(name)[side] for name in instance.corners])
+    inner = np.unique(values[(values > 0.0) & (values < 1.0)])
+    at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
+    code = at.astype(np.int64) @ (k + 1) ** np.arange(inner.size, dtype=np.int64)
+    _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    ends = np.cumsum(at[first], axis=1)
+    which = (np.arange(k)[None, :, None] >= ends[:, None, :]).sum(axis=2)
+    laws = poisson_binomial_pmf(np.append(inner, 0.0)[which])
+    return np.pad(laws, ((0, 0), (k, 0))), place, counts[:, values == 1.0].sum(axis=1)
 
 
 def cutting(voters: int) -> Answer:
     """Design the plurality of private voters: rows that are priced, then the proof."""
-    found = multiclass.design(voters, _CLASSES, _EPSILON, min(_ALLOWANCE, voters))
+    found = multiclass.design(voters, _CLASSES, _EPSILON, min(_FEW, voters))
     return Answer(found.value)
 
 
@@ -37,7 +183,7 @@ def every_multiset(voters: int) -> Answer:
     import cvxpy as cp
 
     inputs = SortedHistograms(voters, _CLASSES)
-    target = math.exp(min(_ALLOWANCE, voters) * _EPSILON)
+    target = math.exp(min(_FEW, voters) * _EPSILON)
     rows = np.array(
         [
             law - target * other
@@ -99,12 +245,6 @@ def over_partitions(ballots: int) -> Answer:
     return Answer(plurality.design(ballots, _CLASSES, _BALLOT).value)
 
 
-def over_histograms(ballots: int) -> Answer:
-    """Design it as a kernel over all histograms, of which nothing else is known."""
-    losses, edges = histograms(ballots)
-    return Answer(dpopt.design(KernelSetting(losses, _BALLOT, graph=edges)).value)
-
-
 def with_cvxpy(ballots: int) -> Answer:
     """Give cvxpy the program over all histograms, with HiGHS."""
     import cvxpy as cp
@@ -138,6 +278,71 @@ def histograms(ballots: int) -> tuple[Floats, npt.NDArray[np.int64]]:
     return (table.max(axis=1, keepdims=True) - table).astype(float), np.array(list(pairs))
 
 
+_ACCURACY = (
+    "cvxpy and linprog as called by default (HiGHS 1e-7, CLARABEL 1e-8), interior point 1e-10, "
+    "PDLP 1e-7"
+)
+
+
+def _noise_function(
+    name: str,
+    title: str,
+    measures: str,
+    setting: str,
+    sizes: tuple[int, ...],
+    prepare: Any,  # noqa: ANN401
+    *,
+    certified_up_to: int | None = None,
+    written_up_to: int | None = None,
+    seconds: int = 60,
+) -> Benchmark:
+    """Return a benchmark of dpopt, and of solvers of every row up to a size."""
+    solvers = rivals.DEFAULTS | rivals.HIGHS_ITSELF if written_up_to else {}
+    return Benchmark(
+        name=name,
+        title=title,
+        measures=measures,
+        setting=setting,
+        axis="voters K",
+        value="optimum",
+        sizes=sizes,
+        contenders=(
+            Contender("dpopt.solve", prepare, solved),
+            Contender("dpopt, certified", prepare, certified, certified_up_to),
+            *(
+                Contender(f"{name}, all rows", prepare, partial(all_rows, solver), written_up_to)
+                for name, solver in solvers.items()
+            ),
+        ),
+        tolerance=1e-6,
+        warm_up=5 if written_up_to else 11,
+        limits=Limits(seconds),
+    )
+
+
+def _corner_sets(
+    name: str, case: str, mechanism_delta: float, order: str, sizes: tuple[int, ...]
+) -> Benchmark:
+    prepare = partial(surrogate, mechanism_delta)
+    return Benchmark(
+        name=name,
+        title=f"Lemma 5.1: the whole set of corners and the reduced one, {case}",
+        measures="Writing and solving the program over the paper's set of multisets, and over the "
+        "reduced set, whose rows are priced.",
+        setting=f"epsilon = 0.1, {case}, m = 3, delta = m Delta; the paper's surrogate; the "
+        f"paper's set has {order} multisets; dpopt's backend for both",
+        axis="voters K",
+        value="optimum",
+        sizes=sizes,
+        contenders=(
+            Contender("reduced set, priced", prepare, solved),
+            Contender("every row of the paper", prepare, over_the_full_set),
+        ),
+        tolerance=1e-9,
+        warm_up=3,
+    )
+
+
 PRIVATE = Benchmark(
     name="votes-private",
     title="The plurality of private voters",
@@ -147,12 +352,12 @@ PRIVATE = Benchmark(
     value="probability that the plurality is missed",
     sizes=(7, 9, 11, 21, 31),
     contenders=(
-        Contender("dpopt", OURS, same, cutting),
-        Contender("cvxpy + HiGHS, all corners", SOLVER, same, every_multiset, largest=11),
+        Contender("dpopt", same, cutting),
+        Contender("cvxpy + HiGHS, all corners", same, every_multiset, largest=11),
     ),
     tolerance=1e-6,
     warm_up=3,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
 PLAIN = Benchmark(
@@ -164,13 +369,61 @@ PLAIN = Benchmark(
     value="mean regret in ballots",
     sizes=(5, 10, 15, 20, 60),
     contenders=(
-        Contender("dpopt, sorted histograms", OURS, same, over_partitions),
-        Contender("dpopt, all histograms", OURS, same, over_histograms, largest=20),
-        Contender("cvxpy + HiGHS, all histograms", SOLVER, same, with_cvxpy, largest=20),
+        Contender("dpopt, sorted histograms", same, over_partitions),
+        Contender("cvxpy + HiGHS, all histograms", same, with_cvxpy, largest=20),
     ),
     tolerance=1e-6,
     warm_up=3,
-    limits=limited(60),
+    limits=Limits(60),
 )
 
-BENCHMARKS = (PRIVATE, PLAIN)
+BENCHMARKS = (
+    _noise_function(
+        "majority-pure",
+        "DaRRM's noise function, Delta = 0",
+        "Solving equation 2 of the DaRRM paper over its whole set of corner multisets.",
+        "epsilon = 0.1; m = K / 5 rounded down, K / 10 above K = 101; p_i uniform on [0, 1]; "
+        + _ACCURACY,
+        (11, 21, 51, 101, 201, 501, 1001),
+        pure,
+        certified_up_to=501,
+        written_up_to=201,
+        seconds=30,
+    ),
+    _noise_function(
+        "majority-shifted",
+        "DaRRM's noise function, Delta = 1e-5",
+        "The same for voters that are only (epsilon, Delta)-DP: eight corners, not four.",
+        "epsilon = 0.1, Delta = 1e-5, m = 3, delta = 1 - (1 - Delta)^3; p_i uniform on [0, 1]; "
+        + _ACCURACY,
+        (5, 11, 15, 21, 31, 41),
+        shifted,
+        written_up_to=31,
+    ),
+    _noise_function(
+        "majority-many",
+        "DaRRM's noise function, Delta = 1e-5, many voters",
+        "The same at sizes that only cutting planes reach.",
+        "epsilon = 0.1, Delta = 1e-5, m = K / 10 rounded down, delta = 1 - (1 - Delta)^m",
+        (31, 51, 71, 101, 151, 201, 301),
+        shifted_tenth,
+    ),
+    _noise_function(
+        "majority-large",
+        "DaRRM's noise function, many voters and a small allowance",
+        "Cutting planes at interior points, where those at vertices take long.",
+        "epsilon = 0.1, Delta = 0, m = 3; the paper's surrogate",
+        (101, 201, 301, 401, 501, 701, 1001),
+        partial(surrogate, 0.0),
+    ),
+    _corner_sets("majority-corner-sets", "Delta = 0", 0.0, "O(K^3)", (11, 21, 35, 51, 71)),
+    _corner_sets(
+        "majority-corner-sets-shifted",
+        "Delta = 1e-5",
+        _MECHANISM_DELTA,
+        "O(K^7)",
+        (5, 7, 9, 11, 13),
+    ),
+    PRIVATE,
+    PLAIN,
+)

@@ -98,7 +98,7 @@ def prior_of(kind: str, letters: int, rng: np.random.Generator) -> np.ndarray:
     "Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
     "kernels of both over letters, priors and epsilons; row sums, invariance and privacy of "
     "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
-    "both take is in benchmark prior-program.",
+    "both take is in benchmarks prior-kernel and kernel-program.",
     config=Config(
         letters=(2, 3, 4, 8, 16, 32),
         epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),

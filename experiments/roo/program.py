@@ -71,7 +71,7 @@ class Config:
     "(37) and the program (68) to (74) (journal)",
     "The recursions for q_m are the optima of linear programs: the journal's with q_M "
     "raised, of its rows (68) to (70) and (72) to (74); the exact rule, of the rows of all moves. "
-    "Solved by HiGHS, in part through cvxpy. How long all take is in benchmark roo-recursion.",
+    "Solved by HiGHS, in part through cvxpy. How long both take is in benchmark roo-rule.",
     published="(37) satisfies the conditions.",
     config=Config(
         records=(3, 5, 7, 12, 20, 30, 61, 101, 200, 500, 1000),
