@@ -127,7 +127,7 @@ def plot(outcome: Outcome) -> Figure:
         part = table.select(workload=workload).records
         ratios = [row["variance_in_use"] / row["variance"] for row in part]
         sizes = [row["letters"] for row in part]
-        axes.plot(sizes, ratios, label=workload, **drawing.line(role))
+        axes.plot(sizes, ratios, label=workload, clip_on=False, **drawing.line(role))
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.margins(0.06)
