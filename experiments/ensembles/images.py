@@ -149,7 +149,7 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
     for method, how in (("gnmax", "analytic"), ("gnmax-label", "label")):
         voters = k if how == "label" else None
         sigma = noisy_max.calibrate_gnmax(budget, how, voters=voters).sigma
-        yield Way(method, _gnmax(k, sigma), budget.epsilon, budget.delta)
+        yield Way(method, noisy_max.label_probabilities(k, sigma), budget.epsilon, budget.delta)
     yield Way("ladder", _ladder(k, budget.epsilon), budget.epsilon, 0.0)
     yield Way("plain-majority", whole, None, None)
 
@@ -170,16 +170,15 @@ def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> 
     if together:
         # Anything computed from the teachers is free; the least noise is none.
         yield Way("one-teacher", np.arange(k + 1) / k, votes.stated_epsilon, votes.delta)
-    yield Way("gnmax", _gnmax(k, gnmax_noise(total, labels)), total.epsilon, total.delta)
+    yield Way(
+        "gnmax",
+        noisy_max.label_probabilities(k, gnmax_noise(total, labels)),
+        total.epsilon,
+        total.delta,
+    )
     share = pure_share(total, labels)
     yield Way("ladder", _ladder(k, share), total.epsilon, total.delta)
     yield Way("plain-majority", whole, None, None)
-
-
-def _gnmax(voters: int, sigma: float) -> Floats:
-    ones = np.arange(voters + 1)
-    counts = np.stack([voters - ones, ones], axis=1)
-    return np.asarray(noisy_max.GNMax(sigma).output_distribution(counts))[:, 1]
 
 
 def _ladder(voters: int, epsilon: float) -> Floats:

@@ -20,7 +20,7 @@ from scipy.special import log_ndtr
 from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
 from dpopt.privacy import Guarantee
 from dpopt.table import SortedHistograms
-from experiments.majority.renyi import ConcentratedGuarantee, gaussian_sigma
+from experiments.majority.renyi import gaussian_sigma, improved_epsilon
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -199,8 +199,7 @@ def ranged_share(total: Guarantee, labels: int) -> float:
     """
 
     def fits(epsilon: float) -> bool:
-        spent = ConcentratedGuarantee(labels * epsilon**2 / 8.0)
-        return spent.convert(total.delta, "improved").epsilon <= total.epsilon
+        return improved_epsilon(labels * epsilon**2 / 8.0, total.delta) <= total.epsilon
 
     return max(_largest(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
 

@@ -10,7 +10,7 @@ voters spend nevertheless, for another reason: all labels are computed from K vo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,17 +19,17 @@ from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError
+from dpopt._numbers import float_up
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from experiments import drawing, style
 from experiments.majority import noisy_max
-from experiments.majority.renyi import concentrated_composition
+from experiments.majority.renyi import gaussian_rho, rho_epsilon
 from experiments.majority.words import whole
 from experiments.parameters import STRICT, Positive, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, rounds_to, statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TERMS = {
@@ -165,7 +165,16 @@ def run(config: Config) -> Outcome:
     for row in track(config.rows):
         one = row.guarantee
         totals += [_total(config, row, one, count) for count in config.queries]
-        curves += [_point(row, one, n, config.slack) for n in range(1, max(config.queries) + 1)]
+        curves += [
+            {
+                "data": row.data,
+                "m": row.allowance,
+                "queries": count,
+                "general": general_composition(one, count, config.slack).epsilon,
+                "simple": simple_composition(one, count).epsilon,
+            }
+            for count in range(1, max(config.queries) + 1)
+        ]
     tables = {
         "totals": Table.of("The total loss beside the printed one.", totals),
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
@@ -173,31 +182,17 @@ def run(config: Config) -> Outcome:
     totalled = tables["totals"]
     printed = (config.epsilon, config.mechanism_delta) == (Config.epsilon, Config.mechanism_delta)
     data = _SOURCE if printed else ""
-    return Outcome(tables, _findings(totalled), of_totals(totalled), data=data)
-
-
-def _point(row: Row, one: Guarantee, count: int, slack: float) -> dict[str, Cell]:
-    return {
-        "data": row.data,
-        "m": row.allowance,
-        "queries": count,
-        "general": general_composition(one, count, slack).epsilon,
-        "simple": simple_composition(one, count).epsilon,
-    }
-
-
-def _printed(config: Config, row: Row, count: int) -> tuple[float, float] | None:
-    return row.printed.get(count) if config.slack == PAPER_SLACK else None
+    return Outcome(tables, tuple(_findings(totalled)), of_totals(totalled), data=data)
 
 
 def _total(config: Config, row: Row, one: Guarantee, count: int) -> dict[str, Cell]:
     total = general_composition(one, count, config.slack)
-    simple = simple_composition(one, count)
     terms = terms_of_theorem(one, count, config.slack)
-    printed = _printed(config, row, count)
-    voter = trained_once(config.mechanisms, row)
-    noise = noisy_max.gnmax_concentrated(noisy_max.calibrate_gnmax(one).sigma)
-    renyi = concentrated_composition(*[noise] * count).convert(total.delta)
+    printed = row.printed.get(count) if config.slack == PAPER_SLACK else None
+    # Any number of labels computed from K voters spends no more (theorem 2.2, post-processing).
+    together = [config.mechanisms * spent for spent in row.voter]
+    label = gaussian_rho(noisy_max.calibrate_gnmax(one).sigma, noisy_max.SENSITIVITY)
+    rho = float_up(count * Fraction(label))
     return {
         "table": row.table,
         "data": row.data,
@@ -207,38 +202,20 @@ def _total(config: Config, row: Row, one: Guarantee, count: int) -> dict[str, Ce
         "queries": count,
         "epsilon": total.epsilon,
         "printed_epsilon": None if printed is None else printed[0],
-        "epsilon_difference": None if printed is None else total.epsilon - printed[0],
         "delta": total.delta,
         "printed_delta": None if printed is None else printed[1],
-        "delta_difference": None if printed is None else total.delta - printed[1],
-        "agrees": None if printed is None else agrees(total, printed),
-        "trained_once_epsilon": float(voter[0]),
-        "trained_once_delta": float(voter[1]),
-        "holds_trained_once": None if printed is None else holds_trained_once(voter, printed),
+        "agrees": None
+        if printed is None
+        else rounds_to(total.epsilon, printed[0], 3) and rounds_to(total.delta, printed[1], 3),
+        "trained_once_epsilon": float(together[0]),
+        "trained_once_delta": float(together[1]),
+        "holds_trained_once": None
+        if printed is None
+        else all(a <= Fraction(str(b)) for a, b in zip(together, printed, strict=True)),
         "smallest_term": min(terms, key=terms.__getitem__),
         **terms,
-        "simple_delta": simple.delta,
-        "gnmax_rdp_epsilon": renyi.epsilon,
+        "gnmax_rdp_epsilon": rho_epsilon(rho, total.delta),
     }
-
-
-def agrees(total: Guarantee, printed: tuple[float, float]) -> bool:
-    """Return whether both numbers round to the printed ones, of three decimals."""
-    pairs = zip((total.epsilon, total.delta), printed, strict=True)
-    return all(rounds_to(found, shown, 3) for found, shown in pairs)
-
-
-def trained_once(mechanisms: int, row: Row) -> tuple[Fraction, Fraction]:
-    """Return (K epsilon, K Delta), exactly.
-
-    Any number of labels computed from K voters spends no more (theorem 2.2, and post-processing).
-    """
-    return mechanisms * row.voter[0], mechanisms * row.voter[1]
-
-
-def holds_trained_once(voter: tuple[Fraction, Fraction], printed: tuple[float, float]) -> bool:
-    """Return whether a printed total bounds what voters trained once spend, in fractions."""
-    return all(spent <= Fraction(str(shown)) for spent, shown in zip(voter, printed, strict=True))
 
 
 def terms_of_theorem(one: Guarantee, folds: int, slack: float) -> dict[str, float]:
@@ -253,43 +230,13 @@ def terms_of_theorem(one: Guarantee, folds: int, slack: float) -> dict[str, floa
     }
 
 
-def _findings(totals: Table) -> tuple[str, ...]:
-    rows = totals.records
-    shown = [row for row in rows if row["agrees"] is not None]
-    wrong = [row for row in shown if not row["agrees"]]
-    found = [f"{len(shown) - len(wrong)} of {len(shown)} printed pairs agree to three decimals."]
-    if shown:
-        held = sum(row["holds_trained_once"] for row in shown)
-        voters = ", ".join(
-            dict.fromkeys(
-                f"({row['trained_once_epsilon']:.4f}, {row['trained_once_delta']:.4f}) for "
-                f"{row['data']}"
-                for row in shown
-            )
-        )
-        found.append(
-            "Composing queries is an argument for votes drawn afresh, not for teachers trained "
-            f"once. {held} of {len(shown)} printed totals hold for teachers trained once all the "
-            f"same: their labels spend no more than the teachers together, {voters}, whatever Q."
-        )
-    found += [
-        f"Table {row['table']}, {row['data']}, Q = {row['queries']}: ({row['epsilon']:.4f}, "
-        f"{row['delta']:.4f}); printed ({row['printed_epsilon']}, {row['printed_delta']})."
-        for row in wrong
-    ]
+def _findings(totals: Table) -> Iterator[str]:
     for term, words in TERMS.items():
-        pairs = [(r["data"], r["m"], r["queries"]) for r in rows if r["smallest_term"] == term]
-        where = "; ".join(f"{data}, m = {m}, Q = {count}" for data, m, count in pairs)
-        found.append(f"{words} is the least at: {where or 'none'}.")
-    for row in rows:
-        if row["m"] == 3 and row["queries"] == max(totals.column("queries")):
-            found.append(
-                f"{row['data']}, m = 3, Q = {row['queries']}: the same labels of GNMax, composed "
-                f"as Renyi divergences, spend epsilon = {row['gnmax_rdp_epsilon']:.3f} at the "
-                f"same delta, against {row['epsilon']:.3f} by theorem 2.3, which knows only the "
-                "(epsilon, delta) of each."
-            )
-    return tuple(found)
+        where = "; ".join(
+            f"{row['data']}, m = {row['m']}, Q = {row['queries']}"
+            for row in totals.select(smallest_term=term).records
+        )
+        yield f"{words} is the least at: {where or 'none'}."
 
 
 def of_totals(totals: Table) -> tuple[Comparison, ...]:
@@ -364,46 +311,38 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the total epsilon against the number of queries, one panel for each data set."""
     totals, curves = outcome.tables["totals"], outcome.tables["curves"]
     names = list(dict.fromkeys(curves.column("data")))
-    columns = drawing.columns_for(len(names))
+    allowances = list(dict.fromkeys(curves.column("m")))
     figure, panels = drawing.panels(
         len(names),
-        columns,
+        drawing.columns_for(len(names)),
         across="queries $Q$",
         up=r"total $\varepsilon$ (nats)",
         height=0.8,
         sharey=True,
     )
+    simple = {"linestyle": "--", "linewidth": 0.6}
+    limit = style.role("limit")
     for axes, name in zip(panels, names, strict=True):
-        _draw(axes, curves.select(data=name), totals.select(data=name))
+        for m, colour in zip(allowances, style.series(len(allowances)), strict=True):
+            part = curves.select(data=name, m=m)
+            x = part.column("queries")
+            axes.plot(x, part.column("simple"), color=colour, **simple)
+            label = f"general composition, $m$ = {m}"
+            axes.plot(x, part.column("general"), color=colour, label=label)
+        noise = style.role("noise").colour
+        axes.plot([], [], color=noise, label="simple composition", **simple)
+        rows = totals.select(data=name).records
+        shown = [row for row in rows if row["printed_epsilon"] is not None]
+        if shown:
+            printed = [row["printed_epsilon"] for row in shown]
+            look = drawing.points("limit", label="printed")
+            axes.plot([row["queries"] for row in shown], printed, **look)
+        together = max(row["trained_once_epsilon"] for row in rows)
+        label = "voters trained once, any $Q$"
+        axes.axhline(together, color=limit.colour, linestyle=limit.dash, label=label)
+        top = max(together, *curves.column("general"), *curves.column("simple"))
+        axes.set_ylim(-0.03 * top, 1.05 * top)
+        axes.set_xlim(0, 1.04 * max(curves.column("queries")))
         axes.set_title(name.replace("epsilon", r"$\varepsilon$"))
     drawing.finish(figure, panels)
     return figure
-
-
-def _draw(axes: Axes, curves: Table, totals: Table) -> None:
-    allowances = list(dict.fromkeys(curves.column("m")))
-    for m, colour in zip(allowances, style.series(len(allowances)), strict=True):
-        part = curves.select(m=m)
-        x = part.column("queries")
-        axes.plot(x, part.column("simple"), color=colour, linestyle="--", linewidth=0.6)
-        axes.plot(x, part.column("general"), color=colour, label=f"general composition, $m$ = {m}")
-    noise = style.role("noise").colour
-    axes.plot([], [], color=noise, linestyle="--", linewidth=0.6, label="simple composition")
-    shown = [row for row in totals.records if row["printed_epsilon"] is not None]
-    limit = style.role("limit")
-    if shown:
-        axes.plot(
-            [row["queries"] for row in shown],
-            [row["printed_epsilon"] for row in shown],
-            color=limit.colour,
-            marker=limit.marker,
-            linestyle="",
-            label="printed",
-        )
-    together = max(totals.column("trained_once_epsilon"))
-    axes.axhline(
-        together, color=limit.colour, linestyle=limit.dash, label="voters trained once, any $Q$"
-    )
-    top = max(together, *curves.column("general"), *curves.column("simple"))
-    axes.set_ylim(-0.03 * top, 1.05 * top)
-    axes.set_xlim(0, 1.04 * max(curves.column("queries")))

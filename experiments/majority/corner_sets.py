@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, majority, solve
@@ -126,13 +125,18 @@ def run(config: Config) -> Outcome:
 
 
 def _record(config: Config, case: str, setting: majority.MajoritySetting) -> dict[str, Cell]:
-    weights = _weights(config, setting.mechanisms)
+    k = setting.mechanisms
+    weights = (
+        majority.surrogate_weights(k)
+        if config.objective == "surrogate"
+        else majority.expected_error_weights(k, majority.UniformPrior())
+    ).values
     whole = solve(full_problem(setting, weights))
     few = solve(majority.gamma_problem(setting, weights))
-    check = check_full(setting, _both_halves(few["gamma"]))
+    check = check_full(setting, np.clip([*few["gamma"][::-1], *few["gamma"]], 0.0, 1.0))
     return {
         "case": case,
-        "K": setting.mechanisms,
+        "K": k,
         "m": setting.allowance,
         "epsilon": setting.epsilon,
         "Delta": setting.mechanism_delta,
@@ -146,16 +150,6 @@ def _record(config: Config, case: str, setting: majority.MajoritySetting) -> dic
         "excess": check.excess,
         "rounding": check.rounding,
     }
-
-
-def _weights(config: Config, mechanisms: int) -> npt.NDArray[np.float64]:
-    if config.objective == "surrogate":
-        return majority.surrogate_weights(mechanisms).values
-    return majority.expected_error_weights(mechanisms, majority.UniformPrior()).values
-
-
-def _both_halves(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.clip(np.concatenate([upper[::-1], upper]), 0.0, 1.0)
 
 
 def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
@@ -188,18 +182,8 @@ def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
 def _findings(table: Table) -> Iterator[str]:
     for case, place in _PLACES.items():
         part = table.select(case=case).records
-        if not part:
-            continue
-        last = max(part, key=lambda record: record["paper"])
-        yield (
-            f"{place}: both programs have one optimum in {len(part)} settings, to "
-            f"{short(max(record['difference'] for record in part))}; at K = {last['K']} the "
-            f"paper's has {last['paper']:,} rows, the reduced set {last['reduced']:,} multisets, "
-            f"of which at most "
-            f"{max(r['rows'] for r in part if r['K'] == last['K'])} became rows."
-        )
-        apart = max(part, key=lambda record: record["gamma_difference"])
-        if apart["gamma_difference"] > 1e-6:
+        apart = max(part, key=lambda record: record["gamma_difference"], default=None)
+        if apart and apart["gamma_difference"] > 1e-6:
             yield (
                 f"{place}: the optimum may be had by more than one gamma: the two found at K = "
                 f"{apart['K']}, m = {apart['m']:g} differ by {short(apart['gamma_difference'])}."
@@ -243,19 +227,12 @@ def _draw_rows(axes: Axes, table: Table) -> None:
 
 
 def _draw_differences(axes: Axes, table: Table, cases: Sequence[str]) -> None:
-    colours = style.series(len(cases))
-    looks = dict(zip(cases, zip(colours, "os", strict=False), strict=True))
-    for case, (colour, marker) in looks.items():
+    for case, colour, marker in zip(cases, style.series(len(cases)), "os", strict=False):
         part = table.select(case=case)
         gaps = [max(gap, _LEAST) for gap in part.column("difference")]
-        axes.plot(
-            part.column("K"),
-            gaps,
-            marker,
-            color=colour,
-            markerfacecolor="none",
-            label=f"difference, {_CASES[case]}, each $m$",
-        )
+        look = {"color": colour, "markerfacecolor": "none"}
+        label = f"difference, {_CASES[case]}, each $m$"
+        axes.plot(part.column("K"), gaps, marker, label=label, **look)
     axes.axhline(_ALIKE, **drawing.beside("limit"), label="tolerance of the verdict")
     axes.set_yscale("log")
     axes.set_ylim(_LEAST / 8.0, 20.0 * _ALIKE)

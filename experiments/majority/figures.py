@@ -17,13 +17,6 @@ from experiments.majority.voters import Composed, Config, Target, Voters
 from experiments.majority.words import law_words
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
-_IN_WORDS = {
-    "expected-error": "the gamma that minimises the plotted error",
-    "surrogate": "the paper's objective",
-    "double": "double subsampling",
-    "subsampling": "subsampling",
-    "constant": "randomised response",
-}
 _FULL = 100
 
 
@@ -48,7 +41,7 @@ def run(config: Voters) -> Outcome:
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, _findings(config, tables["errors"]), of_noise_functions(config, tables))
+    return Outcome(tables, (), of_noise_functions(config, tables))
 
 
 def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:
@@ -96,22 +89,6 @@ def _record(design: dpopt.Design, means: list[float]) -> dict[str, Cell]:
         "paper_constraints": full_size(design.setting),
         "lp_gap": design.gap,
     }
-
-
-def _findings(config: Voters, errors: Table) -> tuple[str, ...]:
-    found = []
-    for target in config.targets:
-        part = errors.select(target=target.at)
-        at = dict(zip(part.column("curve"), part.column("expected_error"), strict=True))
-        listed = ", ".join(
-            f"{_short(at[curve])} for {words}" for curve, words in _IN_WORDS.items() if curve in at
-        )
-        found.append(f"m = {target.allowance:.6g}: error {listed}.")
-    return tuple(found)
-
-
-def _short(value: float) -> str:
-    return f"{value:.2e}" if 0 < value < 1e-3 else f"{value:.4f}"
 
 
 _PROGRAM = (

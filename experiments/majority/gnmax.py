@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,6 @@ from experiments.registry import Cell, Comparison, Outcome, Table, experiment, t
 from experiments.verdicts import numbers, observed, statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PAPER_VOTERS = 11
@@ -159,11 +158,11 @@ def run(config: Config) -> Outcome:
         ]
         noises.append(_record(config, target, orders, variances))
         best = noisy_max.calibrate_gnmax(guarantee)
-        orders_used = (target.printed_order, best.order)
-        tried = (*config.low_orders, *(order for order in orders_used if order))
+        used = [order for order in (target.printed_order, best.order) if order]
+        tried = (*config.low_orders, *used)
         bounds += [_bound(target.name, config.voters, best.sigma, order) for order in tried]
-    for order in config.low_orders:
-        bounds.append(_bound("contrast", config.many_voters, config.many_sigma, order))
+    contrast = "contrast", config.many_voters, config.many_sigma
+    bounds += [_bound(*contrast, order) for order in config.low_orders]
     tables = {
         "calibration": Table.of("The order and the noise for each privacy loss.", noises),
         "data_dependent": Table.of(
@@ -181,7 +180,7 @@ def run(config: Config) -> Outcome:
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
     data = _SOURCE if printed else ""
-    return Outcome(tables, _findings(config, tables), of_gnmax(tables), data=data)
+    return Outcome(tables, _findings(config, noises), of_gnmax(tables), data=data)
 
 
 def _record(
@@ -205,88 +204,55 @@ def _record(
         "grid_sigma": float(np.sqrt(variances[place])),
         "printed_order": target.printed_order,
         "printed_sigma": target.printed_sigma,
-        "least_order": least,
         "printed_order_minus_least": None if order is None else order - least,
         "sigma_at_printed_order": None if at_printed is None else float(np.sqrt(at_printed)),
         "analytic_sigma": counts.sigma,
         "label_sigma": label.sigma,
         "counts_epsilon": gaussian_epsilon(target.delta, rdp.sigma, noisy_max.SENSITIVITY),
         "label_epsilon": noisy_max.label_epsilon(config.voters, rdp.sigma, target.delta),
-        "unanimous_right": _right(config.voters, rdp.sigma),
-        "unanimous_right_analytic": _right(config.voters, counts.sigma),
-        "unanimous_right_label": _right(config.voters, label.sigma),
+        "unanimous_right": float(noisy_max.label_probabilities(config.voters, rdp.sigma)[-1]),
+        "unanimous_right_label": float(
+            noisy_max.label_probabilities(config.voters, label.sigma)[-1]
+        ),
     }
 
 
-def _right(voters: int, sigma: float) -> float:
-    """Return the probability of the majority where all voters agree."""
-    return float(noisy_max.GNMax(sigma).output_distribution([0, voters])[1])
-
-
 def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell]:
-    found = noisy_max.data_dependent_rdp([voters, 0], sigma, order)
+    bound = noisy_max.data_dependent_rdp([voters, 0], sigma, order)
     return {
         "target": name,
         "voters": voters,
         "sigma": sigma,
         "order": order,
-        "applies": found.applies,
-        "order_limit": found.order_limit,
-        "q": found.q,
-        "q_limit": found.q_limit,
-        "data_dependent": found.bound,
-        "gaussian": found.gaussian,
+        "applies": bound is not None,
+        "data_dependent": bound,
+        "gaussian": noisy_max.gaussian_rdp(sigma, order),
     }
 
 
 def _printed(config: Config) -> dict[str, Cell]:
     (ones, zeros), sigma, order = config.votes, config.votes_sigma, config.votes_order
-    votes = (ones, zeros, sigma, order)
-    bound = noisy_max.data_dependent_rdp([ones, zeros], sigma, order)
     return {
         "votes": f"{ones}:{zeros}",
         "sigma": sigma,
         "order": order,
-        "as_printed": as_printed(*votes),
-        "with_logarithm": as_printed(*votes, logarithm=True),
-        "divergence": divergence(*votes),
-        "theorem": bound.bound,
-        "gaussian": bound.gaussian,
+        "as_printed": as_printed(ones, zeros, sigma, order),
+        "with_logarithm": as_printed(ones, zeros, sigma, order, logarithm=True),
+        "divergence": divergence(ones, zeros, sigma, order),
+        "theorem": noisy_max.data_dependent_rdp([ones, zeros], sigma, order),
+        "gaussian": noisy_max.gaussian_rdp(sigma, order),
     }
 
 
-def _findings(config: Config, tables: dict[str, Table]) -> tuple[str, ...]:
-    found = []
-    for at in tables["calibration"].records:
-        least = f"is least at lambda = {at['order']:.2f}."
-        if at["printed_order"] is None:
-            found.append(f"{at['target']}: sigma = {at['sigma']:.2f} {least}")
-        else:
-            found.append(
-                f"{at['target']}: sigma = {at['sigma']:.2f}, as printed, {least} The printed "
-                f"lambda, {at['printed_order']}, would need sigma = "
-                f"{at['sigma_at_printed_order']:.2f}; it is the least possible lambda plus "
-                f"{at['printed_order_minus_least']:.2f}."
-            )
-        found.append(
-            f"{at['target']}: noisy counts with sigma = {at['sigma']:.2f} spend epsilon = "
-            f"{at['counts_epsilon']:.4f} of {at['epsilon']}; sigma = {at['analytic_sigma']:.2f} is "
-            f"enough. The label of K = {config.voters} voters spends {at['label_epsilon']:.4f}; "
-            f"sigma = {at['label_sigma']:.2f} is enough, and raises the probability of the "
-            f"majority on unanimous votes from {at['unanimous_right']:.3f} to "
-            f"{at['unanimous_right_label']:.3f}."
-        )
-    bounds = tables["data_dependent"]
-    for target in config.targets:
-        rows = [r for r in bounds.records if r["target"] == target.name and r["applies"]]
-        lower = [row for row in rows if row["data_dependent"] < row["gaussian"]]
-        where = ", ".join(f"{row['order']:g}" for row in rows) or "none"
-        found.append(
-            f"{target.name}: on unanimous votes the conditions of the data-dependent bound hold "
-            f"at these of the orders tried: {where}; it is below the Gaussian one at "
-            f"{len(lower)} of them."
-        )
-    return tuple(found)
+def _findings(config: Config, noises: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(
+        f"{at['target']}: noisy counts with sigma = {at['sigma']:.2f}, least at lambda = "
+        f"{at['order']:.2f}, spend epsilon = {at['counts_epsilon']:.4f} of {at['epsilon']}, and "
+        f"the label of K = {config.voters} voters {at['label_epsilon']:.4f}; sigma = "
+        f"{at['label_sigma']:.2f} is enough, and raises the probability of the majority on "
+        f"unanimous votes from {at['unanimous_right']:.3f} to {at['unanimous_right_label']:.3f}."
+        for at in noises
+    )
 
 
 def as_printed(
@@ -312,9 +278,10 @@ def as_printed(
     if first < order or second <= 1.0:
         return None
     spent, more = second / sigma**2, first / sigma**2
-    limit = _power(second - 1.0, spent) - second * math.log(
-        first / (first - 1.0) * second / (second - 1.0)
-    )
+    with np.errstate(over="ignore"):
+        limit = float(np.power(second - 1.0, spent)) - second * math.log(
+            first / (first - 1.0) * second / (second - 1.0)
+        )
     share = q * math.exp(spent * (second - 1.0) / second)
     if math.log(q) > limit or share >= 1.0:
         return None
@@ -322,13 +289,6 @@ def as_printed(
     b = math.exp(more) / q ** (1.0 / (first - 1.0))
     mean = (1.0 - q) * a ** (order - 1.0) + q * b ** (order - 1.0)
     return (math.log(mean) if logarithm else mean) / (order - 1.0)
-
-
-def _power(base: float, exponent: float) -> float:
-    try:
-        return base**exponent
-    except OverflowError:
-        return math.inf
 
 
 def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
@@ -357,30 +317,35 @@ def of_gnmax(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     if not rows:
         return ()
     return (
-        _column(rows, "sigma", "least over all Renyi orders, closed form"),
-        _column(rows, "order", "stationary point of sigma over the order, closed form"),
+        numbers(
+            f"Table 4: sigma = {_listed(rows, 'printed_sigma')}.",
+            f"sigma = {_listed(rows, 'sigma')}.",
+            [(row["sigma"], row["printed_sigma"]) for row in rows],
+            2,
+            "least over all Renyi orders, closed form",
+            name="Table 4, sigma",
+        ),
+        numbers(
+            f"Table 4: lambda = {_listed(rows, 'printed_order')}.",
+            f"lambda = {_listed(rows, 'order')}; the printed orders would need sigma = "
+            f"{_listed(rows, 'sigma_at_printed_order')}.",
+            [(row["order"], row["printed_order"]) for row in rows],
+            2,
+            "stationary point of sigma over the order, closed form",
+            name="Table 4, lambda",
+        ),
         _label(rows),
         *_conditions(rows, bounds),
-        *(_algorithm_6(row) for row in tables["algorithm_6"].records if _shown(row)),
+        *(
+            _algorithm_6(row)
+            for row in tables["algorithm_6"].records
+            if None not in (row["as_printed"], row["theorem"])
+        ),
     )
 
 
-def _column(rows: list[dict[str, Any]], name: str, certificate: str) -> Comparison:
-    shown = {"sigma": "sigma", "order": "lambda"}[name]
-    printed = ", ".join(f"{row[f'printed_{name}']:.2f}" for row in rows)
-    found = ", ".join(f"{row[name]:.2f}" for row in rows)
-    ours = f"{shown} = {found}."
-    if name == "order":
-        needed = ", ".join(f"{row['sigma_at_printed_order']:.2f}" for row in rows)
-        ours = f"{shown} = {found}; the printed orders would need sigma = {needed}."
-    return numbers(
-        f"Table 4: {shown} = {printed}.",
-        ours,
-        [(row[name], row[f"printed_{name}"]) for row in rows],
-        2,
-        certificate,
-        name=f"Table 4, {shown}",
-    )
+def _listed(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    return ", ".join(f"{row[name]:.2f}" for row in rows)
 
 
 def _label(rows: list[dict[str, Any]]) -> Comparison:
@@ -423,10 +388,6 @@ def _conditions(rows: list[dict[str, Any]], bounds: list[dict[str, Any]]) -> Ite
     )
 
 
-def _shown(row: dict[str, Any]) -> bool:
-    return row["as_printed"] is not None and row["theorem"] is not None
-
-
 def _algorithm_6(row: dict[str, Any]) -> Comparison:
     """Judge the pseudo-code by what it returns where the theorem applies too."""
     found, theorem, gaussian = row["as_printed"], row["theorem"], row["gaussian"]
@@ -449,62 +410,40 @@ def plot(outcome: Outcome) -> Figure:
     """Draw sigma^2 against lambda, one panel for each target, with the minimum marked."""
     noises, curves = outcome.tables["calibration"].records, outcome.tables["curves"]
     columns = drawing.columns_for(len(noises))
-    height = {1: 0.8, 2: 0.9}.get(columns, 1.15)
     figure, panels = drawing.panels(
         len(noises),
         columns,
         across=r"Rényi order $\lambda$",
         up=r"noise variance $\sigma^2$",
-        height=height,
+        height={1: 0.8, 2: 0.9}.get(columns, 1.15),
         sharey=True,
     )
     for axes, at in zip(panels, noises, strict=True):
-        _draw(axes, curves.select(target=at["target"]), at)
-        axes.set_title(_title(at))
+        curve = curves.select(target=at["target"])
+        enough = drawing.beside(
+            "baseline-3", linestyle="-", label=r"enough, by the order $\lambda$"
+        )
+        axes.plot(curve.column("order"), curve.column("variance"), **enough)
+        least = drawing.points("baseline-3", label="its least value")
+        axes.plot([at["order"]], [at["sigma"] ** 2], **least)
+        loss = rf"$\varepsilon$ = {at['epsilon']:g}, $\delta$ = {at['delta']:g}"
+        lines = [loss if "=" in at["target"] else f"{at['target']}, {loss}"]
+        lines.append(rf"$\sigma$ = {at['sigma']:.2f} at $\lambda$ = {at['order']:.2f}")
+        if at["printed_order"] is not None:
+            order, sigma = at["printed_order"], at["sigma_at_printed_order"]
+            lines.append(rf"$\sigma$ = {sigma:.2f} at the printed $\lambda$ = {order:.2f}")
+            printed = drawing.points("limit", markeredgewidth=1.5, label=r"printed $\lambda$")
+            axes.plot([order], [sigma**2], **printed)
+        for name, label, role in (
+            ("analytic_sigma", "enough for the noisy counts, exactly", "variant"),
+            ("label_sigma", "enough for the label, exactly", "optimum"),
+        ):
+            look = style.role(role)
+            axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
+        axes.set_title("\n".join(lines))
+        axes.set_yscale("log")
     squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
     # The panels share their axis.
     panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))
     drawing.finish(figure, panels)
     return figure
-
-
-def _title(at: dict[str, Any]) -> str:
-    loss = rf"$\varepsilon$ = {at['epsilon']:g}, $\delta$ = {at['delta']:g}"
-    lines = [loss if "=" in at["target"] else f"{at['target']}, {loss}"]
-    lines.append(rf"$\sigma$ = {at['sigma']:.2f} at $\lambda$ = {at['order']:.2f}")
-    if at["printed_order"] is not None:
-        sigma, order = at["sigma_at_printed_order"], at["printed_order"]
-        lines.append(rf"$\sigma$ = {sigma:.2f} at the printed $\lambda$ = {order:.2f}")
-    return "\n".join(lines)
-
-
-def _draw(axes: Axes, curve: Table, at: dict[str, Any]) -> None:
-    rdp, printed = style.role("baseline-3"), style.role("limit")
-    orders, variances = curve.column("order"), curve.column("variance")
-    axes.plot(orders, variances, color=rdp.colour, label=r"enough, by the order $\lambda$")
-    axes.plot(
-        [at["order"]],
-        [at["sigma"] ** 2],
-        linestyle="",
-        color=rdp.colour,
-        marker=rdp.marker,
-        label="its least value",
-    )
-    if at["printed_order"] is not None:
-        sigma = at["sigma_at_printed_order"]
-        axes.plot(
-            [at["printed_order"]],
-            [sigma**2],
-            linestyle="",
-            color=printed.colour,
-            marker=printed.marker,
-            markeredgewidth=1.5,
-            label=r"printed $\lambda$",
-        )
-    for name, label, role in (
-        ("analytic_sigma", "enough for the noisy counts, exactly", "variant"),
-        ("label_sigma", "enough for the label, exactly", "optimum"),
-    ):
-        look = style.role(role)
-        axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
-    axes.set_yscale("log")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +128,7 @@ def run(config: Config) -> Outcome:
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, _findings(config, tables["errors"]))
+    return Outcome(tables, tuple(_findings(config, tables["errors"])))
 
 
 def _designs(
@@ -143,42 +143,25 @@ def _designs(
     }
 
 
-def _findings(config: Config, errors: Table) -> tuple[str, ...]:
-    found = []
-    for setting in config.voters:
-        part = _of(errors, setting)
-        largest = {curve: max(part.select(curve=curve).column("regret")) for curve in config.curves}
-        listed = "; ".join(f"{value:.3g} {curve}" for curve, value in largest.items())
-        found.append(f"{_case(setting)}: largest regret {listed}.")
-        for prior in config.priors:
-            at = part.select(law=prior)
-            listed = "; ".join(
-                f"{error:.4f} {curve}"
-                for curve, error in zip(at.column("curve"), at.column("error"), strict=True)
-            )
-            found.append(f"{_case(setting)}, p ~ {law_words(prior)}: error {listed}.")
-    return tuple(found)
+def _findings(config: Config, errors: Table) -> Iterator[str]:
+    for curve in (REGRET, *map(_named, config.priors)):
+        part = errors.select(curve=curve)
+        listed = ", ".join(
+            f"{max(part.select(K=k, m=m, Delta=shift).column('regret')):.3g}"
+            for k, m, shift in _cases(part)
+        )
+        yield f"Largest regret {curve}, by case of the table: {listed}."
 
 
-def _of(errors: Table, setting: majority.MajoritySetting) -> Table:
-    return errors.select(K=setting.mechanisms, m=setting.allowance, Delta=setting.mechanism_delta)
-
-
-def _case(setting: majority.MajoritySetting) -> str:
-    shift = setting.mechanism_delta
-    more = f", Delta = {shift:g}" if shift else ""
-    return f"K = {setting.mechanisms}, m = {setting.allowance:g}{more}"
+def _cases(errors: Table) -> list[tuple[Any, ...]]:
+    return list(dict.fromkeys(zip(*map(errors.column, ("K", "m", "Delta")), strict=True)))
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each case, in it a group of points for each law."""
     errors = outcome.tables["errors"]
-    settings = list(
-        dict.fromkeys(
-            zip(errors.column("K"), errors.column("m"), errors.column("Delta"), strict=True)
-        )
-    )
+    settings = _cases(errors)
     laws = list(dict.fromkeys(errors.column("law")))
     columns = min(2 if len(laws) <= _FEW else 1, len(settings))
     rows = -(-len(settings) // columns)
@@ -200,21 +183,18 @@ def plot(outcome: Outcome) -> Figure:
 
 
 def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the look of each curve: colours as in the other figures, markers for what differs."""
-    looks: dict[str, dict[str, Any]] = {}
-    others = iter(_MARKERS)
-    for curve in curves:
-        if curve == _named(DEFAULT):
-            looks[curve] = drawing.points("optimum")
-        elif curve == PAPER:
-            looks[curve] = drawing.points("paper")
-        elif curve == WORST:
-            looks[curve] = drawing.points("noise")
-        elif curve == REGRET:
-            looks[curve] = drawing.points("variant", marker="*")
-        else:
-            looks[curve] = drawing.points("variant", marker=next(others), markerfacecolor="white")
-    return looks
+    looks = {
+        _named(DEFAULT): drawing.points("optimum"),
+        PAPER: drawing.points("paper"),
+        WORST: drawing.points("noise"),
+        REGRET: drawing.points("variant", marker="*"),
+    }
+    others = [curve for curve in curves if curve not in looks]
+    looks |= {
+        curve: drawing.points("variant", marker=marker, markerfacecolor="white")
+        for curve, marker in zip(others, _MARKERS, strict=False)
+    }
+    return {curve: looks[curve] for curve in curves}
 
 
 def _draw(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from math import comb
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -171,34 +172,35 @@ def _pairs(ratio: Fraction, points: int) -> Iterator[tuple[Fraction, Fraction, F
             yield p, low + (high - low) * Fraction(j, points), low, j < points
 
 
+def _cases(
+    gammas: Sequence[Gamma], config: Config, allowances: Sequence[int]
+) -> Iterator[tuple[Fraction, Gamma, Fraction]]:
+    """Yield e^epsilon, gamma and e^(m epsilon)."""
+    for ratio, gamma, m in product(config.exact_ratios(), gammas, allowances):
+        yield ratio, gamma, ratio**m
+
+
 def _lowest_q(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
-    for ratio in config.exact_ratios():
-        for gamma in gammas:
-            for m in (1, (k + 1) // 2, k):
-                # f(p, low) - f(p, q) = e^(m epsilon) (H(q) - H(low)).
-                for p, q, low, _ in _pairs(ratio, config.points):
-                    del p
-                    yield ratio**m * (mean_output(gamma, q) - mean_output(gamma, low))
+    for ratio, gamma, target in _cases(gammas, config, (1, (k + 1) // 2, k)):
+        # f(p, low) - f(p, q) = e^(m epsilon) (H(q) - H(low)).
+        for _, q, low, _ in _pairs(ratio, config.points):
+            yield target * (mean_output(gamma, q) - mean_output(gamma, low))
 
 
 def _boundary(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
-    for ratio in config.exact_ratios():
-        for gamma in gammas:
-            for m in (1, (k + 1) // 2, k):
-                for p, q, low, inside in _pairs(ratio, config.points):
-                    if inside:
-                        ends = [mean_output(gamma, end) for end in (low, allowed(p, ratio)[1])]
-                        yield ratio**m * (mean_output(gamma, q) - min(ends))
+    for ratio, gamma, target in _cases(gammas, config, (1, (k + 1) // 2, k)):
+        for p, q, _, inside in _pairs(ratio, config.points):
+            if inside:
+                ends = [mean_output(gamma, end) for end in allowed(p, ratio)]
+                yield target * (mean_output(gamma, q) - min(ends))
 
 
 def _ordered(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
     flat = (Fraction(0),) * ((k + 1) // 2)
-    for ratio in config.exact_ratios():
-        for gamma in (*gammas, flat):
-            for m in (1, k):
-                for p, q, _, _ in _pairs(ratio, config.points):
-                    high, low = (mean_output(gamma, x) for x in (max(p, q), min(p, q)))
-                    yield (high - ratio**m * low) - (low - ratio**m * high)
+    for ratio, gamma, target in _cases((*gammas, flat), config, (1, k)):
+        for p, q, _, _ in _pairs(ratio, config.points):
+            high, low = (mean_output(gamma, x) for x in (max(p, q), min(p, q)))
+            yield (high - target * low) - (low - target * high)
 
 
 def _private(gamma: Gamma, ratio: Fraction, m: int, points: int) -> Iterator[Fraction]:
@@ -212,9 +214,8 @@ def _private(gamma: Gamma, ratio: Fraction, m: int, points: int) -> Iterator[Fra
 
 def _whole_majority(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
     del gammas
-    for ratio in config.exact_ratios():
-        for m in range((k + 1) // 2, k + 1):
-            yield from _private((Fraction(1),) * ((k + 1) // 2), ratio, m, config.points)
+    for ratio, m in product(config.exact_ratios(), range((k + 1) // 2, k + 1)):
+        yield from _private((Fraction(1),) * ((k + 1) // 2), ratio, m, config.points)
 
 
 def _conditions(gamma: Gamma, ratio: Fraction, m: int, points: int) -> bool:
@@ -238,11 +239,9 @@ def _conditions(gamma: Gamma, ratio: Fraction, m: int, points: int) -> bool:
 
 
 def _sufficient(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
-    for ratio in config.exact_ratios():
-        for gamma in gammas:
-            for m in range(1, k + 1):
-                if _conditions(gamma, ratio, m, config.points):
-                    yield from _private(gamma, ratio, m, config.points)
+    for ratio, gamma, m in product(config.exact_ratios(), gammas, range(1, k + 1)):
+        if _conditions(gamma, ratio, m, config.points):
+            yield from _private(gamma, ratio, m, config.points)
 
 
 def _recurrence(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
@@ -282,22 +281,20 @@ def double_subsampling(mechanisms: int, m: int) -> Gamma:
 
 def _sampled(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
     del gammas
-    for ratio in config.exact_ratios():
-        for m in range(1, (k - 1) // 2 + 1):
-            yield from _private(double_subsampling(k, m), ratio, m, config.points)
+    for ratio, m in product(config.exact_ratios(), range(1, (k - 1) // 2 + 1)):
+        yield from _private(double_subsampling(k, m), ratio, m, config.points)
 
 
 def _errors(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
     whole = (Fraction(1),) * ((k + 1) // 2)
-    for one in gammas:
-        for other in gammas:
-            lower = tuple(min(a, b) for a, b in zip(one, other, strict=True))
-            for i in range(config.points + 1):
-                p = Fraction(i, config.points)
-                larger, smaller = (
-                    abs(mean_output(whole, p) - mean_output(gamma, p)) / 2 for gamma in (lower, one)
-                )
-                yield larger - smaller
+    for one, other in product(gammas, repeat=2):
+        lower = tuple(map(min, one, other))
+        for i in range(config.points + 1):
+            p = Fraction(i, config.points)
+            larger, smaller = (
+                abs(mean_output(whole, p) - mean_output(gamma, p)) / 2 for gamma in (lower, one)
+            )
+            yield larger - smaller
 
 
 _AUDITS: dict[str, Callable[[int, Sequence[Gamma], Config], Iterator[Fraction]]] = {
@@ -356,30 +353,27 @@ def _findings() -> Iterator[str]:
     )
 
 
-# Margins below this share are drawn on a linear scale, with 0 among them.
-_LINEAR = 1e-6
-
-
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw the least margin of each lemma for each K."""
+    """Draw the least margins of the lemmas that are strict somewhere; the note names the others."""
     table = outcome.tables["margins"]
-    sizes = list(dict.fromkeys(table.column("K")))
-    figure, axes = style.figure(wide=True, height=0.36)
-    panel = axes[0, 0]
-    names = list(LEMMAS)
-    shift = 0.6 / len(sizes)
-    for place, (k, colour) in enumerate(zip(sizes, style.series(len(sizes)), strict=True)):
-        part = [r for r in table.select(K=k).records if r["least_margin"] is not None]
-        at = [names.index(r["lemma"]) + (place - 0.5 * (len(sizes) - 1)) * shift for r in part]
-        panel.plot(at, [r["least_margin"] for r in part], "o", color=colour, label=f"$K = {k}$")
+    apart = [r for r in table.records if r["least_margin"]]
+    figure, (panel,) = drawing.panels(1, across="voters $K$", up="least margin", height=0.6)
+    lemmas = list(dict.fromkeys(row["lemma"] for row in apart))
+    for place, (lemma, colour) in enumerate(zip(lemmas, style.series(len(lemmas)), strict=True)):
+        part = [row for row in apart if row["lemma"] == lemma]
+        at, margins = ([row[name] for row in part] for name in ("K", "least_margin"))
+        panel.plot(
+            at,
+            margins,
+            "o-",
+            color=colour,
+            label=f"lemma {lemma}",
+            **drawing.nested(place, len(lemmas)),
+        )
+    panel.set_yscale("symlog", linthresh=1e-4)
     panel.axhline(0.0, color=style.role("limit").colour, linewidth=0.6)
-    panel.set_yscale("symlog", linthresh=_LINEAR)
-    ends = [0.0, *(m for m in table.column("least_margin") if m is not None)]
-    panel.set_ylim(10.0 * min(-_LINEAR, *ends), 10.0 * max(_LINEAR, *ends))
-    panel.set_xticks(range(len(names)), names)
-    panel.set_xlabel("lemma")
-    panel.set_xlim(-0.6, len(names) - 0.4)
-    panel.set_ylabel("least margin (0: equality)")
-    drawing.finish(figure, [panel])
+    panel.set_xticks(sorted(set(table.column("K"))))
+    equal = ", ".join(lemma for lemma in LEMMAS if lemma not in lemmas)
+    drawing.finish(figure, [panel], f"No margin above 0 at any K: lemmas {equal}")
     return figure

@@ -7,10 +7,10 @@ algorithm 5 prints is followed line by line, with N of its last line read as T.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import comb, factorial, prod
+from math import comb, factorial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from experiments.registry import Cell, Comparison, Outcome, Table, experiment, t
 from experiments.verdicts import observed, short, statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
@@ -150,11 +149,9 @@ def grid_weights(mechanisms: int, config: Config, rng: np.random.Generator) -> F
         rng: of the points.
     """
     step = 0.5 / config.points
-
-    def draw(size: tuple[int, int]) -> Floats:
-        return np.asarray(0.5 + step * rng.integers(0, config.points, size), dtype=np.float64)
-
-    return _mean_margins(mechanisms, config.draws, draw)
+    return _mean_margins(
+        mechanisms, config.draws, lambda size: 0.5 + step * rng.integers(0, config.points, size)
+    )
 
 
 def interval_weights(mechanisms: int, draws: int, rng: np.random.Generator) -> Floats:
@@ -231,8 +228,6 @@ def _scale_record(
     k: int, config: Config, exact: Floats, limit: Floats, five: Floats
 ) -> dict[str, Cell]:
     factor = printed_factor(k, config.points)
-    if factor != prod(1 + Fraction(i, config.points) for i in range(k)):
-        raise ArithmeticError(f"the factor of K = {k} is not the product.")
     returned = float(factor) * five.sum(axis=1) / exact.sum()
     return {
         "K": k,
@@ -328,6 +323,10 @@ def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
     )
 
 
+# Losses below the precision of a solution are drawn here.
+_LEAST = 1e-12
+
+
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw weights and their errors against l / K, and what the optimum loses."""
@@ -353,27 +352,16 @@ def plot(outcome: Outcome) -> Figure:
     for panel in panels[:2]:
         panel.set_xlabel("ones over voters $l / K$")
         panel.margins(0.08)
-    _draw_losses(panels[2], losses, colours)
+    cases = list(dict.fromkeys(zip(losses.column("K"), losses.column("m"), strict=True)))
+    for place, (k, m) in enumerate(cases):
+        shown = [max(loss, _LEAST) for loss in losses.select(K=k, m=m).column("loss")]
+        panels[2].plot([place] * len(shown), shown, "o", color=colours[k], mfc="none")
+    panels[2].set_yscale("log")
+    panels[2].set_xlim(-0.5, len(cases) - 0.5)
+    panels[2].set_ylim(_LEAST / 8.0, 8.0 * max(1e-2, *losses.column("loss")))
+    panels[2].set_xticks(range(len(cases)), [f"{m:g}" for _, m in cases])
+    panels[2].set_xlabel("allowance $m$")
+    panels[2].set_ylabel("relative loss")
+    panels[2].set_title(r"optimum, from $10^{-12}$ up")
     drawing.finish(figure, panels)
     return figure
-
-
-# Losses below the precision of a solution are drawn here.
-_LEAST = 1e-12
-
-
-def _draw_losses(axes: Axes, losses: Table, colours: Mapping[int, Any]) -> None:
-    places: list[tuple[int, float]] = list(
-        dict.fromkeys(zip(losses.column("K"), losses.column("m"), strict=True))
-    )
-    for place, (k, m) in enumerate(places):
-        found: Sequence[float] = losses.select(K=k, m=m).column("loss")
-        shown = [max(loss, _LEAST) for loss in found]
-        axes.plot([place] * len(shown), shown, "o", color=colours[k], mfc="none")
-    axes.set_yscale("log")
-    axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_ylim(_LEAST / 8.0, 8.0 * max(1e-2, *losses.column("loss")))
-    axes.set_xticks(range(len(places)), [f"{m:g}" for _, m in places])
-    axes.set_xlabel("allowance $m$")
-    axes.set_ylabel("relative loss")
-    axes.set_title(r"optimum, from $10^{-12}$ up")

@@ -1,28 +1,20 @@
-"""Renyi differential privacy: composition, conversion to (epsilon, delta), the exact Gaussian.
+"""Renyi differential privacy of Gaussian noise: conversion to (epsilon, delta), exact values.
 
 M is (alpha, D)-RDP if D_alpha(M(x) || M(x')) <= D for all neighbours x, x', where D_alpha(P || Q)
-= log E_Q[(dP / dQ)^alpha] / (alpha - 1). A *curve* gives such a D for every order alpha > 1. The
-curve rho * alpha is rho-zCDP (Bun, Steinke 2016): what Gaussian noise spends, exactly.
-
-The numbers here are floats, correct to about 1e-12; they are no proof.
+= log E_Q[(dP / dQ)^alpha] / (alpha - 1). The curve rho * alpha is rho-zCDP (Bun, Steinke 2016):
+what Gaussian noise spends, exactly. Such rho add over mechanisms, also where one is chosen by
+earlier answers (Mironov 2017, proposition 1). The numbers are floats; they are no proof.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
-from numbers import Real
 
 from scipy.special import erfcx, ndtr
 
 from dpopt import ParameterError
 from dpopt.privacy.guarantee import Guarantee
-
-Curve = Callable[[float], float]
-
-CONVERSIONS = ("classical", "improved")
 
 # Orders minus 1 between which a conversion searches.
 _SMALLEST, _LARGEST = 1e-9, 1e15
@@ -31,67 +23,10 @@ _ROUNDING = 2.0**-47
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-@dataclass(frozen=True)
-class Conversion:
-    """The (epsilon, delta) that follows from a Renyi curve.
-
-    Attributes:
-        epsilon: least over the orders, at least 0.
-        delta: as given.
-        order: alpha where epsilon is least; infinity where the curve is 0.
-        conversion: "classical" or "improved".
-    """
-
-    epsilon: float
-    delta: float
-    order: float
-    conversion: str
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The same as a guarantee."""
-        return Guarantee(self.epsilon, self.delta)
-
-
-@dataclass(frozen=True)
-class ConcentratedGuarantee:
-    """rho-zCDP: (alpha, rho alpha)-RDP for every alpha > 1.
-
-    Attributes:
-        rho: at least 0.
-    """
-
-    rho: float
-
-    def divergence(self, order: float) -> float:
-        """Return rho * alpha, the bound on the Renyi divergence of order alpha > 1."""
-        return self.rho * order
-
-    def convert(self, delta: float, conversion: str = "classical") -> Conversion:
-        """Return the least epsilon at a delta.
-
-        Classical: rho + 2 sqrt(rho log(1 / delta)), at alpha = 1 + sqrt(log(1 / delta) / rho).
-        Improved: see `renyi_epsilon`, minimised by golden section.
-
-        Args:
-            delta: in (0, 1).
-            conversion: "classical" or "improved".
-        """
-        if self.rho == 0.0:
-            return Conversion(0.0, delta, math.inf, conversion)
-        if conversion == "improved":
-            return convert_renyi(self.divergence, delta, conversion)
-        loss = -math.log(delta)
-        # Two roots, so that a tiny rho overflows neither quotient nor product.
-        epsilon = self.rho + 2.0 * math.sqrt(self.rho) * math.sqrt(loss)
-        order = 1.0 + math.sqrt(loss) / math.sqrt(self.rho)
-        return Conversion(epsilon, delta, order, conversion)
-
-
-def gaussian_concentrated(sigma: float, sensitivity: float = 1.0) -> ConcentratedGuarantee:
+def gaussian_rho(sigma: float, sensitivity: float = 1.0) -> float:
     """Return what noise N(0, sigma^2 I) on a vector spends: rho = Delta_2^2 / (2 sigma^2).
 
-    The curve alpha Delta_2^2 / (2 sigma^2) is the divergence itself, not a bound on it.
+    The curve rho * alpha is the divergence itself, not a bound on it.
 
     Args:
         sigma: standard deviation of the noise in each coordinate, above 0.
@@ -103,78 +38,62 @@ def gaussian_concentrated(sigma: float, sensitivity: float = 1.0) -> Concentrate
     ratio = _ratio(sigma, sensitivity)
     if not ratio < 1e150:
         raise ParameterError(f"sigma is {sigma}; it must be at least 1e-150 times sensitivity.")
-    return ConcentratedGuarantee(0.5 * ratio * ratio)
+    return 0.5 * ratio * ratio
 
 
-def concentrated_composition(*guarantees: ConcentratedGuarantee) -> ConcentratedGuarantee:
-    """Return what several mechanisms spend together: the sum of their rho, rounded up.
+def rho_epsilon(rho: float, delta: float) -> float:
+    """Return the least D + log(1 / delta) / (alpha - 1), D = rho alpha, over the orders alpha.
 
-    Renyi divergences of one order add, also where a mechanism is chosen by earlier answers.
-
-    References:
-        Mironov (2017), proposition 1.
-    """
-    exact = sum((Fraction(guarantee.rho) for guarantee in guarantees), Fraction(0))
-    return ConcentratedGuarantee(
-        math.nextafter(float(exact), math.inf) if exact > float(exact) else float(exact)
-    )
-
-
-def renyi_epsilon(
-    order: float, divergence: float, delta: float, conversion: str = "classical"
-) -> float:
-    """Return an epsilon for which (alpha, D)-RDP implies (epsilon, delta)-DP.
-
-    Classical: D + log(1 / delta) / (alpha - 1).
-    Improved: D + log((alpha - 1) / alpha) - (log delta + log alpha) / (alpha - 1), never larger,
-    and 0 where that is negative.
+    It is rho + 2 sqrt(rho log(1 / delta)), at alpha = 1 + sqrt(log(1 / delta) / rho).
 
     Args:
-        order: alpha > 1.
-        divergence: D >= 0.
+        rho: at least 0.
         delta: in (0, 1).
-        conversion: "classical" or "improved".
 
     References:
-        Mironov (2017), proposition 3, which is theorem D.1 of the DaRRM paper; Canonne, Kamath,
-        Steinke (2020), proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato (2020).
+        Mironov (2017), proposition 3, which is theorem D.1 of the DaRRM paper.
     """
-    excess = order - 1.0
-    return max(0.0, _epsilon(excess, divergence, -math.log(delta), conversion))
+    # Two roots, so that a tiny rho does not overflow.
+    return rho + 2.0 * math.sqrt(rho) * math.sqrt(-math.log(delta))
 
 
-def convert_renyi(curve: Curve, delta: float, conversion: str = "classical") -> Conversion:
-    """Return the least epsilon over all orders, for any curve.
+def improved_epsilon(rho: float, delta: float) -> float:
+    """Return the least epsilon over the orders by the improved conversion, at least 0.
 
-    (alpha - 1) D_alpha is convex in alpha for a Renyi divergence, so {alpha : epsilon(alpha) <= e}
-    is an interval for both conversions, and golden section over log(alpha - 1) finds the minimum.
-    A curve that is only a bound may have several; epsilon is then valid, perhaps not least.
+    D + log((alpha - 1) / alpha) - (log delta + log alpha) / (alpha - 1), D = rho alpha. Where it is
+    at most e is an interval of orders: golden section over log(alpha - 1) finds the minimum.
 
     Args:
-        curve: the D >= 0 of an order alpha in (1, 1e15]; infinity where there is none.
+        rho: at least 0.
         delta: in (0, 1).
-        conversion: "classical" or "improved"; see `renyi_epsilon`.
 
-    Raises:
-        ParameterError: if the curve is negative, no number, or
-            infinite everywhere.
+    References:
+        Canonne, Kamath, Steinke (2020), proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato (2020).
     """
+    if rho == 0.0:
+        return 0.0
     loss = -math.log(delta)
 
-    def value(log_excess: float) -> float:
+    def epsilon(log_excess: float) -> float:
         excess = math.exp(log_excess)
-        found = curve(1.0 + excess)
-        if not isinstance(found, Real) or not found >= 0.0:
-            raise ParameterError(
-                f"curve is {found!r} at {1.0 + excess}; it must be a number of at least 0."
-            )
-        divergence = float(found)
-        return _epsilon(excess, divergence, loss, conversion)
+        log_order = math.log1p(excess)
+        divergence = rho * (1.0 + excess)
+        return divergence + math.log(excess) - log_order + (loss - log_order) / excess
 
-    best, place = _golden_section(value, math.log(_SMALLEST), math.log(_LARGEST))
-    if math.isinf(best):
-        raise ParameterError("curve is infinite at every order; it promises nothing.")
-    return Conversion(max(0.0, best), delta, 1.0 + math.exp(place), conversion)
+    low, high = math.log(_SMALLEST), math.log(_LARGEST)
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = epsilon(left), epsilon(right)
+    # 55 times 0.618^90 is below the spacing of floats.
+    for _ in range(90):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = epsilon(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = epsilon(right)
+    return max(0.0, min(at_left, at_right))
 
 
 def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
@@ -225,7 +144,7 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
 
     if enough(0.0):
         return 0.0
-    start = gaussian_concentrated(sigma, sensitivity).convert(delta).epsilon
+    start = rho_epsilon(gaussian_rho(sigma, sensitivity), delta)
     return least_feasible(enough, start)
 
 
@@ -276,33 +195,6 @@ def least_feasible(feasible: Callable[[float], bool], start: float) -> float:
     while low < (middle := 0.5 * (low + high)) < high:
         low, high = (low, middle) if feasible(middle) else (middle, high)
     return high
-
-
-def _epsilon(excess: float, divergence: float, loss: float, conversion: str) -> float:
-    """Return epsilon at the order 1 + excess, with loss = log(1 / delta)."""
-    if conversion == "classical":
-        return divergence + loss / excess
-    log_order = math.log1p(excess)
-    return divergence + math.log(excess) - log_order + (loss - log_order) / excess
-
-
-def _golden_section(
-    value: Callable[[float], float], low: float, high: float
-) -> tuple[float, float]:
-    """Return the least value seen and its place; value is quasi-convex, infinite at most above."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = value(left), value(right)
-    # 55 times 0.618^90 is below the spacing of floats.
-    for _ in range(90):
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = value(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = value(right)
-    return min((at_left, left), (at_right, right))
 
 
 def _ratio(sigma: float, sensitivity: float) -> float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import NotPrivateError, majority
-from experiments.majority.noisy_max import GNMax, calibrate_gnmax
+from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities
 from experiments.majority.pate.votes import Bits, Run, Votes
 from experiments.majority.voters import PAPER_PRIOR
 
@@ -137,14 +137,12 @@ def draw_spread(correct: Floats, queries: int) -> float:
 
 
 def _gnmax(method: str, teachers: int, sigma: float) -> Aggregator:
-    mechanism = GNMax(sigma)
-    ones = np.arange(teachers + 1)
-    law = mechanism.output_distribution(np.stack([teachers - ones, ones], axis=1))
-
     def simulate(votes: Bits, rng: np.random.Generator) -> Labels:
-        return np.asarray(mechanism.simulate(mechanism.count(votes), rng))
+        ones = votes.sum(axis=1, dtype=np.int64)
+        counts = np.stack([teachers - ones, ones], axis=-1)
+        return np.argmax(counts + sigma * rng.standard_normal(counts.shape), axis=-1)
 
-    return Aggregator(method, False, law[:, 1], simulate, sigma=sigma)
+    return Aggregator(method, False, label_probabilities(teachers, sigma), simulate, sigma=sigma)
 
 
 def _darrm(method: str, design: dpopt.Design) -> Aggregator:

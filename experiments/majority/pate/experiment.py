@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import gt
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,7 +21,6 @@ from experiments.majority.pate.aggregate import METHODS, aggregators
 from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates
 from experiments.majority.pate.tables import (
-    Draws,
     agreement_table,
     drawn_records,
     exact_record,
@@ -154,13 +154,12 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
     """Return the tables of one votes file."""
     exact: list[dict[str, Cell]] = []
     drawn: list[dict[str, Cell]] = []
-    draws = Draws(config.draws, config.seed)
     for allowance in track(config.allowance):
         ways = aggregators(votes, allowance)
         exact += [exact_record(votes, way, allowance) for way in ways]
         asked = [way for way in ways if way.method in config.methods]
         for queries in config.queries:
-            drawn += drawn_records(draws, votes, asked, allowance, queries)
+            drawn += drawn_records(config.draws, config.seed, votes, asked, allowance, queries)
     return {
         "accuracy": Table.of(
             "Expected accuracy of one label over all test images and over the aggregator's coins, "
@@ -288,7 +287,7 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
     The paper's sigma makes GNMax's noisy counts private; its label spends less than DaRRM's.
     """
     ahead, still, behind = (
-        [m for m, row in at.items() if _always(row[better], row[worse])]
+        [m for m, row in at.items() if all(map(gt, row[better], row[worse]))]
         for better, worse in (
             ("surrogate", "gnmax"),
             ("surrogate", "gnmax-label"),
@@ -308,111 +307,55 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
     )
 
 
-def _always(one: Sequence[float], other: Sequence[float]) -> bool:
-    return all(a > b for a, b in zip(one, other, strict=True))
-
-
 def _where(allowances: list[int]) -> str:
     return f"at m = {', '.join(map(str, allowances))}" if allowances else "at no m"
 
 
 def findings(votes: Votes, tables: Mapping[str, Table], *, shipped: bool) -> tuple[str, ...]:
-    """Return the findings, from the votes' origin to what the labels spend."""
-    found = [_origin(votes, shipped=shipped)]
-    found += [_label_noise(tables["accuracy"]), _priors(tables)]
-    found += [_parallel(votes, tables["accuracy"]), _post_processing(votes, tables["totals"])]
-    fine = votes.record.get("epsilon_at_error_0.001")
-    if isinstance(fine, float):
-        found.append(
-            f"The teachers' epsilon, {votes.epsilon:.5f}, is the accountant's upper bound at its "
-            f"default error of 0.01; at an error of 0.001 it is {fine:.5f}."
-        )
-    return tuple(found)
+    """Return the votes' origin, why beliefs differ, and what parallel composition gives."""
+    return (
+        _origin(votes, shipped=shipped),
+        _priors(tables),
+        _parallel(votes, tables["accuracy"]),
+    )
 
 
 def _origin(votes: Votes, *, shipped: bool) -> str:
     seeds = ", ".join(str(run.seed) for run in votes.runs)
-    origin = (
-        "shipped with the project, at learning rates chosen on training images"
-        if shipped
-        else "from the given file"
-    )
+    origin = "shipped with the project" if shipped else "from the given file"
     return (
         f"The votes come from a recorded training run ({votes.dataset}, classes "
         f"{votes.classes[0]} and {votes.classes[1]}, {len(votes.labels)} test images, training "
-        f"seeds {seeds}), {origin}; the tables are computed from them. To train anew: {RERUN}."
-    )
-
-
-def _column(accuracy: Table, method: str) -> list[float]:
-    return accuracy.select(method=method).column("accuracy")
-
-
-def _listed(values: list[float], form: str = ".3f") -> str:
-    return ", ".join(format(value, form) for value in values)
-
-
-def _label_noise(accuracy: Table) -> str:
-    allowances = accuracy.select(method="gnmax").column("m")
-    label, best = _column(accuracy, "gnmax-label"), _column(accuracy, "best-for-votes")
-    ahead = [m for m, a, b in zip(allowances, label, best, strict=True) if a > b]
-    at = f"at m = {', '.join(map(str, ahead))}" if ahead else "at no m"
-    return (
-        "The paper's sigma makes the noisy counts private; the label needs less. With the least "
-        f"sigma for the label GNMax is right with {_listed(label)} instead of "
-        f"{_listed(_column(accuracy, 'gnmax'))} (m = {', '.join(map(str, allowances))}), and is "
-        f"ahead of every gamma on these private teachers {at}."
+        f"seeds {seeds}), {origin}. To train anew: {RERUN}."
     )
 
 
 def _priors(tables: Mapping[str, Table]) -> str:
     accuracy, agreement = tables["accuracy"], tables["agreement"].select(teachers="private")
-    paper = _column(accuracy, "surrogate")
-    ours, common = _column(accuracy, "expected-error"), _column(accuracy, "common-p")
+    paper, ours, common = (
+        accuracy.select(method=method).column("accuracy")
+        for method in ("surrogate", "expected-error", "common-p")
+    )
     middle = agreement.column("agreeing")[0] + 1
-    far = sum(
-        share
-        for size, share in zip(
-            agreement.column("agreeing"), agreement.column("share_of_images"), strict=True
-        )
-        if size > middle
+    far = sum(r["share_of_images"] for r in agreement.records if r["agreeing"] > middle)
+    apart, together = (
+        ", ".join(f"{a - b:+.3f}" for a, b in zip(each, paper, strict=True))
+        for each in (ours, common)
     )
     return (
-        "The gamma for independent p_i ~ U[0, 1] differs from the paper's by "
-        f"{_listed([a - b for a, b in zip(ours, paper, strict=True)], '+.3f')}: under that prior "
-        f"the votes crowd around K / 2, whereas here more than {middle} teachers agree on "
-        f"{far:.0%} of the images, since teachers find the same images hard. The gamma for one p "
-        "~ U[0, 1] common to all voters differs from the paper's by "
-        f"{_listed([a - b for a, b in zip(common, paper, strict=True)], '+.3f')}."
+        f"The gamma for independent p_i ~ U[0, 1] differs from the paper's by {apart}, that for "
+        f"one p ~ U[0, 1] common to all voters by {together}: teachers find the same images hard, "
+        f"and more than {middle} of them agree on {far:.0%} of the images."
     )
 
 
 def _parallel(votes: Votes, accuracy: Table) -> str:
     whole = accuracy.select(method="private-majority").column("accuracy")[0]
     return (
-        f"The private teachers' majority without noise is right with {whole:.3f}. The parts of the "
-        "data are disjoint, so that a record is seen by one teacher only: by parallel composition "
-        f"all teachers together are ({votes.stated_epsilon:g}, {votes.delta:g})-private, and so is "
-        "any number of labels from them. Noise on their majority buys nothing in this setting; "
-        "DaRRM's guarantee is for voters that may all see the same record. GNMax needs the "
-        "disjoint parts."
-    )
-
-
-def _post_processing(votes: Votes, totals: Table) -> str:
-    k, composed = votes.teachers, totals.column("composed_epsilon")
-    together = (k * votes.stated_epsilon, k * votes.delta)
-    held = sum(
-        together[0] <= epsilon and together[1] <= delta
-        for epsilon, delta in zip(composed, totals.column("composed_delta"), strict=True)
-    )
-    return (
-        f"Even if all {k} teachers saw every record, any number of labels would spend no more than "
-        f"({together[0]:.4f}, {together[1]:.4f}), since they are computed from the teachers. "
-        f"Theorem 2.3 gives an epsilon of {min(composed):.3f} to {max(composed):.3f} for the same "
-        "labels; it asks for fresh randomness in every one of them, which teachers trained once do "
-        f"not have. {held} of the {len(composed)} totals bound these teachers all the same, since "
-        "the teachers together spend less."
+        f"The private teachers' majority without noise is right with {whole:.3f}: their data are "
+        "disjoint, so that by parallel composition any number of its labels is "
+        f"({votes.stated_epsilon:g}, {votes.delta:g})-private. DaRRM's guarantee is for voters "
+        "that may all see the same record."
     )
 
 

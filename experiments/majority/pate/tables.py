@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
 
 import numpy as np
@@ -18,18 +17,6 @@ from experiments.majority.pate.votes import Votes
 from experiments.registry import Cell, Table
 
 _COMPOSITION_SLACK = 1e-4
-
-
-@dataclass(frozen=True)
-class Draws:
-    """How often queries are drawn, at least twice, and the seed of the draws and of the noise."""
-
-    count: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        if self.count < 2:
-            raise ParameterError(f"draws is {self.count}; it must be at least 2, for a spread.")
 
 
 def exact_record(votes: Votes, way: Aggregator, allowance: int) -> dict[str, Cell]:
@@ -51,12 +38,18 @@ def exact_record(votes: Votes, way: Aggregator, allowance: int) -> dict[str, Cel
 
 
 def drawn_records(
-    draws: Draws, votes: Votes, ways: Sequence[Aggregator], allowance: int, queries: int
+    draws: int,
+    seed: int,
+    votes: Votes,
+    ways: Sequence[Aggregator],
+    allowance: int,
+    queries: int,
 ) -> list[dict[str, Cell]]:
     """Return one record for each way of aggregating; all are asked for the same images.
 
     Args:
-        draws: how often Q images are drawn, without replacement within a draw.
+        draws: how often Q images are drawn, at least twice, without replacement within a draw.
+        seed: of the draws and of the noise.
         votes: every run answers every draw.
         ways: the aggregators of one target.
         allowance: m of that target.
@@ -68,9 +61,9 @@ def drawn_records(
     images = len(votes.labels)
     if queries > images:
         raise ParameterError(f"queries is {queries}; there are {images} test images.")
-    rng = np.random.default_rng([draws.seed, allowance, queries])
+    rng = np.random.default_rng([seed, allowance, queries])
     chosen = np.array(
-        [rng.choice(images, queries, replace=False) for _ in range(draws.count)], dtype=np.int64
+        [rng.choice(images, queries, replace=False) for _ in range(draws)], dtype=np.int64
     )
     records = []
     for way in ways:

@@ -34,7 +34,7 @@ from experiments.majority.pate.rates import (
     scan_table,
 )
 from experiments.majority.pate.votes import Bits, Run, Votes
-from experiments.registry import Table, advance
+from experiments.registry import Table, track
 
 _FINE = 1e-3
 
@@ -120,13 +120,12 @@ def train_teachers(
     images, labels = _tensors(digits.train_images, digits.train_labels)
     test, _ = _tensors(digits.test_images, digits.test_labels)
     votes = []
-    for part, teacher_seed in zip(parts, teacher_seeds, strict=True):
+    for part, teacher_seed in track(zip(parts, teacher_seeds, strict=True)):
         own = TensorDataset(images[part], labels[part])
         state = [int(word) for word in teacher_seed.generate_state(3, np.uint64)]
         model = _trained(own, training, state, private=private)
         with torch.no_grad():
             votes.append(model(test).argmax(dim=1).numpy().astype(np.uint8))
-        advance()
     return np.array(votes, dtype=np.uint8)
 
 
