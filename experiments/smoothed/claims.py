@@ -211,7 +211,7 @@ def _comparisons(
             f"{worst['records']}, T = {worst['drawn']} ln delta is "
             f"{_value(worst, 'exact'):.2f}, the bound {_value(worst, 'remark_8'):.2f}. "
             f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
-            "exact expectation over all databases; at n = 127, T = 1 in fractions (test_bounds)",
+            "exact expectation over all databases; n = 127 in fractions (test_smoothed_bounds)",
             holds=not broken,
         ),
         statement(
@@ -236,7 +236,7 @@ def _comparisons(
             "u < d(x, x') + d(x', x) for every pair (Lemma 2), prior over all m categories.",
             f"n = 3, T = 1, m = 3, e^epsilon = 2: u = {_value(two, 'largest'):.4f}, the sum "
             f"{_value(two, 'least'):.4f}.",
-            "closed form; fractions in test_utility",
+            "closed form; fractions in test_smoothed_utility",
             holds=_value(two, "largest") < _value(two, "least"),
             reading=_READING,
         ),

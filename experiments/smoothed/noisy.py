@@ -17,7 +17,6 @@ from dpopt.smoothed.mechanisms import (
     SamplingHistogram,
     settle,
 )
-from experiments.smoothed.arrays import Matrix
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class NoisyHistogram(AnonymousMechanism):
         return SamplingHistogram(self.records, self.drawn, self.categories)
 
     @cached_property
-    def _noise(self) -> tuple[SamplingHistogram, Matrix]:
+    def _noise(self) -> tuple[SamplingHistogram, npt.NDArray[np.float64]]:
         """Return the drawn histogram and Pr[y | h], shape (drawn histograms, outputs)."""
         drawn = histogram_count(self.drawn, self.categories)
         if drawn * self.outputs > LARGEST_ENTRIES:
@@ -74,7 +73,7 @@ class NoisyHistogram(AnonymousMechanism):
             law = (law[:, :, None] * coordinate[table[:, c]][:, None, :]).reshape(drawn, -1)
         return self.sampling, law
 
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
+    def laws(self, histograms: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return laws over the (T + 1)^m outputs, the last coordinate fastest.
 
         See `AnonymousMechanism.laws`.
@@ -88,7 +87,7 @@ class NoisyHistogram(AnonymousMechanism):
         return {"mechanism": "noisy-histogram", **asdict(self)}
 
 
-def coordinate_law(drawn: int, epsilon: float) -> Matrix:
+def coordinate_law(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
     """Return Pr[y | h] of one coordinate for h = 0..T and y = 0..T, the last y meaning T or more.
 
     Args:

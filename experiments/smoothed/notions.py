@@ -160,7 +160,7 @@ def _notions(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> d
         "epsilon": epsilon,
         "dp_delta": found.dp_delta,
         "smoothed_delta": found.delta,
-        "distributional_delta": apart.value,
+        "distributional_delta": apart.objective,
         "distributional_gap": apart.gap,
     }
 

@@ -88,7 +88,7 @@ def _differences(records: int, epsilon: float, shares: tuple[float, ...]) -> dic
     solved = dpopt.solve(step_problem(step))
     return {
         "profile": float(np.abs(profile["delta"] - every.delta).max()),
-        "smoothed": abs(adversary.value - largest.delta),
+        "smoothed": abs(adversary.solution.objective - largest.delta),
         "step": float(np.abs(solved["delta"] - step.delta).max()),
     }
 
