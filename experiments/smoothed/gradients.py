@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from dpopt import ParameterError
-from dpopt.prob.batches import BatchLaw, batch_law
+from dpopt.prob.batches import batch_law
 
 IntVector = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
@@ -109,7 +110,7 @@ class Gradients:
     members: tuple[QuantisedGradient, ...]
 
     @property
-    def range(self) -> dict[str, int]:
+    def range(self) -> dict[str, Any]:
         """The least and the largest value of a gradient."""
         return {"lowest": self.members[0].lowest, "highest": self.members[0].highest}
 
@@ -193,10 +194,11 @@ def drawn_counts(
     """
     neighbours = (moved(values, values.min(), highest), moved(values, values.max(), lowest))
     laws = [batch_law(each, drawn, rounded=rounded) for each in (values, *neighbours)]
-    counts = [BatchLaw(law.lowest, rng.multinomial(draws, law.probabilities)) for law in laws]
     first = min(law.lowest for law in laws)
-    size = max(int(law.outputs[-1]) for law in laws) - first + 1
-    return np.array([count.over(first, size) for count in counts], dtype=np.int64)
+    counts = np.zeros((3, max(int(law.outputs[-1]) for law in laws) - first + 1), dtype=np.int64)
+    for row, law in zip(counts, laws, strict=True):
+        row[law.outputs - first] = rng.multinomial(draws, law.probabilities)
+    return counts
 
 
 def monte_carlo_delta(counts: npt.NDArray[np.int64], epsilon: float, draws: int) -> float:

@@ -258,9 +258,10 @@ def plot(outcome: Outcome) -> Figure:
     )
     for axes, label in zip(panels, labels, strict=True):
         of_label = table.select(setting=label)
+        curve = of_label.select(epsilon=of_label.column("epsilon")[0])
+        n = np.array(curve.column("records"))
         for epsilon, look in drawing.curves(of_label.column("epsilon")).items():
             curve = of_label.select(epsilon=epsilon)
-            n = np.array(curve.column("records"))
             axes.plot(
                 n, curve.column("log10_delta"), "-", label=rf"$\varepsilon = {epsilon:g}$", **look
             )

@@ -26,7 +26,7 @@ TWO_VALUES = "-127, 128"
 
 PUBLISHED_DRAWS = 10**6
 _ROUNDING = 1e-9
-_RANGE = {"lowest": -127, "highest": 128}
+_RANGE: dict[str, Any] = {"lowest": -127, "highest": 128}
 
 
 def databases(records: int, seed: int) -> dict[str, np.ndarray]:
@@ -202,11 +202,11 @@ def plot(outcome: Outcome) -> Figure:
         for draws, look in drawing.curves(of_name.column("draws")).items():
             curve = of_name.select(draws=draws)
             epsilon = curve.column("epsilon")
-            middle, *ends = (
+            middle, low, high = (
                 _shown(curve.column(key)) for key in ("factor", "least_factor", "largest_factor")
             )
             axes.plot(epsilon, middle, "-", label=f"estimate from {draws:,} draws", **look)
-            axes.fill_between(epsilon, *ends, color=look["color"], alpha=0.2, linewidth=0)
+            axes.fill_between(epsilon, low, high, color=look["color"], alpha=0.2, linewidth=0)
         axes.axhline(1.0, label=r"exact $\delta$", **drawing.beside("optimum"))
         axes.set(
             yscale="log",

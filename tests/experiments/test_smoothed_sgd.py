@@ -178,7 +178,7 @@ def test_the_interval_is_clopper_and_pearsons() -> None:
     assert low == pytest.approx(scipy.stats.beta.ppf(0.0025, 3, 48), rel=1e-9)
     assert high == pytest.approx(scipy.stats.beta.isf(0.0025, 4, 47), rel=1e-9)
     # By hand: 30 against 2 of 100 at the first output, 1 against 0 at the last.
-    counts = [np.array([30, 69, 1]), np.array([2, 98, 0])]
+    counts = np.array([[30, 69, 1], [2, 98, 0]])
     found = sgd_estimates.estimate(counts, math.log(2), 100, 0.99)
     (p, q), (r, s) = (sgd_estimates.interval(hits, 100, 0.99) for hits in (31, 2))
     assert found == pytest.approx(((31 - 2 * 2) / 100, max(0.0, p - 2 * s), q - 2 * r))
