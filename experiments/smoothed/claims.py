@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Positive, Probability, Seed, Some
+from experiments.parameters import STRICT, Count, Positive, Seed, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
@@ -34,22 +34,18 @@ class Config:
         records: n, at least 2.
         drawn: values of T for Remark 8, below n.
         above: epsilons, as distances above the least one that the remark allows, in nats.
-        share: of the coins for Remark 8, above 0 and below 1; every record is one.
         replacement: values of T for Theorem 5.
         replacement_epsilon: of Theorem 5, in nats.
         pairs: number of random pairs of laws for Lemma 10.
-        outputs: of each of these laws, at least 2.
         seed: of numpy's generator, for these laws.
     """
 
     records: Annotated[int, Ge(2)] = 200
     drawn: Some[Count] = (1, 2, 4, 8, 12, 16, 20, 30, 40, 60, 80, 100, 140, 180)
     above: Some[Positive] = (0.005, 0.02, 0.1, 0.5)
-    share: Probability = 0.5
     replacement: Some[Count] = (1, 2, 3, 5, 10, 50, 200)
     replacement_epsilon: float = 1.0
     pairs: Count = 2_000
-    outputs: Annotated[int, Ge(2)] = 4
     seed: Seed = 20211
 
     def __post_init__(self) -> None:
@@ -64,7 +60,7 @@ class Config:
     "Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3 beside exact values.",
     published="Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3; no numbers",
     config=Config(),
-    effort=("pairs", "outputs", "seed"),
+    effort=("pairs", "seed"),
     mathematics=(
         r"\delta \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
         r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
@@ -75,13 +71,13 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Evaluate each statement beside the exact value."""
-    n, coins = config.records, [[config.share, 1.0 - config.share]]
+    n = config.records
     remark = [
-        _remark(n, drawn, above - math.log1p(-drawn / n), coins)
+        _remark(n, drawn, above - math.log1p(-drawn / n))
         for drawn in track(config.drawn)
         for above in config.above
     ]
-    remark.append(_remark(127, 1, math.log(66 / 65), [[0.5, 0.5]]))
+    remark.append(_remark(127, 1, math.log(66 / 65)))
     theorem = []
     for drawn in config.replacement:
         mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
@@ -100,16 +96,15 @@ def run(config: Config) -> Outcome:
             lemmas,
         ),
     }
-    of_bounds = (_of_remark(remark, config.share), _of_theorem(theorem))
+    of_bounds = (_of_remark(remark), _of_theorem(theorem))
     return Outcome(tables, (), (*of_bounds, *_of_lemmas(*lemmas)))
 
 
-def _remark(n: int, drawn: int, epsilon: float, coins: list[list[float]]) -> dict[str, Any]:
-    mechanism = smoothed.SamplingHistogram(n, drawn)
+def _remark(n: int, drawn: int, epsilon: float) -> dict[str, Any]:
+    mechanism, coins = smoothed.SamplingHistogram(n, drawn), [[0.5, 0.5]]
     return {
         "records": n,
         "drawn": drawn,
-        "share": coins[0][0],
         "epsilon": epsilon,
         "exact": smoothed.smoothed_delta(mechanism, epsilon, coins).log_delta,
         "remark_8": published_log_bound(mechanism, epsilon, coins),
@@ -123,7 +118,7 @@ def _lemma_10(config: Config) -> dict[str, Any]:
     rng = np.random.default_rng(config.seed)
     ratios = []
     for _ in range(config.pairs):
-        p, q = rng.dirichlet(np.full(config.outputs, 0.6), size=2)
+        p, q = rng.dirichlet(np.full(4, 0.6), size=2)
         epsilon = rng.uniform(0.0, 1.5)
         utility = candidates_utility(np.array([p, q]), 1.0 / (1.0 + math.exp(-epsilon)))
         if utility > 1e-9:
@@ -164,7 +159,7 @@ def _stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     return float(np.sum(np.maximum(0.0, p - math.exp(epsilon) * q - 1e-15)))
 
 
-def _of_remark(rows: list[dict[str, Any]], share: float) -> Comparison:
+def _of_remark(rows: list[dict[str, Any]]) -> Comparison:
     broken = [row for row in rows if row["exact"] > row["remark_8"] + _TOLERANCE]
     ours = all(
         row["lower"] - _TOLERANCE <= row["exact"] <= row["ours"] + _TOLERANCE for row in rows
@@ -179,9 +174,9 @@ def _of_remark(rows: list[dict[str, Any]], share: float) -> Comparison:
         where = f", all at T/n <= {max(rates):.2g} and epsilon at most {above:.2g} above its least"
     return statement(
         "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
-        f"{'Fair coins' if share == 0.5 else f'Coins of {share:g}'}: false in {len(broken)} of "
-        f"{len(rows)} settings{where}: at n = {worst['records']}, T = {worst['drawn']} ln delta is "
-        f"{worst['exact']:.2f}, the bound {worst['remark_8']:.2f}. "
+        f"Fair coins: false in {len(broken)} of {len(rows)} settings{where}: at n = "
+        f"{worst['records']}, T = {worst['drawn']} ln delta is {worst['exact']:.2f}, the bound "
+        f"{worst['remark_8']:.2f}. "
         f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
         "exact expectation over all databases; n = 127 in fractions (test_smoothed_bounds)",
         holds=not broken,

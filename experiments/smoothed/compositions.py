@@ -16,18 +16,18 @@ from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
-from experiments.smoothed.votes import COUNTED, Law, history, laws, units
+from experiments.smoothed.votes import COUNTED, history, laws, units
 from experiments.verdicts import not_comparable, observed, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_RECORDS = tuple(range(100_000, 500_001, 50_000))
 _EPSILONS = (
     *(round(0.1 * step, 1) for step in range(11)),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0),
 )
+_SHOWN = (0.5, 1.0, 2.0, 7.0)
 _TITLES = {"units": "units of 2020", "history": "elections since 1920"}
 
 # The least r squared that is called a line, and the fewest sizes that one is judged on.
@@ -45,9 +45,7 @@ class Config:
         beside: sets that are evaluated too, and not drawn.
         lost_rates: shares of the votes that are lost at random.
         records: n, two or more numbers of votes.
-        epsilons: in nats.
-        shown: the epsilons of the figure and its fits; all that are not among `epsilons` are
-            left out.
+        epsilons: in nats; of more than six the figure shows 0.5, 1, 2 and 7.
         units: CSV file of one's own in place of the units of 2020: names in the first column, the
             votes of two candidates in the last two.
         votes: the same in place of the elections since 1920.
@@ -56,9 +54,8 @@ class Config:
     distributions: Several[str] = ("units",)
     beside: tuple[str, ...] = ("DC NE-2",)
     lost_rates: Several[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
-    records: Several[Count] = _RECORDS
+    records: Several[Count] = tuple(range(100_000, 500_001, 50_000))
     epsilons: Some[Annotated[float, Ge(0.0)]] = _EPSILONS
-    shown: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
     units: str | None = None
     votes: str | None = None
 
@@ -67,23 +64,22 @@ class Config:
             raise ParameterError(
                 f"records is {self.records}; it must hold 2 numbers or more: a line is fitted."
             )
-        if not self.drawn:
-            raise ParameterError(f"shown is {self.shown}; it must name one of the epsilons.")
         self.sets()
 
     @property
     def drawn(self) -> tuple[float, ...]:
         """The epsilons of the figure and its fits."""
-        return tuple(epsilon for epsilon in self.shown if epsilon in self.epsilons)
+        shown = tuple(epsilon for epsilon in self.epsilons if epsilon in _SHOWN)
+        return self.epsilons if len(self.epsilons) <= 6 else shown or self.epsilons
 
-    def sets(self) -> dict[str, tuple[Law, ...]]:
+    def sets(self) -> dict[str, dict[str, float]]:
         """Return the vertices of each set's hull by its title, those of the panels first."""
         places = units(self.units), history(self.votes)
         hulls = {}
         for text in (*self.distributions, *self.beside):
-            found = laws(text, *places)
-            vertices = smoothed.hull_vertices([(law.share, 1.0 - law.share) for law in found])
-            hulls.setdefault(_TITLES.get(text, text), tuple(found[place] for place in vertices))
+            shares = list(laws(text, *places).items())
+            vertices = smoothed.hull_vertices([(share, 1.0 - share) for _, share in shares])
+            hulls[_TITLES.get(text, text)] = dict(shares[place] for place in vertices)
         return hulls
 
 
@@ -91,17 +87,16 @@ def run(config: Config) -> Outcome:
     """Maximise over every composition for each size, epsilon and setting."""
     hulls = config.sets()
     panels = {_TITLES.get(text, text) for text in config.distributions}
-    ordered = sorted(hulls, key=lambda title: title not in panels)
     records = [
-        _solved(rate, n, [law.share for law in hulls[title]], epsilon)
+        _solved(rate, n, list(hulls[title].values()), epsilon)
         | {"setting": title, "panel": title in panels}
-        for title, rate, n in track(list(product(ordered, config.lost_rates, config.records)))
+        for title, rate, n in track(list(product(hulls, config.lost_rates, config.records)))
         for epsilon in config.epsilons
     ]
     vertices = [
-        {"setting": title, "distribution": law.name, "share": law.share}
+        {"setting": title, "distribution": name, "share": share}
         for title, hull in hulls.items()
-        for law in hull
+        for name, share in hull.items()
     ]
     tables = {
         "smoothed": Table.of(
@@ -114,13 +109,13 @@ def run(config: Config) -> Outcome:
     fits = [
         {"setting": title, "lost_rate": rate, "epsilon": epsilon}
         | _line(tables["smoothed"].select(setting=title, lost_rate=rate, epsilon=epsilon))
-        for title, rate, epsilon in product(ordered, config.lost_rates, config.drawn)
+        for title, rate, epsilon in product(hulls, config.lost_rates, config.drawn)
         if title in panels
     ]
     tables["fits"] = Table.of("log10 of smoothed delta = a + b n.", fits)
     return Outcome(
         tables,
-        _beside(tables["smoothed"], ordered[0]),
+        _beside(tables["smoothed"]),
         _comparisons(config, tables),
         data=", ".join(path for path in (config.units, config.votes) if path) or COUNTED,
     )
@@ -160,18 +155,13 @@ def _line(curve: Table) -> dict[str, float | None]:
     return {"a": float(start), "b": float(slope), "r_squared": square}
 
 
-def _beside(table: Table, first: str) -> tuple[str, ...]:
+def _beside(table: Table) -> tuple[str, ...]:
     """Say how many deltas of the sets that are not drawn are those of the first panel."""
-    findings = []
+    findings, first = [], table.column("setting")[0]
+    drawn = table.select(setting=first).column("log10_delta")
     for title in dict.fromkeys(table.select(panel=False).column("setting")):
         rows = table.select(setting=title)
-        pairs = list(
-            zip(
-                rows.column("log10_delta"),
-                table.select(setting=first).column("log10_delta"),
-                strict=True,
-            )
-        )
+        pairs = list(zip(rows.column("log10_delta"), drawn, strict=True))
         findings.append(
             f"Over {title} smoothed delta is the same double as over {first} in "
             f"{sum(a == b for a, b in pairs)} of {len(pairs)} settings; the maximum has all "
@@ -271,8 +261,6 @@ _MATHEMATICS = (
     r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
     r"\varepsilon > \ln \frac{1}{1 - \eta}, \qquad \eta = \frac{T}{n}",
 )
-
-_SHOWN = (0.5, 1.0, 2.0, 7.0)
 
 experiment(
     "smoothed-figure-2-left",

@@ -13,7 +13,10 @@ from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms
 from dpopt.smoothed.mechanisms import AnonymousMechanism
-from experiments.smoothed.program import LARGEST_PROGRAM, database_laws
+from experiments.smoothed.program import database_laws
+
+LARGEST_PROGRAM = 250_000
+"""Variables; the closed sums of the smoothed delta go further."""
 
 
 def distributional_delta(
@@ -53,10 +56,10 @@ def distributional_delta(
     others = histograms(mechanism.records - 1, mechanism.categories)
     rows = histogram_count(mechanism.records - 1, vertices.shape[0]) * mechanism.categories
     size = rows * mechanism.outputs * 2 + others.shape[0] * mechanism.outputs
-    if size > LARGEST_PROGRAM // 8:
+    if size > LARGEST_PROGRAM:
         raise ParameterError(
             f"records is {mechanism.records}: the program would have {size:,} variables; at most "
-            f"{LARGEST_PROGRAM // 8:,} are allowed."
+            f"{LARGEST_PROGRAM:,} are allowed."
         )
     compositions = histograms(mechanism.records - 1, vertices.shape[0])
     weights = database_laws(vertices, compositions, others)

@@ -30,55 +30,40 @@ class Config:
         thresholds: t, accuracies that the adversary must be above, from 0.5 up to 1; epsilon is
             ln(t / (1 - t)).
         lost_rates: shares of the votes that are lost at random.
-        since: the first year.
-        until: the last year.
-        years: some of the years between; all of them if none is named.
+        years: of the elections; all of them if none is named.
         votes: CSV file of one's own, with years in its first column and the votes of two
             candidates in its last two.
     """
 
     thresholds: Some[Annotated[float, Ge(0.5), Lt(1.0)]] = (0.51,)
     lost_rates: Some[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
-    since: int = 1920
-    until: int = 2020
     years: tuple[int, ...] = ()
     votes: str | None = None
 
     def __post_init__(self) -> None:
-        known = [year for year, _ in self._counted()]
-        if missing := sorted(set(self.years) - set(known)):
+        known = {election.name for election in history(self.votes)}
+        if not all(name.isdigit() for name in known):
+            raise ParameterError(f"votes is {self.votes}; its first column must hold years.")
+        if missing := [year for year in self.years if str(year) not in known]:
             raise ParameterError(
-                f"years is {self.years}; {missing[0]} must be an election from {self.since} to "
-                f"{self.until}."
-            )
-        if not known:
-            raise ParameterError(
-                f"since is {self.since}; there must be an election from then to {self.until}."
+                f"years is {self.years}; {missing[0]} must be the year of an election."
             )
 
-    def _counted(self) -> list[tuple[int, Election]]:
-        counted = history(self.votes)
-        try:
-            dated = [(int(each.name), each) for each in counted]
-        except ValueError:
-            raise ParameterError(
-                f"votes is {self.votes}; its first column must hold years."
-            ) from None
-        return [(year, each) for year, each in dated if self.since <= year <= self.until]
-
-    def elections(self) -> list[tuple[int, Election]]:
+    def elections(self) -> list[Election]:
         """Return the chosen elections by year."""
         return [
-            (year, each) for year, each in self._counted() if not self.years or year in self.years
+            election
+            for election in history(self.votes)
+            if not self.years or int(election.name) in self.years
         ]
 
 
 def run(config: Config) -> Outcome:
     """Compute delta(x) and the adversary's utility of every election."""
     records = [
-        _record(year, election, lost_rate, threshold)
+        _record(election, lost_rate, threshold)
         for lost_rate, threshold in track(list(product(config.lost_rates, config.thresholds)))
-        for year, election in config.elections()
+        for election in config.elections()
     ]
     table = Table.of(
         "delta(x) and the adversary's utility, as decimal logarithms, beside 1/n.", records
@@ -86,7 +71,7 @@ def run(config: Config) -> Outcome:
     return Outcome({"elections": table}, (), _comparisons(table), data=config.votes or COUNTED)
 
 
-def _record(year: int, election: Election, lost_rate: float, threshold: float) -> dict[str, Any]:
+def _record(election: Election, lost_rate: float, threshold: float) -> dict[str, Any]:
     mechanism = smoothed.SamplingHistogram.of_lost_rate(election.records, lost_rate)
     counts = (election.first, election.second)
     epsilon = math.log(threshold / (1.0 - threshold))
@@ -98,7 +83,7 @@ def _record(year: int, election: Election, lost_rate: float, threshold: float) -
         "log10_dp_delta": smoothed.worst_case_delta(mechanism, epsilon).log_delta / math.log(10.0),
     }
     return {
-        "year": year,
+        "year": int(election.name),
         "records": election.records,
         "drawn": mechanism.drawn,
         "lost_rate": lost_rate,

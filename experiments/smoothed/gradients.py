@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +21,17 @@ _FAMILIES = {"gaussian": "N", "laplace": "L"}
 
 @dataclass(frozen=True)
 class QuantisedGradient:
-    """A gradient rounded up to a multiple of 2^-bits in (-1/2, 1/2], given that it lies there.
+    """A gradient rounded up to a multiple of 1/256 in (-1/2, 1/2], given that it lies there.
 
-    Value v, from 1 - 2^(bits-1) to 2^(bits-1), stands for ((v - 1) 2^-bits, v 2^-bits]; for 8 bits
-    from -127 to 128. The paper's Definition 5 names the same intervals by their lower ends, which
-    moves all values by one and leaves delta as it is. It does not say what the sigma of a Laplace
-    distribution is; here it is the standard deviation before quantisation, so the scale is
-    sigma / sqrt(2).
+    Value v, from -127 to 128, stands for ((v - 1) / 256, v / 256]. The paper's Definition 5 names
+    the same intervals by their lower ends, which moves all values by one and leaves delta as it is.
+    It does not say what the sigma of a Laplace distribution is; here it is the standard deviation
+    before quantisation, so the scale is sigma / sqrt(2).
 
     Attributes:
         mean: mu, before quantisation.
         deviation: sigma > 0, the standard deviation before quantisation.
         family: "gaussian" or "laplace".
-        bits: from 1 to 16.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 5 (Appendix G.1).
@@ -43,7 +40,6 @@ class QuantisedGradient:
     mean: float
     deviation: float
     family: str = "gaussian"
-    bits: int = 8
 
     def __post_init__(self) -> None:
         if not self._masses().sum() > 0:
@@ -53,28 +49,18 @@ class QuantisedGradient:
             )
 
     @property
-    def lowest(self) -> int:
-        """The least value."""
-        return 1 - (1 << (self.bits - 1))
-
-    @property
-    def highest(self) -> int:
-        """The largest value."""
-        return 1 << (self.bits - 1)
-
-    @property
     def values(self) -> IntVector:
-        """All values in ascending order, shape (2^bits,)."""
-        return np.arange(self.lowest, self.highest + 1)
+        """All values in ascending order, shape (256,)."""
+        return np.arange(-127, 129)
 
     @property
     def probabilities(self) -> Vector:
-        """The probability of each value, shape (2^bits,)."""
+        """The probability of each value, shape (256,)."""
         masses = self._masses()
         return masses / masses.sum()
 
     def _masses(self) -> Vector:
-        edges = np.arange(self.lowest - 1, self.highest + 1) / (1 << self.bits)
+        edges = np.arange(-128, 129) / 256
         with np.errstate(over="ignore"):
             scaled = (edges - self.mean) / self.deviation
         # Each interval as a difference of the tails on its own side of the mean.
@@ -103,16 +89,11 @@ class Gradients:
 
     Attributes:
         label: what figures and tables call it.
-        members: the distributions, all with the same values.
+        members: the distributions.
     """
 
     label: str
     members: tuple[QuantisedGradient, ...]
-
-    @property
-    def range(self) -> dict[str, Any]:
-        """The least and the largest value of a gradient."""
-        return {"lowest": self.members[0].lowest, "highest": self.members[0].highest}
 
     def sample(self, composition: Sequence[int], rng: np.random.Generator) -> IntVector:
         """Return x ~ pi with ``composition[j]`` records from the j-th member, shape (n,)."""
@@ -120,19 +101,18 @@ class Gradients:
         return np.concatenate([member.sample(count, rng) for member, count in counted])
 
 
-def gradients(texts: Iterable[str], bits: int) -> tuple[Gradients, ...]:
+def gradients(texts: Iterable[str]) -> tuple[Gradients, ...]:
     """Return the sets that texts name; several are numbered, as the paper numbers its settings.
 
     Args:
         texts: of words "family:mean,deviation" with blanks between them, such as
             "gaussian:0,0.12 laplace:0.2,0.12".
-        bits: of the quantisation.
 
     Raises:
         ParameterError: if a word is anything else, or there is none.
     """
     given = tuple(texts)
-    sets = tuple(tuple(_gradient(word, text, bits) for word in text.split()) for text in given)
+    sets = tuple(tuple(_gradient(word, text) for word in text.split()) for text in given)
     if not sets or not all(sets):
         raise ParameterError(
             f"distributions is {given}; each text must name at least one distribution."
@@ -145,7 +125,7 @@ def gradients(texts: Iterable[str], bits: int) -> tuple[Gradients, ...]:
     return tuple(map(Gradients, labels, sets))
 
 
-def _gradient(word: str, text: str, bits: int) -> QuantisedGradient:
+def _gradient(word: str, text: str) -> QuantisedGradient:
     family, _, numbers = word.partition(":")
     try:
         mean, deviation = map(float, numbers.split(",") if family in _FAMILIES else ())
@@ -154,7 +134,7 @@ def _gradient(word: str, text: str, bits: int) -> QuantisedGradient:
             f"distributions is {text!r}; each word must be 'gaussian:mean,deviation' or "
             "'laplace:mean,deviation'."
         ) from None
-    return QuantisedGradient(mean, deviation, family, bits)
+    return QuantisedGradient(mean, deviation, family)
 
 
 def _label(member: QuantisedGradient) -> str:
@@ -170,8 +150,8 @@ def drawn_counts(
     draws: int,
     rng: np.random.Generator,
     *,
-    lowest: int,
-    highest: int,
+    lowest: int = -127,
+    highest: int = 128,
     rounded: bool = True,
 ) -> npt.NDArray[np.int64]:
     """Return how often each output is drawn from a database and its two published neighbours.

@@ -61,8 +61,8 @@ class Config:
 
     def laws(self) -> np.ndarray:
         """Return the vertices of the hull of the distributions, shape (l, 2)."""
-        found = laws(self.distributions, units(), history())
-        rows = np.array([(law.share, 1.0 - law.share) for law in found])
+        shares = laws(self.distributions, units(), history()).values()
+        rows = np.array([(share, 1.0 - share) for share in shares])
         return rows[smoothed.hull_vertices(rows)]
 
 

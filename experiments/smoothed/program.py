@@ -15,13 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import ParameterError
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.batches import batch_law
 from dpopt.prob.histograms import (
     checked_distributions,
-    histogram_count,
     histograms,
     neighbours,
     replacements,
@@ -29,8 +27,6 @@ from dpopt.prob.histograms import (
 from dpopt.smoothed.mechanisms import AnonymousMechanism
 from dpopt.smoothed.sgd import SgdProfile
 from experiments.smoothed.gradients import moved
-
-LARGEST_PROGRAM = 2_000_000
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -92,12 +88,7 @@ def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: In
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
         databases: one histogram in each row, shape (N, m).
-
-    Raises:
-        ParameterError: if it would have more than 2,000,000 rows "tests".
     """
-    m = mechanism.categories
-    require_small(len(databases) * m * (m - 1) * 2 * mechanism.outputs)
     # sides: (neighbour, direction) of every database, one after the other; owner: which.
     around = [neighbours(row) for row in databases]
     owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
@@ -115,17 +106,13 @@ def step_problem(asked: SgdProfile) -> Problem:
 
     Args:
         asked: the database, the batches and the epsilons.
-
-    Raises:
-        ParameterError: if it would have more than 2,000,000 rows "tests".
     """
-    held, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
+    values, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
     allowed = range(asked.lowest, asked.highest + 1)
-    moves = [(value, other) for value in held for other in allowed if other != value]
+    moves = [(value, other) for value in values for other in allowed if other != value]
     if asked.neighbours == "extreme":
-        moves = [(held[0], asked.highest), (held[-1], asked.lowest)]
+        moves = [(values[0], asked.highest), (values[-1], asked.lowest)]
     outputs = (reach if asked.rounded else reach * asked.drawn) + 1
-    require_small(2 * len(moves) * len(asked.epsilons) * outputs)
     first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
 
     def law(values: IntArray) -> Array:
@@ -146,21 +133,7 @@ def step_problem(asked: SgdProfile) -> Problem:
 
 def gains_of(p: Array, q: Array, epsilon: float) -> Array:
     """Return max(-1, p - e^epsilon q)."""
-    growth = math.exp(epsilon)
-    return np.maximum(-1.0, p - growth * q)
-
-
-def require_small(entries: int) -> None:
-    """Refuse a table that is too large for a program.
-
-    Raises:
-        ParameterError: above 2,000,000 entries.
-    """
-    if entries > LARGEST_PROGRAM:
-        raise ParameterError(
-            f"the program would have a table of {entries:,} entries; at most {LARGEST_PROGRAM:,} "
-            "are taken. The closed sums of smoothed_delta go further."
-        )
+    return np.maximum(-1.0, p - math.exp(epsilon) * q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +155,7 @@ class SmoothedInstance:
 
 
 def smoothed_instance(
-    mechanism: AnonymousMechanism,
-    epsilon: float,
-    distributions: npt.ArrayLike,
+    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedInstance:
     """Return the laws, neighbours and compositions of a small case.
 
@@ -192,14 +163,9 @@ def smoothed_instance(
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
         distributions: laws of one record, shape (l, m); all of them are used, vertices or not.
-
-    Raises:
-        ParameterError: if a table has more than 2,000,000 entries.
     """
     vertices = checked_distributions(distributions, mechanism.categories)
     n, m = mechanism.records, mechanism.categories
-    sizes = histogram_count(n, m) * m * m * mechanism.outputs, (n + 1) ** (m - 1)
-    require_small(max(sizes[0], histogram_count(n, len(vertices)) * sizes[1]))
     table, compositions = histograms(n, m), histograms(n, len(vertices))
     laws, pairs = mechanism.laws(table), replacements(table)
     gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
@@ -284,9 +250,7 @@ class SmoothedAdversary:
 
 
 def solve_smoothed(
-    mechanism: AnonymousMechanism,
-    epsilon: float,
-    distributions: npt.ArrayLike,
+    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedAdversary:
     """Solve `smoothed_problem` of a small case and read the adversary off its duals.
 
@@ -296,7 +260,6 @@ def solve_smoothed(
         distributions: laws of one record, shape (l, m).
 
     Raises:
-        ParameterError: if the case is too large.
         SolverError: if the solver fails.
     """
     instance = smoothed_instance(mechanism, epsilon, distributions)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
+from dpopt.prob.histograms import histogram_count, histograms
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Rising, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _UNITS = np.array([[0.7714, 0.2286], [0.0553, 0.9447]])
 # None is between the others.
 _LAWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.1, 0.6]])
+_EPSILON = 0.5
 _SAME = 1e-11
 # Definition 3 has more terms from here on than anyone counts.
 _FAR = 100
@@ -42,8 +43,6 @@ class Config:
         records_of_three: n of the cases with 3 categories.
         definition: the largest number of terms for which Definition 3 is evaluated as it is
             written, every vector of distributions and every database.
-        drawn_rate: eta, the share of the records that the sampling-histogram draws.
-        epsilon: in nats.
     """
 
     categories: Some[Annotated[int, Ge(2), Le(3)]] = (2, 3, 3)
@@ -51,8 +50,6 @@ class Config:
     records: Rising[Count] = (2, 4, 6, 8, 10, 16, 32, 64, 128, 256)
     records_of_three: Rising[Count] = (2, 4, 6, 8, 16, 24)
     definition: int = 2_000_000
-    drawn_rate: Annotated[float, Gt(0.0), Le(1.0)] = 0.5
-    epsilon: float = 0.5
 
     def __post_init__(self) -> None:
         if len(self.vertices) != len(self.categories):
@@ -124,11 +121,11 @@ def run(config: Config) -> Outcome:
 
 
 def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
-    mechanism = smoothed.SamplingHistogram(n, max(1, math.ceil(config.drawn_rate * n)), m)
+    mechanism = smoothed.SamplingHistogram(n, math.ceil(n / 2), m)
     # The two extreme units of 2020, or as many laws of three categories as there are vertices.
     distributions = _UNITS if m == 2 else _LAWS[:count]
-    profile = smoothed.privacy_profile(mechanism, config.epsilon)
-    fast = smoothed.smoothed_delta(mechanism, config.epsilon, distributions)
+    profile = smoothed.privacy_profile(mechanism, _EPSILON)
+    fast = smoothed.smoothed_delta(mechanism, _EPSILON, distributions)
     written, products = algorithm_1(profile.histograms, profile.delta, distributions)
     terms = (count * m) ** n
     naive = None
@@ -149,7 +146,7 @@ def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
 
 
 def algorithm_1(
-    histograms: np.ndarray, delta: np.ndarray, distributions: np.ndarray
+    databases: np.ndarray, delta: np.ndarray, distributions: np.ndarray
 ) -> tuple[float, int]:
     """Return smoothed delta as Algorithm 1 and the proof of Theorem 2 have it, and its products.
 
@@ -157,17 +154,17 @@ def algorithm_1(
     histogram by convolution, one product for each pair of histograms, and the expectation.
 
     Args:
-        histograms: of all databases, shape (databases, m).
+        databases: the histograms of all, shape (databases, m).
         delta: of each.
         distributions: the vertices, shape (l, m).
     """
-    n, (count, m) = int(histograms[0].sum()), distributions.shape
+    n, (count, m) = int(databases[0].sum()), distributions.shape
     place = (n + 1) ** np.arange(m - 1)
     profile = np.zeros((n + 1) ** (m - 1))
-    profile[histograms[:, : m - 1] @ place] = delta
+    profile[databases[:, : m - 1] @ place] = delta
     parts = [[_multinomial(size, law, place) for size in range(n + 1)] for law in distributions]
     best, products = 0.0, 0
-    for composition in _compositions(n, count):
+    for composition in histograms(n, count).tolist():
         at, law = parts[0][composition[0]]
         for size, part in zip(composition[1:], parts[1:], strict=True):
             if size == 0:
@@ -188,7 +185,7 @@ def _multinomial(
     records: int, shares: np.ndarray, place: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of the histograms of some records, and their probabilities."""
-    counts = np.array(list(_compositions(records, shares.size)))
+    counts = histograms(records, shares.size)
     ways = [
         math.exp(
             math.lgamma(records + 1)
@@ -200,49 +197,32 @@ def _multinomial(
     return counts[:, : shares.size - 1] @ place, np.array(ways)
 
 
-def _compositions(records: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (records,)
-        return
-    for first in range(records + 1):
-        for rest in _compositions(records - first, parts - 1):
-            yield (first, *rest)
-
-
-def definition_3(histograms: np.ndarray, delta: np.ndarray, distributions: np.ndarray) -> float:
+def definition_3(databases: np.ndarray, delta: np.ndarray, distributions: np.ndarray) -> float:
     """Return smoothed delta over every vector of distributions and every ordered database.
 
     Args:
-        histograms: of all databases, shape (databases, m).
+        databases: the histograms of all, shape (databases, m).
         delta: of each.
         distributions: shape (l, m).
     """
-    n, (count, m) = int(histograms[0].sum()), distributions.shape
-    by_histogram = {
-        tuple(row): value for row, value in zip(histograms.tolist(), delta.tolist(), strict=True)
-    }
-    databases = np.array(list(product(range(m), repeat=n)))
-    counts = np.stack([(databases == c).sum(axis=1) for c in range(m)], axis=1)
+    n, (count, m) = int(databases[0].sum()), distributions.shape
+    by_histogram = dict(zip(map(tuple, databases.tolist()), delta.tolist(), strict=True))
+    ordered = np.array(list(product(range(m), repeat=n)))
+    counts = np.stack([(ordered == c).sum(axis=1) for c in range(m)], axis=1)
     values = np.array([by_histogram[tuple(row)] for row in counts.tolist()])
     return max(
-        float(np.prod(distributions[np.array(vector), databases], axis=1) @ values)
+        float(np.prod(distributions[np.array(vector), ordered], axis=1) @ values)
         for vector in product(range(count), repeat=n)
     )
 
 
 def products(categories: int, vertices: int, records: int) -> int:
     """Return the number of products of Algorithm 1 as written, from the sizes of its laws alone."""
-
-    def size(n: int) -> int:
-        return math.comb(n + categories - 1, categories - 1)
-
-    total = 0
-    for composition in _compositions(records, vertices):
-        done = composition[0]
-        for part in composition[1:]:
-            total += size(done) * size(part) if part else 0
-            done += part
-        total += size(records)
+    total, sizes = 0, [histogram_count(n, categories) for n in range(records + 1)]
+    for composition in histograms(records, vertices).tolist():
+        joined = zip(accumulate(composition), composition[1:], strict=False)
+        total += sum(sizes[done] * sizes[part] for done, part in joined if part)
+        total += sizes[records]
     return total
 
 
@@ -256,9 +236,8 @@ def degree(categories: int, vertices: int) -> int:
     most = 2 * (categories - 1) + vertices - 1
     values = [products(categories, vertices, n) for n in range(1, most + 3)]
     order = -1
-    while any(values):
-        order += 1
-        values = [after - before for before, after in pairwise(values)]
+    while np.any(values):
+        order, values = order + 1, np.diff(values)
     return order
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LN10 = math.log(10.0)
-_BITS = 8
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -58,12 +57,12 @@ class Config:
             raise ParameterError(
                 f"batches is {self.batches}; it must hold 2 numbers or more: a line is fitted."
             )
-        gradients(self.distributions, _BITS)
+        gradients(self.distributions)
 
     @property
     def settings(self) -> tuple[Gradients, ...]:
         """The sets of distributions."""
-        return gradients(self.distributions, _BITS)
+        return gradients(self.distributions)
 
 
 def compositions(config: Config, members: int, records: int) -> dict[tuple[int, ...], list[int]]:
@@ -87,18 +86,17 @@ def compositions(config: Config, members: int, records: int) -> dict[tuple[int, 
 
 def run(config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
-    averages: list[dict[str, Any]] = []
+    averages, largest = [], []
     for (place, setting), drawn in track(list(product(enumerate(config.settings), config.batches))):
         grid = compositions(config, len(setting.members), drawn**2)
+        rows = []
         for counts, seed in grid.items():
             rng = np.random.default_rng([config.seed, place, drawn, *seed])
             logs = [
-                smoothed.sgd_profile(
-                    setting.sample(counts, rng), drawn, config.epsilons, **setting.range
-                ).log_delta
+                smoothed.sgd_profile(setting.sample(counts, rng), drawn, config.epsilons).log_delta
                 for _ in range(config.databases)
             ]
-            averages += [
+            rows += [
                 {
                     "setting": setting.label,
                     "records": drawn**2,
@@ -106,12 +104,19 @@ def run(config: Config) -> Outcome:
                     "epsilon": epsilon,
                     "from_first": counts[0],
                     "pure": max(counts) == drawn**2,
-                    "databases": config.databases,
                 }
                 | _average(config, of_epsilon, len(grid))
                 for epsilon, of_epsilon in zip(config.epsilons, np.transpose(logs), strict=True)
             ]
-    largest = _largest(averages)
+        averages += rows
+        for epsilon in config.epsilons:
+            group = [row for row in rows if row["epsilon"] == epsilon]
+            best = max(group, key=lambda row: row["log10_delta"])
+            # No delta is above T / n, the chance that the one record is drawn; nor is the band.
+            upper = min(max(row["log10_upper"] for row in group), math.log10(1 / drawn))
+            lower = max(row["log10_lower"] for row in group)
+            ends = {"log10_lower": lower, "log10_upper": upper, "dp_delta": 1 / drawn}
+            largest.append(best | ends)
     fits = _fits(largest)
     tables = {
         "smoothed": Table.of(
@@ -151,41 +156,11 @@ def _average(config: Config, logs: np.ndarray, compositions: int) -> dict[str, f
     quantile = float(stats.t.ppf(1.0 - level / 2.0, logs.size - 1))
     width = quantile * relative / math.sqrt(logs.size)
     return {
-        "log10_average": log_mean / _LN10,
+        "log10_delta": log_mean / _LN10,
         "log10_lower": (log_mean - width) / _LN10,
         "log10_upper": (log_mean + width) / _LN10,
         "share_of_largest": float(scaled.max() / scaled.sum()),
     }
-
-
-def _grouped(
-    rows: list[dict[str, Any]], *names: str
-) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return the rows by their cells under some names."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups
-
-
-def _largest(averages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return, for each setting, n and epsilon, the largest average and the largest ends.
-
-    No delta is above T / n, the chance that the one record is drawn; nor is the band.
-    """
-    largest = []
-    for group in _grouped(averages, "setting", "records", "epsilon").values():
-        best = max(group, key=lambda row: row["log10_average"])
-        most = best["drawn"] / best["records"]
-        names = ("setting", "records", "drawn", "epsilon", "from_first", "pure", "share_of_largest")
-        ends = {
-            "log10_delta": best["log10_average"],
-            "log10_lower": max(row["log10_lower"] for row in group),
-            "log10_upper": min(max(row["log10_upper"] for row in group), math.log10(most)),
-            "dp_delta": most,
-        }
-        largest.append({name: best[name] for name in names} | ends)
-    return largest
 
 
 def _fits(largest: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -193,10 +168,11 @@ def _fits(largest: list[dict[str, Any]]) -> list[dict[str, Any]]:
     from scipy import stats
 
     fits = []
-    for (setting, epsilon), group in _grouped(largest, "setting", "epsilon").items():
-        logs = np.array([row["log10_delta"] for row in group]) * _LN10
+    for setting, epsilon in dict.fromkeys((row["setting"], row["epsilon"]) for row in largest):
+        curve = [row for row in largest if (row["setting"], row["epsilon"]) == (setting, epsilon)]
+        logs = np.array([row["log10_delta"] for row in curve]) * _LN10
         for variable in ("records", "drawn"):
-            line = stats.linregress([float(row[variable]) for row in group], logs)
+            line = stats.linregress([float(row[variable]) for row in curve], logs)
             fit = {"a": line.intercept, "b": line.slope, "r_squared": line.rvalue**2}
             of_fit = {"setting": setting, "epsilon": epsilon, "variable": variable}
             fits.append(of_fit | {name: float(value) for name, value in fit.items()})

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Le
+from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
@@ -14,7 +14,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Probability, Seed, Several
 from experiments.registry import Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
-from experiments.smoothed.gradients import Gradients, drawn_counts, gradients
+from experiments.smoothed.gradients import drawn_counts, gradients
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -27,34 +27,25 @@ class Config:
     """The databases of each size, and how delta is estimated on them.
 
     Attributes:
-        distributions: words "family:mean,deviation" with blanks between them, the family gaussian
-            or laplace; all records of a database are from the first, unless `share` says less.
-        share: part of the records from the first distribution; the rest is from the last.
+        distribution: of all records, "family:mean,deviation", the family gaussian or laplace.
         batches: T; the database has n = T^2 records, as in the paper.
         epsilons: in nats; each has a panel.
         databases: sampled for each n; delta and its estimates are averaged over them.
         draws: batches drawn from each database and each of its two neighbours.
         confidence: of the interval, for all databases of one n at once.
-        bits: of the quantisation, from 1 to 16.
         seed: of numpy's generator.
     """
 
-    distributions: str = "gaussian:0,0.12 gaussian:0.2,0.12"
-    share: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    distribution: str = "gaussian:0.2,0.12"
     batches: Several[Count] = (6, 8, 10, 12, 15, 18)
     epsilons: Several[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
     databases: Count = 5
     draws: Count = 10**6
     confidence: Probability = 0.99
-    bits: Annotated[int, Ge(1), Le(16)] = 8
     seed: Seed = 7
 
     def __post_init__(self) -> None:
-        self.gradients()
-
-    def gradients(self) -> Gradients:
-        """Return the set of distributions."""
-        return gradients((self.distributions,), self.bits)[0]
+        gradients((self.distribution,))
 
 
 @experiment(
@@ -76,21 +67,18 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Estimate delta of the same databases whose delta is computed exactly."""
-    distributions = config.gradients()
+    (gradient,) = gradients((config.distribution,))
     # The interval holds for all databases of one n at once.
     level = 1.0 - (1.0 - config.confidence) / config.databases
     rows: list[dict[str, Any]] = []
     for drawn in track(config.batches):
-        counts = [0] * len(distributions.members)
-        counts[0] = round(config.share * drawn**2)
-        counts[-1] += drawn**2 - counts[0]
         rng = np.random.default_rng([config.seed, drawn])
         # Axes: epsilon, database; exact delta, estimate, and the ends of its interval.
         deltas = np.zeros((len(config.epsilons), config.databases, 4))
         for place in range(config.databases):
-            x = distributions.sample(counts, rng)
-            profile = smoothed.sgd_profile(x, drawn, config.epsilons, **distributions.range)
-            outputs = drawn_counts(x, drawn, config.draws, rng, **distributions.range)
+            x = gradient.sample([drawn**2], rng)
+            profile = smoothed.sgd_profile(x, drawn, config.epsilons)
+            outputs = drawn_counts(x, drawn, config.draws, rng)
             for row, epsilon, delta in zip(deltas, config.epsilons, profile.delta, strict=True):
                 row[place] = delta, *estimate(outputs, epsilon, config.draws, level)
         for epsilon, means in zip(config.epsilons, deltas.mean(axis=1).tolist(), strict=True):
@@ -127,7 +115,7 @@ def run(config: Config) -> Outcome:
         {"estimates": table},
         (),
         (comparison,),
-        data="gradients sampled from the distributions",
+        data="gradients sampled from the distribution",
         generated=True,
     )
 

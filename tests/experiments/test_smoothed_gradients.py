@@ -93,7 +93,7 @@ def test_monte_carlo_is_biased_upwards_and_the_more_so_the_larger_epsilon() -> N
     rng = np.random.default_rng(2)
 
     def estimate(epsilon: float, draws: int) -> float:
-        counts = drawn_counts(REFERENCE, 15, draws, rng, lowest=-127, highest=128)
+        counts = drawn_counts(REFERENCE, 15, draws, rng)
         return monte_carlo_delta(counts, epsilon, draws)
 
     factors = []
