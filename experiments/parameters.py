@@ -227,7 +227,11 @@ def configured(experiment: Experiment, full: bool, settings: Mapping[str, object
         try:
             return replace(experiment.config if full else experiment.quick, **own)
         except ValidationError as error:
-            name = str((*error.errors()[0]["loc"], next(iter(own), ""))[0])
+            first = error.errors()[0]
+            if not first["loc"]:
+                # What several of them must be together.
+                raise first.get("ctx", {})["error"] from None
+            name = str(first["loc"][0])
             raise _refused(known[name], error, own.get(name)) from None
 
 
@@ -257,7 +261,7 @@ def sensible(name: str, own: Mapping[str, object]) -> Iterator[None]:
     except DpoptError:
         raise
     except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
-        if not own or isinstance(error, ValidationError):
+        if not own:
             raise
         given = ", ".join(f"{field} = {text_of(value)}" for field, value in own.items())
         said = str(error).rstrip(".") or type(error).__name__

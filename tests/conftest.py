@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("dpopt", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("dpopt", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dpopt"))
 
@@ -33,8 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all but the first cases of a test as slow where it says "slow_after"."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark all but the first cases as slow where a test says so; leave out what is nightly."""
+    if settings.get_current_profile_name() != "nightly":
+        nightly = [item for item in items if item.get_closest_marker("nightly") is not None]
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if item.get_closest_marker("nightly") is None]
     cases = Counter[tuple[str, str]]()
     for item in items:
         mark = item.get_closest_marker("slow_after")

@@ -171,6 +171,8 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Labels.sides: 1 if m > 0 else -1 -> 1 if m >= 0 else -1",
     ),
     "of two that are equal another one is named": (
+        "Floor.worst: over * low > high * under -> over * low >= high * under",
+        "Floor.worst: over * low > high * under -> over * low >= high * under (2)",
         "decide_rule: slack < least -> slack <= least",
         "decide_layers: room < slack -> room <= slack",
         "Ballots.steepest: a * under > over * b -> a * under >= over * b",
@@ -190,6 +192,16 @@ _SAME: dict[str, tuple[str, ...]] = {
         "high if high <= 1 << 64 else f'2^{high.bit_length() - 1}'",
     ),
     "the long way round gives the same": (
+        "law_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
+        "points[0] >= Fraction(1, 2) and points[-1] <= Fraction(1, 2)",
+        "law_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
+        "points[0] > Fraction(1, 2) or points[-1] <= Fraction(1, 2)",
+        "law_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
+        "points[0] >= Fraction(1, 2) or points[-1] < Fraction(1, 2)",
+        "law_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
+        "max(Fraction(1, 2) + points[0], points[-1] - Fraction(1, 2))",
+        "law_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
+        "max(Fraction(1, 2) - points[0], points[-1] + Fraction(1, 2))",
         "integers: set(map(type, values)) == {int} and low <= min(values) and "
         "(max(values) <= high) -> set(map(type, values)) == {int} and low < min(values) and "
         "(max(values) <= high)",
@@ -206,10 +218,18 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Floor.ratio: d > self.last -> d >= self.last",
     ),
     "a count of steps, which no theorem fixes": (
+        "Floor.worst: (heappop(heap)[1], rows + 1) -> (heappop(heap)[1], rows)",
         "Floor.worst: (0, 1, (0, 1), self.last + 2) -> (0, 1, (0, 1), self.last)",
         "Floor.worst: (0, 1, (0, 1), self.last + 2) -> (0, 1, (0, 1), self.last - 2)",
     ),
     "more blocks are looked at, by a bound that is looser": (
+        "Floor.worst: min(self.last, self.records - 1) -> max(self.last, self.records - 1)",
+        "Floor.worst: min(self.last, self.records - 1) -> min(self.last, self.records)",
+        "Floor.worst: min(self.last, self.records - 1) -> min(self.last, self.records + 1)",
+        "Floor.worst: over * low <= high * under -> over * low < high * under",
+        "Floor.worst: (0, top[0], 1, top[1]) -> (0, top[1], 1, top[1])",
+        "Floor.worst: high * under -> low * under (2)",
+        "LargestError.largest: a > best + room -> a >= best + room",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
         "Floor.worst: range(self.last + 1, self.records) -> range(self.last, self.records)",
@@ -218,12 +238,22 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Floor.bound: d2 <= self.last or self.even(c1) <= self.last + 1 -> "
         "d2 <= self.last and self.even(c1) <= self.last + 1",
     ),
-    "rows are of one length": ("nearest: len(setting['kernel'][0]) -> len(setting['kernel'][1])",),
+    "rows are of one length": (
+        "nearest: len(setting['kernel'][0]) -> len(setting['kernel'][1])",
+        "kernel_fits: len(loss[0]) -> len(loss[1])",
+        "nearest_fits: len(given[0]) -> len(given[1])",
+    ),
     "the end has as many units as it counts": (
         "Floor.weight: self.values[count] if count <= self.last else count * self.unit -> "
         "self.values[count] if count < self.last else count * self.unit",
     ),
     "it divides exactly": (
+        "chances: factorial(k) // prod((factorial(x.count(c)) for c in set(x))) -> "
+        "-(-factorial(k) // prod((factorial(x.count(c)) for c in set(x))))",
+        "majority_fits: len(own) == (count + 1) // 2 -> len(own) == -(-(count + 1) // 2)",
+        "whole: over * (unit // under) -> over * -(-unit // under)",
+        "LargestError.row: range((self.count + 1) // 2, self.count + 1) -> "
+        "range(-(-(self.count + 1) // 2), self.count + 1)",
         "Ballots.chances: factorial(self.voters) // prod(map(factorial, drawn)) -> "
         "-(-factorial(self.voters) // prod(map(factorial, drawn)))",
         "Ballots.chances: factorial(self.classes) // prod(map(factorial, many.values())) -> "
@@ -251,6 +281,8 @@ _SAME: dict[str, tuple[str, ...]] = {
         "self.delta * a * total * (factor >= 0)",
     ),
     "e^epsilon is known to 320 bits: both ends are the same double, and no end is exactly 0": (
+        "smooth_floor: stated[1] * (1 + Fraction(1, 1 << 48)) -> "
+        "stated[0] * (1 + Fraction(1, 1 << 48))",
         "Voters.screened: 1 - high -> 1 - low",
         "Voters.screened: float(low) -> float(high)",
         "Voters.screened: min(self.growth[0], 1 << 900) -> min(self.growth[1], 1 << 900)",
@@ -319,6 +351,14 @@ _SAME: dict[str, tuple[str, ...]] = {
         "decide_table: len(variable[0]) -> len(variable[1])",
     ),
     "coefficients of a proof are compared up to 1e-9": (
+        "law_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
+        "k)) / k)) + 3 -> int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
+        "k)) / k))",
+        "law_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
+        "k)) / k)) + 3 -> int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
+        "k)) / k)) - 3",
+        "law_of_uniform: range(1, last + 1, 2) -> range(1, last, 2)",
+        "law_of_uniform: range(1, last + 1, 2) -> range(1, last - 1, 2)",
         "law_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *law], [*law, 0], "
         "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *law], [*law, 0], "
         "strict=True)]",
@@ -345,6 +385,46 @@ _SAME: dict[str, tuple[str, ...]] = {
     ),
     "it changes which rows are taken for tight by who looks for multipliers": (
         "add_privacy: low * point['K', z, y] -> high * point['K', z, y]",
+    ),
+    "a sum of doubles is off 1 by a multiple of 2^-53, which 1e-9 is not": (
+        "is_law: min(values) >= 0 and abs(fsum(values) - 1) <= 1e-09 -> "
+        "min(values) >= 0 and abs(fsum(values) - 1) < 1e-09",
+    ),
+    "a unit of 2^-256 more, where what is stated allows for many": (
+        "law_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
+        "bits) -> (-(-(x[0] * y[0] - x[1] * y[1]) >> bits), x[0] * y[1] + x[1] * y[0] >> "
+        "bits)",
+        "law_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
+        "bits) -> (x[0] * y[0] - x[1] * y[1] >> bits, -(-(x[0] * y[1] + x[1] * y[0]) >> "
+        "bits))",
+        "law_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c >> bits) // j)",
+        "law_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (-(-(x * "
+        "unit // t * unit) // t), y * unit // t * unit // t)",
+        "law_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (x * unit "
+        "// t * unit // t, -(-(y * unit // t * unit) // t))",
+        "law_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c) >> bits) // j",
+        "law_of_uniform: (y * unit // t, -x * unit // t) -> (-(-(y * unit) // t), -x * unit // t)",
+        "law_of_uniform: (y * unit // t, -x * unit // t) -> (y * unit // t, -(-(-x * unit) // t))",
+        "law_of_uniform: x * unit // t * unit -> -(-(x * unit) // t) * unit",
+        "law_of_uniform: y * unit // t * unit -> -(-(y * unit) // t) * unit",
+        "arctan: (unit // x, 0, 1) -> (-(-unit // x), 0, 1)",
+        "arctan: (power if n % 4 == 1 else -power) // n -> "
+        "-(-(power if n % 4 == 1 else -power) // n)",
+        "LargestError.largest: (total << FIXED >> 50, 2 * len(parts), 0) -> "
+        "(-(-(total << FIXED) >> 50), 2 * len(parts), 0)",
+    ),
+    "it is the order in which blocks are looked at": (
+        "Floor.worst: (-inf, (0, top[0], 1, top[1])) -> (inf, (0, top[0], 1, top[1]))",
+        "Floor.worst: (log(under) - log(over), half) -> (log(under) + log(over), half)",
+    ),
+    "from c* on no ratio is above that at c*, since Z >= c U rises by U at most": (
+        "Floor.worst: (c + 1) * low -> c * low",
+        "Floor.worst: (c + 1) * low -> (c - 1) * low",
+        "Floor.worst: min(self.records - c, self.last + 1) -> min(self.records - c, self.last)",
+        "Floor.worst: min(self.records - c, self.last + 1) -> min(self.records - c, self.last - 1)",
+    ),
+    "a binomial coefficient is the same on both sides of the middle": (
+        "law_of_uniform: comb(k, k // 2) -> comb(k, -(-k // 2))",
     ),
 }
 EQUIVALENT = {name: why for why, names in _SAME.items() for name in names}

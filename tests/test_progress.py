@@ -21,11 +21,6 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nobody_is_told_unless_asked_to() -> None:
-    advance("proof", 1, 2)
-    assert list(track([1, 2, 3], "proof")) == [1, 2, 3]
-
-
 def test_advance_reaches_the_callback_in_force() -> None:
     outer: list[ProgressEvent] = []
     inner: list[ProgressEvent] = []
@@ -41,12 +36,24 @@ def test_advance_reaches_the_callback_in_force() -> None:
     assert inner == [ProgressEvent("proof", 2, 3)]
 
 
-def test_the_callback_is_gone_after_an_exception() -> None:
-    seen: list[ProgressEvent] = []
-    with pytest.raises(ZeroDivisionError), reporting(seen.append):
-        raise ZeroDivisionError
-    advance("proof", 1)
-    assert seen == []
+def test_a_callback_ends_the_loop_by_what_it_raises_and_is_gone() -> None:
+    def cancel(event: ProgressEvent) -> None:
+        if event.done == 2:
+            raise TimeoutError("enough")
+
+    reached: list[int] = []
+
+    def work() -> None:
+        for step in range(5):
+            reached.append(step)
+            advance("work", step + 1, 5)
+
+    with reporting(cancel), pytest.raises(TimeoutError, match="enough"):
+        work()
+    with reporting(cancel), pytest.raises(TimeoutError, match="enough"):
+        reached.extend(track([7, 8], "work"))
+    advance("work", 2)
+    assert reached == [0, 1, 7, 8]
 
 
 def test_other_threads_are_silent() -> None:
@@ -58,53 +65,23 @@ def test_other_threads_are_silent() -> None:
     assert seen == []
 
 
-def test_track_tells_start_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", 1e9)
+@pytest.mark.parametrize(
+    ("quiet", "told"), [(1e9, [(0, 3), (3, 3)]), (0.0, [(0, 3), (1, 3), (2, 3), (3, 3)])]
+)
+def test_track_tells_start_end_and_steps_that_are_slow_enough(
+    quiet: float, told: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", quiet)
     seen: list[ProgressEvent] = []
     with reporting(seen.append):
         assert list(track("abc", "letters")) == ["a", "b", "c"]
-        assert list(track(iter("ab"), "letters")) == ["a", "b"]
-        assert list(track(iter("ab"), "letters", total=5)) == ["a", "b"]
+        assert [(event.done, event.total) for event in seen] == told
+        seen.clear()
+        monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", 1e9)
+        assert list(track(iter("a"), "letters")) == ["a"]
+        assert list(track(iter("a"), "letters", total=5)) == ["a"]
         assert list(track([], "letters")) == []
-    told = [(event.done, event.total) for event in seen]
-    assert told == [(0, 3), (3, 3), (0, None), (2, 2), (0, 5), (2, 2), (0, 0)]
-
-
-def test_track_tells_every_step_that_is_slow_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", 0.0)
-    seen: list[ProgressEvent] = []
-    with reporting(seen.append):
-        seen.extend(ProgressEvent("body", 0) for _ in track(range(3), "steps"))
-    assert [(e.task, e.done) for e in seen] == [
-        ("steps", 0),
-        ("body", 0),
-        ("steps", 1),
-        ("body", 0),
-        ("steps", 2),
-        ("body", 0),
-        ("steps", 3),
-    ]
-
-
-def test_what_a_callback_raises_ends_the_loop() -> None:
-    reached = []
-
-    def cancel(event: ProgressEvent) -> None:
-        if event.done == 2:
-            raise TimeoutError("enough")
-
-    def work() -> None:
-        for step in range(5):
-            reached.append(step)
-            advance("work", step + 1, 5)
-
-    with reporting(cancel), pytest.raises(TimeoutError, match="enough"):
-        work()
-    assert reached == [0, 1]
-    with reporting(cancel), pytest.raises(TimeoutError, match="enough"):
-        list(track([7, 8], "work"))
-    work()
-    assert reached == [0, 1, 0, 1, 2, 3, 4]
+    assert [(e.done, e.total) for e in seen] == [(0, None), (1, 1), (0, 5), (1, 1), (0, 0)]
 
 
 def test_the_bar_writes_nothing_where_there_is_no_terminal() -> None:
@@ -174,25 +151,22 @@ def test_nothing_is_live_once_every_task_is_over(monkeypatch: pytest.MonkeyPatch
     assert ended.endswith(CLEARED)
 
 
-def test_the_bar_leaves_standard_output_alone(capfd: pytest.CaptureFixture[str]) -> None:
-    with progress_bar(file=Terminal(), delay=0.0, always=True):
-        advance("proof", 1, 2)
-        sys.stdout.write("answer\n")
-    assert capfd.readouterr().out == "answer\n"
-
-
-def test_the_bar_goes_when_the_computation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_leaves_standard_output_alone_and_goes_when_the_computation_fails(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
     file = Terminal()
 
     def interrupted() -> None:
         with progress_bar(file=file, delay=0.0, always=True):
             advance("proof", 1, 2)
+            sys.stdout.write("answer\n")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert file.getvalue().endswith(CLEARED)
+    assert capfd.readouterr().out == "answer\n"
 
 
 def test_what_takes_over_a_minute_is_told_before_it_starts() -> None:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dpopt import ParameterError, Problem, certify, roo, smoothed, solve
 from dpopt._page import result_page
 from dpopt._types import brief
-from tests.kernel.brute import optimal
 
 
 def solved() -> object:
@@ -21,24 +19,6 @@ def solved() -> object:
     problem.add_variables("x", 1, lower=0.0, upper=1.0)
     problem.minimise({"x": 1.0})
     return solve(problem)
-
-
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (lambda: optimal(1 - np.eye(3), epsilon=1.0).table, ("inputs=3", "outputs=3")),
-        (
-            lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6]),
-            ("argmax=(18, 18)", "certified=True"),
-        ),
-        (solved, ("status=optimal", "backend=highs")),
-    ],
-)
-def test_repr_is_one_line(made: Callable[[], object], words: tuple[str, ...]) -> None:
-    shown = repr(made())
-    assert "\n" not in shown
-    assert len(shown) < 250
-    assert all(word in shown for word in words)
 
 
 TABLE = [[0.8, 0.2], [0.3, 0.7]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import math
 import os
@@ -20,10 +19,9 @@ import pytest
 import dpopt
 from dpopt import ParameterError, majority, sweep
 from dpopt._sweep import _mark
-from tests.shape.page import ROOT, Page
+from tests.pages import ROOT, Page, failures
 
 joblib = pytest.importorskip("joblib", reason="joblib is not installed")
-GUIDE = ROOT / "docs/cluster.md"
 POINTS = 60
 SCRIPT = f"""
 import os, sys, time, dpopt
@@ -72,7 +70,7 @@ def test_what_a_table_cannot_hold_is_a_failure(returned: object) -> None:
     assert list(record) == ["a", "failure"]
 
 
-@pytest.mark.parametrize("grid", [{}, [], {"k": []}, {"k": 3}, {3: [1]}, {"k": [1j]}, 7, [3], [{}]])
+@pytest.mark.parametrize("grid", [{}, {"k": []}, {3: [1]}, {"k": [1j]}, [3], [{}]])
 def test_a_bad_grid_is_refused(grid: Any) -> None:
     with pytest.raises(ParameterError, match="^grid is "):
         sweep(picky, grid)
@@ -81,10 +79,8 @@ def test_a_bad_grid_is_refused(grid: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"workers": 0}, "workers is 0; it must be an integer of at least 1"),
         ({"table": "missing/sweep.jsonl"}, "its folder 'missing' is missing"),
         ({"table": "."}, "a directory"),
-        ({"function": 3}, "function is 3; it must be callable"),
         ({"grid": {"failure": [1]}}, "a parameter 'failure'"),
     ],
 )
@@ -225,13 +221,10 @@ def test_the_page_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Its session on a cluster within this process, then its script on one that is apart."""
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     monkeypatch.chdir(tmp_path)
-    page = Page.of(GUIDE)
+    page = Page.of("docs/cluster.md")
     assert set(page.files) == {"study.py", "slurm.py"}
     compile(page.files["slurm.py"], "slurm.py", "exec")
-    (text,) = page.sessions
-    session = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
-    printed: list[str] = []
-    assert doctest.DocTestRunner().run(session, out=printed.append).failed == 0, "".join(printed)
+    assert failures(page.sessions) == ""
     (tmp_path / "study.py").write_text(page.files["study.py"])
     (tmp_path / "study.jsonl").unlink()
     with distributed.LocalCluster(n_workers=2, dashboard_address=":0") as dask:

@@ -21,6 +21,7 @@ from dpopt.cli.release import inputs_of
 from dpopt.shape import Design, kind_of
 from tests.robustness.commands import run
 from tests.shape.checks import input_of
+from tests.solved import solved
 
 KINDS = list(_kinds.KINDS)
 over_kinds = pytest.mark.parametrize("name", KINDS)
@@ -79,17 +80,17 @@ def test_its_help_names_every_option_and_an_example_that_runs(name: str) -> None
 
 @over_kinds
 def test_the_command_of_the_example_answers_as_the_library_does(name: str) -> None:
-    example = kind(name).example()
-    found, expected = answer(command_line(name)), dpopt.design(example).to_dict()
+    design = solved(name)
+    found, expected = answer(command_line(name)), design.to_dict()
     assert found.pop("seconds") >= 0.0
-    assert same(found["setting"], json.loads(json.dumps(example.to_dict())))
+    assert same(found["setting"], json.loads(json.dumps(design.setting.to_dict())))
     for key in ("kind", "value", "bound"):
         assert same(found[key], json.loads(json.dumps(expected[key])))
     assert found.keys() == expected.keys()
     words = run(*command_line(name))
     assert words.code == 0
     assert "value " in words.out
-    assert next(iter(example.columns(dpopt.design(example).table))) in words.out
+    assert next(iter(design.setting.columns(design.table))) in words.out
 
 
 def typed_input(design: Design, data: object, folder: Path) -> list[str]:
@@ -120,7 +121,7 @@ def test_what_a_command_saved_is_certified_and_released(name: str, tmp_path: Pat
     ended = run(*command_line(name), "--save", str(path), "--plot", str(figure))
     assert (ended.code, ended.err) == (0, "")
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert same(dpopt.load(path).value, answer(command_line(name))["value"])
+    assert same(dpopt.load(path).value, solved(name).value)
     data = input_of(kind(name))
     assert json.loads(run("certify", str(path), "--json").out)["private"]
     options = typed_input(dpopt.load(path), data, tmp_path)

@@ -16,6 +16,7 @@ from experiments.catalogue import named
 from experiments.drawing import columns_for, nested
 from experiments.majority import priors
 from experiments.majority.words import cases, law_words, under, whole
+from experiments.parameters import configured
 from tests.experiments.comparing import ran
 
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = (named(f"majority-figure-{n}") for n in (2, 6, 7, 8))
@@ -51,7 +52,7 @@ def test_subsampling_draws_the_most_voters_within_the_target() -> None:
     few = replace(FIGURE_2.quick, allowance=(7.0,), delta=3e-5)
     assert [target.sample for target in few.targets] == [3]
     with pytest.raises(ParameterError, match=r"^allowance is 0.5; it must be at least 1 for"):
-        replace(config, curves=("subsampling",))
+        configured(FIGURE_2, False, {"allowance": (0.5, 1.0), "curves": ("subsampling",)})
 
 
 def test_panels_leave_few_places_empty_and_curves_lie_within_wider_ones() -> None:

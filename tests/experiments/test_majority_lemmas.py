@@ -17,7 +17,7 @@ from experiments.majority.lemmas import (
 )
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
-from tests.majority.brute import law
+from tests.oracles import poisson_binomial
 
 SMALL = Config(mechanisms=(3, 5), ratios=("3/2",), points=4, gammas=1)
 
@@ -32,7 +32,7 @@ def test_the_mean_output_is_that_of_all_outcomes(gamma: Gamma) -> None:
     k = 2 * len(gamma) - 1
     whole = [-g for g in reversed(gamma)] + list(gamma)
     for p in (F(0), F(1, 7), F(2, 3), F(1)):
-        exact = sum(a * h for a, h in zip(law((p,) * k), whole, strict=True))
+        exact = sum(a * h for a, h in zip(poisson_binomial((p,) * k), whole, strict=True))
         assert mean_output(gamma, p) == exact
 
 
@@ -83,7 +83,7 @@ def test_unequal_voters_break_lemma_b_11() -> None:
     """By all outcomes: the pointwise larger gamma has the larger error."""
     small, large = unequal_errors()
     for gamma, error in (((F(99, 100), F(37, 100)), small), ((F(99, 100), F(1)), large)):
-        here = law((F(9, 10), F(9, 10), F(0)))
+        here = poisson_binomial((F(9, 10), F(9, 10), F(0)))
         noisy = sum(
             (a * (1 + s * gamma[max(i, 3 - i) - 2]) / 2)
             for i, (a, s) in enumerate(zip(here, (-1, -1, 1, 1), strict=True))

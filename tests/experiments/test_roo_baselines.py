@@ -14,7 +14,8 @@ from scipy.optimize import linprog
 
 from dpopt import roo
 from experiments.roo.baselines import LaplaceProjection, project_to_simplex, subrr
-from tests.roo.brute import histograms, neighbours
+from tests.oracles import neighbours
+from tests.roo.brute import histograms
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from scipy.stats import binom
 from dpopt import ParameterError, roo
 from dpopt.roo.floor import smooth_floor
 from experiments.roo import published
-from tests.roo.brute import chance, compositions, obscuring
+from tests.oracles import compositions
+from tests.roo.brute import chance, obscuring
 
 REFERENCE = roo.RooSetting(1000, 10, 0.1)
 

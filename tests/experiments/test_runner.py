@@ -337,7 +337,7 @@ def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
         (
             "majority-tables-1-6-8-10",
             {"queries": (0,)},
-            "queries is (0,); each must be at least 1.",
+            "queries is (0,); it must be whole numbers at least 1, separated by commas.",
         ),
     ],
 )

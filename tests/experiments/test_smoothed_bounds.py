@@ -14,6 +14,7 @@ import pytest
 from dpopt import ParameterError
 from dpopt.smoothed import SamplingHistogram, log_exposure
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
+from tests import oracles
 from tests.smoothed import laws
 from tests.smoothed.laws import log_of as log
 
@@ -23,8 +24,8 @@ GROWTHS = [Fraction(1), Fraction(11, 10), Fraction(27, 10), Fraction(28, 10), Fr
 
 def coins(records: int, drawn: int, growth: Fraction) -> Fraction:
     """Smoothed delta of one distribution, a fair coin, without replacement."""
-    law = partial(laws.hypergeometric, drawn=drawn)
-    half = [laws.delta(law, (h, records - h), growth) for h in range(records // 2 + 1)]
+    law = partial(oracles.hypergeometric, drawn=drawn)
+    half = [oracles.delta(law, (h, records - h), growth) for h in range(records // 2 + 1)]
     total = sum(math.comb(records, h) * half[min(h, records - h)] for h in range(records + 1))
     return Fraction(total) / 2**records
 
@@ -198,8 +199,8 @@ def test_remark_8_needs_all_categories_in_the_support() -> None:
     g = ((1 - math.exp(-epsilon)) * n / drawn - 1) ** 2
     claimed = math.exp(-g * n / 6) + 2 * math.exp(-n / 8)
     growth = Fraction(739, 100)  # above e^2
-    law = partial(laws.hypergeometric, drawn=drawn)
-    assert laws.delta(law, (n, 0), growth) == HALF > claimed
+    law = partial(oracles.hypergeometric, drawn=drawn)
+    assert oracles.delta(law, (n, 0), growth) == HALF > claimed
     with pytest.raises(ParameterError, match="share of 0"):
         published_log_bound(SamplingHistogram(n, drawn), epsilon, [[1.0, 0.0]])
 

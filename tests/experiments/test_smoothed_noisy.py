@@ -15,13 +15,13 @@ from dpopt.prob.histograms import histograms
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_epsilon, general_log_profile
 from experiments.smoothed.noisy import NoisyHistogram, coordinate_law, noisy_guarantee
-from tests.smoothed import laws
+from tests import oracles
 
 
-def noisy_law(histogram: laws.Histogram, drawn: int, r: Fraction, most: int) -> laws.Law:
+def noisy_law(histogram: oracles.Counts, drawn: int, r: Fraction, most: int) -> oracles.Law:
     """Return Pr[y] for y up to ``most`` in each coordinate, not merged, for a rational r."""
-    law: laws.Law = {}
-    for h, p in laws.hypergeometric(histogram, drawn).items():
+    law: oracles.Law = {}
+    for h, p in oracles.hypergeometric(histogram, drawn).items():
         scale = [(1 - r) / (1 + r - r ** (count + 1)) for count in h]
         for y in product(range(most + 1), repeat=len(h)):
             weight = math.prod(
@@ -31,9 +31,9 @@ def noisy_law(histogram: laws.Histogram, drawn: int, r: Fraction, most: int) -> 
     return law
 
 
-def merged(law: laws.Law, drawn: int, r: Fraction, m: int, most: int) -> laws.Law:
+def merged(law: oracles.Law, drawn: int, r: Fraction, m: int, most: int) -> oracles.Law:
     """Return the law with each coordinate's outputs from T on merged: the tail is geometric."""
-    found: laws.Law = {}
+    found: oracles.Law = {}
     for y in product(range(drawn + 1), repeat=m):
         tails = math.prod((1 / (1 - r) for value in y if value == drawn), start=Fraction(1))
         found[y] = law[y] * tails
@@ -59,7 +59,7 @@ def test_one_coordinate_is_a_truncated_geometric(drawn: int, epsilon: float) -> 
 @pytest.mark.parametrize(
     ("histogram", "drawn"), [((3, 4), 5), ((0, 6), 2), ((2, 1, 2), 3), ((1, 0, 0), 1)]
 )
-def test_laws_against_exact_rationals(histogram: laws.Histogram, drawn: int) -> None:
+def test_laws_against_exact_rationals(histogram: oracles.Counts, drawn: int) -> None:
     n, m, r = sum(histogram), len(histogram), Fraction(3, 5)
     mechanism = NoisyHistogram(n, drawn, -4 * math.log(r), m)
     exact = merged(noisy_law(histogram, drawn, r, drawn), drawn, r, m, drawn)
@@ -76,7 +76,7 @@ def test_merging_the_tails_changes_no_divergence() -> None:
         wide = [noisy_law(x, drawn, r, 40) for x in (one, two)]
         exact = [merged(law, drawn, r, 2, 40) for law in wide]
         left_out = 1 - sum(wide[0].values())
-        gap = laws.stick(exact[0], exact[1], ratio) - laws.stick(wide[0], wide[1], ratio)
+        gap = oracles.stick(exact[0], exact[1], ratio) - oracles.stick(wide[0], wide[1], ratio)
         assert 0 <= gap <= left_out
         assert left_out < Fraction(1, 10**10)
 
@@ -85,13 +85,13 @@ def test_merging_the_tails_changes_no_divergence() -> None:
 @pytest.mark.parametrize(("n", "drawn", "m"), [(7, 4, 2), (6, 6, 2), (5, 3, 3)])
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3])
 def test_the_exact_profile(n: int, drawn: int, m: int, epsilon: float) -> None:
-    r, ratio = Fraction(2, 3), laws.exact_exp(epsilon)
+    r, ratio = Fraction(2, 3), oracles.exponential(epsilon)
     mechanism = NoisyHistogram(n, drawn, -4 * math.log(r), m)
     table = {
         row: merged(noisy_law(row, drawn, r, drawn), drawn, r, m, drawn)
-        for row in laws.compositions(n, m)
+        for row in oracles.compositions(n, m)
     }
-    exact = [float(laws.delta(table.__getitem__, row, ratio)) for row in table]
+    exact = [float(oracles.delta(table.__getitem__, row, ratio)) for row in table]
     found = np.exp(general_log_profile(mechanism, epsilon))
     np.testing.assert_allclose(found, exact, rtol=1e-11, atol=1e-15)
     plain = np.exp(general_log_profile(SamplingHistogram(n, drawn, m), epsilon))

@@ -11,7 +11,7 @@ import pytest
 from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from experiments.smoothed.utility import adversary_utility, candidates_utility
-from tests.smoothed import laws as exact
+from tests import oracles
 
 Law = list[Fraction]
 HALF = Fraction(1, 2)
@@ -37,8 +37,8 @@ def record_utilities(laws: list[Law], threshold: Fraction) -> list[Fraction]:
 
 def drawn_law(counts: tuple[int, ...], drawn: int, *, replacement: bool = False) -> Law:
     """Pr[h | counts] over all h, by counting the places that are drawn."""
-    law = (exact.multinomial if replacement else exact.hypergeometric)(counts, drawn)
-    return [law.get(h, Fraction(0)) for h in exact.compositions(drawn, len(counts))]
+    law = (oracles.multinomial if replacement else oracles.hypergeometric)(counts, drawn)
+    return [law.get(h, Fraction(0)) for h in oracles.compositions(drawn, len(counts))]
 
 
 def with_record(rest: tuple[int, ...], category: int) -> tuple[int, ...]:

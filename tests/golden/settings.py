@@ -45,7 +45,7 @@ class Case:
     Attributes:
         make: computes the numbers.
         tolerance: of values, as a share of their size.
-        slow: whether it takes more than about 1.5 seconds.
+        slow: whether it takes more than about 1.5 seconds, and is compared at night only.
     """
 
     make: Callable[[], Numbers]
@@ -501,10 +501,10 @@ LARGE: Numbers = {"graph": "path", "backend": "highs"}
 WORST: Numbers = {**LARGE, "objective": "minimax"}
 # The program's rows ask entries of e^-150 for what no solver's tolerance sees.
 TAILS: Numbers = {"tolerance": 1e-8, "slow": True}
-case("kernel/60 path no order", kernels, wave(60, 60), 0.5, graph="path")
+case("kernel/60 path no order", kernels, wave(60, 60), 0.5, graph="path", slow=True)
 case("kernel/150 path program", kernels, "absolute", 1.0, size=150, **LARGE, **TAILS)
 case("kernel/60 path worst program", kernels, power(60, 1), 1.0, **WORST, **TAILS)
-case("kernel/400 path", kernels, "absolute", 1.0, graph="path", size=400)
+case("kernel/400 path", kernels, "absolute", 1.0, graph="path", size=400, slow=True)
 case("kernel/60 complete", kernels, power(60, 1), 1.0)
 
 # --- linear queries of people who trust nobody -------------------------------------------------

@@ -1,7 +1,7 @@
 """What is kept of the experiments: ``python -m tests.golden.tables [FOLDER] [--write]``.
 
 FOLDER, by default results, is where ``python -m experiments`` wrote all items at their defaults. Of
-each column of each table some sums are kept, of each item its findings and its verdicts. No table
+each column of each table some sums are kept, of each item its verdicts. No table
 of these items holds a time; benchmarks do, which run only when they are named.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,16 +26,12 @@ TABLES = Path(__file__).with_name("tables.json")
 # Columns that are 0 but for rounding: gaps, residuals, differences of what should be the same.
 TINY, ROUNDED = 1e-8, {"gamma_difference"}
 TOLERANCE = 1e-9
-# What an item says of rounding, such as "within 7e-14", differs with every repair.
-ROUNDING = re.compile(r"-?\d[\d.]*e-(0[9]|[1-9]\d)|-?\d[\d.]*e-9\b")
 MOST_TEXTS = 8
 
 
 def digest(outcome: Outcome, item: str) -> dict[str, Any]:
     """Return what is kept of an item, by item, table and column."""
     kept: dict[str, Any] = {}
-    if outcome.findings:
-        kept[f"{item} | findings"] = [ROUNDING.sub("tiny", text) for text in outcome.findings]
     if outcome.comparisons:
         verdicts = [[c.identifier, c.verdict] for c in outcome.comparisons]
         kept[f"{item} | verdicts"] = sorted(verdicts)

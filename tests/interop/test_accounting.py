@@ -26,6 +26,7 @@ from dpopt.prob import poisson_binomial_pmf
 from dpopt.shape import Design
 from dpopt.table import Table
 from dpopt.table.least import dominating_pair as pair_of
+from tests.oracles import stick
 from tests.privacy.known import path, response
 from tests.table.rows import of_rows
 
@@ -44,15 +45,11 @@ Law = Sequence[Fraction]
 ALPHAS = [Fraction(i, 7) for i in range(22)] + [Fraction(10), Fraction(1000)]
 
 
-def hockey_stick(p: Law, q: Law, alpha: Fraction) -> Fraction:
-    return sum((max(Fraction(0), a - alpha * b) for a, b in zip(p, q, strict=True)), Fraction(0))
-
-
 def of_pair(pair: DominatingPair, alpha: Fraction) -> Fraction:
     upper = [Fraction(p, pair.scale) for p in pair.upper]
     lower = [Fraction(q, pair.scale) for q in pair.lower]
     assert sum(upper) == sum(lower) == 1
-    return hockey_stick(upper, lower, alpha)
+    return stick(upper, lower, alpha)
 
 
 def slopes(laws: Sequence[tuple[Law, Law]]) -> list[Fraction]:
@@ -115,7 +112,7 @@ def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> Non
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = pair_of(found)
     for alpha in slopes(laws):
-        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
     assert len(pair.upper) >= 1
     falling = [Fraction(p, q) for p, q in zip(pair.upper, pair.lower, strict=True) if q]
     assert falling == sorted(falling, reverse=True)
@@ -127,7 +124,7 @@ def test_only_certified_neighbours_count() -> None:
     laws = [(rows[x], rows[y]) for x, y in path(3)]
     pair = pair_of(of_rows(weights, path(3)))
     for alpha in slopes(laws):
-        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
     assert pair.infinite_mass == Fraction(1, 2)
     assert pair.largest_loss == math.inf
     everyone = pair_of(of_rows(weights))
@@ -165,14 +162,14 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
     for alpha in slopes(laws):
-        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
     best = dpopt.design(kernel.KernelSetting(1 - np.eye(3), 1.0))
     assert dominating_pair(best) == pair_of(best.table)
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
-@pytest.mark.parametrize("delta", [1e-11, 1e-9, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("delta", [1e-11, 1e-6, 0.1])
 def test_composition_bounds_the_multinomial_formula_tightly(
     letters: int, folds: int, delta: float
 ) -> None:
@@ -226,7 +223,7 @@ def test_different_mechanisms_compose_on_one_grid() -> None:
             Fraction(a * b, first.scale * second.scale)
             for a, b in product(first.lower, second.lower)
         ]
-        exact = float(hockey_stick(p, q, ratio))
+        exact = float(stick(p, q, ratio))
         assert exact <= together.get_delta_for_epsilon(epsilon) + 1e-14
         assert together.get_delta_for_epsilon(epsilon) == pytest.approx(exact, abs=1e-7)
 
@@ -258,7 +255,7 @@ def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta
 def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
     pair = randomised_response(2, 2)
     guarantee = Guarantee(math.log(2))
-    for folds in (10, 40):
+    for folds in (10, 24):
         for i in range(1, folds // 2):
             epsilon = (folds - 2 * i) * math.log(2)
             delta = exact_delta(pair, folds, epsilon) * (1 + 1e-9)
@@ -377,7 +374,7 @@ def test_pair_of_a_min_count_rule_against_all_data_sets(
             points.append((int(b * pair.scale), int(a * pair.scale)))
     assert pair == DominatingPair.of_points(points, pair.scale)
     for alpha in (Fraction(1, 2), Fraction(1), Fraction(11, 10), Fraction(5, 2)):
-        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
 
 
 def test_large_rules_are_quick() -> None:

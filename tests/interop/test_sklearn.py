@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from dpopt import Guarantee, ParameterError
 from dpopt.privacy import general_composition, simple_composition
+from tests.oracles import poisson_binomial
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -102,10 +103,7 @@ def exact_chances(
     ones = np.array([voter.model_.predict(X) == voter.classes_[1] for voter in voters])
     chances = []
     for column in ones.T:
-        law = np.ones(1)
-        for one in column:
-            p = TRUTHFUL if one else 1 - TRUTHFUL
-            law = np.convolve(law, [1 - p, p])
+        law = poisson_binomial(TRUTHFUL if one else 1 - TRUTHFUL for one in column)
         chances.append(float(law @ chance))
     return np.array(chances)
 

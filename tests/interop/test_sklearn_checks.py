@@ -41,7 +41,6 @@ def voting(base: Any, teachers: int) -> PrivateVotingClassifier:
 @parametrize_with_checks(
     [
         voting(LogisticRegression(), 1),
-        voting(LogisticRegression(), 3),
         voting(KNeighborsClassifier(1), 3),
     ],
 )

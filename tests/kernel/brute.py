@@ -16,6 +16,7 @@ import dpopt
 from dpopt.kernel import KernelSetting
 from dpopt.shape import made
 from dpopt.table import Table
+from tests.oracles import exponential
 
 Array = npt.NDArray[np.float64]
 Edges = list[tuple[int, int]]
@@ -163,20 +164,11 @@ def remapped_minimax(loss: Array, epsilon: float) -> float:
     return float(found.fun)
 
 
-def exp_below(epsilon: float) -> Fraction:
-    """A lower bound of e^epsilon: 120 terms of its series, in fractions."""
-    total, term = Fraction(0), Fraction(1)
-    for k in range(120):
-        total += term
-        term = term * Fraction(epsilon) / (k + 1)
-    return total
-
-
 def is_private(
     weights: Sequence[Sequence[int]], total: int, edges: Edges, epsilon: float, delta: float
 ) -> bool:
     """Whether K(S | x) <= e^epsilon K(S | x') + delta for all edges and events, in fractions."""
-    ratio, slack = exp_below(epsilon), Fraction(delta) * total
+    ratio, slack = exponential(epsilon), Fraction(delta) * total
     return all(
         sum(weights[x][y] for y in chosen) <= ratio * sum(weights[other][y] for y in chosen) + slack
         for x, other in edges

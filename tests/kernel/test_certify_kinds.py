@@ -24,7 +24,8 @@ from dpopt.roo.setting import UNIT
 from dpopt.shape import made
 from tests.kernel.brute import optimal, rows_of
 from tests.majority import brute
-from tests.roo.brute import Counts, Rule, histograms, neighbours
+from tests.oracles import Counts, exponential, neighbours, poisson_binomial
+from tests.roo.brute import Rule, histograms
 from tests.table.rows import least_delta, least_epsilon
 
 ONE = 1 << 62
@@ -100,11 +101,11 @@ def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
 
 def chance_of_one(setting: MajoritySetting, units: Sequence[int], voters: str) -> Fraction:
     """Pr[1] for voters in words, such as "2 voters at b, 1 voters at 0"."""
-    r, shift = brute.exponential(Fraction(setting.epsilon)), Fraction(setting.mechanism_delta)
+    r, shift = exponential(Fraction(setting.epsilon)), Fraction(setting.mechanism_delta)
     values = {"0": Fraction(0), "1": Fraction(1), "Delta": shift, "1 - Delta": 1 - shift}
     values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
     named = [told.split(" voters at ") for told in voters.split(", ")]
-    law = brute.law(tuple(values[name] for count, name in named for _ in range(int(count))))
+    law = poisson_binomial(values[name] for count, name in named for _ in range(int(count)))
     signs = [-w for w in reversed(units)] + list(units)
     mean = sum((m * h for m, h in zip(law, signs, strict=True)), Fraction(0)) / ONE
     return (1 + mean) / 2
@@ -124,7 +125,7 @@ def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) 
         least = dpopt.certify(design, 0.2, None)
         if least.lower > 0:
             p, q = (chance_of_one(setting, units, str(voters)) for voters in least.inputs)
-            assert float(p - brute.exponential(Fraction(0.2)) * q) == pytest.approx(least.upper)
+            assert float(p - exponential(Fraction(0.2)) * q) == pytest.approx(least.upper)
 
 
 @pytest.mark.slow_after(1)
@@ -134,7 +135,7 @@ def test_the_least_delta_of_a_gamma(setting: MajoritySetting) -> None:
         design = made(setting, brute.table(setting, units), strict=False, float_bound=None)
         for epsilon in (0.0, 0.1, 1.0, setting.guarantee.epsilon):
             least = dpopt.certify(design, epsilon, None)
-            r = brute.exponential(Fraction(epsilon))
+            r = exponential(Fraction(epsilon))
             exact = max(Fraction(0), *(p - r * q for p, q in sides(setting, units)))
             assert Fraction(least.lower) - Fraction(1, 10**60) <= exact
             assert exact <= Fraction(least.upper) + Fraction(1, 10**60)

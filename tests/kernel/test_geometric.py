@@ -16,6 +16,7 @@ from dpopt.kernel import KernelSetting
 from dpopt.kernel.geometric import crosses_once
 from tests.kernel import brute
 from tests.kernel.brute import Array, Edges, optimal, sure
+from tests.oracles import exponential
 
 
 def power(inputs: int, exponent: float) -> Array:
@@ -75,7 +76,7 @@ def neighbours(design: Any) -> Edges:
 
 def in_fractions(design: Any) -> bool:
     """Whether every ratio of neighbours is below e^epsilon, by a lower bound of it."""
-    ratio, weights = brute.exp_below(design.setting.epsilon), brute.rows_of(design)
+    ratio, weights = exponential(design.setting.epsilon), brute.rows_of(design)
     top, below = ratio.numerator, ratio.denominator
     return all(
         below * a <= top * b

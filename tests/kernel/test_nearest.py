@@ -20,6 +20,7 @@ from dpopt import InfeasibleError, NotPrivateError, ParameterError
 from dpopt.kernel import KernelSetting, NearestKernel
 from dpopt.privacy import directed_pairs
 from tests.kernel.brute import Array, Edges, complete, events, geometric, private, rows_of, sure
+from tests.oracles import exponential
 
 GRAPHS = ("complete", "path", "cycle")
 
@@ -219,9 +220,7 @@ def test_a_long_path_keeps_its_small_entries() -> None:
 
 
 def is_private_along_path(design: Any, epsilon: float) -> bool:
-    from tests.kernel.brute import exp_below
-
-    ratio, weights = exp_below(epsilon), rows_of(design)
+    ratio, weights = exponential(epsilon), rows_of(design)
     return all(
         max(a, b) <= ratio * min(a, b)
         for one, other in pairwise(weights)

@@ -21,7 +21,8 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt.kernel import KernelSetting
 from dpopt.privacy.graph import all_pairs
 from dpopt.table import Generated, Graph, Table, Words
-from tests.kernel.brute import events, exp_below, least_loss, optimal, rows_of, sure
+from tests.kernel.brute import events, least_loss, optimal, rows_of, sure
+from tests.oracles import exponential
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -205,7 +206,7 @@ def judge(found: Any, edges: list[Any]) -> None:
     """Every event of every edge, and every row's sum, in plain fractions."""
     rows = [[Fraction(w, found.table.total) for w in row] for row in rows_of(found)]
     assert all(sum(row) == 1 and min(row) >= 0 for row in rows)
-    ratio, delta = exp_below(found.setting.epsilon), Fraction(found.setting.delta)
+    ratio, delta = exponential(found.setting.epsilon), Fraction(found.setting.delta)
     outputs = found.setting.outputs
     chosen = events(outputs) if delta else [(y,) for y in range(outputs)]
     for x, other in edges:

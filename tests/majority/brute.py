@@ -5,12 +5,12 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
 
-import mpmath
 import numpy as np
 
 from dpopt import NotPrivateError, verify
 from dpopt.majority import MajoritySetting
 from dpopt.table import Table
+from tests.oracles import exponential, poisson_binomial
 
 ONE = 1 << 62
 
@@ -25,17 +25,6 @@ def corners(r: Fraction, shift: Fraction) -> list[tuple[Fraction, Fraction]]:
     return found
 
 
-def law(p: tuple[Fraction, ...]) -> list[Fraction]:
-    """Law of the number of ones, by summing over all outcomes."""
-    found = [Fraction(0)] * (len(p) + 1)
-    for outcome in product((0, 1), repeat=len(p)):
-        chance = Fraction(1)
-        for q, bit in zip(p, outcome, strict=True):
-            chance *= q if bit else 1 - q
-        found[sum(outcome)] += chance
-    return found
-
-
 def all_pairs(
     voters: int, r: Fraction, shift: Fraction
 ) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
@@ -47,7 +36,7 @@ def all_pairs(
 @lru_cache(maxsize=32)
 def laws(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], list[Fraction]]]:
     """The laws of L on both sides, of all pairs."""
-    known = cache(law)
+    known = cache(poisson_binomial)
     return [
         (known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(voters, r, shift)
     ]
@@ -64,13 +53,6 @@ def worst_excess(
         one, other = (sum(m * c for m, c in zip(side, chance, strict=True)) for side in sides)
         found += [one - target * other, (1 - one) - target * (1 - other)]
     return max(found) - delta
-
-
-def exponential(exponent: Fraction) -> Fraction:
-    """e^exponent to 100 digits after the point."""
-    with mpmath.workdps(400):
-        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
-        return Fraction(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
 
 
 def target(setting: MajoritySetting) -> Fraction:

@@ -17,7 +17,6 @@ from dpopt.majority.voters import Counts, full_gamma, signed
 from tests.majority.brute import (
     ONE,
     at_the_limit,
-    exponential,
     judged,
     table,
     target,
@@ -25,6 +24,7 @@ from tests.majority.brute import (
     verdict_of_verify,
     weights,
 )
+from tests.oracles import exponential
 
 UNIT = 1 << 200
 

@@ -17,10 +17,8 @@ Numbers = tuple[int, float, float, float, float]
 
 # Optima of the program over all rows by HiGHS's dual simplex, to a duality gap of 1e-11.
 REFERENCES = [
-    (501, 1, 0.25000013757340506),
-    (501, 3, 0.4374768336431444),
+    pytest.param(501, 1, 0.25000013757340506, marks=pytest.mark.nightly),
     (501, 10, 0.49950780022442937),
-    (501, 30, 0.5000000018688563),
     (501, 100, 0.5000000025579272),
 ]
 
@@ -58,7 +56,14 @@ SHIFTED = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("numbers", SHIFTED, ids=str)
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param(numbers, marks=[pytest.mark.nightly] * (i > 2))
+        for i, numbers in enumerate(SHIFTED)
+    ],
+    ids=str,
+)
 def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
     design = dpopt.design(MajoritySetting(*numbers))
     assert design.certificate is not None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dpopt.prob import compositions
 from dpopt.prob.compositions import all_compositions, log_composition, maximise
 from dpopt.prob.sum_law import allowance, share_of
+from tests.oracles import poisson_binomial
 
 shares = st.one_of(
     st.sampled_from([0.0, 1.0, 0.5, 1e-12, 1.0 - 2.0**-40]), st.floats(1e-3, 1.0 - 1e-3)
@@ -37,21 +38,12 @@ def log_expected(log_values, share):
     return log_composition(log_values, share, share, 0)
 
 
-def law(probabilities):
-    """Law of a sum of independent bits, one convolution for each."""
-    found = [Fraction(1)]
-    for p in probabilities:
-        shifted = [Fraction(0), *found]
-        found = [(1 - p) * a + p * b for a, b in zip([*found, Fraction(0)], shifted, strict=True)]
-    return found
-
-
 def exact_compositions(values, low, high):
     """E_{n1} for all n1, in exact rationals or with mpmath values."""
     n = len(values) - 1
     found = []
     for n1 in range(n + 1):
-        chances = law([Fraction(high)] * n1 + [Fraction(low)] * (n - n1))
+        chances = poisson_binomial([Fraction(high)] * n1 + [Fraction(low)] * (n - n1))
         found.append(
             sum(
                 mpmath.mpf(c.numerator) / c.denominator * v

@@ -85,8 +85,7 @@ def test_gains_are_the_steps_of_the_definition(epsilon: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("whole", [0, 512])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5, 6.0])
+@pytest.mark.parametrize(("whole", "epsilon"), [(0, 0.0), (512, 0.3), (0, 1.5), (512, 6.0)])
 def test_averages_against_the_definition(
     monkeypatch: pytest.MonkeyPatch, whole: int, epsilon: float
 ) -> None:
@@ -142,8 +141,7 @@ def tail_of_counts(size: int, held: int, zeros: int, drawn: int, ratio: mpf) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost_share", [0.002, 0.5, 0.9])
-@pytest.mark.parametrize("epsilon", [0.0, 0.05])
+@pytest.mark.parametrize(("lost_share", "epsilon"), [(0.002, 0.0), (0.5, 0.05), (0.9, 0.0)])
 def test_large_pools_as_tail_sums_of_every_number_drawn(lost_share: float, epsilon: float) -> None:
     """The sum over T' of whole tail sums, pruned by their being monotone: another way."""
     n = 20_000

@@ -13,14 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.prob import binomial_pmf, hypergeometric_pmf, poisson_binomial_pmf
+from tests.oracles import binomial, poisson_binomial
 
 MODEST = settings(max_examples=40, deadline=None, derandomize=True)
 probabilities = st.floats(1e-4, 1 - 1e-4) | st.sampled_from([0.0, 1.0, 0.5, 1e-4, 0.9999])
-
-
-def exact_binomial(n: int, p: float) -> list[Fraction]:
-    q = Fraction(p)
-    return [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
 
 
 def exact_hypergeometric(population: int, successes: int, draws: int) -> list[Fraction]:
@@ -29,14 +25,6 @@ def exact_hypergeometric(population: int, successes: int, draws: int) -> list[Fr
         Fraction(math.comb(successes, k) * math.comb(population - successes, draws - k), ways)
         for k in range(draws + 1)
     ]
-
-
-def exact_poisson_binomial(p: Sequence[float]) -> list[Fraction]:
-    law = [Fraction(1)]
-    for q in map(Fraction, p):
-        stay, move = [*law, Fraction(0)], [Fraction(0), *law]
-        law = [(1 - q) * a + q * b for a, b in zip(stay, move, strict=True)]
-    return law
 
 
 def worst_relative_error(found: np.ndarray, exact: Sequence[Fraction]) -> float:
@@ -52,7 +40,7 @@ def worst_relative_error(found: np.ndarray, exact: Sequence[Fraction]) -> float:
 @MODEST
 @given(n=st.integers(0, 60), p=probabilities)
 def test_binomial_is_exact_in_every_entry(n: int, p: float) -> None:
-    assert worst_relative_error(binomial_pmf(n, p), exact_binomial(n, p)) <= 1e-13
+    assert worst_relative_error(binomial_pmf(n, p), binomial(n, Fraction(p))) <= 1e-13
 
 
 @MODEST
@@ -68,7 +56,8 @@ def test_hypergeometric_is_exact_in_every_entry(population: int, data: st.DataOb
 @MODEST
 @given(p=st.lists(probabilities, min_size=1, max_size=60))
 def test_poisson_binomial_is_exact_in_every_entry(p: list[float]) -> None:
-    assert worst_relative_error(poisson_binomial_pmf(p), exact_poisson_binomial(p)) <= 1e-13
+    exact = poisson_binomial(map(Fraction, p))
+    assert worst_relative_error(poisson_binomial_pmf(p), exact) <= 1e-13
 
 
 def assert_samples(found: np.ndarray, exact: dict[int, mpmath.mpf]) -> None:
@@ -145,7 +134,7 @@ def test_small_laws_by_hand(
 @pytest.mark.parametrize("p", [5e-324, 1e-300, 1e-17, 1 - 2**-53])
 def test_binomial_with_extreme_p(p: float) -> None:
     law = binomial_pmf(3, p)
-    expected = exact_binomial(3, p)
+    expected = binomial(3, Fraction(p))
     assert law.sum() == pytest.approx(1.0, rel=1e-15)
     for value, exact in zip(law, expected, strict=True):
         assert value == pytest.approx(float(exact), rel=1e-13, abs=1e-320)

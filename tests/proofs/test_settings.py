@@ -192,6 +192,242 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     assert "mechanisms is even; it must be odd" in err
 
 
+# A setting of each kind, and changes of it just inside and just outside what is allowed.
+PLAIN: dict[str, dict[str, Any]] = {
+    "majority": {"mechanisms": 3, "epsilon": 0.5, "allowance": 1.5, "mechanism_delta": 0}
+    | {"delta": 0, "objective": "expected-error", "prior": "uniform:0,1", "priors": None}
+    | {"coefficients": None, "contrary": False},
+    "multiclass": {"mechanisms": 3, "classes": 3, "epsilon": 0.5, "allowance": 1.5, "delta": 0}
+    | {"mechanism_delta": 0, "prior": "uniform", "rule": "optimal"},
+    "optimal-sampler": {"records": 4, "letters": 3, "epsilon": 1, "objective": "worst-case"}
+    | {"pmf": None, "prior": 1},
+    "smooth-floor": {"records": 1, "letters": 3, "epsilon": 1, "rate": None},
+    "prior": {"prior": [0.5, 0.5], "epsilon": 1, "letters": None, "objective": "minimax"},
+    "mollifier": {"prior": [0.5, 0.5], "epsilon": 1, "letters": None, "own": [0, 1]},
+    "population": {"prior": [0.5, 0.5], "epsilon": 1, "letters": None, "users": [[0, 1], [1, 0]]}
+    | {"weights": [1, 1], "slack": 0, "objective": "tv"},
+    "kernel": {"loss": "absolute", "size": 3, "outputs": 3, "prior": None, "objective": "minimax"}
+    | {"sense": "minimise", "invariant": None, "symmetry": "none", "epsilon": 1, "delta": 0}
+    | {"graph": "path", "shape": None, "rows": None},
+    "nearest": {"kernel": [[0.5, 0.5], [0, 1]], "tolerance": 0.25, "input_names": None}
+    | {"output_names": None, "epsilon": 1, "delta": 0, "graph": "path", "shape": None}
+    | {"rows": None},
+    "workload": {"workload": "histogram", "letters": 3, "epsilon": 1, "prior": None}
+    | {"objective": "mean"},
+}
+LOSS = [[0, 1], [1, 0], [1, 1]]
+PAIR: Any = ([[1, 0, -1]], [[0, 0, 0]])
+FORGED: dict[str, list[Any]] = {
+    "name": [5, "", "sums", "privacy", "losses"],
+    "places": [[[0, 0]], [[0, 0, 0, 0]], [[0, 0, -1]], [0, 0, 0]],
+    "coefficients": [["1"], [None]],
+    "lower": [["x"], [], [2], [None, None], None],
+    "upper": [["x"], [], [0], [None, None], None],
+}
+
+
+def own_row(**parts: Any) -> list[Any]:
+    """Return a row of the user's, with other parts."""
+    row = {"name": "r", "places": [[0, 0, 0]], "coefficients": [1], "lower": [1], "upper": [1]}
+    return list((row | parts).values())
+
+
+def several(field: str, values: list[Any]) -> list[dict[str, Any]]:
+    """Return changes of one field."""
+    return [{field: value} for value in values]
+
+
+BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
+    (
+        "majority",
+        [
+            {"mechanisms": 501, "mechanism_delta": 0.1},
+            {"mechanisms": 503},
+            {"allowance": 3},
+            {"allowance": 0.5, "epsilon": 600},
+            {"allowance": 2, "epsilon": 300},
+            {"coefficients": [1, 0.5]},
+            {"priors": ["uniform:0,1", "beta:1,1"]},
+        ],
+        [
+            {"mechanisms": 503, "mechanism_delta": 0.1},
+            {"mechanisms": 2},
+            {"allowance": 3.001},
+            {"allowance": 2, "epsilon": 300.001},
+            {"priors": ["uniform:0,1", "point:2"]},
+            *several("coefficients", [[1], [1, 0.5, 0], [1, 0.5, 0, 0]]),
+        ],
+    ),
+    (
+        "majority",
+        several("prior", ["samples:3x5:0123456789abcdef", "uniform:0,0.5,0.5,1", "beta:1e-300,1e4"])
+        + several("prior", ["common-uniform:0,1", "common-beta:1,1", "point:0,1,0.5"]),
+        several("prior", ["samples:3x5:0", "uniform:0,0", "uniform:0,0.5,0.4,1", "uniform:0,0.5,1"])
+        + several("prior", ["uniform:0,0.5,0.5,0.5", "uniform:-0.1,1", "uniform:0,1.1", "beta:1"])
+        + several("prior", ["beta:9e-301,1", "beta:1,10001", "beta:1,1,1", "point:2", "point:x"])
+        + several("prior", ["common-point:1", "normal:0,1", "point:-0.1", "beta:x,1"]),
+    ),
+    (
+        "multiclass",
+        [
+            {"allowance": 3},
+            {"allowance": 1, "epsilon": 1e-07},
+            {"allowance": 3, "epsilon": 200},
+            {"rule": "ladder", "mechanism_delta": 0.1},
+            {"rule": "subsampling"},
+            *several("prior", ["point:1,0,0", "dirichlet:1e-4", "dirichlet:1e6"]),
+        ],
+        [
+            {"allowance": 3.1},
+            {"allowance": 1, "epsilon": 9e-08},
+            {"allowance": 3, "epsilon": 200.1},
+            {"rule": "subsampling", "mechanism_delta": 0.1},
+            *several("prior", ["point:0.5,0.5", "point:1.0000000001,0,0", "point:-0.5,0.75,0.75"]),
+            *several(
+                "prior", ["point:0.5,0.3,0.1", "normal:0.5,0.3,0.2", "normal:1", "dirichlet:x"]
+            ),
+            *several(
+                "prior", ["dirichlet:9e-5", "dirichlet:1000001", "dirichlet:1,1", "uniform:1"]
+            ),
+        ],
+    ),
+    (
+        "optimal-sampler",
+        [{"objective": "mean", "pmf": [0, 0.5, 0.5]}, {"objective": "bayes"}],
+        [{"objective": "mean"}, {"objective": "bayes", "pmf": [0, 0.5, 0.5]}]
+        + [{"objective": "fixed", "pmf": law} for law in ([0.5, 0.5], [0, 0.5, 0.6])],
+    ),
+    # Above log(1 + 1/1), whose double is 0.6931471805599453.
+    (
+        "smooth-floor",
+        [{"epsilon": 0.6931471805599454}],
+        [{"epsilon": 0.6931471805599453}],
+    ),
+    (
+        "prior",
+        [{"letters": ["a", 1]}, {"prior": [0.5, 0.5 + 9e-10]}],
+        several("letters", [["a", "a"], ["a"], ["a", "b", "c"]])
+        + several("prior", [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [0, 1]]),
+    ),
+    ("mollifier", [{"own": [0.5, 0.5]}], several("own", [[1], [0.5, 0.6]])),
+    (
+        "population",
+        [{"weights": [5e299, 0]}],
+        several("weights", [[6e299, 0], [0, 0], [1], [1, 1, 1]])
+        + several("users", [[[1], [1]], [[0, 1], [0.5, 0.6]]]),
+    ),
+    (
+        "kernel",
+        [{"graph": "grid", "shape": [3]}, {"shape": [3]}, {"graph": [[0, 2]]}]
+        + [{"loss": LOSS, "outputs": 2, "graph": "grid", "shape": [3]}, {"outputs": 2}]
+        + [{"loss": LOSS, "outputs": 2, "symmetry": s} for s in ("none", "reflection")]
+        + [{"loss": LOSS, "outputs": 2, "symmetry": [[[0, 1, 2], [0, 1]]]}, {"symmetry": "cyclic"}]
+        + [{"loss": "hamming", "shape": [3], "symmetry": "hamming"}]
+        + [{"objective": "bayes", "prior": [1, 1, 1]}, {"invariant": [0.25, 0.5, 0.25]}]
+        + [{"invariant": PAIR}],
+        [{"graph": "grid"}, {"shape": [4]}, *several("graph", [[[0, 0]], [[0, 3]], [[3, 0]]])]
+        + [{"loss": LOSS, "outputs": 2, "shape": [3]}, {"shape": [3], "outputs": 2}]
+        + [{"loss": LOSS, "outputs": 2, "shape": [3], "graph": [[0, 1]]}]
+        + [{"loss": LOSS}, {"loss": LOSS, "outputs": 2, "size": 2}, {"loss": "hamming"}]
+        + [{"outputs": 2, "symmetry": "cyclic"}, {"symmetry": "hamming"}, {"prior": [1, 1, 1]}]
+        + [{"outputs": 2, "invariant": law} for law in ([0.5, 0.5], [0.25, 0.5, 0.25])]
+        + several("invariant", [[0.5, 0.5], [0.25, 0.5, 0.5], [0.5, PAIR], [PAIR[0]]])
+        + several("invariant", [[*PAIR, PAIR[0]], [PAIR[0], [[0], []]], [PAIR[0], 0.5]]),
+    ),
+    (
+        "kernel",
+        [{"rows": [own_row(name=name)]} for name in ("r", "invariance", "delta")]
+        + [{"rows": [own_row(name="losses")], "objective": "bayes"}]
+        + [{"rows": [own_row(), own_row(name="s")]}, {"rows": []}]
+        + [{"rows": [own_row(lower=[None, 1, None], upper=[1, None, None])]}]
+        + [{"rows": [own_row(places=[], coefficients=[])]}],
+        [{"rows": [own_row(**{part: value})]} for part, wrong in FORGED.items() for value in wrong]
+        + [{"rows": [own_row(), own_row()]}, {"rows": [own_row(name="delta")], "delta": 0.1}]
+        + [
+            {"rows": [own_row(name="invariance")], "invariant": law}
+            for law in (PAIR, [0.25, 0.5, 0.25])
+        ],
+    ),
+    (
+        "nearest",
+        [
+            *several(
+                "kernel", [[[0.75, 0.5], [0, 1]], [[0, 1], [0.25, 0.5]], [[-0.25, 1.25], [0, 1]]]
+            ),
+            {"output_names": ["a", "b"], "input_names": [0, "a"], "rows": [own_row(name="sums")]},
+            {"graph": "grid", "shape": [2]},
+        ],
+        several("kernel", [[[0.75, 0.53125], [0, 1]], [[0, 1], [0.25, 0.46875]]])
+        + several("kernel", [[[-0.28125, 1.28125], [0, 1]], [[0.5, 0.5], [1.28125, -0.28125]]])
+        + [{"tolerance": 1, "kernel": [[0, 0], [0, 1]]}, {"shape": [2]}, {"graph": [[0, 2]]}]
+        + [
+            {field: names}
+            for field in ("input_names", "output_names")
+            for names in (["a"], ["a", "a"], ["a", "b", "c"], [1, "1"])
+        ]
+        + several("input_names", [["a", word] for word in ("", "None", "inf", "-inf")]),
+    ),
+    (
+        "workload",
+        several("workload", [[[1, 1, 1], [1, 0, 0]], [[0, 0, 1e-100]], [[-1e100, 0, 1]]])
+        + several("prior", [[1, 1e6, 1]])
+        + [{"objective": "worst"}],
+        several("workload", [[[1, 1, 1], [2, 2, 2]], [[0, 0, 9e-101]], [[0, 1, -1.1e100]]])
+        + several("prior", [[1, 1000001, 1]])
+        + [{"objective": "worst", "prior": [1, 1, 1]}],
+    ),
+]
+
+
+def is_allowed(kind: str, fields: dict[str, Any]) -> bool:
+    """Whether a file may hold a setting with other fields."""
+    try:
+        # Tuples are lists of a file.
+        verify.allowed(kind, json.loads(json.dumps(PLAIN[kind] | fields)))
+    except verify.Malformed:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("kind", "inside", "outside"), BOUNDARIES)
+def test_settings_at_the_boundary_of_what_is_allowed(
+    kind: str, inside: list[dict[str, Any]], outside: list[dict[str, Any]]
+) -> None:
+    assert [fields for fields in [{}, *inside] if not is_allowed(kind, fields)] == []
+    assert [fields for fields in outside if is_allowed(kind, fields)] == []
+
+
+NONE_OF_ALL = (None, True, "x", "1", [], {}, math.nan, math.inf, -math.inf)
+
+
+@pytest.mark.parametrize(
+    ("part", "inside", "outside"),
+    [
+        (lambda: verify.real("(-1, 2]"), (-0.9, 0, 1.9, 2), (-1, -1.1, 2.1, *NONE_OF_ALL)),
+        (lambda: verify.real("[-1, 2)"), (-1, -1.0, 1.9), (-1.1, 2, 2.1, *NONE_OF_ALL)),
+        (lambda: verify.real("[0, 1]"), (0, 0.5, 1), (-0.1, 1.1, *NONE_OF_ALL)),
+        (lambda: verify.real("(0, 1)"), (0.1, 0.9), (0, 1, *NONE_OF_ALL)),
+        (lambda: verify.whole_number(2, 4), (2, 3.0, 4), (1, 2.5, 5, *NONE_OF_ALL)),
+        (lambda: verify.word("a", "b"), ("a", "b"), ("c", "", "ab", 1, ["a"], *NONE_OF_ALL)),
+        (lambda: verify.none_or(verify.word("a")), ("a", None), ("b", *NONE_OF_ALL[1:])),
+        (
+            lambda: verify.listed(verify.word("a"), 1, 2),
+            (["a"], ["a"] * 2),
+            (["a"] * 3, ["a", "b"], "a"),
+        ),
+        (lambda: verify.listed(verify.word("a")), (["a"],), NONE_OF_ALL),
+        (
+            lambda: verify.tabled(verify.word("a"), 2, 1),
+            ([["a"], ["a"]], [["a"] * 2] * 2),
+            ([["a"]], [["a"], ["a"] * 2], [[], []], [["a"], ["b"]], ["a", "a"], *NONE_OF_ALL),
+        ),
+    ],
+)
+def test_values_that_a_parameter_may_have(part: Any, inside: Any, outside: Any) -> None:
+    assert [part()[1](value) for value in inside] == [True] * len(inside)
+    assert [part()[1](value) for value in outside] == [False] * len(outside)
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -175,6 +175,173 @@ def test_a_largest_error_is_enclosed(name: str) -> None:
         assert most - 1e-15 <= found <= most + (1e-6 if "common" in name else 1e-15)
 
 
+def exact_law(chances: list[Fraction]) -> list[Fraction]:
+    """Return the law of a number of ones, over all votes."""
+    law = [Fraction(0)] * (len(chances) + 1)
+    for votes in product((0, 1), repeat=len(chances)):
+        law[sum(votes)] += math.prod(
+            p if vote else 1 - p for vote, p in zip(votes, chances, strict=True)
+        )
+    return law
+
+
+BETWEEN = "uniform:0.1,0.3,0.6,0.9"
+
+
+@pytest.mark.parametrize(
+    ("prior", "at", "voters"),
+    [
+        (BETWEEN, 0, [0.1] * 5),
+        (BETWEEN, 2, [0.9] * 2 + [0.1] * 3),
+        (BETWEEN, 5, [0.9] * 5),
+        (f"common-{BETWEEN}", "1/5", ["1/5"] * 5),
+        *((f"common-{BETWEEN}", p, [p] * 5) for p in (0.1, 0.3, 0.6, 0.9)),
+        ("common-beta:2,2", 1, [1] * 5),
+        ("beta:2,2", 1, [1, 0, 0, 0, 0]),
+        ("point:0.7", None, [0.7] * 5),
+        ("point:0.1,0.2,0.3,0,1", None, [0.1, 0.2, 0.3, 0, 1]),
+    ],
+)
+def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, voters: Any) -> None:
+    rule, chances = verify.LargestError({"mechanisms": 5, "prior": prior}), [*map(Fraction, voters)]
+    assert rule.voters(at) == chances
+    law, unit = exact_law(chances), 1 << verify.FIXED
+    below, short = rule.law(at)
+    assert short == sum(p not in (0, 1) for p in chances)
+    assert all(0 <= a * unit - b <= short for a, b in zip(law, below, strict=True))
+    for sign in (1, -1):
+        row = rule.row(("error", at, sign))
+        # sign sum (a_l - a_(5 - l)) (1 - gamma_l) / 2 <= t
+        terms = {n: -sign * (law[n] - law[5 - n]) / 2 for n in (3, 4, 5)}
+        assert list(row.terms) == [*(("gamma", n) for n in terms), ("t",)]
+        assert row.terms["t",] == -1
+        ends: Any = [*((row.terms["gamma", n], a) for n, a in terms.items())]
+        for (low, high), exact in [*ends, (row.limit, sum(terms.values()))]:
+            assert low <= exact <= high
+            assert high - low <= Fraction(3 * short, unit)
+        assert not row.equality
+    # The largest is that of these rows.
+    gamma = [Fraction(1, 3), Fraction(0), Fraction(1, 2)]
+    if not prior.startswith("common"):
+        rows = [at] if "point" in prior else range(6)
+        each = [exact_law(rule.voters(j)) for j in rows]
+        most = max(
+            abs(sum((a[3 + i] - a[2 - i]) * (1 - g) / 2 for i, g in enumerate(gamma))) for a in each
+        )
+        found = rule.largest([4, 6, 3], 12)
+        assert 0 <= found - most <= Fraction(10 * 5, unit)
+
+
+@pytest.mark.parametrize(
+    ("prior", "at", "sign"),
+    [
+        *((f"common-{BETWEEN}", p, 1) for p in (0.09, 0.31, 0.59, 0.91, -1, None)),
+        *((BETWEEN, j, 1) for j in (-1, 6, 0.5, None)),
+        *((BETWEEN, 0, sign) for sign in (0, 2, None)),
+    ],
+)
+def test_errors_without_a_row(prior: str, at: Any, sign: Any) -> None:
+    with pytest.raises(verify.Malformed):
+        verify.LargestError({"mechanisms": 5, "prior": prior}).row(("error", at, sign))
+
+
+@pytest.mark.parametrize("prior", ["point:0.1,0.2", "samples:3x5:0123456789abcdef"])
+def test_priors_without_a_largest_error(prior: str) -> None:
+    with pytest.raises(verify.Malformed):
+        verify.LargestError({"mechanisms": 5, "prior": prior})
+
+
+@pytest.mark.parametrize("at", [Fraction(1, 3), Fraction(1, 2), Fraction(3, 4)])
+def test_a_polynomial_is_split_where_it_is_asked_for(at: Fraction) -> None:
+    """Its coefficients on [0, at] are the means of the first ones under Binomial(i, at)."""
+    part = [5, -7, 11, 2, -1]
+
+    def means(part: list[int], p: Fraction) -> list[Fraction]:
+        laws = [exact_law([p] * i) for i in range(len(part))]
+        return [sum((a * b for a, b in zip(law, part, strict=False)), Fraction(0)) for law in laws]
+
+    left, right = verify.split(part, at)
+    for half, exact in ((left, means(part, at)), (right[::-1], means(part[::-1], 1 - at))):
+        assert len(half) == len(part)
+        assert all(0 <= a - b < i + 1 for i, (a, b) in enumerate(zip(exact, half, strict=True)))
+
+
+def test_a_coefficient_as_large_as_the_tolerance_still_bounds() -> None:
+    """f = (-1, -3, 3, 1) 2^-51 has 1 at p = 1, and a coefficient that is above it by 2^-50."""
+    rule = verify.LargestError({"mechanisms": 3, "prior": "common-uniform:0,1"})
+    law = exact_law([Fraction(4, 5)] * 3)
+    error = -law[0] - 3 * law[1] + 3 * law[2] + law[3]
+    assert error == Fraction(171, 125)
+    assert error <= rule.largest([3, 1], 1 << 51) * (1 << 51) < error + 2
+
+
+# Of one voter, the error is |p - 1/2| (1 - gamma): units that are shown have gamma = (5 - 3) / 8.
+ALONE = Setting(1, 0.3, 1.0).to_dict()
+SHOWN = {"total": "8", "weights": [["5", "3"]]}
+QUARTER: dict[str, Any] = {"prior": "common-uniform:0,1", "best": 0, "multipliers": []}
+POINT: dict[str, Any] = {"prior": "point:0.875", "coefficients": [0.375], "multipliers": []}
+
+
+def test_the_worst_case_of_one_voter_by_hand() -> None:
+    setting = {**ALONE, "objective": "worst-case", "prior": "uniform:0,1"}
+    program = verify.majority(setting, SHOWN, None, {})
+    assert (program.cost, program.value) == ({("t",): -1}, -Fraction(3, 8))
+    assert program.boxes["t",] == (0, 1)
+    assert program.row(("error", 0, 1)).terms["t",] == -1
+    corner = next(iter(program.names()))
+    assert ("t",) not in program.row(corner).terms
+    with pytest.raises(verify.Malformed, match="with its units alone"):
+        verify.majority(setting, None, None, {})
+
+
+def regrets_of(*proofs: dict[str, Any], units: Any = SHOWN) -> verify.Program:
+    """Display one voter's least regret, of priors with their proofs."""
+    priors = [proof["prior"] for proof in proofs]
+    setting = {**ALONE, "objective": "least-regret", "priors": priors}
+    return verify.majority(setting, units, None, {"priors": list(proofs)})
+
+
+def test_the_regrets_of_one_voter_by_hand() -> None:
+    """E|p - 1/2| is 1/4 and 3/8; a best error of -3/32 adds 1/4 to the regret 1 - gamma = 3/4."""
+    program = regrets_of(QUARTER, POINT | {"best": "-3/32"})
+    assert program.row(("prior", 0)) == verify.Row(
+        {("gamma", 1): -Fraction(1, 4), ("t",): -Fraction(1, 4)}, -Fraction(1, 4)
+    )
+    assert program.row(("prior", 1)) == verify.Row(
+        {("gamma", 1): -Fraction(3, 8), ("t",): -Fraction(3, 8)}, -Fraction(15, 32)
+    )
+    first, second, *corners = program.names()
+    assert [first, second] == [("prior", 0), ("prior", 1)]
+    assert all(("t",) not in program.row(name).terms for name in corners)
+    assert (program.cost, program.value) == ({("t",): -1}, -1)
+    assert program.note.endswith("below for the proof's coefficients)")
+    # No error is below 0, and no more than that is shown without multipliers.
+    program = regrets_of(QUARTER, QUARTER)
+    assert (program.value, program.note[-6:]) == (-Fraction(3, 4), "below)")
+    assert regrets_of(POINT | {"best": 0}, QUARTER).note.endswith("coefficients)")
+    assert regrets_of(QUARTER, QUARTER, units=None).point == {}
+    with pytest.raises(verify.Refused, match="not shown to be the best"):
+        regrets_of(QUARTER, QUARTER | {"best": "1/1000000000000"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (POINT | {"prior": "point:0.5", "coefficients": [0], "best": 0}, "a fair coin"),
+        (QUARTER | {"prior": "beta:2,3"}, "no coefficients are computed"),
+    ],
+)
+def test_priors_without_a_regret(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(verify.Malformed, match=said):
+        regrets_of(QUARTER, wrong)
+
+
+def test_a_proof_has_the_priors_of_its_setting() -> None:
+    setting = {**ALONE, "objective": "least-regret", "priors": [QUARTER["prior"]] * 2}
+    with pytest.raises(verify.Malformed, match="other priors"):
+        verify.majority(setting, SHOWN, None, {"priors": [QUARTER]})
+
+
 def test_a_common_p_is_enclosed_below_1e_14() -> None:
     # gamma = 1 - e_3 of five voters: the error is 5 p^2 (1 - p)^2 (2 p - 1), largest where
     # 5 (p^2 - p) = -1.

@@ -21,6 +21,7 @@ import dpopt
 from dpopt import ParameterError, roo, verify
 from dpopt.shape import Setting, made
 from dpopt.table import Table, rounded
+from tests.oracles import compositions, neighbours
 from tests.proofs.judging import alone, optimum
 from tests.roo import brute
 
@@ -303,7 +304,7 @@ def floor_ratio(n: int, k: int, table: list[int], unit: int) -> Fraction:
     worst = Fraction(1)
     for counts in brute.histograms(n, k):
         laws = []
-        for data in (counts, *brute.neighbours(counts)):
+        for data in (counts, *neighbours(counts)):
             weights = [table[c] if c < len(table) else c * unit for c in data]
             laws.append([Fraction(w, sum(weights)) for w in weights])
         for after in laws[1:]:
@@ -360,11 +361,11 @@ def test_a_floor_that_is_not_convex_is_not_shown() -> None:
 
 def labelled(n: int, k: int, r: float) -> tuple[list[Any], dict[Any, int], list[Any], list[Any]]:
     """Data sets as counts, places of K(y | counts), and rows of privacy for neighbours."""
-    data = list(brute.compositions(n, k))
+    data = list(compositions(n, k))
     place = {(x, y): i for i, (x, y) in enumerate(product(data, range(k)))}
     rows = []
     for x in data:
-        for z in brute.neighbours(x):
+        for z in neighbours(x):
             for y in range(k):
                 row = np.zeros(len(place))
                 row[place[z, y]], row[place[x, y]] = 1.0, -r
@@ -482,15 +483,54 @@ def test_the_released_law_is_that_over_all_data() -> None:
     assert displayed(design.setting, design.table).value == far
 
 
+def sorted_of(counts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(counts, reverse=True))
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 1), (1, 2), (4, 2), (5, 3), (4, 4), (2, 5)])
+def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> None:
+    data = list(compositions(n, k))
+    found = sorted(set(map(sorted_of, data)), reverse=True)
+    for most in range(n + 1) if k > 1 else ():
+        assert list(verify.sorted_counts(n, k, most)) == [x for x in found if x[0] <= most]
+    assert list(verify.sorted_counts(n, k, n)) == found
+    expected = {
+        ("privacy", sorted_of(x), c, sorted_of(z), d)
+        for x in data
+        for z in neighbours(x)
+        for c, d in zip(x, z, strict=True)
+        if (sorted_of(x), c) != (sorted_of(z), d)
+    }
+    passed = [name for x in found for name in verify.passages(x)]
+    assert len(passed) == len(set(passed))
+    assert set(passed) == expected
+
+
+@pytest.mark.parametrize("pmf", [[1, 1, 2], [0, 0.25, 0.75], [1, 0, 0]])
+def test_chances_of_histograms_and_of_a_letters_count(pmf: list[float]) -> None:
+    law = law_of_counts(4, [Fraction(p) / Fraction(sum(pmf)) for p in pmf])
+    expected: dict[Any, Fraction] = defaultdict(Fraction)
+    for counts, chance in law.items():
+        expected[sorted_of(counts)] += chance
+        for y, c in enumerate(counts):
+            expected[sorted_of(counts), c, y] += chance
+    found = list(verify.sorted_counts(4, 3, 4))
+    for objective in ("mean", "fixed"):
+        laws = verify.chances({"objective": objective, "pmf": pmf}, 4, 3, found)
+        assert {at: p for at, p in laws.items() if p} == {
+            at: p for at, p in expected.items() if p and (objective == "fixed" or at in found)
+        }
+
+
 def sampler_ratio(setting: roo.OptimalLetter, table: Table) -> Fraction:
     """The largest ratio of a letter's chances under neighbours, over all data sets."""
     worst, n, k = Fraction(1), setting.records, setting.letters
     laws = {}
-    for x in brute.compositions(n, k):
+    for x in compositions(n, k):
         weights = setting.distribution(table, [y for y in range(k) for _ in range(x[y])])
         laws[x] = [Fraction(w, sum(weights)) for w in weights]
     for x, law in laws.items():
-        for z in brute.neighbours(x):
+        for z in neighbours(x):
             worst = max(worst, *(a / b for a, b in zip(law, laws[z], strict=True)))
     return worst
 
@@ -501,7 +541,8 @@ def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
     for _ in range(5):
         table = rounded(setting.inputs, draws.integers(1, UNIT, setting.inputs.size).tolist())
         worst = sampler_ratio(setting, table)
-        assert accepts(setting, table, worst)
+        program = displayed(setting, table, worst)
+        assert verify.decide(program).rows == len(list(program.names()))
         assert not accepts(setting, table, worst * (1 - Fraction(1, 10**15)))
 
 
@@ -568,3 +609,46 @@ def test_weights_steps_and_sums_of_a_floor_by_hand() -> None:
                 max(every),
             )
     assert [floor.even(c) for c in range(0, 13, 3)] == [6, 4, 3, 1, 0]
+
+
+def test_the_program_of_a_floor_by_hand() -> None:
+    """W = 2, 4, 8 in units of 1/4 grows by 2: lifts 1/2 and 0 above c, and lift 0 from 2 on."""
+    setting = {"records": 12, "letters": 3, "epsilon": 3.0, "rate": None}
+    program = verify.smooth_floor(setting, [2, [2, 4]], None, {})
+    assert program.point == {("lift", 0): Fraction(1, 2), ("lift", 1): 0}
+    assert program.row(("growth", 0)) == verify.Row({("lift", 0): -2, ("lift", 1): 1}, -1)
+    assert program.row(("growth", 1)) == verify.Row({("lift", 1): -2}, 0)
+    assert (list(program.names()), program.value) == (
+        [("growth", 0), ("growth", 1)],
+        Fraction(1, 2),
+    )
+    for name in (("growth", 2), ("growth", -1), ("lift", 0), ("lift", 2)):
+        with pytest.raises(verify.Malformed, match="no row"):
+            program.row(name)
+    # W = 4, 4, 8 grows by 2 beyond its end alone.
+    with pytest.raises(verify.Refused, match="grow faster"):
+        verify.smooth_floor(setting | {"rate": 0.2}, [2, [4]], None, {})
+
+
+@pytest.mark.parametrize(("n", "k"), [(7, 2), (8, 2), (7, 3), (8, 3)])
+def test_gains_beyond_the_end_of_a_floor_are_never_the_worst(n: int, k: int) -> None:
+    """Of weights that are even up to the end, all ratios are below 7 / 6: c = 6 is looked at."""
+    floor, worst = verify.Floor(n, k, [4] * 5, 1), floor_ratio(n, k, [4] * 5, 1)
+    assert floor.worst()[0] == worst < Fraction(7, 6)
+
+
+def test_the_slack_of_a_floor_is_that_of_the_rarest_letter() -> None:
+    """No letter is rarer than one with no record where another one has all 12: 2 / (48 + 2 + 2)."""
+    floor, worst = verify.Floor(12, 3, [2, 4], 4), floor_ratio(12, 3, [2, 4], 4)
+    assert floor.decide(worst + 1).slack == Fraction(1, 26)
+    with pytest.raises(verify.Refused, match="not private") as refusal:
+        floor.decide(worst - 1)
+    assert refusal.value.missed == Fraction(1, 26)
+
+
+def test_as_many_histograms_as_can_be_decided() -> None:
+    """n records over two letters have n // 2 + 1 histograms."""
+    setting = {"records": 3999, "letters": 2, "epsilon": 1.0, "objective": "worst-case"}
+    assert len(verify.optimal_sampler(setting, None, None, {}).laws) == 2000
+    with pytest.raises(verify.Malformed, match="too many histograms"):
+        verify.optimal_sampler(setting | {"records": 4000}, None, None, {})

@@ -100,59 +100,57 @@ def test_optimality_that_is_not_decided_is_not_said(prior: Any, tmp_path: Path) 
     assert "optimality is not decided" in err
 
 
-def uniform_by_inversion(k: int, low: Fraction, high: Fraction) -> list[Fraction]:
+def uniform_by_inversion(k: int, points: list[Fraction]) -> list[Fraction]:
     """E[sign(sum p - K/2) Pr[L = l]] of independent p, by the inverse Laplace transform, exactly.
 
     With u = 1 / s the transforms of p and 1 - p on [a, b] are u ((a + u) e^(-sa) - (b + u) e^(-sb))
     and u ((1 - a - u) e^(-sa) - (1 - b - u) e^(-sb)); u^m e^(-sd) is (t - d)^(m - 1) / (m - 1)!.
     """
-    mean, found = (low + high) / 2, list[Fraction]()
+    total = sum(points[1::2], Fraction(0)) - sum(points[::2])
+    mean = (sum(b * b for b in points[1::2]) - sum(a * a for a in points[::2])) / (2 * total)
+    found = list[Fraction]()
     for ones in range(k + 1):
         below = Fraction(0)
-        for i, j in product(range(ones + 1), range(k - ones + 1)):
-            t = Fraction(k, 2) - low * (k - i - j) - high * (i + j)
-            factors = [(low, 1)] * (ones - i) + [(high, 1)] * i
-            factors += [(1 - low, -1)] * (k - ones - j) + [(1 - high, -1)] * j
-            part = [Fraction(1)]
-            for a, b in factors:
-                part = [a * x + b * y for x, y in zip([*part, 0], [0, *part], strict=True)]
-            ways = (-1) ** (i + j) * math.comb(ones, i) * math.comb(k - ones, j)
+        for ends in product(range(len(points)), repeat=k):
+            t, part = Fraction(k, 2) - sum(points[i] for i in ends), [Fraction(1)]
+            for voter, i in enumerate(ends) if t > 0 else ():
+                a, b = (points[i], 1) if voter < ones else (1 - points[i], -1)
+                sign = -1 if i % 2 else 1
+                part = [sign * (a * x + b * y) for x, y in zip([*part, 0], [0, *part], strict=True)]
             terms = (c * t ** (k + m) / math.factorial(k + m) for m, c in enumerate(part))
-            below += ways * sum(terms) if t > 0 else 0
-        below /= (high - low) ** k
+            below += sum(terms) if t > 0 else 0
+        below /= total**k
         found.append(math.comb(k, ones) * (mean**ones * (1 - mean) ** (k - ones) - 2 * below))
     return found
 
 
 @pytest.mark.parametrize(
-    ("k", "low", "high"),
-    [(1, 0, 1), (3, 0, 1), (5, "1/4", 1), (7, 0, "3/4"), (3, "3/5", "4/5"), (5, 0, "1/2")],
+    ("k", "ends"),
+    [
+        (1, "0 1"),
+        (1, "0 1/5 7/10 9/10"),
+        (1, "1/4 1"),
+        (5, "1/5 7/10"),
+        (5, "1/4 1"),
+        (7, "0 3/4"),
+        (5, "0 1/2"),
+        (5, "1/2 1"),
+        (3, "3/5 4/5 9/10 1"),
+        (3, "0 1/5 3/10 2/5"),
+        (5, "0 1/5 7/10 9/10"),
+        (5, "1/5 3/10 7/10 1"),
+        (3, "0 1"),
+    ],
 )
-def test_the_law_of_uniform_voters(k: int, low: Any, high: Any) -> None:
-    points = [Fraction(low), Fraction(high)]
-    exact = uniform_by_inversion(k, *points)
+def test_the_law_of_uniform_voters(k: int, ends: str) -> None:
+    points = [Fraction(end) for end in ends.split()]
+    exact = uniform_by_inversion(k, points)
     near = verify.law_of_uniform(k, points)
-    # Only a_l - a_(K-l) is a coefficient; of one voter both sums are the same.
     for ones in range(k + 1):
+        assert k == 1 or abs(near[ones] - exact[ones]) <= Fraction(1, 10**12)
+        # Only a_l - a_(K-l) is a coefficient; of one voter both sums are the same.
         miss = near[ones] - near[k - ones] - exact[ones] + exact[k - ones]
         assert abs(miss) <= Fraction(1, 10**12)
-
-
-@pytest.mark.slow
-def test_the_law_of_uniform_voters_on_two_intervals() -> None:
-    """Mixtures of voters on either of two intervals, of the same length: by boxes of midpoints."""
-    points = [Fraction(n, 10) for n in (0, 2, 7, 9)]
-    near, steps = verify.law_of_uniform(3, points), 40
-    grid = np.concatenate([np.linspace(a, a + 0.2, 2 * steps + 1)[1::2] for a in (0.0, 0.7)])
-    p = np.array(list(product(grid, repeat=3)))
-    sign = np.sign(p.sum(axis=1) - 1.5)
-    law = np.ones((len(p), 1))
-    for column in p.T:
-        law = np.column_stack([law * (1 - column[:, None]), 0 * column]) + np.column_stack(
-            [0 * column, law * column[:, None]]
-        )
-    expected = (sign[:, None] * law).mean(axis=0)
-    assert [float(a) for a in near] == pytest.approx(expected.tolist(), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +176,17 @@ def test_the_law_at_points(p: list[float]) -> None:
     sign = 1 if sum(every) >= Fraction(3, 2) else -1
     for known, found in zip(exact, near, strict=True):
         assert 0 <= known - sign * found <= Fraction(3, 1 << verify.FIXED)
+
+
+def test_angles_are_summed_to_a_unit_for_each_term() -> None:
+    unit = 1 << 100
+    with mp.workdps(60):
+        for x in (2, 5, 239):
+            assert abs(verify.arctan(x, unit) - mp.atan(mpf(1) / x) * unit) <= 60
+        for angle in (mpf(2), mpf("0.3"), mpf(0), mpf(-1)):
+            cosine, sine = verify.turned(int(angle * unit), unit)
+            assert abs(cosine - mp.cos(angle) * unit) <= 60
+            assert abs(sine - mp.sin(angle) * unit) <= 60
 
 
 # Smooth floors

@@ -8,6 +8,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -15,7 +16,7 @@ import dpopt
 from dpopt import _kinds, majority
 from dpopt._kinds import arguments
 from dpopt.cli import cli, main
-from dpopt.shape import kind_of
+from tests import solved
 
 CODES = {0, 2, 3, 4, 5, 130}
 
@@ -29,12 +30,20 @@ class Ended:
     err: str
 
 
-def run(*arguments: str) -> Ended:
-    """Run ``dpopt`` with arguments, warnings being errors; what escapes `main` escapes here."""
+_KEPT = io.StringIO()
+
+
+def run(*arguments: str, to: TextIO | None = _KEPT) -> Ended:
+    """Run ``dpopt`` with arguments, warnings being errors; what escapes `main` escapes here.
+
+    Args:
+        arguments: of the command.
+        to: its standard output, None if that is closed; by default what it prints is returned.
+    """
     out, err = io.StringIO(), io.StringIO()
     code: object = None
     with (
-        contextlib.redirect_stdout(out),
+        contextlib.redirect_stdout(out if to is _KEPT else to),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(),
     ):
@@ -74,9 +83,7 @@ def options(name: str) -> list[click.Option]:
 
 def example(kind: str) -> list[str]:
     """Return the arguments of a kind's command that ask for its example."""
-    found = kind_of(kind)
-    assert found is not None
-    return arguments(found.example().to_dict())
+    return arguments(solved.example(kind).to_dict())
 
 
 def baselines(folder: Path) -> dict[str, list[str]]:
@@ -136,7 +143,7 @@ def files(folder: Path) -> dict[str, str]:
     for kind in _kinds.KINDS:
         path = folder / f"example-{kind}.json"
         if not path.exists():
-            dpopt.design(kind_of(kind).example()).save(path)  # type: ignore[union-attr]
+            solved.solved(kind).save(path)
         found[path.name] = str(path)
     return found
 

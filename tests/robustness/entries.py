@@ -20,7 +20,7 @@ from typing import Any
 
 from dpopt.privacy.saved import seal
 from tests.robustness.commands import Ended, complaint, files
-from tests.robustness.test_saved_files import MAKERS
+from tests.solved import solved
 
 KEPT = "{kept}/"
 FOLDER = Path(__file__).parent / "corpus"
@@ -46,7 +46,7 @@ class Entry:
         elif self.hex is not None:
             path.write_bytes(bytes.fromhex(self.hex))
         elif self.kind is not None:
-            MAKERS[self.kind](path)
+            solved(self.kind).save(path)
             record = json.loads(path.read_text(encoding="utf-8"))
             seal(record["kind"], record["body"] | (self.body or {}), path)
         if any("{pipe}" in argument for argument in self.arguments):

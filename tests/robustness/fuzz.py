@@ -22,10 +22,20 @@ from pathlib import Path
 from typing import Any
 
 from dpopt.privacy.saved import seal
-from tests.robustness.commands import WORDS, baselines, files, options
+from tests.robustness.commands import WORDS, baselines, files
 from tests.robustness.entries import KEPT, Entry, fault
-from tests.robustness.test_saved_files import MAKERS, WRONG, places, replaced
+from tests.robustness.test_cli_fuzz import mixed
+from tests.robustness.test_saved_files import (
+    QUICK,
+    WRONG,
+    a_flipped_bit,
+    bytes_inserted_removed_and_doubled,
+    cut_off,
+    places,
+    replaced,
+)
 from tests.robustness.worker import Worker
+from tests.solved import solved
 
 SECONDS = 60.0
 HOSTILE = (
@@ -46,8 +56,8 @@ class Fuzz:
         self.rng = random.Random(seed)
         self.folder = folder
         self.saved: dict[str, bytes] = {}
-        for kind in sorted(set(MAKERS) - {"majority-delta"}):
-            MAKERS[kind](self.folder / "made.json")
+        for kind in QUICK:
+            solved(kind).save(self.folder / "made.json")
             self.saved[kind] = (self.folder / "made.json").read_bytes()
         self.good = {
             name: arguments
@@ -81,19 +91,11 @@ class Fuzz:
 
     def _damaged_bytes(self) -> Entry:
         kind = self.rng.choice(sorted(self.saved))
-        whole = bytearray(self.saved[kind])
+        content = self.saved[kind]
         for _ in range(self.rng.randint(1, 3)):
-            at, length = self.rng.randrange(len(whole)), self.rng.randint(1, 30)
-            change = self.rng.randrange(4)
-            if change == 0:
-                whole[at] ^= 1 << self.rng.randrange(8)
-            elif change == 1:
-                del whole[at : at + length]
-            elif change == 2:
-                whole[at:at] = whole[at : at + length] * self.rng.randint(1, 50)
-            else:
-                del whole[max(1, at) :]
-        return Entry(f"bytes of {kind}", self._use(kind), "harmless", hex=bytes(whole).hex())
+            damage = self.rng.choice((cut_off, a_flipped_bit, bytes_inserted_removed_and_doubled))
+            content = self.rng.choice(list(damage(content or b" ", self.rng)))
+        return Entry(f"bytes of {kind}", self._use(kind), "harmless", hex=content.hex())
 
     def _damaged_body(self) -> Entry:
         """Values of the body replaced, its hash right."""
@@ -120,13 +122,8 @@ class Fuzz:
 
     def _command(self) -> Entry:
         name = self.rng.choice(sorted(self.good))
-        mixed, names = list(self.good[name]), [option.opts[0] for option in options(name)]
-        for _ in range(self.rng.randint(1, 4)):
-            if mixed and self.rng.random() < 0.7:
-                mixed[self.rng.randrange(len(mixed))] = self.rng.choice(self.hostile)
-            else:
-                mixed += [self.rng.choice([*names, "--x"]), self.rng.choice(self.hostile)]
-        arguments = [argument.replace(f"{self.folder}/", KEPT, 1) for argument in mixed]
+        words = mixed(self.rng, name, self.good[name], self.hostile)
+        arguments = [argument.replace(f"{self.folder}/", KEPT, 1) for argument in words]
         return Entry(f"command {name}", [name, *arguments], "harmless")
 
 

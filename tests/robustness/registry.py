@@ -20,6 +20,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 
 import dpopt
@@ -77,6 +78,12 @@ def small_problem() -> Problem:
     problem.add_variables("x", 2, lower=0.0, upper=1.0)
     problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
     problem.maximise([1.0, 1.0])
+    return problem
+
+
+def table_program() -> Problem:
+    problem = Problem()
+    problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
     return problem
 
 
@@ -260,6 +267,23 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "dpopt.exact_optimum": lambda: (
         dpopt,
         {"setting": kernel.KernelSetting("zero-one", 1.0, size=2), "ratio": 2},
+    ),
+    "dpopt.vote": lambda: (
+        dpopt,
+        {
+            **{"mechanism": majority.MajoritySetting(3, 0.1, 1.0), "votes": [[1, 1, 0]]},
+            **{"trained_once": False, "voters_per_record": 1, "slack": 1e-6, "answered": 0},
+            "budget": Guarantee(1.0),
+        },
+    ),
+    "dpopt.sweep": lambda: (dpopt, {"function": abs, "grid": [{"x": 1}], "workers": 1}),
+    "dpopt.private": lambda: (
+        dpopt,
+        {"K": cp.Variable((3, 3)), "epsilon": 1.0, "delta": 0.1, "graph": "path", "form": "edges"},
+    ),
+    "program_of_a_table.add_private": lambda: (
+        table_program(),
+        {"name": "more", "variable": "K", "epsilon": 1.0, "delta": 0.1, "graph": "path"},
     ),
     "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
     "SamplingHistogram.of_lost_rate": lambda: (

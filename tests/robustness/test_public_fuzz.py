@@ -1,19 +1,22 @@
-"""Every public callable, one argument spoiled at a time: an answer, or one of dpopt's own errors.
+"""Every public callable: what it returns shows in a line; then one argument is spoiled at a time.
 
-Numbers, arrays and texts of any other kind, and objects of other classes, end in a `DpoptError`.
-A refusal names the parameter, and what is outside a parameter's range is refused by its name.
-Only two kinds of wrong argument end as Python ends them: a function that cannot be called with
-what it is promised (TypeError), and a path that is no path (TypeError of `os.PathLike`).
+It ends in an answer or in one of dpopt's own errors: numbers, arrays and texts of any other kind,
+and objects of other classes, end in a `DpoptError`. A refusal names the parameter, and what is
+outside a parameter's range is refused by its name. Only two kinds of wrong argument end as Python
+ends them: a function that cannot be called with what it is promised (TypeError), and a path that is
+no path (TypeError of `os.PathLike`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
+import dpopt
 from dpopt import DpoptError, ParameterError, lp, privacy, roo, smoothed
 from tests.robustness.hostile import NEVER, VALUES, values_for
 from tests.robustness.registry import (
@@ -24,11 +27,14 @@ from tests.robustness.registry import (
     good_for,
     is_called,
     parameter_of,
+    small_problem,
 )
 
 # Called by the package with numbers or arrays: "int" and a function of no argument cannot be.
 FUNCTIONS = {"curve", "f", "divergence", "mapping", "callback", "rows"}
 PATHS = {"path"}
+# Arrays of a few numbers say more than their shape; a certificate's fractions are exact.
+SPELLED = {"BatchLaw", "Certificate", "Rows"}
 # Any value will do: a label that is only shown.
 LABELS = {"smoothed.KernelMechanism.name", "dpopt.certify.inputs"} | {
     f"privacy.Certificate.{name}" for name in ("claim", "tightest", "digest")
@@ -51,14 +57,29 @@ def test_a_class_is_called_if_it_checks_what_it_is_given() -> None:
         assert not is_called(record)
 
 
+def parts(value: object) -> Iterator[object]:
+    """Yield the dataclasses that a value is, or holds."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from parts(part)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield value
+        for field in dataclasses.fields(value):
+            yield from parts(getattr(value, field.name))
+
+
 @pytest.mark.parametrize("name", [*NAMES, *METHODS])
 def test_the_arguments_before_they_are_spoiled(name: str) -> None:
     function, arguments = called(name)
     if PATHS & set(arguments):
         with pytest.raises(DpoptError):
             function(**arguments)
-    else:
-        function(**arguments)
+        return
+    for part in (*parts(function(**arguments)), *parts(tuple(arguments.values()))):
+        if type(part).__name__ not in SPELLED:
+            shown = repr(part)
+            assert "\n" not in shown, shown
+            assert len(shown) < 300, shown
 
 
 # Where such a value is legal: texts that are names or letters, exact rationals.
@@ -88,6 +109,11 @@ REFUSED = {
     **dict.fromkeys(
         ("inputs", "outputs", "records", "letters", "classes", "drawn", "folds"), _SIZE
     ),
+    "workers": {"0", *_SIZE},
+    "answered": {"-1", "0.5", "inf"},
+    "rule": {"text", "None", "1.5"},
+    "objective": {"1.5", "text of a number"},
+    "trained_once": {"0", "1.5", "text"},
     "pairs": {"empty list", "far edge", "negative edge", "edge of floats"},
     "kernel": {"empty list", "no laws", "infs"},
     "weights": {"empty list", "infs"},
@@ -158,7 +184,7 @@ def allowed(argument: str, value: str, found: str) -> bool:
 def test_spoiled_arguments(name: str) -> None:
     wrong = []
     for argument, good in called(name)[1].items():
-        for value in values_for(good):
+        for value in values_for(argument, good):
             function, arguments = called(name)
             spoiled = {**arguments, argument: VALUES[value]()}
             found, answered = wrong_end(function, spoiled, argument, value)
@@ -168,3 +194,17 @@ def test_spoiled_arguments(name: str) -> None:
             if answered and value in (NEVER - legal) | REFUSED.get(argument, set()):
                 wrong.append(f"{argument} = {value}: accepted")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", ["gurobi", "Mosek"])
+def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str) -> None:
+    with pytest.raises(ParameterError, match=r"such as cvxpy:CLARABEL\."):
+        dpopt.solve(small_problem(), name)
+
+
+def test_counts_by_letter_are_those_in_the_order_of_the_alphabet() -> None:
+    by_letter, in_order = (
+        roo.Tally.of_counts(counts, ["a", "b"]) for counts in ({"b": 2, "a": 3}, [3, 2])
+    )
+    assert by_letter.counts.tolist() == in_order.counts.tolist()
+    assert roo.RooSetting(5, 2, 1.0).fitting({1: 2, 0: 3}).tolist() == [3, 2]

@@ -103,17 +103,9 @@ def test_the_command_line_at_the_smallest_design_that_failed(
     as_json: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path, options = str(tmp_path / "gamma.json"), ["--json"] if as_json else []
-    words = [
-        "--mechanisms",
-        "281",
-        "--epsilon",
-        "0.1",
-        "--allowance",
-        "70.25",
-        "--objective",
-        "surrogate",
-    ]
-    for command in (["majority", *words, "--save", path], ["certify", path]):
+    words = ["--mechanisms", "281", "--epsilon", "0.1", "--allowance", "70.25"]
+    words += ["--objective", "surrogate", "--save", path]
+    for command in (["majority", *words], ["certify", path]):
         with pytest.raises(SystemExit) as ended:
             main([*command, *options])
         assert ended.value.code == 0

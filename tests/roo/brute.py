@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import permutations
 from math import exp, factorial
 from typing import Any
 
 from dpopt.roo.setting import UNIT
+from tests.oracles import Counts, neighbours
 
-Counts = tuple[int, ...]
 Transition = tuple[int, int, int, int]
 """Smallest count and a letter's count in one data set, and the same two in its neighbour."""
 
@@ -31,16 +30,6 @@ def histograms(records: int, letters: int, most: int | None = None) -> Iterator[
             yield (largest, *rest)
 
 
-def compositions(n: int, k: int) -> Iterator[Counts]:
-    """All counts of n records over k letters, letters in order."""
-    if k == 1:
-        yield (n,)
-        return
-    for first in range(n + 1):
-        for rest in compositions(n - first, k - 1):
-            yield (first, *rest)
-
-
 def obscuring(sampler: Any, m: int) -> Fraction:
     """q_m of a design of a rule in the smallest count, exactly."""
     return Fraction(sampler.setting.obscuring_weight(sampler.table, m), UNIT)
@@ -52,16 +41,6 @@ def chance(counts: Counts, p: Sequence[Fraction]) -> Fraction:
     for count, share in zip(counts, p, strict=True):
         weight *= share**count / factorial(count)
     return weight
-
-
-def neighbours(counts: Counts) -> Iterator[Counts]:
-    """All counts after one record changed its letter, letters in the same order."""
-    for loss, gain in permutations(range(len(counts)), 2):
-        if counts[loss] > 0:
-            after = list(counts)
-            after[loss] -= 1
-            after[gain] += 1
-            yield tuple(after)
 
 
 def lower_bound(n: int, k: int, epsilon: float) -> float:

@@ -16,7 +16,8 @@ from dpopt import roo
 from dpopt.roo import accuracy
 from dpopt.roo.optimal import optimal_sampler
 from experiments.roo import published
-from tests.roo.brute import chance, compositions, lower_bound, obscuring
+from tests.oracles import compositions
+from tests.roo.brute import chance, lower_bound, obscuring
 
 MODEST = settings(max_examples=30, deadline=None, derandomize=True)
 

@@ -14,7 +14,8 @@ import pytest
 from dpopt import NotPrivateError, roo, verify
 from dpopt.roo.audit import audited, witness_of
 from dpopt.roo.setting import UNIT
-from tests.roo.brute import Rule, neighbours, transitions
+from tests.oracles import neighbours
+from tests.roo.brute import Rule, transitions
 
 SIZES = [(n, k) for k in (2, 3, 4, 5) for n in (*range(1, 13), 17, 24, 30)]
 MANY = 1e-12

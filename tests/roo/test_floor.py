@@ -18,7 +18,8 @@ from dpopt import NotPrivateError, ParameterError, roo, verify
 from dpopt.roo.accuracy import expected_output
 from dpopt.roo.floor import SmoothFloor, floor_weights, smooth_floor
 from dpopt.shape import Design, design, made
-from tests.roo.brute import chance, compositions, histograms, neighbours
+from tests.oracles import compositions, neighbours
+from tests.roo.brute import chance, histograms
 
 
 @dataclass(frozen=True)

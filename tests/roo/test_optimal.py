@@ -20,6 +20,7 @@ from dpopt import NotPrivateError, ParameterError, roo, solve, verify
 from dpopt.roo.optimal import histogram_prior, incidence
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
+from tests.oracles import compositions, neighbours
 from tests.roo import brute
 from tests.roo.brute import lower_bound
 
@@ -67,7 +68,7 @@ def test_the_certificate_is_true_of_all_neighbours(
         np.testing.assert_allclose(
             sampler.output_distribution(counts), np.array(before, dtype=float), rtol=1e-15
         )
-        for other in brute.neighbours(counts):
+        for other in neighbours(counts):
             after = law_of(laws, other)
             slacks += [
                 r * a - b
@@ -167,7 +168,7 @@ def test_the_prior_of_histograms() -> None:
 def test_incidence_is_the_sum_over_all_counts(law: list[float]) -> None:
     found = SortedHistograms(6, 3)
     expected = np.zeros((3, found.size))
-    for counts in brute.compositions(6, 3):
+    for counts in compositions(6, 3):
         for y, variable in enumerate(found.variables_of(np.array([counts]))[0]):
             expected[y, variable] += multinomial.pmf(counts, 6, law)
     np.testing.assert_allclose(incidence(found, law), expected, atol=1e-13)
@@ -411,11 +412,11 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
 ) -> None:
     # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
     k = len(law)
-    data = list(brute.compositions(n, k))
+    data = list(compositions(n, k))
     size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
     upper, right = [], []
     for x in data:
-        for moved in brute.neighbours(x):
+        for moved in neighbours(x):
             for y in range(k):
                 row = np.zeros(2 * size + 1)
                 row[place[moved] + y], row[place[x] + y] = 1.0, -math.exp(epsilon)

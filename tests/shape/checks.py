@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cache
 from html import escape
 from itertools import islice, product
 from pathlib import Path
@@ -33,7 +34,7 @@ from dpopt.privacy.plain import fingerprint
 from dpopt.privacy.saved import read_sealed, seal
 from dpopt.shape import _parameters, _proved, _subject, made
 from dpopt.table import Table
-from tests.robustness.hostile import NEVER, VALUES
+from tests.robustness.hostile import NEVER, VALUES, sample
 
 Kind = type[Any]
 BACKENDS = ("highs", "cvxpy")
@@ -53,8 +54,14 @@ def tolerance(kind: Kind) -> float:
     return float(said[1]) if said else 1e-9
 
 
+@cache
+def _solved(example: Callable[[], Any], backend: str | None) -> Any:
+    return dpopt.design(example(), backend=backend)
+
+
 def answer(kind: Kind, backend: str | None = None) -> Any:
-    return dpopt.design(kind.example(), backend=backend)
+    """The design of a kind's example, solved once for all checks."""
+    return _solved(kind.example, backend)
 
 
 def input_of(kind: Kind) -> Any:
@@ -123,15 +130,15 @@ def is_number(annotation: object) -> bool:
 
 
 def refuses_hostile_values(kind: Kind) -> None:
-    """Any value for any parameter is refused in one sentence, or taken and kept in its file."""
+    """A value for any parameter is refused in one sentence, or taken and kept in its file."""
     example, wrong = kind.example(), []
     annotations = get_type_hints(kind)
     for name in _parameters(kind):
-        for what, value in VALUES.items():
+        for what in sample(name, tuple(VALUES)):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
-                    taken = replace(example, **{name: value()})
+                    taken = replace(example, **{name: VALUES[what]()})
                     json.dumps(taken.to_dict(), allow_nan=False)
             except DpoptError as error:
                 says_one_sentence(error)
@@ -227,7 +234,7 @@ def copies_are_the_same(kind: Kind) -> None:
         "copy": copy.copy,
         "deepcopy": copy.deepcopy,
     }
-    new = {how: set(vars(way(answer(kind)))) for how, way in ways.items()}
+    new = {how: set(vars(way(dpopt.design(kind.example())))) for how, way in ways.items()}
     found.plot()
     found.release(input_of(kind))
     for how, way in ways.items():
@@ -595,10 +602,10 @@ def a_changed_file_is_not_loaded(kind: Kind, folder: Path) -> None:
                 dpopt.load(path)
             says_one_sentence(caught.value)
             seal(record["kind"], body, path)
-            _loaded_as_it_is(kind, path)
+            loaded_as_it_is(kind, path)
 
 
-def _loaded_as_it_is(kind: Kind, path: Path) -> None:
+def loaded_as_it_is(kind: Kind, path: Path) -> None:
     """A right hash protects from accidents only: what is loaded was proved, from its integers."""
     try:
         again = dpopt.load(path)
@@ -612,36 +619,6 @@ def _loaded_as_it_is(kind: Kind, path: Path) -> None:
     assert again.certificate == _proved(again.setting, again.table)
     assert again.value == again.setting.value(again.table)
     assert math.isfinite(again.value)
-
-
-def a_malformed_file_is_refused(kind: Kind, folder: Path) -> None:
-    """Units and parameters of every other form, under a right hash."""
-    found, path = answer(kind), folder / "saved.json"
-    found.save(path)
-    record = json.loads(path.read_text(encoding="utf-8"))
-    for part in ("setting", "units", "bound"):
-        for wrong in (
-            None,
-            True,
-            3,
-            -1.5,
-            "x",
-            "1e999999",
-            [],
-            {},
-            [[]],
-            [None],
-            ["x", {}],
-            [[["1"]]],
-        ):
-            if wrong == record["body"][part] or (part, wrong) == ("bound", None):
-                continue
-            seal(record["kind"], {**record["body"], part: wrong}, path)
-            _loaded_as_it_is(kind, path)
-        seal(record["kind"], {k: v for k, v in record["body"].items() if k != part}, path)
-        with pytest.raises(ParameterError) as caught:
-            dpopt.load(path)
-        says_one_sentence(caught.value)
 
 
 def pairs_are_within_the_guarantee(kind: Kind) -> None:
@@ -730,7 +707,6 @@ CHECKS: tuple[Callable[..., None], ...] = (
     *(solvers_agree, program_is_written_out, bound_is_no_worse),
     *(is_shown, is_a_frame),
     *(copies_are_the_same, comes_back_from_its_file, a_changed_file_is_not_loaded),
-    a_malformed_file_is_refused,
     *(releases_its_law, refuses_other_data, proof_refuses_units_more),
     *(proof_refuses_what_is_clearly_broken, proof_is_about_its_integers),
     a_forged_pickle_is_proved_again,

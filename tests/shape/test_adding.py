@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from dpopt import Setting
-from tests.shape.page import ROOT, Page, differs
+from tests.pages import ROOT, Page, differs
 
 pytestmark = pytest.mark.slow
 
 TEXT = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
-PAGE = Page.of(ROOT / "docs/adding.md")
+PAGE = Page.of("docs/adding.md")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_the_page_is_short_and_adds_files_alone() -> None:
     assert len(TEXT.splitlines()) <= 365
+    assert PAGE.scripts == []
     assert list(PAGE.entries) == [("dpopt/_kinds.py", "KINDS")]
     assert len([name for name in PAGE.files if name.startswith("dpopt/")]) == 2
     assert not [name for name in PAGE.files if (ROOT / name).exists()]
@@ -63,8 +64,7 @@ def test_it_names_what_a_setting_may_say_and_counts_it() -> None:
 
 def test_its_commands_print_what_it_says(told: dict[str, Any]) -> None:
     for (command, expected), printed in zip(PAGE.commands, told["commands"], strict=True):
-        wrong = differs(expected, printed)
-        assert wrong is None, f"{command}\n{wrong}"
+        assert differs(expected, printed) == "", command
 
 
 def test_its_sessions_print_what_it_says(told: dict[str, Any]) -> None:

@@ -64,8 +64,7 @@ def test_a_kind_has_to_name_neighbours(tmp_path: Path) -> None:
 
 
 def test_a_proof_without_a_look_at_the_form_of_integers_is_no_danger(tmp_path: Path) -> None:
-    for check in (over.a_changed_file_is_not_loaded, over.a_malformed_file_is_refused):
-        over.run(check, toys.Careless, tmp_path)
+    over.run(over.a_changed_file_is_not_loaded, toys.Careless, tmp_path)
 
 
 def test_a_kind_that_differs_in_its_words_alone() -> None:

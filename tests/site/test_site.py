@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -31,6 +30,7 @@ from dpopt._kinds import described
 from dpopt.cli import cli
 from experiments.catalogue import all_experiments
 from tests.browser import chromium, complaints, requested, wait_for
+from tests.test_public_names import public_members
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton")
@@ -147,26 +147,15 @@ def all_names() -> Iterator[str]:
             value, home = getattr(module, name), names.home_of(module, name)
             yield f"{page}.{name}"
             if inspect.isclass(value) and home == page:
-                yield from (f"{page}.{name}.{member}" for member in members(value))
+                inherited = {f for base in value.__mro__[1:] for f in fields_of(base)}
+                own = {*public_members(value), *(fields_of(value) - inherited)}
+                own |= set(value.__members__) if issubclass(value, Enum) else set()
+                yield from (f"{page}.{name}.{member}" for member in own)
 
 
-def members(cls: type) -> set[str]:
-    own = {
-        name
-        for name, value in vars(cls).items()
-        if isinstance(value, property | cached_property | classmethod)
-        or (inspect.isfunction(value) and value.__module__.startswith("dpopt"))
-    }
-    if dataclasses.is_dataclass(cls):
-        inherited = {f.name for base in cls.__mro__[1:] for f in fields(base)}
-        own |= {field.name for field in fields(cls)} - inherited
-    if issubclass(cls, Enum):
-        own |= set(cls.__members__)
-    return {name for name in own if not name.startswith("_")}
-
-
-def fields(cls: type) -> tuple[dataclasses.Field, ...]:
-    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+def fields_of(cls: type) -> set[str]:
+    found = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return {field.name for field in found if not field.name.startswith("_")}
 
 
 def test_every_part_is_there_and_on_the_first_page(documents: dict[str, Page]) -> None:

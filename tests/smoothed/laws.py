@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -16,39 +16,22 @@ from mpmath import mp, mpf
 
 from dpopt.smoothed import sampling
 from dpopt.smoothed.mechanisms import SamplingHistogram
+from tests.oracles import Counts, Law, compositions, delta, hypergeometric, multinomial
 
 Vector = npt.NDArray[np.float64]
-Law = dict[tuple[int, ...], Fraction]
-Histogram = tuple[int, ...]
 
 
-def exact_exp(epsilon: float) -> Fraction:
-    """Return e^epsilon to 60 digits."""
-    with mp.workdps(70):
-        return Fraction(int(mp.exp(mpf(epsilon)) * mpf(10) ** 60), 10**60)
-
-
-def compositions(total: int, parts: int) -> Iterator[Histogram]:
-    """Yield all histograms, smallest first counts first."""
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for rest in compositions(total - first, parts - 1):
-            yield (first, *rest)
-
-
-def records_of(histogram: Histogram) -> list[int]:
+def records_of(histogram: Counts) -> list[int]:
     """Return a database with this histogram."""
     return [c for c, count in enumerate(histogram) for _ in range(count)]
 
 
-def counts_of(records: tuple[int, ...], categories: int) -> Histogram:
+def counts_of(records: tuple[int, ...], categories: int) -> Counts:
     tally = Counter(records)
     return tuple(tally[c] for c in range(categories))
 
 
-def by_subsets(histogram: Histogram, drawn: int) -> Law:
+def by_subsets(histogram: Counts, drawn: int) -> Law:
     """Return the law of the drawn histogram over all subsets of T records."""
     tally = Counter(
         counts_of(chosen, len(histogram)) for chosen in combinations(records_of(histogram), drawn)
@@ -56,7 +39,7 @@ def by_subsets(histogram: Histogram, drawn: int) -> Law:
     return {key: Fraction(count, tally.total()) for key, count in tally.items()}
 
 
-def by_words(histogram: Histogram, drawn: int) -> Law:
+def by_words(histogram: Counts, drawn: int) -> Law:
     """Return the law of the drawn histogram over all words of T records with replacement."""
     tally = Counter(
         counts_of(word, len(histogram)) for word in product(records_of(histogram), repeat=drawn)
@@ -64,69 +47,19 @@ def by_words(histogram: Histogram, drawn: int) -> Law:
     return {key: Fraction(count, tally.total()) for key, count in tally.items()}
 
 
-@cache
-def hypergeometric(histogram: Histogram, drawn: int) -> Law:
-    """Return prod C(H_c, h_c) / C(n, T)."""
-    total = math.comb(sum(histogram), drawn)
-    law = {
-        h: math.prod(math.comb(a, b) for a, b in zip(histogram, h, strict=True))
-        for h in compositions(drawn, len(histogram))
-    }
-    return {h: Fraction(count, total) for h, count in law.items() if count}
-
-
-@cache
-def multinomial(histogram: Histogram, drawn: int) -> Law:
-    """Return T! prod (H_c / n)^h_c / h_c!."""
-    total = sum(histogram) ** drawn
-    law = {}
-    for h in compositions(drawn, len(histogram)):
-        ways = math.factorial(drawn)
-        for count in h:
-            ways //= math.factorial(count)
-        law[h] = ways * math.prod(a**b for a, b in zip(histogram, h, strict=True))
-    return {h: Fraction(count, total) for h, count in law.items() if count}
-
-
-def neighbours(histogram: Histogram) -> list[Histogram]:
-    """Return what one replaced record makes of it."""
-    found = []
-    for a, b in product(range(len(histogram)), repeat=2):
-        if a != b and histogram[a]:
-            moved = list(histogram)
-            moved[a] -= 1
-            moved[b] += 1
-            found.append(tuple(moved))
-    return found
-
-
-def stick(p: Mapping[Any, Fraction], q: Mapping[Any, Fraction], ratio: Fraction) -> Fraction:
-    """Return sum (p - ratio q)_+."""
-    return sum((max(p[y] - ratio * q.get(y, 0), Fraction(0)) for y in p), Fraction(0))
-
-
-def delta(law: Callable[[Histogram], Law], histogram: Histogram, ratio: Fraction) -> Fraction:
-    """Return delta of one database, from its law and those of its neighbours."""
-    own, worst = law(histogram), Fraction(0)
-    for other in neighbours(histogram):
-        its = law(other)
-        worst = max(worst, stick(own, its, ratio), stick(its, own, ratio))
-    return worst
-
-
 def profile(
     records: int, drawn: int, categories: int, ratio: Fraction, again: bool = False
-) -> dict[Histogram, Fraction]:
+) -> dict[Counts, Fraction]:
     """Return delta of every database of the sampling-histogram."""
     law = partial(multinomial if again else hypergeometric, drawn=drawn)
     return {row: delta(law, row, ratio) for row in compositions(records, categories)}
 
 
-def spread(records: Iterable[Sequence[Any]], categories: int) -> dict[Histogram, Any]:
+def spread(records: Iterable[Sequence[Any]], categories: int) -> dict[Counts, Any]:
     """Return the law of the histogram of independent records, each with a law of its own."""
-    law: dict[Histogram, Any] = {(0,) * categories: 1}
+    law: dict[Counts, Any] = {(0,) * categories: 1}
     for record in records:
-        after: dict[Histogram, Any] = {}
+        after: dict[Counts, Any] = {}
         for h, chance in law.items():
             for c, p in enumerate(record):
                 key = (*h[:c], h[c] + 1, *h[c + 1 :])
@@ -135,17 +68,15 @@ def spread(records: Iterable[Sequence[Any]], categories: int) -> dict[Histogram,
     return law
 
 
-def mean(
-    values: Mapping[Histogram, Any], laws: Sequence[Sequence[Any]], counts: Iterable[int]
-) -> Any:
+def mean(values: Mapping[Counts, Any], laws: Sequence[Sequence[Any]], counts: Iterable[int]) -> Any:
     """Return E V(h) where so many of the records come from each of the laws."""
     chosen = [law for law, count in zip(laws, counts, strict=True) for _ in range(count)]
     return sum(p * values[h] for h, p in spread(chosen, len(laws[0])).items())
 
 
 def means(
-    values: Mapping[Histogram, Any], laws: Sequence[Sequence[Any]], records: int
-) -> dict[Histogram, Any]:
+    values: Mapping[Counts, Any], laws: Sequence[Sequence[Any]], records: int
+) -> dict[Counts, Any]:
     """Return E V(h) for every composition of the records."""
     return {counts: mean(values, laws, counts) for counts in compositions(records, len(laws))}
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from experiments.smoothed.utility import log_utility_at
+from tests import oracles
 from tests.smoothed import laws
-from tests.smoothed.laws import assert_logs, exact_exp, log_delta_at, log_divergence, log_profile
+from tests.smoothed.laws import assert_logs, log_delta_at, log_divergence, log_profile
 
 DIGITS = 50
 ELECTION_1920 = (16144093, 9139661)
@@ -20,7 +21,7 @@ ELECTION_1920 = (16144093, 9139661)
 
 def exact_deltas(records, drawn, epsilon, again=False):
     """delta of every database, in fractions; beyond e^700 a ratio makes no difference."""
-    ratio = exact_exp(min(epsilon, 700.0))
+    ratio = oracles.exponential(min(epsilon, 700.0))
     return laws.profile(records, drawn, 2, ratio, again).values()
 
 
@@ -51,14 +52,14 @@ def test_profiles_of_more_records_and_of_more_draws_than_records(records, drawn,
 
 def exact_directed(records, drawn, epsilon, again=False):
     """D(H + 1 || H) and D(H || H + 1) for H = 0..n-1."""
-    law = laws.multinomial if again else laws.hypergeometric
+    law = oracles.multinomial if again else oracles.hypergeometric
     every, ratio = (
         [law((h, records - h), drawn) for h in range(records + 1)],
-        exact_exp(epsilon),
+        oracles.exponential(epsilon),
     )
     pairs = list(zip(every[1:], every[:-1], strict=True))
     return [
-        [laws.stick(p, q, ratio) for p, q in way] for way in (pairs, [(q, p) for p, q in pairs])
+        [oracles.stick(p, q, ratio) for p, q in way] for way in (pairs, [(q, p) for p, q in pairs])
     ]
 
 
@@ -183,7 +184,7 @@ def utility_by_definition(records, drawn, threshold):
             gains = [gains[0] + a * sure, gains[1] + b * sure]
         return max(gains) / (1 - limit)
 
-    every = [laws.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
+    every = [oracles.hypergeometric((h, records - h), drawn) for h in range(records + 1)]
     pairs = [of_pair(p, q) for p, q in pairwise(every)]
     return [max(pair) for pair in zip([*pairs, zero], [zero, *pairs], strict=True)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpopt import ParameterError
 from dpopt.prob.histograms import histograms, index_of
 from dpopt.smoothed import sampling, smoothed_delta
 from dpopt.smoothed.mechanisms import SamplingHistogram
+from tests import oracles
 from tests.smoothed import laws
 
 RELATIVE = 1e-11
@@ -30,20 +32,20 @@ def log_profile(
     return sampling.log_delta_at(mechanism, epsilon, np.array(row))
 
 
-def lost_counts(histogram: laws.Histogram, lost: int) -> Iterator[laws.Histogram]:
+def lost_counts(histogram: oracles.Counts, lost: int) -> Iterator[oracles.Counts]:
     return (
         counts
-        for counts in laws.compositions(lost, len(histogram))
+        for counts in oracles.compositions(lost, len(histogram))
         if all(a <= b for a, b in zip(counts, histogram, strict=True))
     )
 
 
-def exact_delta(histogram: laws.Histogram, drawn: int, ratio: Fraction) -> Fraction:
+def exact_delta(histogram: oracles.Counts, drawn: int, ratio: Fraction) -> Fraction:
     """Return delta with integer weights prod C(H_c, l_c) of what is lost, without replacement."""
     n = sum(histogram)
     lost, (top, bottom), worst = n - drawn, ratio.as_integer_ratio(), 0
 
-    def published(counts: laws.Histogram) -> dict[laws.Histogram, int]:
+    def published(counts: oracles.Counts) -> dict[oracles.Counts, int]:
         return {
             tuple(a - b for a, b in zip(counts, gone, strict=True)): math.prod(
                 map(math.comb, counts, gone)
@@ -52,15 +54,15 @@ def exact_delta(histogram: laws.Histogram, drawn: int, ratio: Fraction) -> Fract
         }
 
     own = published(histogram)
-    for other in laws.neighbours(histogram):
+    for other in oracles.neighbours(histogram):
         its = published(other)
         for p, q in ((own, its), (its, own)):
             worst = max(worst, sum(max(0, bottom * w - top * q.get(y, 0)) for y, w in p.items()))
     return Fraction(worst, bottom * math.comb(n, lost))
 
 
-def exact_with_replacement(histogram: laws.Histogram, drawn: int, ratio: Fraction) -> Fraction:
-    return laws.delta(lambda h: laws.multinomial(h, drawn), histogram, ratio)
+def exact_with_replacement(histogram: oracles.Counts, drawn: int, ratio: Fraction) -> Fraction:
+    return oracles.delta(lambda h: oracles.multinomial(h, drawn), histogram, ratio)
 
 
 def agrees(found: float, exact: Fraction) -> bool:
@@ -70,10 +72,10 @@ def agrees(found: float, exact: Fraction) -> bool:
 
 
 def test_the_integer_weights_are_the_definition() -> None:
-    ratio = laws.exact_exp(0.4)
+    ratio = oracles.exponential(0.4)
     for histogram in [(3, 2, 4), (0, 5, 2), (1, 1, 1, 4)]:
         for drawn in range(1, sum(histogram) + 1):
-            by_laws = laws.delta(lambda h, t=drawn: laws.hypergeometric(h, t), histogram, ratio)
+            by_laws = oracles.delta(partial(oracles.hypergeometric, drawn=drawn), histogram, ratio)
             assert exact_delta(histogram, drawn, ratio) == by_laws
 
 
@@ -86,8 +88,8 @@ def test_the_integer_weights_are_the_definition() -> None:
     ],
 )  # fmt: skip
 def test_every_database_without_replacement(n: int, drawn: int, m: int, epsilon: float) -> None:
-    found, ratio = log_profile(n, drawn, m, epsilon), laws.exact_exp(epsilon)
-    for row, value in zip(laws.compositions(n, m), found.tolist(), strict=True):
+    found, ratio = log_profile(n, drawn, m, epsilon), oracles.exponential(epsilon)
+    for row, value in zip(oracles.compositions(n, m), found.tolist(), strict=True):
         if sorted(row) == list(row):
             assert agrees(value, exact_delta(row, drawn, ratio)), row
     by_order = log_profile(n, drawn, m, epsilon)[index_of(np.sort(histograms(n, m), axis=1))]
@@ -97,8 +99,8 @@ def test_every_database_without_replacement(n: int, drawn: int, m: int, epsilon:
 @pytest.mark.slow
 @pytest.mark.parametrize(("drawn", "epsilon"), [(55, 0.5), (50, 1.0), (40, 0.0), (57, 3.0)])
 def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
-    found, ratio = log_profile(60, drawn, 3, epsilon), laws.exact_exp(epsilon)
-    rows = [row for row in laws.compositions(60, 3) if sorted(row) == list(row)]
+    found, ratio = log_profile(60, drawn, 3, epsilon), oracles.exponential(epsilon)
+    rows = [row for row in oracles.compositions(60, 3) if sorted(row) == list(row)]
     for row in rows[:: max(1, len(rows) * (60 - drawn) ** 2 // 3000)]:
         value = float(found[index_of([row])[0]])
         assert agrees(value, exact_delta(row, drawn, ratio)), row
@@ -117,14 +119,14 @@ def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
 )
 def test_every_database_with_replacement(n: int, drawn: int, m: int, epsilon: float) -> None:
     found = log_profile(n, drawn, m, epsilon, again=True)
-    ratio = laws.exact_exp(epsilon)
-    for row, value in zip(laws.compositions(n, m), found.tolist(), strict=True):
+    ratio = oracles.exponential(epsilon)
+    for row, value in zip(oracles.compositions(n, m), found.tolist(), strict=True):
         if sorted(row) == list(row):
             assert agrees(value, exact_with_replacement(row, drawn, ratio)), row
 
 
 def test_sixty_records_with_replacement() -> None:
-    ratio = laws.exact_exp(0.5)
+    ratio = oracles.exponential(0.5)
     for row in [(20, 20, 20), (1, 19, 40), (0, 30, 30), (5, 5, 50)]:
         found = log_profile(60, 30, 3, 0.5, row, again=True)
         assert agrees(float(found[0]), exact_with_replacement(row, 30, ratio)), row
@@ -140,9 +142,9 @@ def test_sixty_records_with_replacement() -> None:
         ((300, 300, 200, 200), 12, 0.5),
     ],
 )
-def test_large_databases(histogram: laws.Histogram, lost: int, epsilon: float) -> None:
+def test_large_databases(histogram: oracles.Counts, lost: int, epsilon: float) -> None:
     n = sum(histogram)
-    exact = exact_delta(histogram, n - lost, laws.exact_exp(epsilon))
+    exact = exact_delta(histogram, n - lost, oracles.exponential(epsilon))
     found = log_profile(n, n - lost, len(histogram), epsilon, histogram)
     assert agrees(float(found[0]), exact)
 
@@ -150,12 +152,12 @@ def test_large_databases(histogram: laws.Histogram, lost: int, epsilon: float) -
 @pytest.mark.parametrize("again", [False, True])
 def test_the_rarest_categories_tell_most(again: bool) -> None:
     """D(H || H - e_a + e_b) by its definition falls in H_a and in H_b."""
-    n, drawn, ratio = 9, 6, laws.exact_exp(0.4)
-    law = laws.multinomial if again else laws.hypergeometric
+    n, drawn, ratio = 9, 6, oracles.exponential(0.4)
+    law = oracles.multinomial if again else oracles.hypergeometric
 
     def directed_stick(a: int, b: int) -> Fraction:
         rest = n - a - b
-        return laws.stick(law((a, b, rest), drawn), law((a - 1, b + 1, rest), drawn), ratio)
+        return oracles.stick(law((a, b, rest), drawn), law((a - 1, b + 1, rest), drawn), ratio)
 
     found = {(a, b): directed_stick(a, b) for a in range(1, n + 1) for b in range(n - a + 1)}
     for (a, b), value in found.items():
@@ -169,7 +171,7 @@ def test_one_database_of_many_categories_is_that_of_its_pairs() -> None:
         for again in (False, True):
             exact = exact_with_replacement if again else exact_delta
             found = log_profile(n, n - 2, len(row), 0.3, row, again)
-            assert agrees(float(found[0]), exact(row, n - 2, laws.exact_exp(0.3)))
+            assert agrees(float(found[0]), exact(row, n - 2, oracles.exponential(0.3)))
 
 
 def directed(a: int, b: int, rest: int, lost: int, ratio: mpf) -> mpf:

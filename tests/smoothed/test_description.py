@@ -9,19 +9,20 @@ import pytest
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
+from tests import oracles
 from tests.smoothed import laws
 
 
-def as_row(law: laws.Law, drawn: int, categories: int) -> npt.NDArray[np.float64]:
-    return np.array([float(law.get(h, 0)) for h in laws.compositions(drawn, categories)])
+def as_row(law: oracles.Law, drawn: int, categories: int) -> npt.NDArray[np.float64]:
+    return np.array([float(law.get(h, 0)) for h in oracles.compositions(drawn, categories)])
 
 
 def test_the_two_exact_laws_are_those_of_subsets_and_words() -> None:
     for histogram in [(4, 3), (0, 5), (2, 1, 3), (1, 0, 2, 2)]:
         for drawn in range(1, 5):
             subsets = laws.by_subsets(histogram, drawn)
-            assert subsets == laws.hypergeometric(histogram, drawn)
-            assert laws.by_words(histogram, drawn) == laws.multinomial(histogram, drawn)
+            assert subsets == oracles.hypergeometric(histogram, drawn)
+            assert laws.by_words(histogram, drawn) == oracles.multinomial(histogram, drawn)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_the_two_exact_laws_are_those_of_subsets_and_words() -> None:
 @pytest.mark.parametrize("replacement", [False, True])
 def test_laws_of_the_sampling_histogram(n: int, drawn: int, m: int, replacement: bool) -> None:
     mechanism = SamplingHistogram(n, drawn, m, replacement)
-    exact = laws.multinomial if replacement else laws.hypergeometric
+    exact = oracles.multinomial if replacement else oracles.hypergeometric
     rows = histograms(n, m)
     found = mechanism.laws(rows)
     wanted = np.array([as_row(exact(tuple(row), drawn), drawn, m) for row in rows.tolist()])
@@ -40,11 +41,11 @@ def test_laws_of_the_sampling_histogram(n: int, drawn: int, m: int, replacement:
 
 def test_more_draws_than_records_and_deep_tails() -> None:
     mechanism = SamplingHistogram(20, 150, 2, replacement=True)
-    wanted = as_row(laws.multinomial((1, 19), 150), 150, 2)
+    wanted = as_row(oracles.multinomial((1, 19), 150), 150, 2)
     np.testing.assert_allclose(mechanism.laws([[1, 19]])[0], wanted, rtol=1e-12, atol=0)
     assert 0 < wanted[150] < 1e-190
     large = SamplingHistogram(1000, 500)
-    exact = as_row(laws.hypergeometric((500, 500), 500), 500, 2)
+    exact = as_row(oracles.hypergeometric((500, 500), 500), 500, 2)
     assert 0 < exact[0] < 1e-299
     np.testing.assert_allclose(large.laws([[500, 500]])[0], exact, rtol=1e-12, atol=0)
 
@@ -66,7 +67,6 @@ def test_a_kernel_is_read_back_by_histogram() -> None:
     [
         ([[1.0], [1.0]], "one row for each"),
         ([[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]], "below 0"),
-        ([[0.5, 0.5], [1.0, 0.0], [0.5, np.nan]], "not finite"),
         ([[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]], "sum is not 1"),
     ],
 )

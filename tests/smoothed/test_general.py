@@ -13,6 +13,7 @@ from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed import profile
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from dpopt.smoothed.profile import general_epsilon, general_log_profile
+from tests import oracles
 from tests.smoothed import laws
 
 
@@ -26,7 +27,7 @@ def test_against_exact_rationals(
 ) -> None:
     mechanism = SamplingHistogram(n, drawn, m, replacement)
     found = general_log_profile(mechanism, epsilon)
-    deltas = laws.profile(n, drawn, m, laws.exact_exp(epsilon), replacement)
+    deltas = laws.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
     exact = [laws.log_of(delta) for delta in deltas.values()]
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
     for row, value in zip(histograms(n, m)[::3], found[::3], strict=True):
@@ -37,7 +38,7 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
     n, m, outputs, epsilon = 3, 3, 5, 0.4
     rng = np.random.default_rng(0)
     kernel = rng.dirichlet(np.ones(outputs), size=histogram_count(n, m))
-    rows = list(laws.compositions(n, m))
+    rows = list(oracles.compositions(n, m))
     law = dict(zip(rows, kernel, strict=True))
     places = range(outputs)
     events = list(chain.from_iterable(combinations(places, k) for k in range(outputs + 1)))
@@ -45,7 +46,7 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
     for row in rows:
         gains = [
             sum(p[list(event)]) - math.exp(epsilon) * sum(q[list(event)])
-            for other in laws.neighbours(row)
+            for other in oracles.neighbours(row)
             for p, q in ((law[row], law[other]), (law[other], law[row]))
             for event in events
         ]
@@ -72,7 +73,7 @@ def test_the_least_epsilon_without_delta() -> None:
     found = general_epsilon(mechanism)
     law = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
     for row, value in zip(map(tuple, rows.tolist()), found.tolist(), strict=True):
-        gaps = [np.abs(np.log(law[row] / law[other])).max() for other in laws.neighbours(row)]
+        gaps = [np.abs(np.log(law[row] / law[other])).max() for other in oracles.neighbours(row)]
         assert value == pytest.approx(max(gaps), rel=1e-13)
         assert general_epsilon(mechanism, row).tolist() == pytest.approx([value])
         above = general_log_profile(mechanism, value * (1 + 1e-12) + 1e-14, row)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpopt import smoothed
+from tests import oracles
 from tests.smoothed import laws as exact
 
 
@@ -27,7 +28,7 @@ def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     laws = [[*map(Fraction, row[:-1])] for row in given.tolist()]
     laws = [[*law, 1 - sum(law)] for law in laws]
     mechanism = smoothed.SamplingHistogram(n, drawn, m, replacement)
-    profile = exact.profile(n, drawn, m, exact.exact_exp(epsilon), replacement)
+    profile = exact.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
     found = smoothed.privacy_profile(mechanism, epsilon)
     for delta, value in zip(profile.values(), found.log_delta.tolist(), strict=True):
         known = exact.log_of(delta)
@@ -52,7 +53,7 @@ def test_smoothed_epsilon_brackets_the_definition(seed: int) -> None:
     for epsilon, suffices in ((found.epsilon, True), (found.lower, False)):
         if not math.isfinite(epsilon) or (epsilon == 0.0 and not suffices):
             continue
-        profile = exact.profile(n, mechanism.drawn, 2, exact.exact_exp(epsilon))
+        profile = exact.profile(n, mechanism.drawn, 2, oracles.exponential(epsilon))
         value = float(max(exact.means(profile, [[x, 1 - x] for x in shares], n).values()))
         if suffices:
             assert value <= found.target * (1 + 1e-9)

@@ -13,6 +13,7 @@ from dpopt import ParameterError, smoothed
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import dropping_loss, hull_vertices, largest_expectation
 from dpopt.prob.sum_law import Share
+from tests import oracles
 from tests.smoothed import laws as exact
 
 A, B = [0.5, 0.5, 0.0], [0.5, 0.5 - 1e-15, 1e-15]
@@ -20,7 +21,7 @@ A, B = [0.5, 0.5, 0.0], [0.5, 0.5 - 1e-15, 1e-15]
 
 def shows_the_rare(records: int, least: int) -> smoothed.KernelMechanism:
     """Publishes whether at least so many records are of the third category."""
-    rows = np.array(list(exact.compositions(records, 3)))
+    rows = np.array(list(oracles.compositions(records, 3)))
     shown = (rows[:, 2] >= least).astype(float)
     return smoothed.KernelMechanism(records, 3, np.column_stack([1 - shown, shown]))
 
@@ -30,7 +31,7 @@ def brute_force(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mp
     with mp.workdps(60):
         given = [[mpf(x) for x in law] for law in laws.tolist()]
         given = [[x / sum(law) for x in law] for law in given]
-        rows = list(exact.compositions(n, m))
+        rows = list(oracles.compositions(n, m))
         values = dict(zip(rows, [mp.exp(mpf(v)) for v in log_values], strict=True))
         best = max(exact.means(values, given, n).values())
         return mp.log(best) if best else -mp.inf
@@ -99,7 +100,7 @@ def test_what_is_left_out_costs_no_more_than_is_said(seed: int) -> None:
     rng = np.random.default_rng(seed)
     m, n = int(rng.integers(3, 5)), int(rng.integers(1, 4))
     listed = confusing(rng, m)
-    rows = list(exact.compositions(n, m))
+    rows = list(oracles.compositions(n, m))
     log_values = rng.uniform(-30.0, 0.0, len(rows))
     log_values[rng.random(len(rows)) < 0.5] = -math.inf
     truth = brute_force(log_values.tolist(), n, m, listed)
@@ -166,7 +167,7 @@ def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
     epsilon = float(rng.choice([0.0, 0.3, 1.0]))
     profile = dict(
         zip(
-            exact.compositions(n, m),
+            oracles.compositions(n, m),
             [Fraction(x) for x in smoothed.privacy_profile(mechanism, epsilon).delta.tolist()],
             strict=True,
         )

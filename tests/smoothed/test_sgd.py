@@ -14,7 +14,7 @@ import scipy.stats
 from dpopt._errors import ParameterError
 from dpopt.prob.batches import batch_law, leave_one_out, subsets
 from dpopt.smoothed.sgd import sgd_profile
-from tests.smoothed.laws import stick
+from tests.oracles import stick
 
 INDEX = np.arange(225)
 REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90

@@ -11,6 +11,8 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import pytest
 
+from tests.oracles import poisson_binomial
+
 Point = tuple[Fraction, Fraction]
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -31,11 +33,7 @@ def allowed(point: Point, r: Fraction, shift: Fraction) -> bool:
 
 def expected(chances: tuple[Fraction, ...], h: tuple[int, ...]) -> Fraction:
     """E h(L), voter by voter."""
-    law = [ONE]
-    for p in chances:
-        law = [
-            (1 - p) * stay + p * one for stay, one in zip([*law, ZERO], [ZERO, *law], strict=True)
-        ]
+    law = poisson_binomial(chances)
     return sum((mass * value for mass, value in zip(law, h, strict=True)), ZERO)
 
 

@@ -10,7 +10,7 @@ from math import ceil
 
 import pytest
 
-from tests.roo.brute import compositions, neighbours
+from tests.oracles import compositions, neighbours
 
 Table = Callable[[int], int]
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import permutations, product
-from math import log
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
-
-from tests.kernel.brute import optimal
 
 Symmetry = tuple[tuple[int, ...], tuple[int, ...]]
 Kernel = list[list[Fraction]]
@@ -101,69 +96,3 @@ def test_the_mean_over_the_group_is_as_private_and_as_good(name: str) -> None:
         assert max(costs[1]) <= max(costs[0])
         for sigma, tau in group:
             assert all(mean[sigma[x]][tau[y]] == mean[x][y] for x, y in product(range(n), range(m)))
-
-
-def optimum(name: str, r: float, delta: float, *, by_orbits: bool, worst: bool) -> float:
-    """The program over K, s and t; over orbits, entries of one orbit are one variable."""
-    loss, edges = LOSSES[name]
-    n, m = len(loss), len(loss[0])
-    cells = list(product(range(n), range(m)))
-    place = {cell: i for i, cell in enumerate(cells)}
-    if by_orbits:
-        first = {(x, y): min((s[x], t[y]) for s, t in symmetries(loss, edges)) for x, y in cells}
-        named = sorted(set(first.values()))
-        place = {cell: named.index(first[cell]) for cell in cells}
-    pairs = [pair for x, z in edges for pair in ((x, z), (z, x))]
-    start, size = len(cells), len(cells) + len(pairs) * m + 1
-    rows, limits, equal = [], [], []
-    for i, (x, z) in enumerate(pairs):
-        together = np.zeros(size)
-        for y in range(m):
-            row = np.zeros(size)
-            row[place[x, y]] += 1.0
-            row[place[z, y]] -= r
-            row[start + i * m + y] = -1.0
-            together[start + i * m + y] = 1.0
-            rows.append(row)
-            limits.append(0.0)
-        rows.append(together)
-        limits.append(delta)
-    cost = np.zeros(size)
-    for x in range(n):
-        law, own = np.zeros(size), np.zeros(size)
-        for y in range(m):
-            law[place[x, y]] += 1.0
-            own[place[x, y]] += loss[x][y]
-        equal.append(law)
-        if worst:
-            own[-1] = -1.0
-            rows.append(own)
-            limits.append(0.0)
-        else:
-            cost += own / n
-    cost[-1] = float(worst)
-    found = linprog(cost, np.array(rows), limits, np.array(equal), np.ones(n), method="highs")
-    assert found.status == 0
-    return float(found.fun)
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("worst", [True, False])
-@pytest.mark.parametrize("delta", [0.0, 0.05])
-def test_orbits_have_the_optimum_of_entries(name: str, worst: bool, delta: float) -> None:
-    loss, edges = LOSSES[name]
-    for r in (1.3, 4.0):
-        entries = optimum(name, r, delta, by_orbits=False, worst=worst)
-        assert optimum(name, r, delta, by_orbits=True, worst=worst) == pytest.approx(
-            entries, abs=1e-8
-        )
-        group = symmetries(loss, edges)
-        found = optimal(
-            np.array(loss, dtype=float),
-            epsilon=log(r),
-            delta=delta,
-            graph=edges,
-            objective="minimax" if worst else "bayes",
-            symmetry=[(list(s), list(t)) for s, t in group],
-        )
-        assert found.value == pytest.approx(entries, abs=1e-7)

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import product
-from math import log
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
-
-from dpopt import public_prior
 
 Kernel = list[list[Fraction]]
 ONE = Fraction(1)
@@ -155,40 +149,6 @@ def test_the_certificate_sums_to_the_bound() -> None:
             total[x, 0] = total.get((x, 0), Fraction(0)) + r / d * q[x]
         assert {name: value for name, value in total.items() if value} == {"t": ONE}
         assert r / d * q[0] == largest_diagonal(q, r)
-
-
-@pytest.mark.parametrize("r", [Fraction(6, 5), Fraction(3)])
-def test_the_program_has_this_optimum(r: Fraction) -> None:
-    """Total variation, in the variables K and t, by scipy; and the package's own kernel."""
-    for q in priors(random.Random(9), 8):
-        n = len(q)
-        size = n * n + 1
-        rows, equal, right = [], [], []
-        for i, other, j in product(range(n), repeat=3):
-            row = np.zeros(size)
-            row[i * n + j] += 1.0
-            row[other * n + j] -= float(r)
-            rows.append(row)
-        for i in range(n):
-            row = np.zeros(size)
-            row[-1], row[i * n + i] = 1.0, -1.0
-            rows.append(row)
-            row = np.zeros(size)
-            row[i * n : (i + 1) * n] = 1.0
-            equal.append(row)
-            right.append(1.0)
-            row = np.zeros(size)
-            row[i : n * n : n] = [float(mass) for mass in q]
-            equal.append(row)
-            right.append(float(q[i]))
-        cost = np.zeros(size)
-        cost[-1] = -1.0
-        found = linprog(cost, np.array(rows), np.zeros(len(rows)), np.array(equal), right)
-        assert found.status == 0
-        best = float(largest_diagonal(q, r))
-        assert -found.fun == pytest.approx(best, abs=1e-9)
-        kernel = public_prior.minimax_kernel([float(mass) for mass in q], log(r))
-        assert kernel.diagonal.min() == pytest.approx(best, rel=1e-12)
 
 
 def test_every_divergence_falls_in_the_least_diagonal_entry() -> None:

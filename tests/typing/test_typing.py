@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.page import ROOT, Page
+from tests.pages import Page
 
 # A user's calls; and the mechanisms that docs/adding.md adds.
 PROGRAMS = {
     "program.py": Path(__file__).with_name("program.py").read_text(encoding="utf-8"),
     **{
         Path(name).name: text
-        for name, text in Page.of(ROOT / "docs/adding.md").files.items()
+        for name, text in Page.of("docs/adding.md").files.items()
         if name.startswith("dpopt/")
     },
 }

@@ -1,0 +1,96 @@
+"""Laws and their distances from the definitions, in exact rationals; nothing here is dpopt's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import permutations
+from typing import Any
+
+import mpmath
+
+Counts = tuple[int, ...]
+Law = dict[Counts, Fraction]
+
+
+def exponential(exponent: float | Fraction) -> Fraction:
+    """Return e^exponent rounded down to 100 digits after the point."""
+    exact = Fraction(exponent)
+    with mpmath.workdps(500):
+        value = mpmath.exp(mpmath.mpf(exact.numerator) / exact.denominator)
+        return Fraction(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
+
+
+def poisson_binomial(chances: Iterable[Any]) -> list[Any]:
+    """Return the law of a sum of independent bits, one convolution for each."""
+    law: list[Any] = [1]
+    for p in chances:
+        law = [(1 - p) * stay + p * one for stay, one in zip([*law, 0], [0, *law], strict=True)]
+    return law
+
+
+def binomial(trials: int, p: Any) -> list[Any]:
+    """Return C(n, k) p^k (1 - p)^(n - k) for all k."""
+    return [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
+
+
+def compositions(total: int, parts: int) -> Iterator[Counts]:
+    """Yield all counts of so many parts, smallest first counts first."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def neighbours(counts: Counts) -> Iterator[Counts]:
+    """Yield what one replaced record makes of counts, the categories in the same order."""
+    for loss, gain in permutations(range(len(counts)), 2):
+        if counts[loss] > 0:
+            moved = list(counts)
+            moved[loss] -= 1
+            moved[gain] += 1
+            yield tuple(moved)
+
+
+@cache
+def hypergeometric(histogram: Counts, drawn: int) -> Law:
+    """Return prod C(H_c, h_c) / C(n, T)."""
+    total = math.comb(sum(histogram), drawn)
+    law = {
+        h: math.prod(math.comb(a, b) for a, b in zip(histogram, h, strict=True))
+        for h in compositions(drawn, len(histogram))
+    }
+    return {h: Fraction(count, total) for h, count in law.items() if count}
+
+
+@cache
+def multinomial(histogram: Counts, drawn: int) -> Law:
+    """Return T! prod (H_c / n)^h_c / h_c!."""
+    total = sum(histogram) ** drawn
+    law = {}
+    for h in compositions(drawn, len(histogram)):
+        ways = math.factorial(drawn)
+        for count in h:
+            ways //= math.factorial(count)
+        law[h] = ways * math.prod(a**b for a, b in zip(histogram, h, strict=True))
+    return {h: Fraction(count, total) for h, count in law.items() if count}
+
+
+def stick(
+    p: Mapping[Any, Any] | Sequence[Any], q: Mapping[Any, Any] | Sequence[Any], ratio: Fraction
+) -> Fraction:
+    """Return sum (p - ratio q)_+, of laws by output or of lists."""
+    one, other = (law if isinstance(law, Mapping) else dict(enumerate(law)) for law in (p, q))
+    return sum((max(one[y] - ratio * other.get(y, 0), Fraction(0)) for y in one), Fraction(0))
+
+
+def delta(law: Callable[[Counts], Law], histogram: Counts, ratio: Fraction) -> Fraction:
+    """Return delta of one database, from its law and those of its neighbours."""
+    own, worst = law(histogram), Fraction(0)
+    for other in map(law, neighbours(histogram)):
+        worst = max(worst, stick(own, other, ratio), stick(other, own, ratio))
+    return worst

@@ -1,0 +1,41 @@
+"""One design of each kind, solved once in a process, and of forms that no example has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from dpopt import _kinds, design, majority, privacy, public_prior, roo
+from dpopt.shape import Design, kind_of
+from tests.kernel.brute import made_of
+
+
+def _tight() -> Design:
+    """A kernel at its limit: one unit more for output 0 of input 0 breaks it."""
+    low = 2**62 // 5
+    high = int(privacy.exp_lower(0.5) * low)
+    return made_of([[high, 2**62 - high], [low, 2**62 - low]], 0.5)
+
+
+def example(kind: str) -> Any:
+    """Return the example of a kind, a setting."""
+    found = kind_of(kind)
+    assert found is not None
+    return found.example()
+
+
+_MAKERS: dict[str, Callable[[], Design]] = {
+    **{kind: lambda kind=kind: design(example(kind)) for kind in _kinds.KINDS},
+    "kernel-tight": _tight,
+    "majority-delta": lambda: majority.design(3, 0.4, 1, mechanism_delta=1e-3, delta=2e-3),
+    "roo-two": lambda: roo.min_count(9, 2, 0.3),
+    "letters": lambda: public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0, letters=["a", "b", "c"]),
+}
+SOLVED = sorted(_MAKERS)
+
+
+@cache
+def solved(name: str) -> Design:
+    """Return the design of a kind's example, or of one of the other forms."""
+    return _MAKERS[name]()

@@ -1,0 +1,195 @@
+"""The examples of README, pages and docstrings run, and print what stands beside them.
+
+Pages state few other results; links lead to files. The README's two first commands are what CI
+calls; its patterns name experiments that there are.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpopt
+from dpopt import lp, majority, privacy, public_prior, roo
+from experiments.__main__ import main as run_experiments
+from experiments.catalogue import all_experiments, matching
+from experiments.parameters import parameters_of
+from tests.pages import ROOT, Page, differs, failures, printed
+
+NAMES = ("README", "docs/tools", "docs/your_program", "docs/closed_forms", "docs/referee")
+PAGES = {name: Page.of(f"{name}.md") for name in NAMES}
+SCRIPTS = [
+    pytest.param(script, id=f"{name}-{number}")
+    for name, page in PAGES.items()
+    for number, script in enumerate(page.scripts)
+]
+LINES = [line for page in PAGES.values() for line in page.lines]
+FINDINGS = sorted(path.stem for path in (ROOT / "docs/findings").glob("*.md"))
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+
+
+@pytest.mark.slow_after(2)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_prints_the_decimals_beside_it(
+    script: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What writes files runs twice, as a reader does who tries it again in the same folder."""
+    scope: dict = {}
+    exec(compile(script, "page", "exec"), scope)
+    assert "design" not in scope or scope["design"].certificate.slack >= 0
+    out = capfd.readouterr().out
+    assert out
+    found = [float(number) for number in re.findall(r"\d+\.\d+(?:e-?\d+)?", out)]
+    comments = " ".join(line.partition("#")[2] for line in script.splitlines())
+    for number in re.findall(r"\d+\.\d+", comments):
+        unit = 10.0 ** -len(number.partition(".")[2])
+        assert any(abs(value - float(number)) <= unit for value in found), number
+    if list(tmp_path.iterdir()):
+        exec(compile(script, "page", "exec"), {})
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.sessions])
+def test_sessions_one_after_the_other(name: str) -> None:
+    assert failures(PAGES[name].sessions) == ""
+
+
+def test_the_rule_of_the_last_sentence_on_closed_forms_is_not_private() -> None:
+    assert not dpopt.design(roo.MinCount(7, 2, 0.25, rule="journal")).private
+
+
+@pytest.mark.parametrize("name", ["docs/your_program", "docs/referee"])
+def test_commands_print_what_the_page_says(name: str) -> None:
+    assert PAGES[name].commands
+    for command, expected in PAGES[name].commands:
+        assert differs(expected, printed(command)) == "", command
+
+
+def test_what_the_referee_is_told() -> None:
+    """The README's files, checked by their own verify.py, say what is printed there."""
+    (saved,) = (script for script in PAGES["README"].scripts if "verifier=True" in script)
+    exec(compile(saved, "README.md", "exec"), {})
+    ((command, expected),) = PAGES["README"].commands
+    ran = [sys.executable, "-I", *shlex.split(command)[1:]]
+    told = subprocess.run(ran, capture_output=True, text=True, check=True).stdout
+    number = r"\d+(?:\.\d+)?(?:e-\d+)?"
+    assert re.sub(number, "N", told) == re.sub(number, "N", expected)
+    # The gap is what rounding leaves, and another solver's basis leaves another.
+    (*found, gap), (*shown, _) = (
+        [float(n) for n in re.findall(number, text)] for text in (told, expected)
+    )
+    assert found == pytest.approx(shown, abs=1e-12)
+    assert gap < 1e-12
+
+
+@pytest.mark.slow
+def test_command_line_examples_run() -> None:
+    commands = [line for line in PAGES["README"].lines if line.startswith("dpopt ")]
+    assert commands
+    for command in commands:
+        out = printed(command)
+        assert out
+        assert "[exit code" not in out, out
+    assert Path("gamma.png").exists()
+
+
+@pytest.mark.slow
+def test_commands_of_the_experiments_run(capfd: pytest.CaptureFixture[str]) -> None:
+    start = ".venv/bin/python -m experiments "
+    given = [shlex.split(line.removeprefix(start)) for line in LINES if line.startswith(start)]
+    assert [arguments[0] for arguments in given] == ["list", "show", "run", "run"]
+    for arguments in given:
+        if "--full" in arguments:
+            # Minutes; only whether there are such experiments.
+            assert len(matching([arguments[1]], all_experiments())) > 1
+            continue
+        with pytest.raises(SystemExit) as caught:
+            run_experiments(arguments)
+        assert caught.value.code == 0
+        assert capfd.readouterr().out
+    assert {"majority-figure-2.pdf", "index.html"} <= {path.name for path in Path("mine").iterdir()}
+
+
+def test_what_is_named_is_there() -> None:
+    readme = text_of("README.md")
+    for name, field in re.findall(r"`run ([\w-]+) --set (\w+)=", readme):
+        assert field in parameters_of(all_experiments()[name])
+    links = re.findall(r"\]\(([^)#]+)\)", readme)
+    assert "docs/limits.md" in links
+    assert [link for link in links if ":" not in link and not (ROOT / link).exists()] == []
+    for name in FINDINGS:
+        text = text_of(f"docs/findings/{name}.md")
+        commands = re.findall(r"python -m experiments run ([\w-]+)", text)
+        assert set(commands) <= set(all_experiments())
+        assert commands or name in ("index", "kernels")
+
+
+def test_few_results_stand_in_prose() -> None:
+    """Of two decimals or more, outside of code: tests and executed cells state them."""
+    for most, *names in (
+        (20, "README.md", "PAPERS.md"),
+        *((5, f"docs/findings/{name}.md") for name in FINDINGS),
+    ):
+        prose = re.sub(r"```.*?```|`[^`]*`", "", "".join(map(text_of, names)), flags=re.DOTALL)
+        assert len(re.findall(r"\d*\.\d{2,}", prose)) < most, names
+
+
+def test_the_first_screen_has_the_two_commands() -> None:
+    first = text_of("README.md").splitlines()[:22]
+    commands = [line for line in first if line.startswith("python3 -m venv")]
+    assert len(commands) == 2
+    assert commands[0].endswith("-m experiments")
+    assert commands[1].endswith("-m pytest")
+
+
+MODULES = sorted(module.name for module in pkgutil.walk_packages(dpopt.__path__, "dpopt."))
+SHOWN = [
+    *(majority.design, majority.assess, majority.subsampling),
+    *(roo.min_count, roo.optimal_sampler, roo.smooth_floor, roo.tally),
+    *(public_prior.minimax_kernel, public_prior.leximin_kernel, public_prior.mollify),
+    *(lp.solve, lp.Problem, dpopt.certify, privacy.general_composition),
+]
+
+
+def examples(name: str) -> list[doctest.DocTest]:
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        if not name.startswith("dpopt.interop."):
+            raise
+        pytest.skip(str(error))
+    return [test for test in doctest.DocTestFinder().find(module, name) if test.examples]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.REPORT_NDIFF)
+    failed = sum(runner.run(test, out=said.append).failed for test in examples(name))
+    assert not failed, "".join(said)
+
+
+@pytest.mark.parametrize("function", SHOWN, ids=lambda function: function.__qualname__)
+def test_the_main_functions_have_an_example(function: type) -> None:
+    found = {test.name for test in examples(function.__module__)}
+    assert f"{function.__module__}.{function.__qualname__}" in found
+
+
+def test_a_wrong_example_is_told() -> None:
+    assert "Expected" in failures([">>> 1 + 1\n3\n"])
