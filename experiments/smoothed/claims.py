@@ -10,16 +10,15 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
-from experiments import drawing, style
-from experiments.parameters import STRICT, Count, Positive, Probability, Seed, Some
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments import drawing
+from experiments.parameters import STRICT, Count, Positive, Seed, Some
+from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from experiments.smoothed.utility import candidates_utility
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -35,30 +34,23 @@ class Config:
         records: n, at least 2.
         drawn: values of T for Remark 8, below n.
         above: epsilons, as distances above the least one that the remark allows, in nats.
-        share: of the coins for Remark 8, above 0 and below 1; every record is one.
         replacement: values of T for Theorem 5.
         replacement_epsilon: of Theorem 5, in nats.
         pairs: number of random pairs of laws for Lemma 10.
-        outputs: of each of these laws, at least 2.
         seed: of numpy's generator, for these laws.
     """
 
     records: Annotated[int, Ge(2)] = 200
     drawn: Some[Count] = (1, 2, 4, 8, 12, 16, 20, 30, 40, 60, 80, 100, 140, 180)
     above: Some[Positive] = (0.005, 0.02, 0.1, 0.5)
-    share: Probability = 0.5
     replacement: Some[Count] = (1, 2, 3, 5, 10, 50, 200)
     replacement_epsilon: float = 1.0
     pairs: Count = 2_000
-    outputs: Annotated[int, Ge(2)] = 4
     seed: Seed = 20211
 
     def __post_init__(self) -> None:
         if max(self.drawn) >= self.records:
             raise ParameterError(f"drawn is {self.drawn}; it must be below {self.records}.")
-
-
-_CONFIG = Config()
 
 
 @experiment(
@@ -67,8 +59,8 @@ _CONFIG = Config()
     "Claims",
     "Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3 beside exact values.",
     published="Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3; no numbers",
-    config=_CONFIG,
-    effort=("pairs", "outputs", "seed"),
+    config=Config(),
+    effort=("pairs", "seed"),
     mathematics=(
         r"\delta \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
         r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
@@ -79,33 +71,40 @@ _CONFIG = Config()
 )
 def run(config: Config) -> Outcome:
     """Evaluate each statement beside the exact value."""
+    n = config.records
     remark = [
-        _remark(config.records, t, -math.log1p(-t / config.records) + a, config.share)
-        for t in track(config.drawn)
-        for a in config.above
+        _remark(n, drawn, above - math.log1p(-drawn / n))
+        for drawn in track(config.drawn)
+        for above in config.above
     ]
-    remark.append(_remark(127, 1, math.log(66 / 65), 0.5))
-    theorem = [_theorem(config, t) for t in config.replacement]
-    lemma = [_lemma_10(config), _lemma_2(), _corollary_3()]
+    remark.append(_remark(127, 1, math.log(66 / 65)))
+    theorem = []
+    for drawn in config.replacement:
+        mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
+        epsilon = config.replacement_epsilon
+        exact = smoothed.worst_case_delta(mechanism, epsilon).delta
+        largest = float(smoothed.privacy_profile(mechanism, epsilon).delta.max())
+        row = {"records": n, "drawn": drawn, "dp_delta": exact, "largest_profile": largest}
+        theorem.append(row | {"out_of_reach": drawn / (n + 1)})
+    lemmas = [_lemma_10(config), _lemma_2(), _corollary_3()]
     tables = {
         "remark_8": Table.of("Natural logarithms: exact smoothed delta and bounds.", remark),
         "theorem_5": Table.of("DP's delta with replacement, and T/(n + 1).", theorem),
         "lemmas": Table.of(
             "Utility u: of Lemmas 2 and 10 beside d(x, x') + d(x', x), of Corollary 3 beside "
             "2 delta(x).",
-            lemma,
+            lemmas,
         ),
     }
-    return Outcome(tables, (), tuple(_comparisons(remark, theorem, lemma)))
+    of_bounds = (_of_remark(remark), _of_theorem(theorem))
+    return Outcome(tables, (), (*of_bounds, *_of_lemmas(*lemmas)))
 
 
-def _remark(n: int, drawn: int, epsilon: float, share: float) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram(n, drawn)
-    coins = [[share, 1.0 - share]]
+def _remark(n: int, drawn: int, epsilon: float) -> dict[str, Any]:
+    mechanism, coins = smoothed.SamplingHistogram(n, drawn), [[0.5, 0.5]]
     return {
         "records": n,
         "drawn": drawn,
-        "share": share,
         "epsilon": epsilon,
         "exact": smoothed.smoothed_delta(mechanism, epsilon, coins).log_delta,
         "remark_8": published_log_bound(mechanism, epsilon, coins),
@@ -114,37 +113,22 @@ def _remark(n: int, drawn: int, epsilon: float, share: float) -> dict[str, Cell]
     }
 
 
-def _theorem(config: Config, drawn: int) -> dict[str, Cell]:
-    n, epsilon = config.records, config.replacement_epsilon
-    mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
-    every = smoothed.privacy_profile(mechanism, epsilon)
-    return {
-        "records": n,
-        "drawn": drawn,
-        "dp_delta": smoothed.worst_case_delta(mechanism, epsilon).delta,
-        "largest_profile": float(every.delta.max()),
-        "out_of_reach": drawn / (n + 1),
-    }
-
-
-def _lemma_10(config: Config) -> dict[str, Cell]:
+def _lemma_10(config: Config) -> dict[str, Any]:
     """Return the extreme ratios of d + d' to u over random pairs of laws and epsilons."""
     rng = np.random.default_rng(config.seed)
     ratios = []
     for _ in range(config.pairs):
-        p, q = rng.dirichlet(np.full(config.outputs, 0.6), size=2)
+        p, q = rng.dirichlet(np.full(4, 0.6), size=2)
         epsilon = rng.uniform(0.0, 1.5)
-        threshold = 1.0 / (1.0 + math.exp(-epsilon))
-        utility = candidates_utility(np.array([p, q]), threshold)
-        both = _stick(p, q, epsilon) + _stick(q, p, epsilon)
+        utility = candidates_utility(np.array([p, q]), 1.0 / (1.0 + math.exp(-epsilon)))
         if utility > 1e-9:
-            ratios.append(both / utility)
+            ratios.append((_stick(p, q, epsilon) + _stick(q, p, epsilon)) / utility)
     # Pairs that no epsilon drawn for them tells apart have no ratio.
-    least, largest = (min(ratios), max(ratios)) if ratios else (0.0, 0.0)
-    return {"lemma": "10", "pairs": len(ratios), "least": least, "largest": largest}
+    ends = {"least": min(ratios, default=0.0), "largest": max(ratios, default=0.0)}
+    return {"lemma": "10", "pairs": len(ratios)} | ends
 
 
-def _lemma_2() -> dict[str, Cell]:
+def _lemma_2() -> dict[str, Any]:
     """Return u and d + d' for n = 3, T = 1, the others known to be of categories 0 and 1."""
     epsilon = math.log(2.0)
     rows = np.array([[2, 1, 0], [1, 2, 0], [1, 1, 1]]) / 3.0  # the law of the record drawn
@@ -153,7 +137,7 @@ def _lemma_2() -> dict[str, Cell]:
     return {"lemma": "2", "pairs": 1, "least": both, "largest": utility}
 
 
-def _corollary_3() -> dict[str, Cell]:
+def _corollary_3() -> dict[str, Any]:
     """Return u and 2 delta(x) of a mechanism on one record of fifteen categories, x the first.
 
     Beside the first two, category i shares with each of them one output that it favours.
@@ -165,9 +149,8 @@ def _corollary_3() -> dict[str, Cell]:
     rows[2:, 1:-1] = (1 + ratio / 12) * unit * np.eye(shared)
     rows[:, -1] = 1 - rows.sum(axis=1)
     utility = candidates_utility(rows, ratio / (ratio + 1))
-    epsilon = math.log(ratio)
-    pairs = ((rows[0], row) for row in rows[1:])
-    delta = max(max(_stick(p, q, epsilon), _stick(q, p, epsilon)) for p, q in pairs)
+    pairs = [pair for row in rows[1:] for pair in ((rows[0], row), (row, rows[0]))]
+    delta = max(_stick(p, q, math.log(ratio)) for p, q in pairs)
     return {"lemma": "corollary 3", "pairs": 1, "least": 2 * delta, "largest": utility}
 
 
@@ -176,124 +159,110 @@ def _stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     return float(np.sum(np.maximum(0.0, p - math.exp(epsilon) * q - 1e-15)))
 
 
-def _coins(remark: list[dict[str, Cell]]) -> str:
-    share = _value(remark[0], "share")
-    return "Fair coins" if share == 0.5 else f"Coins of {share:g}"
-
-
-def _value(row: dict[str, Cell], name: str) -> float:
-    return float(row[name] or 0.0)
-
-
-def _comparisons(
-    remark: list[dict[str, Cell]], theorem: list[dict[str, Cell]], lemma: list[dict[str, Cell]]
-) -> list[Comparison]:
-    broken = [r for r in remark if _value(r, "exact") > _value(r, "remark_8") + _TOLERANCE]
+def _of_remark(rows: list[dict[str, Any]]) -> Comparison:
+    broken = [row for row in rows if row["exact"] > row["remark_8"] + _TOLERANCE]
     ours = all(
-        _value(r, "lower") - _TOLERANCE <= _value(r, "exact") <= _value(r, "ours") + _TOLERANCE
-        for r in remark
+        row["lower"] - _TOLERANCE <= row["exact"] <= row["ours"] + _TOLERANCE for row in rows
     )
-    worst = max(remark, key=lambda r: _value(r, "exact") - _value(r, "remark_8"))
-    short = [r for r in theorem if _value(r, "dp_delta") < _value(r, "out_of_reach")]
-    first = min((int(_value(r, "drawn")) for r in short), default=0)
-    ten, two, three = lemma
-    shares = [_value(r, "drawn") / _value(r, "records") for r in broken]
-    above = [_value(r, "epsilon") + math.log1p(-x) for r, x in zip(broken, shares, strict=True)]
-    said = (
-        f", all at T/n <= {max(shares):.2g} and epsilon at most {max(above):.2g} above its least"
-        if broken
-        else ""
+    worst = max(rows, key=lambda row: row["exact"] - row["remark_8"])
+    where = ""
+    if broken:
+        rates = [row["drawn"] / row["records"] for row in broken]
+        above = max(
+            row["epsilon"] + math.log1p(-rate) for row, rate in zip(broken, rates, strict=True)
+        )
+        where = f", all at T/n <= {max(rates):.2g} and epsilon at most {above:.2g} above its least"
+    return statement(
+        "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
+        f"Fair coins: false in {len(broken)} of {len(rows)} settings{where}: at n = "
+        f"{worst['records']}, T = {worst['drawn']} ln delta is {worst['exact']:.2f}, the bound "
+        f"{worst['remark_8']:.2f}. "
+        f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
+        "exact expectation over all databases; n = 127 in fractions (test_smoothed_bounds)",
+        holds=not broken,
     )
-    return [
-        statement(
-            "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
-            f"{_coins(remark)}: false in {len(broken)} of {len(remark)} settings{said}: at n = "
-            f"{worst['records']}, T = {worst['drawn']} ln delta is "
-            f"{_value(worst, 'exact'):.2f}, the bound {_value(worst, 'remark_8'):.2f}. "
-            f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
-            "exact expectation over all databases; at n = 127, T = 1 in fractions (test_bounds)",
-            holds=not broken,
-        ),
-        statement(
-            "With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
-            f"At n = {theorem[0]['records']}, 1 - (1 - 1/n)^T is enough, and less than T/(n + 1) "
-            f"from T = {first} on."
-            if short
-            else "Holds in all settings.",
-            "coupling proof, and the largest profile of all databases",
-            holds=not short,
-        ),
+
+
+def _of_theorem(rows: list[dict[str, Any]]) -> Comparison:
+    short = [row["drawn"] for row in rows if row["dp_delta"] < row["out_of_reach"]]
+    return statement(
+        "With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
+        f"At n = {rows[0]['records']}, 1 - (1 - 1/n)^T is enough, and less than T/(n + 1) from "
+        f"T = {min(short)} on."
+        if short
+        else "Holds in all settings.",
+        "coupling proof, and the largest profile of all databases",
+        holds=not short,
+    )
+
+
+def _of_lemmas(
+    ten: dict[str, Any], two: dict[str, Any], three: dict[str, Any]
+) -> tuple[Comparison, ...]:
+    return (
         statement(
             "d(x, x') + d(x', x) <= 3 u (Lemma 10).",
-            f"At most {_value(ten, 'largest'):.4f} u over {ten['pairs']} random pairs; 2 u is "
-            "proved.",
+            f"At most {ten['largest']:.4f} u over {ten['pairs']} random pairs; 2 u is proved.",
             "the two records' utilities add up to d + d' (docstring of candidates_utility)",
-            holds=_value(ten, "largest") <= 3.0 + _TOLERANCE,
-            more=_value(ten, "largest") <= 2.0 + _TOLERANCE,
+            holds=ten["largest"] <= 3.0 + _TOLERANCE,
+            more=ten["largest"] <= 2.0 + _TOLERANCE,
             more_if="2 u is enough for every pair",
         ),
         statement(
             "u < d(x, x') + d(x', x) for every pair (Lemma 2), prior over all m categories.",
-            f"n = 3, T = 1, m = 3, e^epsilon = 2: u = {_value(two, 'largest'):.4f}, the sum "
-            f"{_value(two, 'least'):.4f}.",
-            "closed form; fractions in test_utility",
-            holds=_value(two, "largest") < _value(two, "least"),
+            f"n = 3, T = 1, m = 3, e^epsilon = 2: u = {two['largest']:.4f}, the sum "
+            f"{two['least']:.4f}.",
+            "closed form; fractions in test_smoothed_utility",
+            holds=two["largest"] < two["least"],
             reading=_READING,
         ),
         statement(
             "u <= 2 delta(x) (Corollary 3), prior over all m categories.",
-            f"n = 1, m = 15, e^epsilon = 9/5: u = {_value(three, 'largest'):.5f}, 2 delta(x) "
-            f"{_value(three, 'least'):.5f}.",
+            f"n = 1, m = 15, e^epsilon = 9/5: u = {three['largest']:.5f}, 2 delta(x) "
+            f"{three['least']:.5f}.",
             "closed form; fractions in the file of the finding",
-            holds=_value(three, "largest") <= _value(three, "least"),
+            holds=three["largest"] <= three["least"],
             reading=_READING,
         ),
-    ]
+    )
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw both bounds over the exact value against T/n, and DP's delta with replacement."""
-    figure, (panels,) = style.figure(1, 2, height=0.8)
-    _bounds(panels[0], outcome.tables["remark_8"])
-    _replacement(panels[1], outcome.tables["theorem_5"])
-    drawing.finish(figure, panels)
-    return figure
-
-
-def _bounds(axes: Axes, table: Table) -> None:
-    share = [t / n for t, n in zip(table.column("drawn"), table.column("records"), strict=True)]
+    figure, (left, right) = drawing.panels(2, height=0.8)
+    remark, theorem = outcome.tables["remark_8"].records, outcome.tables["theorem_5"]
+    rates = [row["drawn"] / row["records"] for row in remark]
     for column, label, role in (
         ("remark_8", "Remark 8", "paper"),
         ("ours", "bound of this package", "optimum"),
     ):
-        gap = [b - e for b, e in zip(table.column(column), table.column("exact"), strict=True)]
-        axes.plot(share, gap, label=label, **drawing.points(role))
-    axes.axhline(0.0, label=r"exact $\delta$", **drawing.beside("limit"))
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=1.0)
-    axes.margins(y=0.1)
-    axes.set_xlabel("share of records drawn, $T / n$")
-    axes.set_ylabel(r"$\ln$(bound $/$ smoothed $\delta$)")
-    axes.set_title("Remark 8: false below 0")
-
-
-def _replacement(axes: Axes, table: Table) -> None:
-    drawn = table.column("drawn")
-    alone: dict[str, Any] = {} if len(drawn) == 1 else {"marker": ""}
-    for column, label, look in (
-        ("out_of_reach", "Theorem 5: no less", style.role("paper").line | alone),
-        (
-            "largest_profile",
-            "largest of all databases",
-            drawing.points("optimum"),
-        ),
-        ("dp_delta", r"$\delta$ of DP, exact", style.role("baseline").line | alone),
+        gaps = [row[column] - row["exact"] for row in remark]
+        left.plot(rates, gaps, label=label, **drawing.points(role))
+    left.axhline(0.0, label=r"exact $\delta$", **drawing.beside("limit"))
+    left.set_yscale("symlog", linthresh=1.0)
+    left.set(
+        xscale="log",
+        xlabel="share of records drawn, $T / n$",
+        ylabel=r"$\ln$(bound $/$ smoothed $\delta$)",
+        title="Remark 8: false below 0",
+    )
+    drawn = theorem.column("drawn")
+    look = drawing.line if len(drawn) == 1 else drawing.beside
+    for column, label, looks in (
+        ("out_of_reach", "Theorem 5: no less", look("paper")),
+        ("largest_profile", "largest of all databases", drawing.points("optimum")),
+        ("dp_delta", r"$\delta$ of DP, exact", look("baseline")),
     ):
-        axes.plot(drawn, table.column(column), label=label, **look)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.margins(y=0.1)
-    axes.set_xlabel("records drawn with replacement, $T$")
-    axes.set_ylabel(r"probability $\delta$")
-    axes.set_title(f"with replacement, $n = {table.column('records')[0]}$")
+        right.plot(drawn, theorem.column(column), label=label, **looks)
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel="records drawn with replacement, $T$",
+        ylabel=r"probability $\delta$",
+        title=f"with replacement, $n = {theorem.column('records')[0]}$",
+    )
+    for axes in (left, right):
+        axes.margins(y=0.1)
+    drawing.finish(figure, (left, right))
+    return figure

@@ -1,15 +1,86 @@
-"""Sets of distributions of one quantised gradient, by their names."""
+"""Quantised gradients, databases of them, and the published estimate of their delta."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dpopt import ParameterError
-from experiments.smoothed.quantised import QuantisedGradient
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
 
+from dpopt import ParameterError
+from dpopt.prob.batches import batch_law
+
+IntVector = npt.NDArray[np.int64]
+Vector = npt.NDArray[np.float64]
 _FAMILIES = {"gaussian": "N", "laplace": "L"}
+
+
+@dataclass(frozen=True)
+class QuantisedGradient:
+    """A gradient rounded up to a multiple of 1/256 in (-1/2, 1/2], given that it lies there.
+
+    Value v, from -127 to 128, stands for ((v - 1) / 256, v / 256]. The paper's Definition 5 names
+    the same intervals by their lower ends, which moves all values by one and leaves delta as it is.
+    It does not say what the sigma of a Laplace distribution is; here it is the standard deviation
+    before quantisation, so the scale is sigma / sqrt(2).
+
+    Attributes:
+        mean: mu, before quantisation.
+        deviation: sigma > 0, the standard deviation before quantisation.
+        family: "gaussian" or "laplace".
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 5 (Appendix G.1).
+    """
+
+    mean: float
+    deviation: float
+    family: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        if not self._masses().sum() > 0:
+            raise ParameterError(
+                f"mean is {self.mean} and deviation {self.deviation}; the distribution must have "
+                "mass in (-1/2, 1/2] that a double can hold."
+            )
+
+    @property
+    def values(self) -> IntVector:
+        """All values in ascending order, shape (256,)."""
+        return np.arange(-127, 129)
+
+    @property
+    def probabilities(self) -> Vector:
+        """The probability of each value, shape (256,)."""
+        masses = self._masses()
+        return masses / masses.sum()
+
+    def _masses(self) -> Vector:
+        edges = np.arange(-128, 129) / 256
+        with np.errstate(over="ignore"):
+            scaled = (edges - self.mean) / self.deviation
+        # Each interval as a difference of the tails on its own side of the mean.
+        left, right = scaled[:-1], scaled[1:]
+        return np.where(
+            left >= 0,
+            self._below(-left) - self._below(-right),
+            self._below(right) - self._below(left),
+        )
+
+    def _below(self, scaled: Vector) -> Vector:
+        """Return the probability below the mean plus ``scaled`` standard deviations."""
+        if self.family == "gaussian":
+            return np.asarray(ndtr(scaled))
+        tail = 0.5 * np.exp(-math.sqrt(2.0) * np.abs(scaled))
+        return np.where(scaled <= 0, tail, 1.0 - tail)
+
+    def sample(self, size: int, rng: np.random.Generator) -> IntVector:
+        """Return independent values, shape (size,); for experiments, not private."""
+        return rng.choice(self.values, size=size, p=self.probabilities)
 
 
 @dataclass(frozen=True)
@@ -24,66 +95,107 @@ class Gradients:
     label: str
     members: tuple[QuantisedGradient, ...]
 
-    @property
-    def lowest(self) -> int:
-        """The least value of a gradient."""
-        return min(member.lowest for member in self.members)
-
-    @property
-    def highest(self) -> int:
-        """The largest value of a gradient."""
-        return max(member.highest for member in self.members)
+    def sample(self, composition: Sequence[int], rng: np.random.Generator) -> IntVector:
+        """Return x ~ pi with ``composition[j]`` records from the j-th member, shape (n,)."""
+        counted = zip(self.members, composition, strict=True)
+        return np.concatenate([member.sample(count, rng) for member, count in counted])
 
 
-def gradients(texts: Iterable[str], bits: int) -> tuple[Gradients, ...]:
+def gradients(texts: Iterable[str]) -> tuple[Gradients, ...]:
     """Return the sets that texts name; several are numbered, as the paper numbers its settings.
 
     Args:
         texts: of words "family:mean,deviation" with blanks between them, such as
             "gaussian:0,0.12 laplace:0.2,0.12".
-        bits: of the quantisation.
 
     Raises:
         ParameterError: if a word is anything else, or there is none.
     """
     given = tuple(texts)
-    found = tuple(tuple(_gradient(word, text, bits) for word in text.split()) for text in given)
-    if not found or not all(found):
+    sets = tuple(tuple(_gradient(word, text) for word in text.split()) for text in given)
+    if not sets or not all(sets):
         raise ParameterError(
             f"distributions is {given}; each text must name at least one distribution."
         )
-    if len(set(found)) < len(found):
+    if len(set(sets)) < len(sets):
         raise ParameterError(f"distributions is {given}; each set must be there once.")
-    numbered = len(found) > 1
-    return tuple(
-        Gradients(f"{place}: {_label(members)}" if numbered else _label(members), members)
-        for place, members in enumerate(found, start=1)
-    )
+    labels = [", ".join(map(_label, members)) for members in sets]
+    if len(sets) > 1:
+        labels = [f"{number}: {label}" for number, label in enumerate(labels, start=1)]
+    return tuple(map(Gradients, labels, sets))
 
 
-def _gradient(word: str, text: str, bits: int) -> QuantisedGradient:
+def _gradient(word: str, text: str) -> QuantisedGradient:
     family, _, numbers = word.partition(":")
-    mean = deviation = math.nan
     try:
-        mean, deviation = map(float, numbers.split(","))
+        mean, deviation = map(float, numbers.split(",") if family in _FAMILIES else ())
     except ValueError:
-        family = ""
-    if family not in _FAMILIES:
         raise ParameterError(
             f"distributions is {text!r}; each word must be 'gaussian:mean,deviation' or "
             "'laplace:mean,deviation'."
-        )
-    return QuantisedGradient(mean, deviation, family, bits)
+        ) from None
+    return QuantisedGradient(mean, deviation, family)
 
 
-def _label(members: Iterable[QuantisedGradient]) -> str:
-    return ", ".join(
-        f"{_FAMILIES[each.family]}({_short(each.mean)}, {_short(each.deviation)}²)"
-        for each in members
-    )
+def _label(member: QuantisedGradient) -> str:
+    """Return a distribution as the paper prints it, without a 0 before the point."""
+    mean, deviation = (f"{number:g}" for number in (member.mean, member.deviation))
+    mean, deviation = (re.sub(r"^(-?)0\.", r"\1.", text) for text in (mean, deviation))
+    return f"{_FAMILIES[member.family]}({mean}, {deviation}²)"
 
 
-def _short(number: float) -> str:
-    """Return a number as the paper prints it, without the 0 before the point."""
-    text = f"{number:g}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+def drawn_counts(
+    values: IntVector,
+    drawn: int,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    lowest: int = -127,
+    highest: int = 128,
+    rounded: bool = True,
+) -> npt.NDArray[np.int64]:
+    """Return how often each output is drawn from a database and its two published neighbours.
+
+    A record of the least value is moved to ``highest``, or one of the largest to ``lowest``.
+    Counts of independent draws are multinomial, so they are drawn as such from the exact law of a
+    batch, which takes no longer for 1e12 draws than for ten.
+
+    Args:
+        values: of the database, likewise drawn and rounded of `dpopt.smoothed.sgd_profile`.
+        drawn: T.
+        draws: number of batches drawn from each of the three databases, from 1 to 1e15.
+        rng: numpy's generator, seeded by the caller.
+        lowest: replacement of the largest value.
+        highest: replacement of the least value.
+        rounded: True for the rounded mean.
+
+    Returns:
+        Shape (3, outputs).
+    """
+    neighbours = (moved(values, values.min(), highest), moved(values, values.max(), lowest))
+    laws = [batch_law(each, drawn, rounded=rounded) for each in (values, *neighbours)]
+    first = min(law.lowest for law in laws)
+    counts = np.zeros((3, max(int(law.outputs[-1]) for law in laws) - first + 1), dtype=np.int64)
+    for row, law in zip(counts, laws, strict=True):
+        row[law.outputs - first] = rng.multinomial(draws, law.probabilities)
+    return counts
+
+
+def monte_carlo_delta(counts: npt.NDArray[np.int64], epsilon: float, draws: int) -> float:
+    """Return the published kind of estimate of delta(x), which is biased upwards.
+
+    It is the largest hockey-stick between the frequencies of `drawn_counts`. A hockey-stick is
+    convex, so by Jensen's inequality the estimate is too large on average for these neighbours: at
+    an output that x hardly ever produces, a single draw counts as 1 / draws against nothing. Other
+    neighbours it does not see. Use `sgd_profile` for delta itself.
+    """
+    own, *others = counts / draws
+    pairs = [pair for other in others for pair in ((own, other), (other, own))]
+    return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)
+
+
+def moved(values: IntVector, replaced: int, replacement: int) -> IntVector:
+    """Return the database with the first record of a value replaced."""
+    other = values.copy()
+    other[int(np.argmax(other == replaced))] = replacement
+    return other

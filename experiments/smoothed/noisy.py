@@ -17,7 +17,6 @@ from dpopt.smoothed.mechanisms import (
     SamplingHistogram,
     settle,
 )
-from experiments.smoothed.arrays import Matrix
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,9 @@ class NoisyHistogram(AnonymousMechanism):
         # More than anybody lists; a power of 10^12 categories would take for ever to be written.
         return (self.drawn + 1) ** min(self.categories, 64)
 
-    @property
-    def sampling(self) -> SamplingHistogram:
-        """The mechanism before the noise."""
-        return SamplingHistogram(self.records, self.drawn, self.categories)
-
     @cached_property
-    def _noise(self) -> tuple[SamplingHistogram, Matrix]:
-        """Return the drawn histogram and Pr[y | h], shape (drawn histograms, outputs)."""
+    def _noise(self) -> npt.NDArray[np.float64]:
+        """Pr[y | h], shape (drawn histograms, outputs)."""
         drawn = histogram_count(self.drawn, self.categories)
         if drawn * self.outputs > LARGEST_ENTRIES:
             raise ParameterError(
@@ -72,23 +66,23 @@ class NoisyHistogram(AnonymousMechanism):
         law = np.ones((drawn, 1))
         for c in range(self.categories):
             law = (law[:, :, None] * coordinate[table[:, c]][:, None, :]).reshape(drawn, -1)
-        return self.sampling, law
+        return law
 
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
+    def laws(self, histograms: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return laws over the (T + 1)^m outputs, the last coordinate fastest.
 
         See `AnonymousMechanism.laws`.
         """
         rows = checked_histograms(histograms, self.records, self.categories)
-        sampled, noise = self._noise
-        return sampled.laws(rows) @ noise
+        sampling = SamplingHistogram(self.records, self.drawn, self.categories)
+        return sampling.laws(rows) @ self._noise
 
     def to_dict(self) -> dict[str, object]:
         """Return the parameters as plain values."""
         return {"mechanism": "noisy-histogram", **asdict(self)}
 
 
-def coordinate_law(drawn: int, epsilon: float) -> Matrix:
+def coordinate_law(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
     """Return Pr[y | h] of one coordinate for h = 0..T and y = 0..T, the last y meaning T or more.
 
     Args:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.distributional import distributional_delta
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
@@ -21,7 +21,6 @@ from experiments.smoothed.votes import COUNTED, history, laws, units
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -62,12 +61,9 @@ class Config:
 
     def laws(self) -> np.ndarray:
         """Return the vertices of the hull of the distributions, shape (l, 2)."""
-        found = laws(self.distributions, units(), history())
-        rows = np.array([(law.share, 1.0 - law.share) for law in found])
+        shares = laws(self.distributions, units(), history()).values()
+        rows = np.array([(share, 1.0 - share) for share in shares])
         return rows[smoothed.hull_vertices(rows)]
-
-
-_CONFIG = Config()
 
 
 @experiment(
@@ -78,7 +74,7 @@ _CONFIG = Config()
     "without noise, over the two extreme units of 2020. Tables 2 and 3 of the paper hold words "
     "alone; what three of their notions give is computed.",
     published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
-    config=_CONFIG,
+    config=Config(),
     mathematics=(
         r"\Pr[\tilde h | h] = \frac{1}{Z} \exp\left(-\frac{\varepsilon}{4} "
         r"\sum_j |h_j - \tilde h_j|\right)",
@@ -90,116 +86,92 @@ _CONFIG = Config()
 def run(config: Config) -> Outcome:
     """Compute Table 1 and the numbers behind Tables 2 and 3."""
     distributions = config.laws()
-    first: list[dict[str, Cell]] = []
-    for n in track(config.records):
-        for rate in config.rates:
-            drawn = max(1, math.ceil(rate * n))
-            first += [_with_noise(n, drawn, e, distributions) for e in config.epsilons]
-    plain = [
-        _without_noise(n, epsilon, config.lost_rate, distributions)
-        for n in config.without_noise
-        for epsilon in config.without_noise_epsilons
+    noisy = [
+        _with_noise(n, max(1, math.ceil(rate * n)), epsilon, distributions)
+        for n in track(config.records)
+        for rate in config.rates
+        for epsilon in config.epsilons
     ]
-    second: list[dict[str, Cell]] = []
+    plain = []
+    for n, epsilon in product(config.without_noise, config.without_noise_epsilons):
+        mechanism = smoothed.SamplingHistogram.of_lost_rate(n, config.lost_rate)
+        worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
+        plain.append(
+            {
+                "records": n,
+                "share_drawn": mechanism.drawn / n,
+                "epsilon": float(epsilon),
+                "log10_smoothed_delta": worst.log10_delta,
+                "dp_delta": worst.dp_delta,
+            }
+        )
+    notions = []
     for n in track(config.compared):
-        rate = config.compared_rate
+        drawn = math.ceil(config.compared_rate * n)
         # All of so few records would be drawn.
-        drawn = max(1, math.ceil(rate * n) - (n < 10 and rate < 1.0 and math.ceil(rate * n) == n))
-        second += [_notions(n, drawn, e, distributions) for e in config.compared_epsilons]
+        drawn = max(1, drawn - (n < 10 and config.compared_rate < 1.0 and drawn == n))
+        mechanism = smoothed.SamplingHistogram(n, drawn)
+        for epsilon in config.compared_epsilons:
+            worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
+            simulated = distributional_delta(mechanism, epsilon, distributions)
+            notions.append(
+                {
+                    "records": n,
+                    "drawn": drawn,
+                    "epsilon": epsilon,
+                    "dp_delta": worst.dp_delta,
+                    "smoothed_delta": worst.delta,
+                    "distributional_delta": simulated.objective,
+                    "distributional_gap": simulated.gap,
+                }
+            )
     noiseless = f"The same without noise, {100 * config.lost_rate:g} % lost."
-    notions = f"delta of three notions, about {config.compared_rate:g} n of the records drawn."
+    three = f"delta of three notions, about {config.compared_rate:g} n of the records drawn."
     tables = {
-        "table_1": Table.of("Sampling-histogram with noise of level 1 / epsilon.", first),
+        "table_1": Table.of("Sampling-histogram with noise of level 1 / epsilon.", noisy),
         "table_1_without_noise": Table.of(noiseless, plain),
-        "tables_2_3": Table.of(notions, second),
+        "tables_2_3": Table.of(three, notions),
     }
-    return Outcome(
-        tables, tuple(_findings(second)), tuple(_comparisons(first, plain, second)), data=COUNTED
-    )
+    return Outcome(tables, (), _comparisons(noisy, plain, notions), data=COUNTED)
 
 
-def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Cell]:
+def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Any]:
     mechanism = NoisyHistogram(n, drawn, epsilon)
     claimed = epsilon * drawn / n
-    guarantee = noisy_guarantee(mechanism)
-    found = smoothed.smoothed_delta(mechanism, claimed, distributions)
     return {
         "records": n,
         "drawn": drawn,
         "epsilon": epsilon,
         "claimed_epsilon": claimed,
         "least_epsilon": float(smoothed.general_epsilon(mechanism).max()),
-        "amplified_epsilon": guarantee.amplified,
+        "amplified_epsilon": noisy_guarantee(mechanism).amplified,
         "dp_delta_at_claimed": smoothed.worst_case_delta(mechanism, claimed).delta,
-        "smoothed_delta_at_claimed": found.delta,
+        "smoothed_delta_at_claimed": smoothed.smoothed_delta(
+            mechanism, claimed, distributions
+        ).delta,
     }
-
-
-def _without_noise(
-    n: int, epsilon: float, lost_rate: float, distributions: np.ndarray
-) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram.of_lost_rate(n, lost_rate)
-    found = smoothed.smoothed_delta(mechanism, epsilon, distributions)
-    return {
-        "records": n,
-        "share_drawn": mechanism.drawn / n,
-        "epsilon": float(epsilon),
-        "log10_smoothed_delta": found.log10_delta,
-        "dp_delta": found.dp_delta,
-        "certified": found.certified,
-    }
-
-
-def _notions(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram(n, drawn)
-    found = smoothed.smoothed_delta(mechanism, epsilon, distributions)
-    apart = distributional_delta(mechanism, epsilon, distributions)
-    return {
-        "records": n,
-        "drawn": mechanism.drawn,
-        "epsilon": epsilon,
-        "dp_delta": found.dp_delta,
-        "smoothed_delta": found.delta,
-        "distributional_delta": apart.value,
-        "distributional_gap": apart.gap,
-    }
-
-
-def _number(row: dict[str, Cell], name: str) -> float:
-    return float(row[name] or 0.0)
-
-
-def _findings(second: list[dict[str, Cell]]) -> list[str]:
-    last = second[-1]
-    return [
-        f"n = {last['records']}, epsilon = {last['epsilon']}: DP's delta "
-        f"{_number(last, 'dp_delta'):.3g}, smoothed {_number(last, 'smoothed_delta'):.3g}, "
-        f"distributional {_number(last, 'distributional_delta'):.3g}."
-    ]
 
 
 def _comparisons(
-    first: list[dict[str, Cell]], plain: list[dict[str, Cell]], second: list[dict[str, Cell]]
-) -> list[Comparison]:
-    broken = [r for r in first if _number(r, "least_epsilon") > _number(r, "claimed_epsilon")]
+    noisy: list[dict[str, Any]], plain: list[dict[str, Any]], notions: list[dict[str, Any]]
+) -> tuple[Comparison, ...]:
+    broken = [row for row in noisy if row["least_epsilon"] > row["claimed_epsilon"]]
     ordered = all(
-        _number(r, "distributional_delta") - 1e-8
-        <= _number(r, "smoothed_delta")
-        <= _number(r, "dp_delta") * (1 + 1e-12)
-        for r in second
+        row["distributional_delta"] - 1e-8 <= row["smoothed_delta"] <= row["dp_delta"] * (1 + 1e-12)
+        for row in notions
     )
-    without = all(abs(_number(r, "dp_delta") - _number(r, "share_drawn")) < 1e-12 for r in plain)
+    without = all(abs(row["dp_delta"] - row["share_drawn"]) < 1e-12 for row in plain)
     least = [
-        min(_number(r, "log10_smoothed_delta") for r in plain if r["records"] == n)
-        for n in dict.fromkeys(r["records"] for r in plain)
+        min(row["log10_smoothed_delta"] for row in plain if row["records"] == n)
+        for n in dict.fromkeys(row["records"] for row in plain)
     ]
     falling = all(a > b for a, b in pairwise(least))
-    strict = sum(_number(r, "distributional_delta") < _number(r, "smoothed_delta") for r in second)
-    return [
+    strict = sum(row["distributional_delta"] < row["smoothed_delta"] for row in notions)
+    return (
         statement(
             "With noise the sampling-histogram is (eta epsilon, 0)-DP at a constant sampling rate "
             "eta, e.g. 99.8 % (Table 1).",
-            _broken(broken, len(first)) if broken else "Holds in all settings.",
+            _broken(broken, len(noisy)) if broken else "Holds in all settings.",
             "every database, neighbour and output; closed form in noisy_guarantee",
             holds=not broken,
         ),
@@ -219,22 +191,22 @@ def _comparisons(
         ),
         statement(
             "Smoothed DP implies distributional DP (Proposition 9).",
-            f"Holds in {len(second)} settings, strictly in {strict}." if ordered else "Fails.",
+            f"Holds in {len(notions)} settings, strictly in {strict}." if ordered else "Fails.",
             "linear program over simulators, dual bound within 1e-8",
             holds=ordered,
         ),
-    ]
+    )
 
 
-def _broken(broken: list[dict[str, Cell]], settings: int) -> str:
+def _broken(broken: list[dict[str, Any]], settings: int) -> str:
     """Say where (eta epsilon, 0)-DP fails: at which shares, and from which epsilon on."""
-    worst = max(broken, key=lambda r: _number(r, "least_epsilon") / _number(r, "claimed_epsilon"))
-    share = max(_number(r, "drawn") / _number(r, "records") for r in broken)
+    worst = max(broken, key=lambda row: row["least_epsilon"] / row["claimed_epsilon"])
+    share = max(row["drawn"] / row["records"] for row in broken)
     return (
         f"False in {len(broken)} of {settings} settings of ours, all with eta of at most {share:g} "
-        f"and epsilon of at least {min(_number(r, 'epsilon') for r in broken):g}: at n = "
+        f"and epsilon of at least {min(row['epsilon'] for row in broken):g}: at n = "
         f"{worst['records']}, T = {worst['drawn']}, epsilon = {worst['epsilon']:g} the least is "
-        f"{_number(worst, 'least_epsilon'):.4f}, not {_number(worst, 'claimed_epsilon'):.4f}. The "
+        f"{worst['least_epsilon']:.4f}, not {worst['claimed_epsilon']:.4f}. The "
         "paper's example has eta = 0.998."
     )
 
@@ -242,50 +214,43 @@ def _broken(broken: list[dict[str, Cell]], settings: int) -> str:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the noisy mechanism's least epsilon beside the claim, and the three notions."""
-    figure, (panels,) = style.figure(1, 2, height=0.8)
-    _noise(panels[0], outcome.tables["table_1"])
-    _three(panels[1], outcome.tables["tables_2_3"])
-    drawing.finish(figure, panels)
-    return figure
-
-
-def _three(axes: Axes, table: Table) -> None:
+    figure, (left, right) = drawing.panels(2, height=0.8)
+    rows = outcome.tables["table_1"].records
+    ends = sorted({row["claimed_epsilon"] for row in rows})
+    if len(ends) > 1:
+        left.plot(ends, ends, label=r"claimed, $\eta \varepsilon$", **drawing.beside("limit"))
+    for fails, role, label in ((True, "paper", "claim fails"), (False, "optimum", "claim holds")):
+        shown = [r for r in rows if (r["least_epsilon"] > r["claimed_epsilon"]) is fails]
+        if shown:
+            points = [[r[name] for r in shown] for name in ("claimed_epsilon", "least_epsilon")]
+            left.plot(*points, label=label, **drawing.points(role))
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"claimed $\eta \varepsilon$ (nats)",
+        ylabel=r"least $\varepsilon$ with $\delta = 0$ (nats)",
+        title=r"Table 1, noise of level $1 / \varepsilon$",
+    )
+    left.margins(0.08)
+    table = outcome.tables["tables_2_3"]
     epsilons = list(dict.fromkeys(table.column("epsilon")))
     epsilon = epsilons[len(epsilons) // 2]
-    part = table.select(epsilon=epsilon)
-    for column, label, look in (
-        ("dp_delta", "DP", style.role("baseline").line),
-        ("smoothed_delta", "smoothed DP", style.role("optimum").line),
-        ("distributional_delta", "distributional DP", style.role("variant").line),
+    chosen = table.select(epsilon=epsilon)
+    for column, label, role in (
+        ("dp_delta", "DP", "baseline"),
+        ("smoothed_delta", "smoothed DP", "optimum"),
+        ("distributional_delta", "distributional DP", "variant"),
     ):
         # A gap stands for a delta of 0.
-        values = [value if value > 0.0 else math.nan for value in part.column(column)]
-        axes.plot(part.column("records"), values, label=label, **look)
-    axes.set_yscale("log")
-    axes.margins(y=0.12)
-    axes.set_xlabel("records $n$")
-    axes.set_ylabel(rf"probability $\delta$ at $\varepsilon = {epsilon:g}$")
-    axes.set_title("three notions")
-
-
-def _noise(axes: Axes, table: Table) -> None:
-    claimed, least = table.column("claimed_epsilon"), table.column("least_epsilon")
-    above = [b > a for a, b in zip(claimed, least, strict=True)]
-    ends = [min(claimed), max(claimed)]
-    if ends[0] < ends[1]:
-        axes.plot(ends, ends, label=r"claimed, $\eta \varepsilon$", **drawing.beside("limit"))
-    for fails, role, label in ((True, "paper", "claim fails"), (False, "optimum", "claim holds")):
-        at = [i for i, flag in enumerate(above) if flag is fails]
-        if at:
-            axes.plot(
-                [claimed[i] for i in at],
-                [least[i] for i in at],
-                label=label,
-                **drawing.points(role),
-            )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.margins(0.08)
-    axes.set_xlabel(r"claimed $\eta \varepsilon$ (nats)")
-    axes.set_ylabel(r"least $\varepsilon$ with $\delta = 0$ (nats)")
-    axes.set_title(r"Table 1, noise of level $1 / \varepsilon$")
+        deltas = [delta if delta > 0.0 else math.nan for delta in chosen.column(column)]
+        right.plot(chosen.column("records"), deltas, label=label, **drawing.line(role))
+    right.set(
+        yscale="log",
+        xlabel="records $n$",
+        ylabel=rf"probability $\delta$ at $\varepsilon = {epsilon:g}$",
+        title="three notions",
+    )
+    right.set_xticks(chosen.column("records"))
+    right.margins(y=0.12)
+    drawing.finish(figure, (left, right))
+    return figure

@@ -15,32 +15,26 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import ParameterError
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.batches import batch_law
 from dpopt.prob.histograms import (
-    IntMatrix,
     checked_distributions,
-    checked_histograms,
-    histogram_count,
     histograms,
     neighbours,
     replacements,
 )
 from dpopt.smoothed.mechanisms import AnonymousMechanism
 from dpopt.smoothed.sgd import SgdProfile
-from experiments.smoothed.arrays import IntVector, Matrix, Vector
-from experiments.smoothed.quantised import moved
-
-LARGEST_PROGRAM = 2_000_000
+from experiments.smoothed.gradients import moved
 
 Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 # Above every value that is ever optimal: a bound at 1 could take over part of the rows' duals.
 ABOVE = 2.0
 
 
-def best_test_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Problem:
+def best_test_problem(p: Array, q: Array, epsilon: float) -> Problem:
     """Return max over tests phi in [0, 1]^outputs of sum_a phi(a) (p(a) - e^epsilon q(a)).
 
     The hockey-stick divergence d(p, q) as the adversary sees it; phi is the variable "test".
@@ -49,42 +43,20 @@ def best_test_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Pro
         p: law of the outputs, shape (outputs,).
         q: law of the outputs on the neighbour, shape (outputs,).
         epsilon: from 0 to 700.
-
-    Raises:
-        ParameterError: if the laws do not fit.
     """
-    law, other = _laws(p, q)
     problem = Problem("best test")
-    problem.add_variables("test", law.size, lower=0.0, upper=1.0)
-    problem.maximise({"test": gains_of(law, other, epsilon)})
+    problem.add_variables("test", p.size, lower=0.0, upper=1.0)
+    problem.maximise({"test": gains_of(p, q, epsilon)})
     return problem
 
 
-def excess_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Problem:
-    """Return min sum_a s(a) subject to s >= p - e^epsilon q, s >= 0, dual to `best_test_problem`.
-
-    s is the variable "excess"; the duals of the rows "test" are the adversary's best test.
-
-    Args:
-        p: law of the outputs, as in `best_test_problem`.
-        q: law of the outputs on the neighbour.
-        epsilon: from 0 to 700.
-    """
-    law, other = _laws(p, q)
-    problem = Problem("excess mass")
-    problem.add_variables("excess", law.size, lower=0.0, upper=ABOVE)
-    rows = sp.eye_array(law.size, format="csr")
-    problem.add_rows("test", {"excess": rows}, lower=gains_of(law, other, epsilon))
-    problem.minimise({"excess": 1.0})
-    return problem
-
-
-def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
+def sticks_problem(name: str, gains: Array, owner: IntArray) -> Problem:
     """Return the program that finds, for several groups of sides, the largest hockey-stick of each.
 
     min (1/N) sum_x d_x subject to d_x >= sum_a s_k(a) for each side k of group x (rows "sides"),
     s_k(a) >= gains_k(a) (rows "tests"), s >= 0. Each d_x sinks on its own to the largest sum of
-    positive gains among its sides: with gains (1, -1) and (0.5, 0.25) in one group to 1.
+    positive gains among its sides: with gains (1, -1) and (0.5, 0.25) in one group to 1. The duals
+    of the rows "tests" are the adversary's best tests: of one side, `best_test_problem`.
 
     Args:
         name: of the program.
@@ -109,19 +81,14 @@ def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
     return problem
 
 
-def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: IntMatrix) -> Problem:
+def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: IntArray) -> Problem:
     """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`.
 
     Args:
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
         databases: one histogram in each row, shape (N, m).
-
-    Raises:
-        ParameterError: if it would have more than 2,000,000 rows "tests".
     """
-    m = mechanism.categories
-    require_small(len(databases) * m * (m - 1) * 2 * mechanism.outputs)
     # sides: (neighbour, direction) of every database, one after the other; owner: which.
     around = [neighbours(row) for row in databases]
     owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
@@ -139,20 +106,16 @@ def step_problem(asked: SgdProfile) -> Problem:
 
     Args:
         asked: the database, the batches and the epsilons.
-
-    Raises:
-        ParameterError: if it would have more than 2,000,000 rows "tests".
     """
-    held, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
+    values, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
     allowed = range(asked.lowest, asked.highest + 1)
-    moves = [(value, other) for value in held for other in allowed if other != value]
+    moves = [(value, other) for value in values for other in allowed if other != value]
     if asked.neighbours == "extreme":
-        moves = [(held[0], asked.highest), (held[-1], asked.lowest)]
+        moves = [(values[0], asked.highest), (values[-1], asked.lowest)]
     outputs = (reach if asked.rounded else reach * asked.drawn) + 1
-    require_small(2 * len(moves) * len(asked.epsilons) * outputs)
     first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
 
-    def law(values: IntVector) -> Vector:
+    def law(values: IntArray) -> Array:
         return batch_law(values, asked.drawn, rounded=asked.rounded).over(first, outputs)
 
     own = law(asked.values)
@@ -168,38 +131,9 @@ def step_problem(asked: SgdProfile) -> Problem:
     return sticks_problem("one step of SGD", np.array(gains), owner)
 
 
-def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
-    law, other = (_table(n, [v])[0] for n, v in (("p", p), ("q", q)))
-    if law.shape != other.shape:
-        raise ParameterError(f"q has {other.size} outputs; it must have {law.size}, as p.")
-    return law, other
-
-
-def _table(name: str, rows: object) -> Matrix:
-    allowed = "probabilities of the outputs, at least 0, one row for each law"
-    table = np.asarray(rows, dtype=float)
-    if table.ndim != 2 or 0 in table.shape or not np.all((table >= 0) & (table <= 2)):
-        raise ParameterError(f"{name} has shape {table.shape}; it must hold {allowed}.")
-    return table
-
-
 def gains_of(p: Array, q: Array, epsilon: float) -> Array:
     """Return max(-1, p - e^epsilon q)."""
-    growth = math.exp(epsilon)
-    return np.maximum(-1.0, p - growth * q)
-
-
-def require_small(entries: int) -> None:
-    """Refuse a table that is too large for a program.
-
-    Raises:
-        ParameterError: above 2,000,000 entries.
-    """
-    if entries > LARGEST_PROGRAM:
-        raise ParameterError(
-            f"the program would have a table of {entries:,} entries; at most {LARGEST_PROGRAM:,} "
-            "are taken. The closed sums of smoothed_delta go further."
-        )
+    return np.maximum(-1.0, p - math.exp(epsilon) * q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,26 +141,21 @@ class SmoothedInstance:
     """The numbers that the two programs of the smoothed delta are built from.
 
     Attributes:
-        laws: law of the output at each database, in the order of `histograms`, shape (N, outputs).
-        pairs: pairs of neighbours, each once, as places in ``laws``, shape (E, 2).
+        pairs: pairs of neighbours, each once, as places in `histograms`, shape (E, 2).
         gains: P(a) - e^epsilon P'(a), at least -1, for each pair, direction (first against
             second, second against first) and output, shape (E, 2, outputs).
         compositions: how many records come from each distribution, shape (C, l).
         databases: probability of each database under each composition, shape (C, N).
     """
 
-    laws: Matrix
-    pairs: IntVector
+    pairs: IntArray
     gains: Array
-    compositions: IntVector
-    databases: Matrix
+    compositions: IntArray
+    databases: Array
 
 
 def smoothed_instance(
-    mechanism: AnonymousMechanism,
-    epsilon: float,
-    distributions: npt.ArrayLike,
-    compositions: IntVector | None = None,
+    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedInstance:
     """Return the laws, neighbours and compositions of a small case.
 
@@ -234,23 +163,14 @@ def smoothed_instance(
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
         distributions: laws of one record, shape (l, m); all of them are used, vertices or not.
-        compositions: those that the adversary may choose, shape (C, l); all if None.
-
-    Raises:
-        ParameterError: if a table has more than 2,000,000 entries.
     """
     vertices = checked_distributions(distributions, mechanism.categories)
     n, m = mechanism.records, mechanism.categories
-    databases = histogram_count(n, m)
-    if compositions is not None:
-        compositions = checked_histograms(compositions, n, len(vertices))
-    allowed = histogram_count(n, len(vertices)) if compositions is None else len(compositions)
-    require_small(max(databases * m * m * mechanism.outputs, allowed * (n + 1) ** (m - 1)))
-    table = histograms(n, m)
+    table, compositions = histograms(n, m), histograms(n, len(vertices))
     laws, pairs = mechanism.laws(table), replacements(table)
     gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
-    rows = histograms(n, len(vertices)) if compositions is None else compositions
-    return SmoothedInstance(laws, pairs, gains, rows, database_laws(vertices, rows, table))
+    databases = database_laws(vertices, compositions, table)
+    return SmoothedInstance(pairs, gains, compositions, databases)
 
 
 def smoothed_problem(instance: SmoothedInstance) -> Problem:
@@ -308,29 +228,8 @@ def adversary_problem(instance: SmoothedInstance) -> Problem:
     return problem
 
 
-class Solved:
-    """What is read off a solved program whose objective is to be as small as possible."""
-
-    solution: Solution
-
-    @property
-    def value(self) -> float:
-        """The optimum, to the solver's tolerance of about 1e-9."""
-        return self.solution.objective
-
-    @property
-    def bound(self) -> float:
-        """A lower bound on it recomputed from the duals."""
-        return self.solution.bound
-
-    @property
-    def gap(self) -> float:
-        """The value less the bound."""
-        return self.solution.gap
-
-
 @dataclass(frozen=True, eq=False)
-class SmoothedAdversary(Solved):
+class SmoothedAdversary:
     """The optimum of `smoothed_problem`, and the adversary in its duals, who achieves the bound.
 
     Attributes:
@@ -345,32 +244,13 @@ class SmoothedAdversary(Solved):
 
     instance: SmoothedInstance
     solution: Solution
-    weights: Vector
+    weights: Array
     sides: Array
     tests: Array
 
-    @property
-    def compositions(self) -> IntVector:
-        """All compositions, shape (C, l)."""
-        return self.instance.compositions
-
-    @property
-    def pairs(self) -> IntVector:
-        """Pairs of neighbours, as places in the order of `histograms`, shape (E, 2)."""
-        return self.instance.pairs
-
-    @property
-    def composition(self) -> tuple[int, ...]:
-        """Records from each distribution in the composition of largest weight."""
-        return tuple(self.compositions[int(np.argmax(self.weights))].tolist())
-
 
 def solve_smoothed(
-    mechanism: AnonymousMechanism,
-    epsilon: float,
-    distributions: npt.ArrayLike,
-    *,
-    backend: str = "highs",
+    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedAdversary:
     """Solve `smoothed_problem` of a small case and read the adversary off its duals.
 
@@ -378,14 +258,12 @@ def solve_smoothed(
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
         distributions: laws of one record, shape (l, m).
-        backend: see `dpopt.solve`.
 
     Raises:
-        ParameterError: if the case is too large.
         SolverError: if the solver fails.
     """
     instance = smoothed_instance(mechanism, epsilon, distributions)
-    solution = solve(smoothed_problem(instance), backend)
+    solution = solve(smoothed_problem(instance))
     pairs, directions, _ = instance.gains.shape
     # Axes: weights (composition,); sides (pair, direction, which database); tests (pair,
     # direction, output), where the duals hold each test times what its two databases answer it.
@@ -405,7 +283,7 @@ def _ends(instance: SmoothedInstance) -> sp.csr_array:
     return sp.csr_array(entries, shape=(databases.size, instance.databases.shape[1]))
 
 
-def database_laws(vertices: Matrix, compositions: IntVector, table: IntVector) -> Matrix:
+def database_laws(vertices: Array, compositions: IntArray, table: IntArray) -> Array:
     """Return Pr[database | composition]: products of laws of one record, by convolution."""
     n, m = int(table[0].sum()), table.shape[1]
     # The law of a database is an array over the counts of all categories but the last.
@@ -415,13 +293,8 @@ def database_laws(vertices: Matrix, compositions: IntVector, table: IntVector) -
         law = np.zeros((n + 1,) * (m - 1))
         law[(0,) * (m - 1)] = 1.0
         for vertex in np.repeat(vertices, counts, axis=0):
-            law = _with_record(law, vertex)
+            # Nothing wraps around: before the last record no count is n.
+            added = (vertex[axis] * np.roll(law, 1, axis=axis) for axis in range(m - 1))
+            law = vertex[-1] * law + sum(added)
         row[:] = law[places]
     return laws
-
-
-def _with_record(law: Array, vertex: Vector) -> Array:
-    """Return the law of the counts of all categories but the last, after one more record."""
-    # Nothing wraps around: before the last record no count is n.
-    moved = (vertex[axis] * np.roll(law, 1, axis=axis) for axis in range(law.ndim))
-    return vertex[-1] * law + sum(moved)

@@ -10,9 +10,9 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import smoothed
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import STRICT, Probability, Some
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem
 from experiments.verdicts import statement
@@ -60,66 +60,59 @@ def _mechanism(records: int) -> smoothed.SamplingHistogram:
 )
 def run(config: Config) -> Outcome:
     """Solve the programs of each setting, and compare them with the sums."""
-    rows: list[dict[str, Cell]] = []
-    for n in track(config.records):
-        for epsilon in config.epsilons:
-            found = _differences(n, epsilon, config.shares)
-            rows += [
-                {"records": n, "epsilon": epsilon, "item": item, "difference": difference}
-                for item, difference in found.items()
-            ]
+    rows = [
+        {"records": n, "epsilon": epsilon, "item": item, "difference": difference}
+        for n in track(config.records)
+        for epsilon in config.epsilons
+        for item, difference in _differences(n, epsilon, config.shares).items()
+    ]
     tables = {
         "differences": Table.of(
             "Largest difference of a delta between its sum and its program.", rows
         ),
         "tolerance": Table.of("Differences up to it are none.", [{"tolerance": config.tolerance}]),
     }
-    return Outcome(tables, (), of_programs(tables))
+    return Outcome(tables, (), _comparisons(tables))
 
 
 def _differences(records: int, epsilon: float, shares: tuple[float, ...]) -> dict[str, float]:
     mechanism = _mechanism(records)
-    every = smoothed.privacy_profile(mechanism, epsilon)
-    profile = dpopt.solve(profile_problem(mechanism, epsilon, every.histograms))
+    profile = smoothed.privacy_profile(mechanism, epsilon)
     largest = smoothed.smoothed_delta(mechanism, epsilon, shares)
+    step = smoothed.sgd_profile(np.arange(records) % 3, 2, epsilon, lowest=-1, highest=3)
+    profiles = dpopt.solve(profile_problem(mechanism, epsilon, profile.histograms))
     adversary = solve_smoothed(mechanism, epsilon, largest.distributions)
-    values = np.arange(records) % 3
-    step = smoothed.sgd_profile(values, 2, epsilon, lowest=-1, highest=3)
-    solved = dpopt.solve(step_problem(step))
+    steps = dpopt.solve(step_problem(step))
     return {
-        "profile": float(np.abs(profile["delta"] - every.delta).max()),
-        "smoothed": abs(adversary.value - largest.delta),
-        "step": float(np.abs(solved["delta"] - step.delta).max()),
+        "profile": float(np.abs(profiles["delta"] - profile.delta).max()),
+        "smoothed": abs(adversary.solution.objective - largest.delta),
+        "step": float(np.abs(steps["delta"] - step.delta).max()),
     }
 
 
-def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
-    """Judge that the sums are the optima of the programs of the definitions.
-
-    Args:
-        tables: "differences" and "tolerance" of the run.
-    """
+def _comparisons(tables: dict[str, Table]) -> tuple[Comparison, ...]:
+    """Judge that the sums are the optima of the programs of the definitions."""
     (limit,) = tables["tolerance"].column("tolerance")
-    found = []
-    for item, place in _ITEMS.items():
-        worst = max(tables["differences"].select(item=item).column("difference"))
-        found.append(
-            statement(
-                f"Ours: the sum of {place} is the optimum of its program ({item}).",
-                f"Largest difference {worst:.1e}.",
-                "HiGHS; double precision",
-                holds=worst <= limit,
-                name=f"program, {item}",
-            )
+    worst = {
+        item: max(tables["differences"].select(item=item).column("difference")) for item in _ITEMS
+    }
+    return tuple(
+        statement(
+            f"Ours: the sum of {place} is the optimum of its program ({item}).",
+            f"Largest difference {worst[item]:.1e}.",
+            "HiGHS; double precision",
+            holds=worst[item] <= limit,
+            name=f"program, {item}",
         )
-    return tuple(found)
+        for item, place in _ITEMS.items()
+    )
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the largest difference against n, with the tolerance."""
-    figure, grid = style.figure(1, 1)
-    axes, table = grid[0, 0], outcome.tables["differences"]
+    figure, (axes,) = drawing.panels(1, across="records $n$", up="largest difference (probability)")
+    table = outcome.tables["differences"]
     sizes = sorted(set(table.column("records")))
     for item, role in zip(_ITEMS, ("optimum", "variant", "paper"), strict=True):
         worst = [max(table.select(item=item, records=n).column("difference")) for n in sizes]
@@ -127,7 +120,5 @@ def plot(outcome: Outcome) -> Figure:
     (limit,) = outcome.tables["tolerance"].column("tolerance")
     axes.axhline(limit, label="tolerance", **drawing.beside("limit"))
     axes.set_yscale("log")
-    axes.set_xlabel("records $n$")
-    axes.set_ylabel("largest difference (probability)")
     axes.legend()
     return figure

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
-from experiments import drawing, style
-from experiments.parameters import STRICT, Count, Several, Some
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from dpopt.prob.histograms import histogram_count, histograms
+from experiments import drawing
+from experiments.parameters import STRICT, Count, Rising, Some
+from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.verdicts import observed, statement
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Laws of three categories, none between the others; the first two shares make those of two.
+_UNITS = np.array([[0.7714, 0.2286], [0.0553, 0.9447]])
+# None is between the others.
 _LAWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.1, 0.6]])
+_EPSILON = 0.5
 _SAME = 1e-11
 # Definition 3 has more terms from here on than anyone counts.
 _FAR = 100
@@ -41,17 +43,13 @@ class Config:
         records_of_three: n of the cases with 3 categories.
         definition: the largest number of terms for which Definition 3 is evaluated as it is
             written, every vector of distributions and every database.
-        drawn_rate: eta, the share of the records that the sampling-histogram draws.
-        epsilon: in nats.
     """
 
     categories: Some[Annotated[int, Ge(2), Le(3)]] = (2, 3, 3)
     vertices: Some[Annotated[int, Ge(2), Le(4)]] = (2, 2, 3)
-    records: Several[Count] = (2, 4, 6, 8, 10, 16, 32, 64, 128, 256)
-    records_of_three: Several[Count] = (2, 4, 6, 8, 16, 24)
+    records: Rising[Count] = (2, 4, 6, 8, 10, 16, 32, 64, 128, 256)
+    records_of_three: Rising[Count] = (2, 4, 6, 8, 16, 24)
     definition: int = 2_000_000
-    drawn_rate: Annotated[float, Gt(0.0), Le(1.0)] = 0.5
-    epsilon: float = 0.5
 
     def __post_init__(self) -> None:
         if len(self.vertices) != len(self.categories):
@@ -63,19 +61,11 @@ class Config:
             raise ParameterError(f"vertices is {self.vertices}; it must be 2 for 2 categories.")
         if len(set(self.cases)) < len(self.cases):
             raise ParameterError(f"vertices is {self.vertices}; each case must be there once.")
-        for name in ("records", "records_of_three"):
-            values = getattr(self, name)
-            if list(values) != sorted(values):
-                raise ParameterError(f"{name} is {values}; it must rise throughout.")
 
     @property
     def cases(self) -> list[tuple[int, int]]:
         """Categories and vertices of each case."""
         return list(zip(self.categories, self.vertices, strict=True))
-
-    def sizes(self, categories: int) -> tuple[int, ...]:
-        """Return n of the cases with so many categories."""
-        return self.records if categories == 2 else self.records_of_three
 
 
 _CONFIG = Config()
@@ -85,9 +75,8 @@ _CONFIG = Config()
     "smoothed-theorem-2",
     PAPER,
     "Theorem 2",
-    "What smoothed delta costs beyond the profile: terms of Definition 3 as written, "
-    "products of Algorithm 1 as written, which are O(n^3) for two categories and two "
-    "distributions, and terms of the expectations that this package evaluates.",
+    "What smoothed delta costs beyond the profile: terms of Definition 3 and products of "
+    "Algorithm 1, both as written, and terms of the expectations that this package evaluates.",
     published="O(n^(2 m + l* - 3)) in Section 4, O(n^(m + l* - 1)) in Appendix D.5",
     config=Config(
         records=(*_CONFIG.records, 512), records_of_three=(*_CONFIG.records_of_three, 36)
@@ -103,14 +92,24 @@ _CONFIG = Config()
 )
 def run(config: Config) -> Outcome:
     """Compute smoothed delta in each way, and count what each adds up."""
-    sizes = [(m, count, n) for m, count in config.cases for n in config.sizes(m)]
-    rows = [_row(config, *size) for size in track(sizes)]
-    degrees = [_degree_row(m, count) for m, count in config.cases]
+    sizes = {2: config.records, 3: config.records_of_three}
+    cases = [(m, count, n) for m, count in config.cases for n in sizes[m]]
+    costs = [_costs(config, *case) for case in track(cases)]
+    degrees = [
+        {
+            "categories": m,
+            "vertices": count,
+            "degree": degree(m, count),
+            "exponent_of_section_4": 2 * m + count - 3,
+            "exponent_of_appendix": m + count - 1,
+        }
+        for m, count in config.cases
+    ]
     tables = {
         "costs": Table.of(
             "Smoothed delta in each way, and the products or terms that it takes beyond the "
             "profile.",
-            rows,
+            costs,
         ),
         "degrees": Table.of(
             "Degree in n of the number of products of Algorithm 1 as written, a polynomial, beside "
@@ -118,21 +117,15 @@ def run(config: Config) -> Outcome:
             degrees,
         ),
     }
-    return Outcome(tables, (), tuple(_comparisons(rows, degrees)))
+    return Outcome(tables, (), _comparisons(costs, degrees))
 
 
-def laws(categories: int, vertices: int) -> np.ndarray:
-    """Return the distributions of a case, shape (vertices, categories)."""
-    if categories == 2:
-        return np.array([[0.7714, 0.2286], [0.0553, 0.9447]])
-    return _LAWS[:vertices]
-
-
-def _row(config: Config, m: int, count: int, n: int) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram(n, max(1, math.ceil(config.drawn_rate * n)), m)
-    distributions = laws(m, count)
-    profile = smoothed.privacy_profile(mechanism, config.epsilon)
-    found = smoothed.smoothed_delta(mechanism, config.epsilon, distributions)
+def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
+    mechanism = smoothed.SamplingHistogram(n, math.ceil(n / 2), m)
+    # The two extreme units of 2020, or as many laws of three categories as there are vertices.
+    distributions = _UNITS if m == 2 else _LAWS[:count]
+    profile = smoothed.privacy_profile(mechanism, _EPSILON)
+    fast = smoothed.smoothed_delta(mechanism, _EPSILON, distributions)
     written, products = algorithm_1(profile.histograms, profile.delta, distributions)
     terms = (count * m) ** n
     naive = None
@@ -142,23 +135,18 @@ def _row(config: Config, m: int, count: int, n: int) -> dict[str, Cell]:
         "categories": m,
         "vertices": count,
         "records": n,
-        "delta": found.delta,
+        "delta": fast.delta,
         "algorithm_1": written,
         "definition_3": naive,
         "products_of_algorithm_1": products,
         # A double: beyond the integers that readers of tables hold exactly.
         "terms_of_definition_3": float(terms) if n < _FAR else None,
-        "compositions": math.comb(n + count - 1, count - 1),
-        "evaluated": found.certificate.evaluated,
-        "terms": found.certificate.evaluated * profile.histograms.shape[0],
-        "method": found.certificate.method,
-        "exponent_of_section_4": 2 * m + count - 3,
-        "exponent_of_appendix": m + count - 1,
+        "terms": fast.certificate.evaluated * len(profile.histograms),
     }
 
 
 def algorithm_1(
-    histograms: np.ndarray, delta: np.ndarray, distributions: np.ndarray
+    databases: np.ndarray, delta: np.ndarray, distributions: np.ndarray
 ) -> tuple[float, int]:
     """Return smoothed delta as Algorithm 1 and the proof of Theorem 2 have it, and its products.
 
@@ -166,17 +154,17 @@ def algorithm_1(
     histogram by convolution, one product for each pair of histograms, and the expectation.
 
     Args:
-        histograms: of all databases, shape (databases, m).
+        databases: the histograms of all, shape (databases, m).
         delta: of each.
         distributions: the vertices, shape (l, m).
     """
-    n, (count, m) = int(histograms[0].sum()), distributions.shape
+    n, (count, m) = int(databases[0].sum()), distributions.shape
     place = (n + 1) ** np.arange(m - 1)
     profile = np.zeros((n + 1) ** (m - 1))
-    profile[histograms[:, : m - 1] @ place] = delta
+    profile[databases[:, : m - 1] @ place] = delta
     parts = [[_multinomial(size, law, place) for size in range(n + 1)] for law in distributions]
     best, products = 0.0, 0
-    for composition in _compositions(n, count):
+    for composition in histograms(n, count).tolist():
         at, law = parts[0][composition[0]]
         for size, part in zip(composition[1:], parts[1:], strict=True):
             if size == 0:
@@ -197,7 +185,7 @@ def _multinomial(
     records: int, shares: np.ndarray, place: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of the histograms of some records, and their probabilities."""
-    counts = np.array(list(_compositions(records, shares.size)))
+    counts = histograms(records, shares.size)
     ways = [
         math.exp(
             math.lgamma(records + 1)
@@ -209,49 +197,32 @@ def _multinomial(
     return counts[:, : shares.size - 1] @ place, np.array(ways)
 
 
-def _compositions(records: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (records,)
-        return
-    for first in range(records + 1):
-        for rest in _compositions(records - first, parts - 1):
-            yield (first, *rest)
-
-
-def definition_3(histograms: np.ndarray, delta: np.ndarray, distributions: np.ndarray) -> float:
+def definition_3(databases: np.ndarray, delta: np.ndarray, distributions: np.ndarray) -> float:
     """Return smoothed delta over every vector of distributions and every ordered database.
 
     Args:
-        histograms: of all databases, shape (databases, m).
+        databases: the histograms of all, shape (databases, m).
         delta: of each.
         distributions: shape (l, m).
     """
-    n, (count, m) = int(histograms[0].sum()), distributions.shape
-    by_histogram = {
-        tuple(row): value for row, value in zip(histograms.tolist(), delta.tolist(), strict=True)
-    }
-    databases = np.array(list(product(range(m), repeat=n)))
-    counts = np.stack([(databases == c).sum(axis=1) for c in range(m)], axis=1)
+    n, (count, m) = int(databases[0].sum()), distributions.shape
+    by_histogram = dict(zip(map(tuple, databases.tolist()), delta.tolist(), strict=True))
+    ordered = np.array(list(product(range(m), repeat=n)))
+    counts = np.stack([(ordered == c).sum(axis=1) for c in range(m)], axis=1)
     values = np.array([by_histogram[tuple(row)] for row in counts.tolist()])
     return max(
-        float(np.prod(distributions[np.array(vector), databases], axis=1) @ values)
+        float(np.prod(distributions[np.array(vector), ordered], axis=1) @ values)
         for vector in product(range(count), repeat=n)
     )
 
 
 def products(categories: int, vertices: int, records: int) -> int:
     """Return the number of products of Algorithm 1 as written, from the sizes of its laws alone."""
-
-    def size(n: int) -> int:
-        return math.comb(n + categories - 1, categories - 1)
-
-    total = 0
-    for composition in _compositions(records, vertices):
-        done = composition[0]
-        for part in composition[1:]:
-            total += size(done) * size(part) if part else 0
-            done += part
-        total += size(records)
+    total, sizes = 0, [histogram_count(n, categories) for n in range(records + 1)]
+    for composition in histograms(records, vertices).tolist():
+        joined = zip(accumulate(composition), composition[1:], strict=False)
+        total += sum(sizes[done] * sizes[part] for done, part in joined if part)
+        total += sizes[records]
     return total
 
 
@@ -265,44 +236,30 @@ def degree(categories: int, vertices: int) -> int:
     most = 2 * (categories - 1) + vertices - 1
     values = [products(categories, vertices, n) for n in range(1, most + 3)]
     order = -1
-    while any(values):
-        order += 1
-        values = [after - before for before, after in pairwise(values)]
+    while np.any(values):
+        order, values = order + 1, np.diff(values)
     return order
 
 
-def _degree_row(categories: int, vertices: int) -> dict[str, Cell]:
-    return {
-        "categories": categories,
-        "vertices": vertices,
-        "degree": degree(categories, vertices),
-        "exponent_of_section_4": 2 * categories + vertices - 3,
-        "exponent_of_appendix": categories + vertices - 1,
-    }
-
-
-def _largest_gap(rows: list[dict[str, Any]], name: str) -> tuple[int, float]:
-    """Return how many values another way has, and the largest relative distance from ours."""
-    gaps = [abs(row[name] / row["delta"] - 1.0) for row in rows if row[name] is not None]
-    return len(gaps), max(gaps, default=0.0)
-
-
-def _told(degrees: list[dict[str, Any]]) -> str:
-    return ", ".join(
+def _comparisons(
+    costs: list[dict[str, Any]], degrees: list[dict[str, Any]]
+) -> tuple[Comparison, ...]:
+    """Judge both printed exponents by the counts, where they differ."""
+    grows = "The number of its products is " + ", ".join(
         f"of degree {row['degree']} in n at m = {row['categories']}, l* = {row['vertices']}"
         for row in degrees
     )
-
-
-def _comparisons(rows: list[dict[str, Any]], degrees: list[dict[str, Any]]) -> list[Comparison]:
-    """Judge both printed exponents by the counts, where they differ."""
-    told = f"The number of its products is {_told(degrees)}"
     certificate = "differences of exact counts; the counts are those of the runs (test_smoothed)"
-    gaps = [_largest_gap(rows, name)[1] for name in ("algorithm_1", "definition_3")]
-    return [
+    gap = max(
+        abs(row[name] / row["delta"] - 1.0)
+        for row in costs
+        for name in ("algorithm_1", "definition_3")
+        if row[name] is not None
+    )
+    return (
         statement(
             "Algorithm 1 takes O(n^(2 m + l* - 3)) beyond the profile (Theorem 2, Section 4).",
-            f"{told}.",
+            f"{grows}.",
             certificate,
             holds=all(r["degree"] <= r["exponent_of_section_4"] for r in degrees),
             name="Theorem 2, Section 4",
@@ -310,7 +267,7 @@ def _comparisons(rows: list[dict[str, Any]], degrees: list[dict[str, Any]]) -> l
         observed(
             "Algorithm 1 takes O(n^(m + l* - 1)) beyond the profile (Theorem 2 as restated in "
             "Appendix D.5).",
-            f"{told}. The exponent is that of Section 4 for m = 2 alone; the proof's own steps "
+            f"{grows}. The exponent is that of Section 4 for m = 2 alone; the proof's own steps "
             "multiply to that of Section 4. Convolution by fast Fourier transforms, which the "
             "proof does not use, would be below both.",
             certificate,
@@ -320,60 +277,55 @@ def _comparisons(rows: list[dict[str, Any]], degrees: list[dict[str, Any]]) -> l
         ),
         statement(
             "Algorithm 1 computes smoothed delta exactly (Section 4).",
-            f"It and Definition 3 as written are within {max(gaps):.1g} of smoothed delta in all "
+            f"It and Definition 3 as written are within {gap:.1g} of smoothed delta in all "
             "settings.",
             "every vector of distributions and every database, at small n",
-            holds=max(gaps) <= _SAME,
+            holds=gap <= _SAME,
             name="Algorithm 1",
         ),
-    ]
+    )
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the counts against n, one panel for each case."""
-    table = outcome.tables["costs"]
-    cases = list(
-        dict.fromkeys(zip(table.column("categories"), table.column("vertices"), strict=True))
-    )
-    columns = drawing.columns_for(len(cases))
+    table, degrees = outcome.tables["costs"], outcome.tables["degrees"].records
+    columns = drawing.columns_for(len(degrees))
     figure, panels = drawing.panels(
-        len(cases),
+        len(degrees),
         min(3, columns),
         across="records $n$",
         up="products or terms",
         height=0.62 if columns == 1 else 1.2,
     )
-    for axes, (m, count) in zip(panels, cases, strict=True):
-        _panel(axes, table.select(categories=m, vertices=count))
+    for axes, case in zip(panels, degrees, strict=True):
+        m, count = case["categories"], case["vertices"]
+        _panel(axes, table.select(categories=m, vertices=count), case)
         axes.set_title(f"{m} categories, {count} vertices")
     drawing.finish(figure, panels)
     return figure
 
 
-def _panel(axes: Axes, part: Table) -> None:
+def _panel(axes: Axes, table: Table, case: dict[str, Any]) -> None:
     from matplotlib.ticker import ScalarFormatter
 
-    n = np.array(part.column("records"), float)
-    written = np.array(part.column("products_of_algorithm_1"), float)
-    ours = np.array(part.column("terms"), float)
-    section, appendix = (
-        part.column(name)[0] for name in ("exponent_of_section_4", "exponent_of_appendix")
+    n, written, ours, terms = (
+        np.array(table.column(name), float)
+        for name in ("records", "products_of_algorithm_1", "terms", "terms_of_definition_3")
     )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.set_yscale("log")
     # Both printed orders, through the last count; they are one where the exponents are.
     orders = {
-        appendix: ("order of Appendix D.5", "noise"),
-        section: ("order of Section 4", "limit"),
+        case["exponent_of_appendix"]: ("order of Appendix D.5", "noise"),
+        case["exponent_of_section_4"]: ("order of Section 4", "limit"),
     }
     for exponent, (label, role) in orders.items() if n.size > 1 else ():
         line = written[-1] * (n / n[-1]) ** exponent
         axes.plot(n, line, label=label, **drawing.beside(role, linestyle="-", linewidth=0.8))
-    terms = np.array(part.column("terms_of_definition_3"), float)
     shown = terms <= 100.0 * written.max()
-    axes.plot(n[shown], terms[shown], label="Definition 3, naive", **style.role("noise").line)
-    axes.plot(n, written, label="Algorithm 1, as written", **style.role("paper").line)
-    axes.plot(n, ours, label="this package", **style.role("optimum").line)
+    axes.plot(n[shown], terms[shown], label="Definition 3, naive", **drawing.line("noise"))
+    axes.plot(n, written, label="Algorithm 1, as written", **drawing.line("paper"))
+    axes.plot(n, ours, label="this package", **drawing.line("optimum"))
     axes.margins(0.08)

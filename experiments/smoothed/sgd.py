@@ -6,7 +6,6 @@ Exact on each database, averaged over sampled databases.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,23 +17,15 @@ from pydantic.dataclasses import dataclass
 from dpopt import ParameterError, smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
-from experiments.smoothed.quantised import sample_database
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LN10 = math.log(10.0)
-_BITS = 8
-
-PUBLISHED = (
-    "delta falls exponentially in n, DP's delta does not; no numbers. Probabilities were estimated "
-    "from independent trials, which makes delta too large at large epsilon (smoothed-sgd-bias)."
-)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -66,12 +57,12 @@ class Config:
             raise ParameterError(
                 f"batches is {self.batches}; it must hold 2 numbers or more: a line is fitted."
             )
-        gradients(self.distributions, _BITS)
+        gradients(self.distributions)
 
     @property
     def settings(self) -> tuple[Gradients, ...]:
         """The sets of distributions."""
-        return gradients(self.distributions, _BITS)
+        return gradients(self.distributions)
 
 
 def compositions(config: Config, members: int, records: int) -> dict[tuple[int, ...], list[int]]:
@@ -95,15 +86,38 @@ def compositions(config: Config, members: int, records: int) -> dict[tuple[int, 
 
 def run(config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
-    averages: list[dict[str, Cell]] = []
-    cases = list(product(enumerate(config.settings), config.batches))
-    for (place, setting), drawn in track(cases):
+    averages, largest = [], []
+    for (place, setting), drawn in track(list(product(enumerate(config.settings), config.batches))):
         grid = compositions(config, len(setting.members), drawn**2)
+        rows = []
         for counts, seed in grid.items():
             rng = np.random.default_rng([config.seed, place, drawn, *seed])
-            deltas = _sample(config, setting, drawn, counts, rng)
-            averages += _average(config, setting, drawn, counts, len(grid), deltas)
-    largest = _largest(averages)
+            logs = [
+                smoothed.sgd_profile(setting.sample(counts, rng), drawn, config.epsilons).log_delta
+                for _ in range(config.databases)
+            ]
+            rows += [
+                {
+                    "setting": setting.label,
+                    "records": drawn**2,
+                    "drawn": drawn,
+                    "epsilon": epsilon,
+                    "from_first": counts[0],
+                    "pure": max(counts) == drawn**2,
+                }
+                | _average(config, of_epsilon, len(grid))
+                for epsilon, of_epsilon in zip(config.epsilons, np.transpose(logs), strict=True)
+            ]
+        averages += rows
+        for epsilon in config.epsilons:
+            group = [row for row in rows if row["epsilon"] == epsilon]
+            best = max(group, key=lambda row: row["log10_delta"])
+            # No delta is above T / n, the chance that the one record is drawn; nor is the band.
+            upper = min(max(row["log10_upper"] for row in group), math.log10(1 / drawn))
+            lower = max(row["log10_lower"] for row in group)
+            ends = {"log10_lower": lower, "log10_upper": upper, "dp_delta": 1 / drawn}
+            largest.append(best | ends)
+    fits = _fits(largest)
     tables = {
         "smoothed": Table.of(
             "The largest average of delta over the compositions tried, its "
@@ -111,7 +125,7 @@ def run(config: Config) -> Outcome:
             largest,
         ),
         "fits": Table.of(
-            "delta = exp(a + b n) and exp(a + b T), by least squares in log delta.", _fits(largest)
+            "delta = exp(a + b n) and exp(a + b T), least squares in log delta.", fits
         ),
         "compositions": Table.of(
             "Average of delta over the databases of each composition; each database exact.",
@@ -120,147 +134,62 @@ def run(config: Config) -> Outcome:
     }
     return Outcome(
         tables,
-        tuple(_findings(tables)),
-        (_comparison(config, tables),),
+        tuple(_findings(largest)),
+        (_comparison(config, fits),),
         data="gradients sampled from the distributions",
         generated=True,
     )
 
 
-def _sample(
-    config: Config,
-    setting: Gradients,
-    drawn: int,
-    counts: tuple[int, ...],
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Return log delta of sampled databases, shape (databases, epsilons)."""
-    return np.stack(
-        [
-            smoothed.sgd_profile(
-                sample_database(setting.members, counts, rng),
-                drawn,
-                config.epsilons,
-                lowest=setting.lowest,
-                highest=setting.highest,
-            ).log_delta
-            for _ in range(config.databases)
-        ]
-    )
-
-
-def _average(
-    config: Config,
-    setting: Gradients,
-    drawn: int,
-    counts: tuple[int, ...],
-    tried: int,
-    log_deltas: np.ndarray,
-) -> list[dict[str, Cell]]:
-    """Return the average at each epsilon, with a band in logarithms.
+def _average(config: Config, logs: np.ndarray, compositions: int) -> dict[str, float]:
+    """Return the average of exp(logs) over databases with a band, in decimal logarithms.
 
     The band is mean exp(+- t s / (mean sqrt(K))), Student's t at level (1 - confidence) / (number
     of compositions), so that it holds for all compositions of one n at once.
     """
     from scipy import stats
 
-    count = config.databases
-    level = (1.0 - config.confidence) / tried
-    quantile = float(stats.t.ppf(1.0 - level / 2.0, count - 1))
-    rows: list[dict[str, Cell]] = []
-    for epsilon, logs in zip(config.epsilons, log_deltas.T, strict=True):
-        scaled = np.exp(logs - logs.max())
-        log_mean = float(logs.max() + math.log(scaled.mean()))
-        relative = float(scaled.std(ddof=1) / scaled.mean())
-        width = quantile * relative / math.sqrt(count)
-        rows.append(
-            {
-                "setting": setting.label,
-                "records": drawn**2,
-                "drawn": drawn,
-                "epsilon": epsilon,
-                "from_first": counts[0],
-                "pure": max(counts) == drawn**2,
-                "databases": count,
-                "log10_average": log_mean / _LN10,
-                "log10_lower": (log_mean - width) / _LN10,
-                "log10_upper": (log_mean + width) / _LN10,
-                "relative_deviation": relative,
-                "share_of_largest": float(scaled.max() / scaled.sum()),
-            }
-        )
-    return rows
+    level = (1.0 - config.confidence) / compositions
+    scaled = np.exp(logs - logs.max())
+    log_mean = float(logs.max() + math.log(scaled.mean()))
+    relative = float(scaled.std(ddof=1) / scaled.mean())
+    quantile = float(stats.t.ppf(1.0 - level / 2.0, logs.size - 1))
+    width = quantile * relative / math.sqrt(logs.size)
+    return {
+        "log10_delta": log_mean / _LN10,
+        "log10_lower": (log_mean - width) / _LN10,
+        "log10_upper": (log_mean + width) / _LN10,
+        "share_of_largest": float(scaled.max() / scaled.sum()),
+    }
 
 
-def _largest(averages: Sequence[dict[str, Any]]) -> list[dict[str, Cell]]:
-    """Return, for each setting, n and epsilon, the largest average and the largest ends.
-
-    No delta is above T / n, the chance that the one record is drawn; nor is the band. "inside"
-    tells whether the largest average is above those of both ends by more than the bands.
-    """
-    keys = dict.fromkeys((r["setting"], r["records"], r["drawn"], r["epsilon"]) for r in averages)
-    found: list[dict[str, Cell]] = []
-    for label, n, drawn, epsilon in keys:
-        key = (label, n, epsilon)
-        part = [r for r in averages if (r["setting"], r["records"], r["epsilon"]) == key]
-        best = max(part, key=lambda row: row["log10_average"])
-        highest = max(row["log10_upper"] for row in part)
-        ends = [row["log10_upper"] for row in part if row["pure"]]
-        found.append(
-            {
-                "setting": label,
-                "records": n,
-                "drawn": drawn,
-                "epsilon": epsilon,
-                "from_first": best["from_first"],
-                "pure": best["pure"],
-                "inside": bool(ends) and all(best["log10_lower"] > upper for upper in ends),
-                "log10_delta": best["log10_average"],
-                "log10_lower": max(row["log10_lower"] for row in part),
-                "log10_upper": min(highest, math.log10(drawn / n)),
-                "share_of_largest": best["share_of_largest"],
-                "dp_delta": drawn / n,
-            }
-        )
-    return found
-
-
-def _fits(largest: Sequence[dict[str, Any]]) -> list[dict[str, Cell]]:
+def _fits(largest: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return least-squares lines of log delta in n, as in the paper's figure, and in T."""
     from scipy import stats
 
-    keys = dict.fromkeys((row["setting"], row["epsilon"]) for row in largest)
-    found: list[dict[str, Cell]] = []
-    for (label, epsilon), variable in product(keys, ("records", "drawn")):
-        part = [r for r in largest if (r["setting"], r["epsilon"]) == (label, epsilon)]
-        sizes = np.array([row[variable] for row in part], dtype=float)
-        line = stats.linregress(sizes, np.array([row["log10_delta"] for row in part]) * _LN10)
-        found.append(
-            {
-                "setting": label,
-                "epsilon": epsilon,
-                "variable": variable,
-                "a": float(line.intercept),
-                "b": float(line.slope),
-                "r_squared": float(line.rvalue**2),
-            }
-        )
-    return found
+    fits = []
+    for setting, epsilon in dict.fromkeys((row["setting"], row["epsilon"]) for row in largest):
+        curve = [row for row in largest if (row["setting"], row["epsilon"]) == (setting, epsilon)]
+        logs = np.array([row["log10_delta"] for row in curve]) * _LN10
+        for variable in ("records", "drawn"):
+            line = stats.linregress([float(row[variable]) for row in curve], logs)
+            fit = {"a": line.intercept, "b": line.slope, "r_squared": line.rvalue**2}
+            of_fit = {"setting": setting, "epsilon": epsilon, "variable": variable}
+            fits.append(of_fit | {name: float(value) for name, value in fit.items()})
+    return fits
 
 
-def _comparison(config: Config, tables: dict[str, Table]) -> Comparison:
+def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
     """Put the paper's statement on how delta falls beside the two fits."""
-    fits = {
-        name: np.array(tables["fits"].select(variable=name).column("r_squared"))
-        for name in ("records", "drawn")
-    }
-    better = int(np.count_nonzero(fits["drawn"] > fits["records"]))
-    sizes = f"{min(config.batches) ** 2} to {max(config.batches) ** 2}"
+    in_n, in_t = (
+        np.array([fit["r_squared"] for fit in fits if fit["variable"] == variable])
+        for variable in ("records", "drawn")
+    )
     return not_comparable(
         "Section 6: the smoothed delta of SGD is exponentially small in n, with exponential fits.",
-        f"Over n = {sizes}, log delta is closer to a line in T = sqrt(n) than to one in n in "
-        f"{better} of {fits['drawn'].size} curves: mean r squared {fits['drawn'].mean():.4f} "
-        f"against {fits['records'].mean():.4f}.",
+        f"Over n = {min(config.batches) ** 2} to {max(config.batches) ** 2}, log delta is closer "
+        f"to a line in T = sqrt(n) than to one in n in {np.count_nonzero(in_t > in_n)} of "
+        f"{in_n.size} curves: mean r squared {in_t.mean():.4f} against {in_n.mean():.4f}.",
         "delta of each database is exact; the average over databases is sampled, the fits are "
         "least squares (table fits)",
         why="the databases and epsilons are ours, and a few sizes do not tell the two fits apart",
@@ -268,37 +197,20 @@ def _comparison(config: Config, tables: dict[str, Table]) -> Comparison:
     )
 
 
-def _findings(tables: dict[str, Table]) -> list[str]:
-    largest = tables["smoothed"].records
-    averages = tables["compositions"]
-    ends = sum(row["pure"] for row in largest)
-    inside = sum(row["inside"] for row in largest)
-    found = [
-        f"The largest average is at an end of the grid of compositions in {ends} of "
-        f"{len(largest)} cases, and above both ends by more than the bands in {inside}; "
-        "compositions between those of the grid are not evaluated.",
-        f"{sum(averages.column('databases')) // len(set(averages.column('epsilon'))):,} databases, "
-        "each exact over all replacements of one record; the band is for the choice of databases "
-        "only.",
+def _findings(largest: list[dict[str, Any]]) -> list[str]:
+    findings = [
+        f"The largest average is at an end of the grid of compositions in "
+        f"{sum(row['pure'] for row in largest)} of {len(largest)} cases; compositions between "
+        "those of the grid are not evaluated."
     ]
-    top = max(row["records"] for row in largest)
-    for label in dict.fromkeys(row["setting"] for row in largest):
-        part = [row for row in largest if (row["setting"], row["records"]) == (label, top)]
-        at = "; ".join(
-            f"10^{row['log10_delta']:.2f} (10^{row['log10_lower']:.2f} to "
-            f"10^{row['log10_upper']:.2f}) at epsilon = {row['epsilon']:g}"
-            for row in part
+    skewed = [row["epsilon"] for row in largest if row["share_of_largest"] > 1 / 3]
+    if skewed:
+        findings.append(
+            f"In {len(skewed)} cases, at epsilon = "
+            f"{', '.join(f'{epsilon:g}' for epsilon in sorted(set(skewed)))}, one database carries "
+            "more than a third of the average: the band understates what is not known there."
         )
-        found.append(f"{label}, n = {top}: {at}; DP's delta is {part[0]['dp_delta']:.3g}.")
-    rough = [row for row in largest if row["share_of_largest"] > 1 / 3]
-    if rough:
-        where = sorted({row["epsilon"] for row in rough})
-        found.append(
-            f"In {len(rough)} cases, at epsilon = {', '.join(f'{e:g}' for e in where)}, one "
-            "database carries more than a third of the average: delta is so skewed over databases "
-            "that the band understates what is not known there."
-        )
-    return found
+    return findings
 
 
 FIGURE_2 = ("gaussian:0,0.12 gaussian:0.2,0.12",)
@@ -312,7 +224,7 @@ FIGURE_5 = (
 
 def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
-    table, fits = outcome.tables["smoothed"], outcome.tables["fits"]
+    table, fits = outcome.tables["smoothed"], outcome.tables["fits"].select(variable="records")
     labels = list(dict.fromkeys(table.column("setting")))
     figure, panels = drawing.panels(
         len(labels),
@@ -321,39 +233,26 @@ def plot(outcome: Outcome) -> Figure:
         height=0.55 if len(labels) == 1 else 0.7,
     )
     for axes, label in zip(panels, labels, strict=True):
-        part = table.select(setting=label)
-        _draw(axes, part, fits.select(setting=label, variable="records"))
+        of_label = table.select(setting=label)
+        curve = of_label.select(epsilon=of_label.column("epsilon")[0])
+        n = np.array(curve.column("records"))
+        for epsilon, look in drawing.curves(of_label.column("epsilon")).items():
+            curve = of_label.select(epsilon=epsilon)
+            axes.plot(
+                n, curve.column("log10_delta"), "-", label=rf"$\varepsilon = {epsilon:g}$", **look
+            )
+            band = curve.column("log10_lower"), curve.column("log10_upper")
+            axes.fill_between(n, *band, color=look["color"], alpha=0.2, linewidth=0)
+            (fit,) = fits.select(setting=label, epsilon=epsilon).records
+            axes.plot(n, (fit["a"] + fit["b"] * n) / _LN10, ":", color=look["color"])
+        axes.plot(n, -np.log10(n), label="$1/n$, the target", **drawing.beside("limit"))
+        of_dp = np.log10(curve.column("dp_delta"))
+        axes.plot(n, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
         axes.margins(y=0.1)
         axes.locator_params(axis="y", steps=[1, 2, 5, 10])
         axes.set_title(label)
     drawing.finish(figure, panels)
     return figure
-
-
-def _draw(axes: Axes, table: Table, fits: Table) -> None:
-    for epsilon, look in drawing.curves(table.column("epsilon")).items():
-        part = table.select(epsilon=epsilon)
-        n = np.array(part.column("records"))
-        axes.plot(
-            n,
-            part.column("log10_delta"),
-            linestyle="-",
-            label=rf"$\varepsilon = {epsilon:g}$",
-            **look,
-        )
-        lower, upper = part.column("log10_lower"), part.column("log10_upper")
-        axes.fill_between(n, lower, upper, color=look["color"], alpha=0.2, linewidth=0)
-        (fit,) = fits.select(epsilon=epsilon).records
-        axes.plot(n, (fit["a"] + fit["b"] * n) / _LN10, ":", color=look["color"])
-    first = table.select(epsilon=table.column("epsilon")[0])
-    n = np.array(first.column("records"))
-    axes.plot(n, -np.log10(n), label="$1/n$, the target", **drawing.beside("limit"))
-    axes.plot(
-        n,
-        np.log10(first.column("dp_delta")),
-        label=r"$\delta$ of DP, $T/n$",
-        **drawing.beside("baseline"),
-    )
 
 
 _QUICK_2 = Config(FIGURE_2, databases=10)
@@ -368,13 +267,10 @@ for _name, _item, _quick, _databases in (
         _name,
         PAPER,
         _item,
-        "Smoothed delta of one SGD step with 8-bit gradients against n, batches of "
-        "sqrt(n). delta of each database is exact, over all neighbours; its expectation is an "
-        "average over sampled databases, with a 99 % band, for a grid of compositions that "
-        "includes both ends. No delta is above T / n, and neither is the band. Dotted: "
-        "exponential fits in n. Dashed: DP, T / n at every epsilon. sigma of a Laplace "
-        "distribution is read as its standard deviation.",
-        published=PUBLISHED,
+        "Smoothed delta of one SGD step with 8-bit gradients: delta of each database is exact, "
+        "its average is over sampled databases of a grid of compositions, with a 99 % band. "
+        "Dotted: exponential fits in n.",
+        published="delta falls exponentially in n, DP's delta does not; no numbers.",
         config=replace(_quick, databases=_databases, **_FULL),
         quick=_quick,
         effort=("databases", "confidence", "seed"),

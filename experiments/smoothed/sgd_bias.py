@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -13,21 +12,21 @@ from pydantic.dataclasses import dataclass
 from dpopt import ParameterError, smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Some
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
-from experiments.smoothed.quantised import QuantisedGradient, monte_carlo_delta
+from experiments.smoothed.gradients import QuantisedGradient, drawn_counts, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+FORMULA = "formula"
 GAUSSIAN = "N(0, .12²)"
 TWO_VALUES = "-127, 128"
 
 PUBLISHED_DRAWS = 10**6
 _ROUNDING = 1e-9
-_ESTIMATED = ("formula", GAUSSIAN)
 
 
 def databases(records: int, seed: int) -> dict[str, np.ndarray]:
@@ -36,7 +35,7 @@ def databases(records: int, seed: int) -> dict[str, np.ndarray]:
     index = np.arange(records)
     normal = rng.normal(size=records)
     return {
-        "formula": ((37 * index**2 + 11 * index) % 181) - 90,
+        FORMULA: ((37 * index**2 + 11 * index) % 181) - 90,
         GAUSSIAN: QuantisedGradient(0.0, 0.12).sample(records, rng),
         "N(.2, .12²)": QuantisedGradient(0.2, 0.12).sample(records, rng),
         "L(0, .12²)": QuantisedGradient(0.0, 0.12, "laplace").sample(records, rng),
@@ -57,9 +56,6 @@ class Config:
         epsilons: in nats.
         draws: numbers of batches that an estimate is made from.
         estimates: how many are made from each number.
-        estimated: names of the databases that delta is estimated on, among "formula",
-            "N(0, .12²)", "N(.2, .12²)", "L(0, .12²)", "4 bits", "2 bits", "-127, 0, 127" and
-            "-127, 128"; the neighbours are compared on all of them.
         seed: of numpy's generator.
     """
 
@@ -68,17 +64,11 @@ class Config:
     epsilons: Some[Annotated[float, Ge(0.0)]] = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
     draws: Some[Count] = (PUBLISHED_DRAWS, 10**7)
     estimates: Count = 8
-    estimated: Some[str] = _ESTIMATED
     seed: Seed = 3
 
     def __post_init__(self) -> None:
         if self.drawn > self.records:
             raise ParameterError(f"drawn is {self.drawn}; it must be from 1 to {self.records}.")
-        known = databases(self.records, self.seed)
-        if not set(self.estimated) <= set(known):
-            raise ParameterError(
-                f"estimated is {self.estimated}; each must be one of {', '.join(map(repr, known))}."
-            )
 
 
 @experiment(
@@ -100,13 +90,42 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Compare estimates with exact values, and the two heuristic neighbours with all."""
-    found = databases(config.records, config.seed)
-    exact, neighbours = _neighbours(config, found)
-    estimates: list[dict[str, Cell]] = []
-    for place, name in track(list(enumerate(config.estimated))):
+    known = databases(config.records, config.seed)
+    exact: dict[str, list[float]] = {}
+    neighbours: list[dict[str, Any]] = []
+    for name, values in known.items():
+        every = smoothed.sgd_profile(values, config.drawn, config.epsilons)
+        two = smoothed.sgd_profile(values, config.drawn, config.epsilons, neighbours="extreme")
+        exact[name] = every.delta.tolist()
+        columns = zip(config.epsilons, exact[name], two.delta.tolist(), strict=True)
+        neighbours += [
+            {"database": name, "epsilon": epsilon, "delta": delta, "heuristic": heuristic}
+            for epsilon, delta, heuristic in columns
+        ]
+    estimates: list[dict[str, Any]] = []
+    for place, name in track(list(enumerate((FORMULA, GAUSSIAN)))):
         for draws in config.draws:
             rng = np.random.default_rng([config.seed, 1, place, draws])
-            estimates += _estimates(config, name, found[name], exact[name], draws, rng)
+            for epsilon, delta in zip(config.epsilons, exact[name], strict=True):
+                counts = (
+                    drawn_counts(known[name], config.drawn, draws, rng)
+                    for _ in range(config.estimates)
+                )
+                deltas = [monte_carlo_delta(each, epsilon, draws) for each in counts]
+                ends = {
+                    "factor": float(np.mean(deltas)),
+                    "least_factor": min(deltas),
+                    "largest_factor": max(deltas),
+                }
+                estimates.append(
+                    {"database": name, "epsilon": epsilon, "draws": draws, "delta": delta}
+                    | {key: end / delta if delta > 0.0 else None for key, end in ends.items()}
+                )
+    missed = [row for row in neighbours if row["delta"] > row["heuristic"] * (1 + _ROUNDING)]
+    findings = (
+        "The two heuristic neighbours miss delta on: "
+        f"{', '.join(dict.fromkeys(row['database'] for row in missed)) or 'none'}.",
+    )
     tables = {
         "estimates": Table.of(
             "Monte Carlo estimates of delta over its exact value: mean and range.", estimates
@@ -116,137 +135,35 @@ def run(config: Config) -> Outcome:
             neighbours,
         ),
     }
-    findings = tuple(_findings(estimates, neighbours))
     return Outcome(
         tables,
         findings,
-        tuple(_comparisons(config, estimates, neighbours)),
+        _comparisons(config, estimates, neighbours),
         data="gradients sampled from distributions, or by a formula",
         generated=True,
     )
 
 
-def _neighbours(
-    config: Config, found: Mapping[str, np.ndarray]
-) -> tuple[dict[str, np.ndarray], list[dict[str, Cell]]]:
-    """Return delta of each database at each epsilon, and the table of both sets of neighbours."""
-    exact: dict[str, np.ndarray] = {}
-    rows: list[dict[str, Cell]] = []
-    for name, values in found.items():
-        whole, heuristic = (
-            smoothed.sgd_profile(values, config.drawn, config.epsilons, neighbours=which)
-            for which in ("all", "extreme")
-        )
-        exact[name] = whole.delta
-        for epsilon, delta, lower, worst in zip(
-            config.epsilons,
-            whole.delta.tolist(),
-            heuristic.delta.tolist(),
-            whole.worst,
-            strict=True,
-        ):
-            rows.append(
-                {
-                    "database": name,
-                    "epsilon": epsilon,
-                    "delta": delta,
-                    "heuristic": lower,
-                    "factor": delta / lower if lower > 0 else None,
-                    "replaced": worst.replaced if worst else None,
-                    "replacement": worst.replacement if worst else None,
-                    "direction": worst.direction if worst else None,
-                }
-            )
-    return exact, rows
-
-
-def _estimates(
-    config: Config,
-    name: str,
-    values: np.ndarray,
-    exact: np.ndarray,
-    draws: int,
-    rng: np.random.Generator,
-) -> list[dict[str, Cell]]:
-    rows: list[dict[str, Cell]] = []
-    for epsilon, delta in zip(config.epsilons, exact.tolist(), strict=True):
-        found = [
-            monte_carlo_delta(values, config.drawn, epsilon, draws, rng)
-            for _ in range(config.estimates)
-        ]
-        rows.append(
-            {
-                "database": name,
-                "epsilon": epsilon,
-                "draws": draws,
-                "estimates": config.estimates,
-                "delta": delta,
-                "mean_estimate": float(np.mean(found)),
-                "factor": _over(float(np.mean(found)), delta),
-                "least_factor": _over(min(found), delta),
-                "largest_factor": _over(max(found), delta),
-            }
-        )
-    return rows
-
-
-def _over(estimate: float, delta: float) -> float | None:
-    """Return how often an estimate is as large as delta; None where delta is 0."""
-    return estimate / delta if delta > 0.0 else None
-
-
-def _factors(rows: list[dict[str, Any]]) -> str:
-    """Return the factors of some rows, each with its epsilon in brackets."""
-    return ", ".join(
-        f"{row['factor']:.3g} ({row['epsilon']:g})" for row in rows if row["factor"] is not None
-    )
-
-
-def _findings(estimates: list[dict[str, Any]], neighbours: list[dict[str, Any]]) -> list[str]:
-    found = []
-    for name in dict.fromkeys(row["database"] for row in estimates):
-        most = max(row["draws"] for row in estimates)
-        part = [row for row in estimates if (row["database"], row["draws"]) == (name, most)]
-        found.append(
-            f"Database {name!r}: the mean of estimates from {most:,} draws is delta times "
-            f"{_factors(part)}; in brackets epsilon."
-        )
-    wrong = [row for row in neighbours if row["factor"] is None or row["factor"] > 1 + _ROUNDING]
-    names = dict.fromkeys(row["database"] for row in neighbours)
-    right = [name for name in names if name not in {row["database"] for row in wrong}]
-    found.append(f"The two heuristic neighbours attain delta on: {', '.join(right)}.")
-    for name in dict.fromkeys(row["database"] for row in wrong):
-        row = max(
-            (row for row in wrong if row["database"] == name),
-            key=lambda row: row["factor"] or np.inf,
-        )
-        found.append(
-            f"They miss it on {name!r}: {row['heuristic']:.3g} instead of {row['delta']:.4g} at "
-            f"epsilon = {row['epsilon']:g}, where one {row['replaced']} becomes "
-            f"{row['replacement']}."
-        )
-    return found
-
-
 def _comparisons(
     config: Config, estimates: list[dict[str, Any]], neighbours: list[dict[str, Any]]
-) -> list[Comparison]:
-    part = [
-        row for row in estimates if (row["database"], row["draws"]) == (GAUSSIAN, PUBLISHED_DRAWS)
-    ]
+) -> tuple[Comparison, ...]:
+    factors = ", ".join(
+        f"{row['factor']:.3g} ({row['epsilon']:g})"
+        for row in estimates
+        if (row["database"], row["draws"]) == (GAUSSIAN, PUBLISHED_DRAWS) and row["factor"]
+    )
     most = config.drawn / config.records
     largest = [row["delta"] for row in neighbours if row["database"] == TWO_VALUES]
     attained = all(abs(delta / most - 1) < _ROUNDING for delta in largest)
     above = sum(row["delta"] > most * (1 + _ROUNDING) for row in neighbours)
     exact = "exact law of a batch, checked against integers and enumeration in the tests"
-    estimated = (
-        f"On one database of {GAUSSIAN} the mean of so many is delta times {_factors(part)}; in "
-        "brackets epsilon."
-    )
-    return [
+    return (
         not_comparable(
             "Section 6: the probabilities are estimated through 10^6 independent trials.",
-            estimated if part else "Not estimated from so many trials in this run.",
+            f"On one database of {GAUSSIAN} the mean of so many is delta times {factors}; in "
+            "brackets epsilon."
+            if factors
+            else "Not estimated from so many trials in this run.",
             f"sampled; {exact}",
             why="the databases and epsilons of the paper are not printed; these are ours",
         ),
@@ -258,71 +175,65 @@ def _comparisons(
             exact,
             holds=attained and not above,
         ),
-    ]
+    )
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the factor of the estimates against epsilon, and what each set of neighbours attains."""
-    estimates, neighbours = outcome.tables["estimates"], outcome.tables["neighbours"]
+    estimates = outcome.tables["estimates"]
     names = list(dict.fromkeys(estimates.column("database")))
     figure, panels = drawing.panels(len(names) + 1, height=0.65)
     for axes, name in zip(panels, names, strict=False):
-        _draw_estimates(axes, estimates.select(database=name))
-        axes.set_title(f"estimates, database {name}")
-    _draw_neighbours(panels[-1], neighbours)
+        of_name = estimates.select(database=name)
+        for draws, look in drawing.curves(of_name.column("draws")).items():
+            curve = of_name.select(draws=draws)
+            epsilon = curve.column("epsilon")
+            middle, low, high = (
+                _shown(curve.column(key)) for key in ("factor", "least_factor", "largest_factor")
+            )
+            axes.plot(epsilon, middle, "-", label=f"estimate from {draws:,} draws", **look)
+            axes.fill_between(epsilon, low, high, color=look["color"], alpha=0.2, linewidth=0)
+        axes.axhline(1.0, label=r"exact $\delta$", **drawing.beside("optimum"))
+        axes.set(
+            yscale="log",
+            xlabel=r"$\varepsilon$ (nats)",
+            ylabel=r"estimate / exact $\delta$",
+            title=f"estimates, database {name}",
+        )
+        axes.margins(y=0.08)
+    _draw_neighbours(panels[-1], outcome.tables["neighbours"])
     if len(panels) % 2 and len(panels) > 1:
         drawing.whole_row(panels[-1])
     drawing.finish(figure, panels)
     return figure
 
 
-def _draw_estimates(axes: Axes, part: Table) -> None:
-    looks = drawing.curves(part.column("draws"))
-    for draws, look in looks.items():
-        chosen = part.select(draws=draws)
-        epsilon = chosen.column("epsilon")
-        middle, low, high = (
-            # A logarithmic axis has no 0: an estimate of nothing leaves a gap.
-            np.array([value or math.nan for value in chosen.column(name)], float)
-            for name in ("factor", "least_factor", "largest_factor")
-        )
-        label = f"estimate from {draws:,} draws"
-        axes.plot(epsilon, middle, linestyle="-", label=label, **look)
-        axes.fill_between(epsilon, low, high, color=look["color"], alpha=0.2, linewidth=0)
-    axes.axhline(1.0, label=r"exact $\delta$", **drawing.beside("optimum"))
-    axes.set_yscale("log")
-    axes.margins(y=0.08)
-    axes.set_xlabel(r"$\varepsilon$ (nats)")
-    axes.set_ylabel(r"estimate / exact $\delta$")
+def _shown(values: list[float | None]) -> np.ndarray:
+    """Return what a logarithmic axis shows: a gap for 0 and None."""
+    return np.array([value or math.nan for value in values])
 
 
 def _draw_neighbours(axes: Axes, table: Table) -> None:
-    names = list(dict.fromkeys(table.column("database")))
     epsilon = min(table.column("epsilon"), key=lambda value: abs(value - 1.0))
     chosen = table.select(epsilon=epsilon)
-    rows = np.arange(len(names))
-    everything, heuristic = (
-        np.array([value or math.nan for value in chosen.column(name)], float)
-        for name in ("delta", "heuristic")
+    rows = np.arange(len(chosen.rows))
+    every, two = _shown(chosen.column("delta")), _shown(chosen.column("heuristic"))
+    axes.plot(every, rows, label="over all neighbours", **drawing.points("optimum"))
+    opened = drawing.points("paper", markerfacecolor="none", markersize=5)
+    axes.plot(two, rows, label="over the two neighbours of the estimates", **opened)
+    for row in rows[np.isnan(two)].tolist():
+        across = axes.get_yaxis_transform()
+        axes.text(0.03, row, "the two give 0", transform=across, va="center", fontsize="small")
+    axes.set_yticks(
+        rows, [name.replace("-", "\N{MINUS SIGN}") for name in chosen.column("database")]
     )
-    axes.plot(everything, rows, label="over all neighbours", **drawing.points("optimum"))
-    axes.plot(
-        heuristic,
-        rows,
-        label="over the two neighbours of the estimates",
-        **drawing.points("paper", markerfacecolor="none", markersize=5),
+    shown = [value for value in (*every, *two) if value > 0.0] or [1.0]
+    axes.set(
+        ylim=(len(rows) - 0.4, -0.6),
+        xscale="log",
+        xlim=drawing.decades(0.5 * min(shown), 2.0 * max(shown)),
+        ylabel="database",
+        xlabel=r"exact $\delta$, a probability",
+        title=rf"neighbours, $\varepsilon = {epsilon:g}$",
     )
-    axes.set_yticks(rows, [name.replace("-", "\N{MINUS SIGN}") for name in names])
-    for row in rows[np.isnan(heuristic)].tolist():
-        axes.text(
-            0.03, row, "the two give 0", transform=axes.get_yaxis_transform(), va="center"
-        ).set_fontsize("small")
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xscale("log")
-    shown = [value for value in (*everything, *heuristic) if value > 0.0]
-    low, high = (min(shown), max(shown)) if shown else (1.0, 1.0)
-    axes.set_xlim(drawing.decades(0.5 * low, 2.0 * high))
-    axes.set_ylabel("database")
-    axes.set_xlabel(r"exact $\delta$, a probability")
-    axes.set_title(rf"neighbours, $\varepsilon = {epsilon:g}$")

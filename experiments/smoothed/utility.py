@@ -11,7 +11,6 @@ from dpopt import ParameterError
 from dpopt.prob.histograms import checked_histogram
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.sampling import log_tails
-from experiments.smoothed.arrays import IntVector, Matrix, Vector
 
 
 def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
@@ -112,7 +111,9 @@ def adversary_utility(
     return math.log(best) if best > 0.0 else -math.inf
 
 
-def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) -> Vector:
+def log_utility_at(
+    records: int, drawn: int, threshold: float, ones: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
     """Return the logarithm of the Bayesian adversary's adjusted utility at chosen H.
 
     The adversary knows all records but one, X_i in {0, 1}, has a uniform prior on it and reads
@@ -139,7 +140,9 @@ def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) 
     return np.max(total, axis=(0, 1)) - np.log1p(-threshold)
 
 
-def _laws_without(mechanism: AnonymousMechanism, counts: IntVector, own: int) -> Matrix:
+def _laws_without(
+    mechanism: AnonymousMechanism, counts: npt.NDArray[np.int64], own: int
+) -> npt.NDArray[np.float64]:
     """Return the laws if one record of category ``own`` were each of the categories instead."""
     rows = np.tile(counts, (mechanism.categories, 1))
     rows[:, own] -= 1

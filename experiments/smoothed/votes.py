@@ -76,21 +76,8 @@ def read(path: str, name: str) -> tuple[Election, ...]:
     return found
 
 
-@dataclass(frozen=True)
-class Law:
-    """A distribution of one vote.
-
-    Attributes:
-        name: of the election it is taken from, or the share itself.
-        share: of the second candidate.
-    """
-
-    name: str
-    share: float
-
-
-def laws(text: str, districts: Sequence[Election], years: Sequence[Election]) -> tuple[Law, ...]:
-    """Return the set of distributions that a text names.
+def laws(text: str, districts: Sequence[Election], years: Sequence[Election]) -> dict[str, float]:
+    """Return the set of distributions that a text names: shares of the second candidate, by name.
 
     Args:
         text: words with blanks between them: "units" for all of 2020, "history" for all elections,
@@ -101,25 +88,22 @@ def laws(text: str, districts: Sequence[Election], years: Sequence[Election]) ->
     Raises:
         ParameterError: if a word is none of these.
     """
-    known = {each.name: each for each in (*districts, *years)}
     groups = {"units": districts, "history": years}
-    found: list[Law] = []
+    groups |= {each.name: (each,) for each in (*districts, *years)}
+    shares: dict[str, float] = {}
     for word in text.split():
-        chosen = groups.get(word) or ([known[word]] if word in known else [])
-        found += [Law(each.name, each.share) for each in chosen] or [Law(word, _share(word, text))]
-    if not found:
+        if word in groups:
+            shares |= {each.name: each.share for each in groups[word]}
+            continue
+        try:
+            shares[word] = float(word)
+        except ValueError:
+            shares[word] = -1.0
+        if not 0.0 <= shares[word] <= 1.0:
+            raise ParameterError(
+                f"distributions is {text!r}; each word must be 'units', 'history', the name of a "
+                "unit, a year, or a share from 0 to 1."
+            )
+    if not shares:
         raise ParameterError(f"distributions is {text!r}; it must name at least one distribution.")
-    return tuple(found)
-
-
-def _share(word: str, text: str) -> float:
-    try:
-        share = float(word)
-    except ValueError:
-        share = -1.0
-    if not 0.0 <= share <= 1.0:
-        raise ParameterError(
-            f"distributions is {text!r}; each word must be 'units', 'history', the name of a unit, "
-            "a year, or a share from 0 to 1."
-        )
-    return share
+    return shares

@@ -106,16 +106,14 @@ prior-kernels: letters=3 | epsilon=1.0 | training=10 | held_out=50 | sizes=5 -> 
 prior-program: letters=2,3 | priors=random | epsilon=1.0 | second_letters=2 | laws=5 | points=3
     -> letters=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_letters=1 |
     exact_letters=1 | laws=1 | points=2 | seed=0
-smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | since=1960 | until=2012 |
-    years=2008
-smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 -> thresholds=0.5 | lost_rates=0.0001 |
-    since=1960 | until=2012 | years=2008
-smoothed-figure-2-left: lost_rates=0.01 | records=300,600 | epsilons=0.5,1.0 | shown=0.5,1.0 ->
+smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | years=2008
+smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 ->
+    thresholds=0.5 | lost_rates=0.0001 | years=2008
+smoothed-figure-2-left: lost_rates=0.01 | records=300,600 | epsilons=0.5,1.0 ->
     distributions=history | beside= | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0
-    | shown=0.5
 smoothed-figure-4: distributions=units | beside=DC NE-2 | lost_rates=0.01 | records=300,600 |
-    epsilons=0.5,1.0,2.0,3.0,4.0 | shown=0.5,1.0,2.0,3.0,4.0 -> distributions=history |
-    beside=units | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0 | shown=0.5
+    epsilons=0.5,1.0,2.0,3.0,4.0 -> distributions=history |
+    beside=units | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0
 smoothed-figure-2-right: batches=3,4 | epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2 ->
     distributions=gaussian:0,0.12 gaussian:0.1,0.12 | batches=2,3 | epsilons=0.0 | shares=1.0 |
     databases=3 | confidence=0.5 | seed=0
@@ -127,18 +125,17 @@ smoothed-tables-1-2-3: records=10 | rates=0.3 | epsilons=1.0 | without_noise=100
     -> records=5 | rates=0.01 | epsilons=0.1 | without_noise=50 | without_noise_epsilons=0.0 |
     lost_rate=0.0 | compared=3 | compared_epsilons=0.0 | compared_rate=0.2 | distributions=history
 smoothed-claims: records=50 | drawn=1,10 | above=0.1 | replacement=1,3 | pairs=20 -> records=20
-    | drawn=2 | above=0.001 | share=0.1 | replacement=1 | replacement_epsilon=0.0 | pairs=5 |
-    outputs=2 | seed=0
+    | drawn=2 | above=0.001 | replacement=1 | replacement_epsilon=0.0 | pairs=5 | seed=0
 smoothed-theorem-2: categories=2,3 | vertices=2,3 | records=2,3 | records_of_three=2 |
     definition=5000 -> categories=3,3 | vertices=2,4 | records=1 | records_of_three=1 |
-    definition=0 | drawn_rate=0.1 | epsilon=0.0
+    definition=0
 smoothed-programs: records=4 | epsilons=0.5 -> records=3,5 | epsilons=0.0,2.0 | shares=0.2 |
     tolerance=1e-06
 smoothed-sgd-estimates: batches=3,4 | epsilons=0.5,2.0 | databases=2 | draws=1000 ->
-    distributions=laplace:0,0.1 | share=0.3 | batches=2 | epsilons=0.0 | databases=1 | draws=1 |
-    confidence=0.5 | bits=2 | seed=0
+    distribution=laplace:0,0.1 | batches=2 | epsilons=0.0 | databases=1 | draws=1 |
+    confidence=0.5 | seed=0
 smoothed-sgd-bias: records=16 | drawn=4 | epsilons=0.5,1.0 | draws=500 | estimates=2 ->
-    records=9 | drawn=2 | epsilons=0.0 | draws=100 | estimates=1 | estimated=formula | seed=0
+    records=9 | drawn=2 | epsilons=0.0 | draws=100 | estimates=1 | seed=0
 workload-growth: letters=4,5 | closed=4,8 -> workload=range | letters=2 | closed=2 |
     epsilon=0.1
 workload-simulation: letters=4 | people=100,1000 | runs=20 -> workload=histogram | letters=2 |
@@ -189,16 +186,16 @@ prior-example-1: public=1.0 | points=1
 prior-kernels: epsilon=17.0 | letters=1 | concentration=0.0 | held_out=0
 prior-program: letters= | letters=1 | letters=101 | letters=4,4 | priors=normal | epsilon=16.5 |
     laws=0 | points=1
-smoothed-figure-1: years=1921 | since=2024 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
+smoothed-figure-1: years=1921 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
 smoothed-tables-1-2-3: rates=0.0 | records=1 | epsilons=0.0 | lost_rate=1.0
-smoothed-claims: drawn=200 | share=1.0 | outputs=1
+smoothed-claims: drawn=200
 smoothed-figure-5: batches=6 | databases=1 | shares=2.0 | confidence=1.0 | distributions=cauchy:0,1
-smoothed-sgd-bias: drawn=300 | estimated=none | estimates=0
-smoothed-sgd-estimates: bits=17 | share=-1.0 | distributions=gaussian:0
+smoothed-sgd-bias: drawn=300 | estimates=0
+smoothed-sgd-estimates: distribution=gaussian:0
 smoothed-programs: records=2 | tolerance=1.0
-smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 | shown=9.0 |
+smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 |
     lost_rates= | lost_rates=1.0 | epsilons=-1.0
-smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2 | drawn_rate=0.0
+smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2
 workload-table: letters=21 | workloads=cdf | epsilons= | tries=0
 workload-growth: letters=4,4 | closed=257
 workload-worst: letters=

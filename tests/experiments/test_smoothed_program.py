@@ -49,12 +49,13 @@ def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -
         q[seed] = 0.0
     wanted = float(hockey_stick(p, q, epsilon))
     best = solve(program.best_test_problem(p, q, epsilon))
-    dual = solve(program.excess_problem(p, q, epsilon))
+    gains = program.gains_of(p, q, epsilon)[None]
+    dual = solve(program.sticks_problem("excess mass", gains, np.array([0])))
     assert best.objective == pytest.approx(wanted, abs=1e-9)
     assert dual.objective == pytest.approx(wanted, abs=1e-9)
     test = (p > math.exp(epsilon) * q).astype(float)
     assert best["test"] == pytest.approx(test, abs=1e-9)
-    assert dual.duals["test"] == pytest.approx(test, abs=1e-9)
+    assert dual.duals["tests"] == pytest.approx(test, abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
@@ -121,10 +122,11 @@ def test_the_smoothed_delta_is_the_best_composition(
     for counts, mean in wanted.items():
         one = smoothed.expected_delta(mechanism, epsilon, distributions, counts)
         assert one.delta == pytest.approx(mean, rel=1e-11, abs=1e-300)
-    assert found.value == pytest.approx(best, abs=1e-9)
-    assert found.bound <= best + 1e-12
-    assert found.gap == pytest.approx(0.0, abs=1e-9)
-    assert wanted[found.composition] == pytest.approx(best, abs=1e-9)
+    assert found.solution.objective == pytest.approx(best, abs=1e-9)
+    assert found.solution.bound <= best + 1e-12
+    assert found.solution.gap == pytest.approx(0.0, abs=1e-9)
+    composition = found.instance.compositions[int(np.argmax(found.weights))]
+    assert wanted[tuple(composition.tolist())] == pytest.approx(best, abs=1e-9)
     instance = program.smoothed_instance(mechanism, epsilon, distributions)
     dual = solve(program.adversary_problem(instance))
     assert dual.objective == pytest.approx(best, abs=1e-9)
@@ -138,20 +140,20 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
 ) -> None:
     found = program.solve_smoothed(mechanism, epsilon, distributions)
     laws = mechanism.laws(histograms(mechanism.records, mechanism.categories))
-    first, second = laws[found.pairs[:, 0]], laws[found.pairs[:, 1]]
+    first, second = laws[found.instance.pairs[:, 0]], laws[found.instance.pairs[:, 1]]
     gains = np.stack(
         [first - math.exp(epsilon) * second, second - math.exp(epsilon) * first], axis=1
     )
     assert found.weights.sum() == pytest.approx(1.0, abs=1e-9)
     assert np.all((found.tests >= 0) & (found.tests <= 1))
     spent = np.zeros(len(laws))
-    for pair, ends in zip(found.pairs, found.sides, strict=True):
+    for pair, ends in zip(found.instance.pairs, found.sides, strict=True):
         spent[pair] += ends.sum(axis=0)
     instance = program.smoothed_instance(mechanism, epsilon, distributions)
     available = found.weights @ instance.databases
     assert np.all(spent <= available + 1e-9)
     reached = float(np.sum(found.sides.sum(axis=2)[:, :, None] * found.tests * gains))
-    assert reached == pytest.approx(found.value, abs=1e-9)
+    assert reached == pytest.approx(found.solution.objective, abs=1e-9)
 
 
 def test_the_programs_are_each_others_duals_by_name() -> None:

@@ -9,7 +9,12 @@ import pytest
 import scipy.stats
 
 from dpopt.smoothed.sgd import sgd_profile
-from experiments.smoothed.quantised import QuantisedGradient, monte_carlo_delta, sample_database
+from experiments.smoothed.gradients import (
+    Gradients,
+    QuantisedGradient,
+    drawn_counts,
+    monte_carlo_delta,
+)
 
 INDEX = np.arange(225)
 REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90
@@ -43,7 +48,7 @@ def test_far_tails_keep_their_digits(family: str) -> None:
 def test_databases_follow_their_composition() -> None:
     near, far = QuantisedGradient(-0.25, 0.01), QuantisedGradient(0.25, 0.01)
     rng = np.random.default_rng(5)
-    database = sample_database([near, far], [30, 12], rng)
+    database = Gradients("near and far", (near, far)).sample([30, 12], rng)
     assert database.size == 42
     assert np.count_nonzero(database < 0) == 30
     large = QuantisedGradient(0.1, 0.1).sample(100_000, rng)
@@ -63,10 +68,9 @@ def test_monte_carlo_draws_batches() -> None:
     """Its mean equals that of drawing the batches themselves, for the same two neighbours."""
     values, drawn, factor, draws, runs = [-3, -1, 0, 0, 2, 4], 3, math.exp(0.3), 40, 4000
     rng = np.random.default_rng(17)
-    fast = [
-        monte_carlo_delta(values, drawn, 0.3, draws, rng, lowest=-4, highest=5, rounded=False)
-        for _ in range(runs)
-    ]
+    step = {"lowest": -4, "highest": 5, "rounded": False}
+    counts = [drawn_counts(np.array(values), drawn, draws, rng, **step) for _ in range(runs)]
+    fast = [monte_carlo_delta(each, 0.3, draws) for each in counts]
 
     def frequencies(x: list[int]) -> np.ndarray:
         order = rng.random((draws, len(x))).argsort(axis=1)[:, :drawn]
@@ -87,13 +91,18 @@ def test_monte_carlo_draws_batches() -> None:
 @pytest.mark.slow
 def test_monte_carlo_is_biased_upwards_and_the_more_so_the_larger_epsilon() -> None:
     rng = np.random.default_rng(2)
+
+    def estimate(epsilon: float, draws: int) -> float:
+        counts = drawn_counts(REFERENCE, 15, draws, rng)
+        return monte_carlo_delta(counts, epsilon, draws)
+
     factors = []
     for epsilon in (0.5, 1.0, 2.0):
         exact = sgd_profile(REFERENCE, 15, epsilon).delta[0]
-        runs = [monte_carlo_delta(REFERENCE, 15, epsilon, 10**6, rng) for _ in range(30)]
+        runs = [estimate(epsilon, 10**6) for _ in range(30)]
         factors.append(np.mean(runs) / exact)
     assert factors[0] > 2
     assert factors[1] > 10 * factors[0]
     assert factors[2] > 10 * factors[1]
-    many = monte_carlo_delta(REFERENCE, 15, 0.5, 10**13, rng)
+    many = estimate(0.5, 10**13)
     assert many == pytest.approx(sgd_profile(REFERENCE, 15, 0.5).delta[0], rel=1e-2)

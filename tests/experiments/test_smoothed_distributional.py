@@ -62,15 +62,16 @@ def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> fl
 def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: float) -> None:
     mechanism = smoothed.SamplingHistogram(n, drawn)
     found = distributional_delta(mechanism, epsilon, LAWS)
-    assert found.value == pytest.approx(by_events(n, drawn, epsilon, LAWS), abs=1e-8)
+    assert found.objective == pytest.approx(by_events(n, drawn, epsilon, LAWS), abs=1e-8)
     assert abs(found.gap) < 1e-8
-    assert found.simulator.shape == (n, drawn + 1)
-    assert found.simulator.sum(axis=1) == pytest.approx(np.ones(n), abs=1e-8)
+    assert found["simulator"].reshape(n, drawn + 1).sum(axis=1) == pytest.approx(
+        np.ones(n), abs=1e-8
+    )
 
 
 def test_two_records_in_closed_form() -> None:
     found = distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, LAWS)
-    assert found.value == pytest.approx(0.25, abs=1e-9)
+    assert found.objective == pytest.approx(0.25, abs=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.7])
@@ -82,5 +83,5 @@ def test_smoothed_implies_distributional(epsilon: float) -> None:
         laws = rng.dirichlet(np.ones(3), size=2)
         apart = distributional_delta(mechanism, epsilon, laws)
         found = smoothed.smoothed_delta(mechanism, epsilon, laws)
-        assert apart.value <= found.delta + 1e-9
+        assert apart.objective <= found.delta + 1e-9
         assert found.delta <= found.dp_delta * (1 + 1e-12)
