@@ -157,11 +157,6 @@ def track(cases: Iterable[_Case], count: int | None = None) -> Iterator[_Case]:
         bar(1, 0)
 
 
-def advance() -> None:
-    """Move the bar of a run on by a step."""
-    _BARS[-1](1, 1)
-
-
 @dataclass(eq=False)
 class Experiment:
     """One figure or table of a paper.

@@ -19,6 +19,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Vector
 from dpopt.ballots.audit import Rule, audit_rule, rule_at
 from dpopt.ballots.tabulate import FLOATS
@@ -128,8 +129,8 @@ def vote_ratio_below(
     ratio = Fraction(int(min(limits) * (1 << _BITS)), 1 << _BITS)
     if ratio <= 1:
         raise ParameterError(
-            f"epsilon is {epsilon:g}; with allowance {allowance:g} and {mechanisms} mechanisms it "
-            "must be larger: no rule but a constant one is proved."
+            f"epsilon is {digits(epsilon)}; with allowance {digits(allowance)} and {mechanisms} "
+            "mechanisms it must be larger: no rule but a constant one is proved."
         )
     return ratio
 

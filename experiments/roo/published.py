@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from dpopt import ParameterError, roo
 from dpopt.roo import RooSetting
@@ -100,6 +99,8 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     q = _falling(sampler)
     if setting.constant:
         return float(q[0]) * (1 - 1 / k)
+    from scipy.stats import binom  # slow to load
+
     mean = float(q @ binom.pmf(np.arange(q.size), n, gamma))
     return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
 
@@ -124,6 +125,8 @@ def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> fl
     n, k = setting.records, setting.letters
     gamma = least_probability
     c = np.arange(min(sampler.floor.size, n + 1))
+    from scipy.stats import binom  # slow to load
+
     mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
     return min(1.0, k / n * mean)
 
