@@ -56,6 +56,11 @@ def command() -> None:
     default="plain",
     help="Widths and fonts of the figures.  [plain]",
 )
+@click.option(
+    "--remarks/--no-remarks",
+    default=True,
+    help="Remarks in the figures; their captions, NAME.txt, have them anyhow.  [--remarks]",
+)
 @_OUT
 @click.option(
     "--workers",
@@ -69,6 +74,7 @@ def run_names(
     settings: tuple[str, ...],
     full: bool,
     style: str,
+    remarks: bool,
     out: Path,
     workers: int,
     fresh: bool,
@@ -90,7 +96,7 @@ def run_names(
     from experiments.runner import CACHE, Job, run_all
     from experiments.store import Store
 
-    jobs = [Job(each, own, full, style) for each, own in zip(chosen, configs, strict=True)]
+    jobs = [Job(each, own, full, style, remarks) for each, own in zip(chosen, configs, strict=True)]
     store = Store(out / CACHE, fresh=fresh)
 
     def say(text: str) -> None:
@@ -170,7 +176,8 @@ def _parted(setting: str) -> tuple[str, str]:
 def _shown(experiment: Experiment) -> str:
     """Return the words about an experiment and each of its parameters."""
     head = f"{experiment.name}: {experiment.paper}, {experiment.item}"
-    about = click.wrap_text(f"By default: {experiment.summary}", _WIDTH, "  ", "  ")
+    summary = f"With the paper's parameters: {experiment.summary}"
+    about = click.wrap_text(summary, _WIDTH, "  ", "  ")
     return "\n".join([head, about, *map(_parameter, parameters_of(experiment).values())])
 
 

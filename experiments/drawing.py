@@ -14,7 +14,6 @@ from experiments import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MARKERS = "os^Dv<>ph"
 # Width of a letter over its height, in text that is broken into lines.
@@ -56,7 +55,7 @@ def panels(
     across: str = "",
     up: str = "",
     **shape: Any,  # noqa: ANN401
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[style.PrintedFigure, list[Axes]]:
     """Return a figure of so many columns at most, and the axes of its panels, with their names.
 
     Args:
@@ -99,11 +98,11 @@ def columns_for(count: int) -> int:
     return min((4, 3), key=lambda columns: (-count % columns, -columns))
 
 
-def finish(figure: Figure, panels: Sequence[Axes], *notes: str) -> None:
+def finish(figure: style.PrintedFigure, panels: Sequence[Axes], *notes: str) -> None:
     """Letter the panels, and write one legend for all below them, where it covers nothing.
 
-    Each label is told once, in as few lines as fit. Above them stand the notes, and which curves
-    lie under others, and where.
+    Each label is told once, in as few lines as fit. Above them stand the remarks, if the style
+    shows them: the notes, and which curves lie under others, and where.
 
     Args:
         figure: to draw on.
@@ -116,7 +115,8 @@ def finish(figure: Figure, panels: Sequence[Axes], *notes: str) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             told.setdefault(label, handle)
     letters = 72 * figure.get_figwidth() / (_LETTER * float(rcParams["font.size"]))
-    said = [fill(note, int(letters)) for note in (*notes, *_hidden(panels))]
+    remarks = figure.remark(*notes, *_hidden(panels))
+    said = [fill(remark, int(letters)) for remark in remarks]
     for rows in range(1, len(told) + 1):
         made = figure.legend(
             told.values(),

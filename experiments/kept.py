@@ -1,6 +1,7 @@
 """What a folder keeps of each experiment: its files, its record, when and how long it was run.
 
-Tables are kept as CSV and JSON, figures as PNG and PDF, the same bytes every time. One experiment's
+Tables are kept as CSV and JSON, figures as PNG and PDF with their captions, the same bytes every
+time. One experiment's
 run renews its own files only, so that the report is put together from all that were ever run into
 the folder.
 """
@@ -40,6 +41,7 @@ _TYPES: Mapping[str, Any] = {
     "failure": str,
     "full": bool,
     "style": str,
+    "remarks": bool,
     "configuration": dict,
     "versions": dict,
     "commit": str,
@@ -67,6 +69,7 @@ class Entry:
         configuration: parameters of the run as plain values; by default the experiment's own.
         versions: of the libraries that made it.
         style: of the pictures.
+        remarks: whether they carry theirs.
         commit: of the checkout that made it, with "+ changes" if its files differ; None if it was
             none, or that is not known.
         own_parameters: whether they are a reader's own, not the paper's; then there are no
@@ -83,6 +86,7 @@ class Entry:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     style: str = "plain"
+    remarks: bool = True
     commit: str | None = field(default_factory=commit)
     own_parameters: bool = False
     reused: bool = False
@@ -111,6 +115,7 @@ class Entry:
         for name, value in changed(self.experiment, self.configuration, self.full).items():
             words += ["--set", f"{name}={text_of(value)}"]
         words += ["--style", self.style] if self.style != "plain" else []
+        words += [] if self.remarks else ["--no-remarks"]
         return shlex.join(words)
 
 
@@ -131,6 +136,7 @@ def keep_run(entry: Entry, folder: Path) -> None:
         "seconds": entry.seconds,
         "full": entry.full,
         "style": entry.style,
+        "remarks": entry.remarks,
         "configuration": entry.configuration,
         "own_parameters": entry.own_parameters,
         "reused": entry.reused,
@@ -187,7 +193,7 @@ def _sound(record: Mapping[str, Any]) -> bool:
 
 
 def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | None = None) -> None:
-    """Write one CSV for each table, a JSON with everything, and the figure twice.
+    """Write one CSV for each table, a JSON with everything, the figure twice, and its caption.
 
     What is refuted has a file of its own, and the checker of such files lies beside it.
 
@@ -198,12 +204,13 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
     """
     experiment, outcome = entry.experiment, entry.outcome or Outcome({})
     if pictures is None:
-        pictures = draw(experiment, outcome, entry.style)
+        pictures = draw(experiment, outcome, entry.style, entry.remarks)
     run_path(experiment.name, folder).unlink(missing_ok=True)
     texts = {f"{name}.csv": to_csv(table) for name, table in outcome.tables.items()}
     texts["json"] = json.dumps(record_of(entry), indent=2, allow_nan=False) + "\n"
     files = {f"{experiment.name}.{name}": text.encode() for name, text in texts.items()}
     files |= {f"{experiment.name}.{name}": content for name, content in pictures.items()}
+    files[f"{experiment.name}.txt"] = _title(entry).encode() + pictures["txt"]
     files |= {refuted.file: refuted.content for refuted in entry.refutations}
     files |= {CHECKER: checker()} if entry.refutations else {}
     for path in folder.glob(f"{experiment.name}.*.csv"):
@@ -213,12 +220,14 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
         renew(folder / name, content)
 
 
-def draw(experiment: Experiment, outcome: Outcome, style: str) -> dict[str, bytes]:
-    """Return the figure as PNG and PDF, as wide as the style says."""
+def draw(
+    experiment: Experiment, outcome: Outcome, style: str, remarks: bool = True
+) -> dict[str, bytes]:
+    """Return the figure as PNG and PDF, as wide as the style says, and its remarks as text."""
     import matplotlib as mpl
 
     found = {}
-    with styles.context(style), mpl.rc_context({"savefig.bbox": None}):
+    with styles.context(style, remarks=remarks), mpl.rc_context({"savefig.bbox": None}):
         figure = drawn(experiment, outcome)
         for kind in PICTURES:
             buffer = io.BytesIO()
@@ -227,6 +236,8 @@ def draw(experiment: Experiment, outcome: Outcome, style: str) -> dict[str, byte
             found[kind] = buffer.getvalue()
             # Laid out once: the PDF takes the places that the PNG found.
             figure.set_layout_engine("none")
+    said = figure.remarks if isinstance(figure, styles.PrintedFigure) else ()
+    found["txt"] = "".join(f"{remark.rstrip('.')}.\n" for remark in said).encode()
     return found
 
 
@@ -236,6 +247,16 @@ def drawn(experiment: Experiment, outcome: Outcome) -> Figure:
     if outcome.generated:
         figure.suptitle(_GENERATED, x=0.99, ha="right", fontsize="small")
     return figure
+
+
+def _title(entry: Entry) -> str:
+    """Return the first lines of a caption: which figure, and with which parameters."""
+    experiment = entry.experiment
+    own = changed(experiment, entry.configuration, entry.full)
+    said = "; ".join(f"{name} = {text_of(value)}" for name, value in own.items())
+    return f"{experiment.paper}, {experiment.item}.\n" + (
+        f"With {said}.\n" if own else f"{experiment.summary}\n"
+    )
 
 
 def to_csv(table: Table) -> str:
@@ -260,6 +281,7 @@ def record_of(entry: Entry) -> dict[str, Any]:
         "item": experiment.item,
         "full": entry.full,
         "style": entry.style,
+        "remarks": entry.remarks,
         "configuration": entry.configuration,
         "own_parameters": entry.own_parameters,
         "versions": entry.versions,
@@ -298,6 +320,7 @@ def _kept(experiment: Experiment, record: dict[str, Any], about: dict[str, Any])
         configuration=plain(record["configuration"]),
         versions=record.get("versions", {}),
         style=record["style"],
+        remarks=record.get("remarks", True),
         commit=about.get("commit"),
         own_parameters=record["own_parameters"],
         reused=about.get("reused", False),

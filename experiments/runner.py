@@ -37,12 +37,14 @@ class Job:
         config: of the run.
         full: whether the configuration started from that of the full run.
         style: of the pictures.
+        remarks: whether they carry theirs.
     """
 
     experiment: Experiment
     config: Any
     full: bool = False
     style: str = "plain"
+    remarks: bool = True
 
     @property
     def name(self) -> str:
@@ -52,7 +54,7 @@ class Job:
     @property
     def keys(self) -> Keys | None:
         """The keys of its results; None if they are not kept."""
-        return keys_of(self.experiment, self.config, self.style)
+        return keys_of(self.experiment, self.config, self.style, self.remarks)
 
     def sensible(self) -> AbstractContextManager[None]:
         """Take an arithmetic failure of the block as parameters that make no sense."""
@@ -191,7 +193,7 @@ def pictured(
         return kept
     start = time.perf_counter()
     with job.sensible():
-        pictures = draw(job.experiment, outcome, job.style)
+        pictures = draw(job.experiment, outcome, job.style, job.remarks)
     seconds = time.perf_counter() - start
     if keys is not None:
         store.put("pictures", keys.pictures, (pictures, seconds))
@@ -208,6 +210,7 @@ def entry_of(job: Job, made: Made) -> Entry:
         full=job.full,
         configuration=asdict(job.config),
         style=job.style,
+        remarks=job.remarks,
         own_parameters=not job.experiment.at_paper(job.config),
         reused=made.reused,
     )
@@ -271,7 +274,7 @@ def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[t
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    given = [(job.name, job.config, job.full, job.style) for job in jobs]
+    given = [(job.name, job.config, job.full, job.style, job.remarks) for job in jobs]
     pool = Parallel(workers, return_as="generator_unordered", pre_dispatch="all", batch_size=1)
     done: set[str] = set()
     try:
@@ -285,7 +288,14 @@ def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[t
                 yield job.name, Made(None, {}, 0.0, failure=said)
 
 
-def _make_named(name: str, config: Any, full: bool, style: str, store: Store) -> tuple[str, Made]:  # noqa: ANN401
+def _make_named(
+    name: str,
+    config: Any,  # noqa: ANN401
+    full: bool,
+    style: str,
+    remarks: bool,
+    store: Store,
+) -> tuple[str, Made]:
     """Run one experiment in a process of the pool; an interrupt is for the one that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return name, make(Job(named(name), config, full, style), store)
+    return name, make(Job(named(name), config, full, style, remarks), store)

@@ -16,7 +16,7 @@ from experiments.kept import Entry, draw, drawn, keep_run, write_outcome
 from experiments.parameters import configured
 from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, Made, computed, entry_of, pictured
-from experiments.store import Store, keys_of
+from experiments.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +57,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the figure, and what was found, for notebooks."""
-        picture = b64encode(draw(self.experiment, self.outcome, self.entry.style)["png"]).decode()
+        entry = self.entry
+        drawn_as = draw(self.experiment, self.outcome, entry.style, entry.remarks)
+        picture = b64encode(drawn_as["png"]).decode()
         title = escape(f"{self.experiment.paper}, {self.experiment.item}", quote=True)
         said = [*self.outcome.findings, *map(_said, self.outcome.comparisons)]
         items = "".join(f"<li>{escape(line)}</li>" for line in said)
@@ -73,7 +75,8 @@ class Run:
         Raises:
             ParameterError: if there is no such style.
         """
-        with styles.context(self.entry.style if style is None else style):
+        chosen = self.entry.style if style is None else style
+        with styles.context(chosen, remarks=self.entry.remarks):
             figure = drawn(self.experiment, self.outcome)
             # Ticks are made as a figure is drawn: here, so that they too are of the style.
             figure.draw_without_rendering()
@@ -100,6 +103,7 @@ def run(
     *,
     full: bool = False,
     style: str = "plain",
+    remarks: bool = True,
     out: str | Path | None = None,
     cache: str | Path | None = None,
     **settings: object,
@@ -110,6 +114,8 @@ def run(
         name: of the experiment; see ``python -m experiments list``.
         full: whether the other parameters are those of the full run.
         style: of the figure, one of `experiments.style.STYLES`.
+        remarks: whether the figure carries its remarks, such as which curve lies under which; its
+            caption file has them in any case.
         out: folder to write the files to; None to write none.
         cache: folder to keep results in, so that the same run takes no time again; by default
             ``.cache`` in ``out`` if that is given, else nothing is kept.
@@ -126,8 +132,8 @@ def run(
     if folder is not None:
         make_folder(folder)
     kept = folder / CACHE if cache is None and folder is not None else cache
-    job = Job(experiment, config, full, style)
-    keys = keys_of(experiment, config, style)
+    job = Job(experiment, config, full, style, remarks)
+    keys = job.keys
     store = Store(None if kept is None else Path(kept))
     outcome, seconds, reused = computed(job, keys, store)
     if folder is None:

@@ -108,6 +108,7 @@ _HIDDEN = 0.005
 # Points by which a line or marker is clearly wider than another.
 _RIM = 0.7
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
+_REMARKS: ContextVar[bool] = ContextVar("remarks", default=True)
 
 
 def role(name: str) -> Role:
@@ -130,29 +131,42 @@ def series(count: int) -> list[Any]:
 
 
 @contextmanager
-def context(name: str = "plain") -> Iterator[Style]:
+def context(name: str = "plain", *, remarks: bool = True) -> Iterator[Style]:
     """Set matplotlib to a style sheet while the block runs, and yield the page's measures.
 
     Figures that `figure` makes inside the block have the width of a column or of the text.
 
     Args:
         name: one of `STYLES`.
+        remarks: whether figures carry theirs, such as which curve lies under which.
 
     Raises:
-        ParameterError: if it is none.
+        ParameterError: if there is no such style.
     """
     if name not in STYLES:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
-    before = _CURRENT.set(STYLES[name])
+    before, shown_before = _CURRENT.set(STYLES[name]), _REMARKS.set(remarks)
     try:
         with style_sheets.context(f"dpopt.styles.{name}"):
             yield STYLES[name]
     finally:
         _CURRENT.reset(before)
+        _REMARKS.reset(shown_before)
 
 
 class PrintedFigure(Figure):
-    """A figure whose fonts are embedded as Type 42, wherever it is written from."""
+    """A figure whose fonts are embedded as Type 42, wherever it is written from.
+
+    Attributes:
+        remarks: sentences on what is drawn, for its caption.
+    """
+
+    remarks: tuple[str, ...] = ()
+
+    def remark(self, *sentences: str) -> tuple[str, ...]:
+        """Keep sentences for the caption, and return those that the figure shows itself."""
+        self.remarks = sentences
+        return sentences if _REMARKS.get() else ()
 
     def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401
         """Write the figure; see matplotlib."""
@@ -168,7 +182,7 @@ def figure(
     wide: bool | None = None,
     sharex: bool = False,
     sharey: bool = False,
-) -> tuple[Figure, Any]:
+) -> tuple[PrintedFigure, Any]:
     """Return an empty figure of the style that is set, and its axes as an array of two axes.
 
     Args:
@@ -227,13 +241,3 @@ def _covers(later: Line2D, line: Line2D) -> bool:
         return joined[0] and line.get_linewidth() < later.get_linewidth() + _RIM
     opened = str(later.get_markerfacecolor()).lower() in ("none", "white")
     return not opened and line.get_markersize() < later.get_markersize() + _RIM
-
-
-def tell_hidden(axes: Axes) -> None:
-    """Say in the labels which curves are `hidden`: "subsampling (under: the program)".
-
-    Call it when limits and scales are set, and before the legend.
-    """
-    names = {line: line.get_label() for line in axes.get_lines()}
-    for line, later in hidden(axes):
-        line.set_label(f"{names[line]} (under: {names[later]})")

@@ -17,6 +17,7 @@ from dpopt.prob import poisson_binomial_pmf
 from experiments import drawing
 from experiments.majority.figures_verdicts import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.full_set import check_full
+from experiments.majority.published import harmonic, printed_constant
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.majority.words import cases
 from experiments.parameters import STRICT, Positive, Several, Voters
@@ -118,11 +119,6 @@ class Statement:
         )
 
 
-def harmonic(mechanisms: int) -> np.ndarray:
-    """Return gamma(l) = 1 / |2 l - K| on 0..K, which is epsilon-DP at m = 1."""
-    return 1.0 / np.abs(2.0 * np.arange(mechanisms + 1) - mechanisms)
-
-
 def _lemma_3_2(config: Config) -> Iterator[tuple[str, float, float]]:
     """A bare majority of ones, all certain: no error, where the bound is (K - 1) / (2 K)."""
     for k in track(config.at_one):
@@ -188,13 +184,6 @@ def _any_tau(config: Config) -> Iterator[tuple[str, float, float]]:
         gamma = np.full(k + 1, min(1.0, printed_constant(setting, whole)))
         where = f"K = {k}, m = {setting.allowance:g}, tau = {whole.epsilon / setting.epsilon:.4f}"
         yield where, setting.guarantee.epsilon, check_full(setting, gamma).epsilon
-
-
-def printed_constant(setting: majority.MajoritySetting, whole: Guarantee) -> float:
-    """Return the right side of (4) in lemma A.1, infinite if its denominator is not above 0."""
-    grown, r = float(np.exp(whole.epsilon)), setting.ratio
-    loss = 2.0 * (grown - r + (1.0 + r) * whole.delta) / (grown + 1.0) + r - 1.0
-    return setting.budget / loss if loss > 0.0 else float("inf")
 
 
 def _queries(config: Config) -> Iterator[tuple[str, float, float]]:

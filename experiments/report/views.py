@@ -130,7 +130,7 @@ def summary(entry: Entry) -> str:
     """Return what there is to see; its numbers are the experiment's own, which a run may change."""
     experiment = entry.experiment
     own = changed(experiment, entry.configuration, entry.full)
-    return f"By default: {experiment.summary}" if own else experiment.summary
+    return f"With the paper's parameters: {experiment.summary}" if own else experiment.summary
 
 
 def is_known(entry: Entry) -> bool:

@@ -322,6 +322,7 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
         "benchmarks.json",
         "benchmarks.png",
         "benchmarks.pdf",
+        "benchmarks.txt",
         "benchmarks.html",
         "index.html",
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import experiments
 from dpopt import SolverError
 from experiments import __main__ as runner
 from experiments.benchmarks import page
@@ -83,6 +84,7 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
         "majority-figure-2.run.json",
         "majority-figure-2.png",
         "majority-figure-2.pdf",
+        "majority-figure-2.txt",
         "majority-figure-2.html",
         "index.html",
         # It judges statements that are refuted.
@@ -107,6 +109,27 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
     assert record["versions"]["highspy"]
     rows = list(csv.reader(first["majority-figure-2.errors.csv"].decode().splitlines()))
     assert len(rows) == 1 + 16
+
+
+@pytest.mark.slow
+def test_a_caption_says_what_is_drawn_and_the_command_how(tmp_path: Path) -> None:
+    for remarks in (True, False):
+        made = experiments.run(
+            "majority-figure-2", remarks=remarks, out=tmp_path / str(remarks), mechanisms=9
+        )
+        assert made.entry.command.endswith(" --no-remarks") is not remarks
+    captions, drawn = (
+        [
+            (tmp_path / str(remarks) / f"majority-figure-2.{kind}").read_bytes()
+            for remarks in (True, False)
+        ]
+        for kind in ("txt", "png")
+    )
+    assert captions[0] == captions[1]
+    first, second, *said = captions[0].decode().splitlines()
+    assert (first, second) == ("DaRRM, Figure 2.", "With mechanisms = 9.")
+    assert any(" under " in line for line in said)
+    assert drawn[0] != drawn[1]
 
 
 def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from dpopt import ParameterError, majority
 from dpopt._figure import STYLES, context, save_figure
-from experiments import style
+from experiments import drawing, style
 
 # What the venues' own style files state: the width of the text, and of a column, in inches.
 WIDTHS = {"neurips": (5.5, 5.5), "icml": (3.25, 6.75), "ieee": (3.5, 7.16)}
@@ -101,9 +101,22 @@ def test_a_hidden_curve_is_named(scale: str) -> None:
     axes.plot([1, 2, 3], [1, 11, 130], label="beside")
     axes.plot([1, 2, 3], [1, 10, 100.001], label="the program")
     axes.set_yscale(scale)
-    style.tell_hidden(axes)
-    labels = [line.get_label() for line in axes.get_lines()]
-    assert labels == ["subsampling (under: the program)", "beside", "the program"]
+    pairs = [(a.get_label(), b.get_label()) for a, b in style.hidden(axes)]
+    assert pairs == [("subsampling", "the program")]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_remarks_are_kept_for_the_caption_and_left_out_of_the_figure_on_request(
+    shown: bool,
+) -> None:
+    with style.context("ieee", remarks=shown):
+        made, axes = drawing.panels(1)
+        axes[0].plot([1, 2], [1, 2], label="below")
+        axes[0].plot([1, 2], [1, 2], label="above")
+        drawing.finish(made, axes, "Voters are equal.")
+    assert made.remarks == ("Voters are equal.", "below lies under above")
+    title = made.legends[0].get_title().get_text().replace("\n", " ")
+    assert title == ("Voters are equal. below lies under above" if shown else "")
 
 
 def test_what_still_shows_is_not_hidden() -> None:

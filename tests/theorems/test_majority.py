@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 
 from dpopt import majority
 from dpopt.privacy import Guarantee
-from experiments.majority.claims import harmonic, printed_constant
+from experiments.majority.published import harmonic, printed_constant
 
 RATIOS = [Fraction(101, 100), Fraction(11, 10), Fraction(8, 5), Fraction(2), Fraction(50)]
 Pair = tuple[Fraction, Fraction]

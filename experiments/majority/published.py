@@ -1,0 +1,21 @@
+"""A constant that the DaRRM paper prints, and a noise function that its statements meet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpopt import majority
+from dpopt._types import Vector
+from dpopt.privacy import Guarantee
+
+
+def harmonic(mechanisms: int) -> Vector:
+    """Return gamma(l) = 1 / |2 l - K| on 0..K, which is epsilon-DP at m = 1."""
+    return 1.0 / np.abs(2.0 * np.arange(mechanisms + 1) - mechanisms)
+
+
+def printed_constant(setting: majority.MajoritySetting, whole: Guarantee) -> float:
+    """Return the right side of (4) in lemma A.1, infinite if its denominator is not above 0."""
+    grown, r = float(np.exp(whole.epsilon)), setting.ratio
+    loss = 2.0 * (grown - r + (1.0 + r) * whole.delta) / (grown + 1.0) + r - 1.0
+    return setting.budget / loss if loss > 0.0 else float("inf")
