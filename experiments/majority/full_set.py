@@ -40,11 +40,13 @@ class PrivacyCheck:
         rounding: bound on the error of the excess in double precision.
         epsilon: smallest epsilon for which gamma is (epsilon, delta)-DP, up to rounding; infinite
             if there is none.
+        worst: how many voters sit at which corner (p, p') where the excess is largest.
     """
 
     excess: float
     rounding: float
     epsilon: float
+    worst: dict[str, int]
 
 
 def rounding_error(setting: MajoritySetting) -> float:
@@ -81,18 +83,21 @@ def check_full(
     table = _Chances(setting, chances, inner)
     # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
     noise = 8.0 * setting.mechanisms * 2.0**-53
-    worst, loss = -np.inf, 0.0
+    worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
     for block in multisets(setting.mechanisms, len(corners)):
         p = table(_groups(block, corners, inner, side=0))
         q = table(_groups(block, corners, inner, side=1))
         excess = p - setting.ratio * q - setting.delta
-        worst = max(worst, float(excess.max()))
+        top = int(np.argmax(excess))
+        if excess[top] > worst:
+            worst, counts = float(excess[top]), block[top]
         over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(over > 0.0, over / q, 0.0)
         loss = max(loss, float(ratios.max()))
     epsilon = log(loss) if 1.0 < loss < np.inf else (np.inf if loss == np.inf else 0.0)
-    return PrivacyCheck(worst, rounding_error(setting), epsilon)
+    where = {name: int(n) for name, n in zip(corners, counts, strict=True) if n}
+    return PrivacyCheck(worst, rounding_error(setting), epsilon, where)
 
 
 def check_design(design: Design) -> PrivacyCheck | None:

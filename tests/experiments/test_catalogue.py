@@ -296,7 +296,7 @@ def test_a_run_repeats_is_judged_by_rules_and_is_written_whole(name: str, tmp_pa
     check_files(entry)
     write_outcome(entry, tmp_path)
     files = {f"{name}.{table}.csv" for table in first.tables}
-    files |= {f"{name}.{kind}" for kind in ("json", "png", "pdf")}
+    files |= {f"{name}.{kind}" for kind in ("json", "png", "pdf", "txt")}
     files |= {each.file for each in entry.refutations} | (
         {"verify.py"} if entry.refutations else set()
     )
