@@ -142,11 +142,11 @@ class Pool:
         return result
 
 
-def log_binomial(drawn: IntVector, counts: IntVector, held: int, size: int) -> Vector:
+def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
     """Return ln of C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
 
     Args:
-        drawn: T, one for each k or for all.
+        drawn: T.
         counts: k.
         held: G, from 1 to N - 1.
         size: N.
@@ -156,14 +156,15 @@ def log_binomial(drawn: IntVector, counts: IntVector, held: int, size: int) -> V
         logs = logarithms.log_integer(np.array([base]))
         return logarithms.scale(exponents.astype(np.float64), logs)
 
+    every = np.array([drawn])
     return logarithms.total(
         [
-            logarithms.log_factorial(drawn),
+            logarithms.log_factorial(every),
             logarithms.negative(logarithms.log_factorial(counts)),
             logarithms.negative(logarithms.log_factorial(drawn - counts)),
             power(counts, held),
             power(drawn - counts, size - held),
-            logarithms.negative(power(drawn, size)),
+            logarithms.negative(power(every, size)),
         ]
     )
 
@@ -195,7 +196,7 @@ def average(pool: Pool, stick: Callable[[int], float]) -> float:
     """Return ln of the sum over T' of Pr[T'] D_T', what is left out below e^-40 of it.
 
     Args:
-        pool: N, G, n and T, and how records are drawn.
+        pool: N, G, n and T.
         stick: ln D_t of any t; called once for each run of values T' that matter.
     """
     parts = [_run(pool, first, last, stick) for first, last in _runs(pool)]

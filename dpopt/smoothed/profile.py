@@ -151,7 +151,8 @@ def privacy_profile(
             in the order of `histograms`.
 
     Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
+        ParameterError: if an argument is out of range, or there are too many databases to list, or
+            there is too much to sum.
 
     Example:
         >>> import math
@@ -186,7 +187,8 @@ def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase
         epsilon: from 0 to 700, in nats.
 
     Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
+        ParameterError: if an argument is out of range, or there are too many databases to list, or
+            there is too much to sum.
 
     Example:
         >>> from dpopt import smoothed

@@ -95,25 +95,26 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     some = min(count for count in rising if count > 0)
     first, second = (some, 0) if rising[0] == 0 else rising[:2]
     ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
-    divergences = few_log_divergences
-    if mechanism.replacement:
-        if mechanism.categories > 2 and mechanism.drawn > _LARGEST_PUT_BACK:
+    pool, divergences = first + second, few_log_divergences
+    if mechanism.replacement and pool < mechanism.records:
+        if mechanism.drawn > _LARGEST_PUT_BACK:
             raise ParameterError(
-                f"drawn is {mechanism.drawn}; with replacement and more than two categories it may "
-                f"be at most {_LARGEST_PUT_BACK:,}."
+                f"drawn is {mechanism.drawn}; with replacement and records of more than two "
+                f"categories it may be at most {_LARGEST_PUT_BACK:,}."
             )
         divergences = pooled_log_divergence
-    found = divergences(mechanism, epsilon, first + second, np.array(sorted(ones)))
+    found = divergences(mechanism, epsilon, pool, np.array(sorted(ones)))
     return np.array([float(found.max())])
 
 
 def few_log_divergences(
     mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
 ) -> Vector:
-    """Return what `pooled_log_divergence` does, for few ``ones``, without replacement.
+    """Return what `pooled_log_divergence` does, for few ``ones``.
 
-    `draws.average` takes time of the order of the standard deviation of T', and of the terms of one
-    tail sum, at most about sqrt(n).
+    Only without replacement, or where all records are in the pool. `draws.average` takes time of
+    the order of the standard deviation of T', and of the terms of one tail sum, at most about
+    sqrt(n).
     """
     n, drawn = mechanism.records, mechanism.drawn
     if pool == n:
@@ -335,7 +336,7 @@ def pooled_log_divergence(
         unsettled = np.any(bounds > terms.max(axis=0) - _NEGLIGIBLE, axis=1)
         unsettled &= np.diff(grid) > 1
         if not unsettled.any():
-            return logarithms.log_sum(terms)
+            return np.minimum(logarithms.log_sum(terms), 0.0)
         split = np.flatnonzero(unsettled).tolist()
         added = np.concatenate(
             [draws.between(int(grid[i]), int(grid[i + 1]), _NEXT_GRID)[1:-1] for i in split]
@@ -352,7 +353,7 @@ def _pool_law(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vecto
     if pool == n:
         return k, np.zeros(1)
     if mechanism.replacement:
-        return k, draws.log_binomial(np.array([drawn]), k, pool, n)
+        return k, draws.log_binomial(drawn, k, pool, n)
     return k, draws.log_hypergeometric(n, pool, drawn, k)
 
 
