@@ -768,14 +768,11 @@ class Design:
     def to_dict(self) -> Json:
         """Return the design as plain values, ready for JSON; integers as text."""
         solved, proof = self.solution, self.certificate
-        kind, written = _displayed(self.setting, self.table) or (self.setting.kind, None)
-        # What `dpopt.verify` needs beside the setting of a kind that it does not know.
-        displayed = {} if kind == self.setting.kind else {"displayed": written}
         return {
             "kind": self.setting.kind,
             "setting": self.setting.to_dict(),
             "units": self.setting.plain(self.table),
-            **displayed,
+            **self._written_out(),
             "value": _known(self.value),
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
@@ -790,6 +787,11 @@ class Design:
             "verdict": self.verdict,
             "certificate": None if proof is None else proof.to_dict(),
         }
+
+    def _written_out(self) -> Json:
+        """Return what `dpopt.verify` needs beside the setting of a kind that it does not know."""
+        kind, written = _displayed(self.setting, self.table) or (self.setting.kind, None)
+        return {} if kind == self.setting.kind else {"displayed": written}
 
     def save(
         self,
@@ -824,10 +826,10 @@ class Design:
         self, path: str | Path, proof: bool, verifier: bool
     ) -> AbstractContextManager[None]:
         """Return what lays proof and verifier beside the file that is written inside it."""
-        proof_of_bound, displayed = None, _displayed(self.setting, self.table)
         check_json_target(Path(path))
-        kind = self.setting.kind
+        kind, proof_of_bound, data = self.setting.kind, None, cast("Json | None", None)
         if _checks.flag("proof", proof):
+            displayed = _displayed(self.setting, self.table)
             if displayed is None:
                 raise ParameterError(f"proof is True; there is no proof that a {kind!r} is best.")
             proof_of_bound = self.optimality
@@ -837,10 +839,9 @@ class Design:
                     "best. It is saved without one.",
                     stacklevel=3,
                 )
-        data: Json | None = None
-        if proof_of_bound is not None and displayed is not None:
-            kind = displayed[0]
-            data = {"setting": displayed[1], **self.setting._proof_data(self.table)}
+            else:
+                kind = displayed[0]
+                data = {"setting": displayed[1], **self.setting._proof_data(self.table)}
         verifier = _checks.flag("verifier", verifier)
         return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
 
@@ -1012,7 +1013,11 @@ def _require_the_same(found: Design, sealed: Sealed) -> None:
 
     What a file says stands in it twice: once to be loaded, once to be read without this package.
     """
-    own = found.to_dict()
+    own = {
+        "kind": found.setting.kind,
+        "guarantee": {"epsilon": found.guarantee.epsilon, "delta": found.guarantee.delta},
+        **found._written_out(),
+    }
     for name in ("kind", "guarantee", "displayed"):
         if name in sealed.body and json.loads(json.dumps(own.get(name))) != sealed.body[name]:
             raise sealed.refuse(f"its {name} is not that of its setting")

@@ -3068,7 +3068,7 @@ class Formulas:
         if key in self.kept:
             return self.kept[key]
         if name == "exp":
-            self.steps += 1000
+            self.count(999)
             low, high = ends(given[0])
             return self.applied(lambda end: end, (exp(number(low))[0], exp(number(high))[1]))
         if name == "comb":

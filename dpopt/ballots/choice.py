@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._types import Vector
+from dpopt._types import Vector, frozen
 from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.votes import IntTable, counted
 from dpopt.lp import Solution
@@ -45,13 +46,17 @@ class ClassSetting(Setting):
 
     @property
     def inputs(self) -> SortedHistograms:
-        """The sorted histograms."""
+        """The sorted histograms.
+
+        Raises:
+            ParameterError: if they are too many to be listed.
+        """
         return sorted_histograms(self.votes, self.classes)
 
-    @property
+    @cached_property
     def occurring(self) -> Vector:
-        """The probability of each sorted histogram under the prior, shape (histograms,)."""
-        return VotePrior.of(self.prior, self.classes).law(self.inputs)
+        """The prior's probability of each sorted histogram, shape (histograms,), read-only."""
+        return frozen(VotePrior.of(self.prior, self.classes).law(self.inputs))
 
     def losses_of(self, loss: str, mean: bool) -> Losses:
         """Return by how much the largest count is above a class's, of "error" at most 1.
@@ -74,7 +79,11 @@ class ClassSetting(Setting):
         return None if solution is None else solution.bound
 
     def as_point(self, values: Vector) -> Vector:
-        """Return probabilities of one class of each variable of `inputs`, without 1e-6 of noise."""
+        """Return probabilities of one class of each variable of `inputs`, without 1e-6 of noise.
+
+        Raises:
+            ParameterError: for another shape, or probabilities that do not add up to 1.
+        """
         inputs = self.inputs
         if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
@@ -102,7 +111,11 @@ class ClassSetting(Setting):
         return counted(data, self.votes, self.classes)
 
     def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, in the order of the classes."""
+        """Return the distribution of the class for one query, in the order of the classes.
+
+        Raises:
+            ParameterError: for data as `counted`, or of several queries.
+        """
         rows, single = self.counted(data)
         if not single:
             raise ParameterError(f"data have {len(rows)} queries; a distribution is that of one.")
@@ -136,7 +149,8 @@ class ClassSetting(Setting):
         The line is the mean over the prior, the band from the least to the largest of all counts.
         """
         if not isinstance(table, Table):
-            return super().draw(axes, table, label)
+            super().draw(axes, table, label)
+            return
         inputs = self.inputs
         lead = inputs.histograms[:, 0] - inputs.histograms[:, 1]
         right, leads = table.masses[inputs.starts[:-1]], np.unique(lead)
@@ -150,4 +164,3 @@ class ClassSetting(Setting):
         axes.set_ylabel("probability of a largest class")
         axes.set_ylim(-0.03, 1.03)
         axes.locator_params(axis="x", integer=True)
-        return None

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from dpopt import verify as verifier
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly, shown
 from dpopt.cli.options import File, Flag, command
@@ -172,6 +170,9 @@ def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag
     Example:
         dpopt verify gamma.json
     """
+    import subprocess
+
+    from dpopt import verify as verifier
     from dpopt.proofs.saved import proof_path, write_verifier
 
     for path in (file, proof):

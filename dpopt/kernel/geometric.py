@@ -145,7 +145,10 @@ def optimum(setting: KernelSetting) -> Optimum | None:
 
 
 def _solved(line: Line, prior: Vector | None) -> Optimum | None:
-    """Return the optimum along one path, for a prior by input or for the largest loss."""
+    """Return the optimum along one path, for a prior by input or for the largest loss.
+
+    Its bound is of the losses, which are minimised, and its kernel may be written to.
+    """
     if prior is None:
         largest = _least_largest(line)
         if largest is None or largest[2] > _MOST_GAP:

@@ -23,6 +23,7 @@ from dpopt.kernel.room import kept
 from dpopt.kernel.setting import GraphLike, KernelSetting, Sizes, draw_heat_map
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Least, Problem, directed_pairs
+from dpopt.privacy.graph import pair_count
 from dpopt.privacy.plain import plain
 from dpopt.shape import Design, Setting, design, made
 from dpopt.table import Inputs, Table, add_table, over_masses, rounded
@@ -294,8 +295,8 @@ class NearestKernel(Setting):
         """Return about how many entries of rows a proof looks at."""
         del table
         inputs, outputs = self.given.shape
-        edges = inputs * (inputs - 1) if self.pairs is None else len(self.pairs)
-        edges = inputs if self.pairs is None and self.delta == 0 else edges
+        compact = self.pairs is None and self.delta == 0
+        edges = inputs if compact else pair_count(self.pairs, inputs)
         own = sum(block.places.size for block in self.own)
         return 2 * edges * outputs + own + 3 * self.given.size
 

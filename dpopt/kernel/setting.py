@@ -22,6 +22,7 @@ from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
+from dpopt.privacy.guarantee import in_short
 from dpopt.shape import Setting
 from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
 from dpopt.table.rounding import alike
@@ -369,7 +370,7 @@ class KernelSetting(Setting):
         most = float(np.bincount(self.inputs.rows, moved).max()) / 2
         if most > _TOLERANCE:
             raise NotPrivateError(
-                f"making the kernel ({self.epsilon:g}, {self.delta:g})-DP moves a row by "
+                f"making the kernel {in_short(self.guarantee)} moves a row by "
                 f"{digits(most)} in total variation, above {_TOLERANCE:g}: solve more tightly.",
                 excess=most,
             )
@@ -396,11 +397,13 @@ class KernelSetting(Setting):
         Repair and rounding keep privacy exactly, and "invariance" and each block of own rows up to
         the residual only, which is computed in rational arithmetic.
         """
-        rows = (*self.invariance_rows, *self.blocks)
         return {
             "kernel": lambda: frozen(table.matrix()),
             "expected_losses": lambda: self._expected_losses(table),
-            "residuals": lambda: {block.name: float(block.misses(table)) for block in rows},
+            "residuals": lambda: {
+                block.name: float(block.misses(table))
+                for block in (*self.invariance_rows, *self.blocks)
+            },
         }
 
     def _expected_losses(self, table: Table) -> Vector:

@@ -397,13 +397,13 @@ def _values(problem: cp.Problem) -> dict[str, Vector]:
 
 @_quiet()
 def _duals(problem: cp.Problem) -> dict[str, Vector]:
-    """Return the duals as cvxpy holds them; further parts of a cone's have a number behind."""
-    duals = {}
-    for name, constraint in zip(constraint_names(problem), problem.constraints, strict=True):
-        for index, variable in enumerate(constraint.dual_variables):
-            if variable.value is not None:
-                duals[f"{name}:{index}" if index else name] = frozen(_dense(variable.value))
-    return duals
+    """Return the duals as cvxpy holds them, one for each constraint of a linear program."""
+    return {
+        name: frozen(_dense(variable.value))
+        for name, constraint in zip(constraint_names(problem), problem.constraints, strict=True)
+        for variable in constraint.dual_variables
+        if variable.value is not None
+    }
 
 
 def _dense(value: Any) -> Vector:  # noqa: ANN401

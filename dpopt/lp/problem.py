@@ -382,21 +382,16 @@ class Problem:
         Args:
             limits: what each objective before, as `cost` states it, may be at most.
         """
-        copy = self._copied()
-        copy.goals = [self.goals[len(limits)]]
+        copy = type(self)(self.name)
+        copy.goals, copy.inside = [self.goals[len(limits)]], self.inside
+        copy.variables, copy.shapes = dict(self.variables), dict(self.shapes)
+        copy.blocks, copy.families = dict(self.blocks), dict(self.families)
+        copy._bounds = dict(self._bounds)
         for goal, limit in zip(self.goals, limits, strict=False):
             name = "objective"
             while name in copy.variables or name in copy.blocks or name in copy.families:
                 name += "'"
             copy.blocks[name] = make_rows(self.cost(goal), upper=limit)
-        return copy
-
-    def _copied(self) -> Problem:
-        copy = type(self)(self.name)
-        copy.goals, copy.inside = [*self.goals], self.inside
-        copy.variables, copy.shapes = dict(self.variables), dict(self.shapes)
-        copy.blocks, copy.families = dict(self.blocks), dict(self.families)
-        copy._bounds = dict(self._bounds)
         return copy
 
     def _check_new(self, name: str) -> None:

@@ -33,6 +33,7 @@ from dpopt.majority.program import row_of
 from dpopt.majority.shifted import CornerValues
 from dpopt.majority.voters import Voters, reduced_size
 from dpopt.privacy.exact import Certificate
+from dpopt.privacy.guarantee import in_short
 from dpopt.table import Table
 
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
@@ -146,7 +147,7 @@ def _refusal(setting: Voters, at: verify.Name, missed: Fraction, why: str = "") 
     """Return what says that a constraint is broken, or why it is only not proved."""
     sides, guarantee = sides_of(setting, at), setting.guarantee
     where, by = f"{sides[0]}; neighbour: {sides[1]}", roughly(missed)
-    promise = f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
+    promise = in_short(guarantee)
     # Each value moves by 2^-54 and 2^-62 at most, Pr[output 1] by half of that, on both sides.
     if missed <= (1 + Fraction(setting.ratio)) / (1 << 54):
         why = why or "no more than the rounding of gamma itself explains"

@@ -120,9 +120,9 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
     return Weights(frozen(0.5 * fold(law)), error, "quadrature")
 
 
-def _margins_of(k: int, prior: Prior) -> Matrix:
-    """Return 1/2 (alpha_l - alpha_{K-l}) at the prior's points, or at samples of it."""
-    return 0.5 * fold(poisson_binomial_pmf(_points(k, prior)))
+def _margins_at(points: Matrix) -> Matrix:
+    """Return 1/2 (alpha_l - alpha_{K-l}) at points, shape (points, (K + 1) / 2)."""
+    return 0.5 * fold(poisson_binomial_pmf(points))
 
 
 def _points(k: int, prior: Prior) -> Matrix:
@@ -135,7 +135,7 @@ def _points(k: int, prior: Prior) -> Matrix:
 def _averaged(k: int, prior: Prior, *, signed: bool) -> Weights:
     """Return the mean margins at the prior's points, times sign(sum p - K/2) if ``signed``."""
     points = _points(k, prior)
-    values = 0.5 * fold(poisson_binomial_pmf(points))
+    values = _margins_at(points)
     if signed:
         values *= np.where(points.sum(axis=1) >= k / 2, 1.0, -1.0)[:, None]
     count = len(values)
@@ -182,7 +182,7 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
     weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
         return ErrorEstimate(float(np.sum(weights.values * noise)), 0.0, weights.method)
-    errors = np.abs(_margins_of(k, prior) @ noise)
+    errors = np.abs(_margins_at(_points(k, prior)) @ noise)
     if errors.size == 1:
         return ErrorEstimate(float(errors[0]), 0.0, weights.method)
     spread = float(errors.std(ddof=1)) / math.sqrt(errors.size)
@@ -239,7 +239,7 @@ def sampled_margins(
     draws = _checks.integer("draws", draws, 1, _MOST_DRAWS)
     mechanisms, prior = odd(mechanisms), as_prior(prior)
     _checks.instance("rng", rng, np.random.Generator)
-    return 0.5 * fold(poisson_binomial_pmf(prior.sample((draws, mechanisms), rng)))
+    return _margins_at(prior.sample((draws, mechanisms), rng))
 
 
 def sampled_error(
@@ -385,7 +385,7 @@ def maxima(values: npt.NDArray[np.float64], axis: int = -1) -> npt.NDArray[np.bo
 
 def _extremes(k: int, prior: Prior) -> Matrix:
     if isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
-        return _margins_of(k, prior)
+        return _margins_at(_points(k, prior))
     low, high = prior.reach
     points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)
-    return 0.5 * fold(poisson_binomial_pmf(points))
+    return _margins_at(points)

@@ -155,7 +155,11 @@ class Voters:
         return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
 
     def corner(self, name: str) -> tuple[float, float]:
-        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any of its values."""
+        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any of its values.
+
+        Raises:
+            ParameterError: if there is no such corner.
+        """
         shift, r = self.mechanism_delta, math.exp(self.epsilon)
         b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
         values = {"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c}

@@ -29,6 +29,7 @@ from dpopt.multiclass.rules import bounded_rule, strongest
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.exponential import exp_upper
+from dpopt.privacy.guarantee import in_short
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.shape import Design
 from dpopt.shape import design as designed
@@ -291,7 +292,7 @@ class MulticlassSetting(ClassSetting):
 
 def _judged(setting: MulticlassSetting, table: Table) -> Certificate:
     guarantee = setting.guarantee
-    promised = f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
+    promised = in_short(guarantee)
     try:
         verdict = decided(setting.kind, setting.to_dict(), table.plain())
     except verify.Refused as refusal:

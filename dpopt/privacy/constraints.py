@@ -19,6 +19,7 @@ from dpopt.privacy.graph import (
     MOST_ROWS,
     all_pairs,
     directed_pairs,
+    pair_count,
     selectors,
 )
 
@@ -92,7 +93,7 @@ def private(
     if inputs == 1:
         return []
     columns = compact if form == "auto" else form == "columns"
-    edges = inputs * (inputs - 1) if pairs is None else len(pairs)
+    edges = pair_count(pairs, inputs)
     if not columns and edges * outputs > MOST_ROWS:
         raise ParameterError(
             f"form is {form!r} with {edges * outputs} privacy rows; at most {MOST_ROWS} are "

@@ -13,7 +13,7 @@ from dpopt._numbers import exact_text, roughly
 from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import exp_upper
-from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import fingerprint
 
 
@@ -58,7 +58,7 @@ class Certificate:
         slack = Fraction(self.slack)
         if slack < 0:
             raise NotPrivateError(
-                f"({self.guarantee.epsilon:g}, {self.guarantee.delta:g})-DP is not proved: a "
+                f"{in_short(self.guarantee)} is not proved: a "
                 f"certificate has slack {roughly(slack)}, and it must be at least 0.",
                 excess=float(-slack) or math.ulp(0.0),
             )

@@ -79,6 +79,11 @@ def all_pairs(pairs: IntVector | None, inputs: int) -> IntVector:
     return np.argwhere(~np.eye(inputs, dtype=bool)) if pairs is None else pairs
 
 
+def pair_count(pairs: IntVector | None, inputs: int) -> int:
+    """Return how many directed neighbours there are."""
+    return inputs * (inputs - 1) if pairs is None else len(pairs)
+
+
 def selectors(pairs: IntVector, inputs: int) -> tuple[SparseMatrix, SparseMatrix]:
     """Return the matrices that take the rows of x and of x' out of a kernel, shape (pairs, n)."""
     ones, row = np.ones(len(pairs)), np.arange(len(pairs))

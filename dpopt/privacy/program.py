@@ -19,6 +19,7 @@ from dpopt.privacy.graph import (
     MOST_ROWS,
     all_pairs,
     directed_pairs,
+    pair_count,
     selectors,
 )
 
@@ -205,7 +206,7 @@ class Problem(lp.Problem):
 
     def _write(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
         """Add the rows of a block and the variables that they need, or put them in its place."""
-        pairs = inputs * (inputs - 1) if private.pairs is None else len(private.pairs)
+        pairs = pair_count(private.pairs, inputs)
         count = outputs * (2 * inputs if private.form == "columns" else pairs)
         if count > MOST_ROWS:
             raise ParameterError(

@@ -74,7 +74,11 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     Raises:
         ParameterError: for another shape, another sum, or a larger n or k.
     """
-    setting = _setting_of(sampler, MinCount, SmoothFloor)
+    setting: Any = sampler.setting if isinstance(sampler, Design) else None
+    if not isinstance(setting, MinCount | SmoothFloor):
+        raise ParameterError(
+            f"sampler is {shown(sampler)}; it must be a design of MinCount or SmoothFloor."
+        )
     if isinstance(setting, SmoothFloor):
         return _of_floor(sampler, checked_law(distribution, setting.letters))
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
@@ -93,15 +97,6 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
         means += q * bias
         mean_obscuring += q * mass
     return ExpectedOutput(frozen(p), frozen(means[groups]), mean_obscuring)
-
-
-def _setting_of(sampler: object, *kinds: type[RooSetting]) -> Any:  # noqa: ANN401
-    """Return the setting of a design of one of these kinds."""
-    setting = sampler.setting if isinstance(sampler, Design) else None
-    if not isinstance(setting, kinds):
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise ParameterError(f"sampler is {shown(sampler)}; it must be a design of {names}.")
-    return setting
 
 
 def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:

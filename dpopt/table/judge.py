@@ -12,7 +12,7 @@ from dpopt import verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt.privacy.exact import Certificate
-from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.table.table import Table
 
 
@@ -56,8 +56,7 @@ def _refused(table: Table, guarantee: Guarantee, refusal: verify.Refused) -> Not
     missed = Fraction(refusal.missed)
     where, ends, output = _where(table, refusal.at, sets=guarantee.delta > 0)
     return NotPrivateError(
-        f"the table breaks ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at {where}, by "
-        f"{roughly(missed)}.",
+        f"the table breaks {in_short(guarantee)} at {where}, by {roughly(missed)}.",
         inputs=ends,
         output=output,
         excess=float(missed) or math.ulp(0.0),
