@@ -134,7 +134,7 @@ def list_names(patterns: tuple[str, ...], out: Path) -> None:
     for each in matching(patterns, known) if patterns else known.values():
         seconds = last_seconds(each, each.quick, out)
         took = "-" if seconds is None else f"{seconds:.1f} s"
-        click.echo(f"{each.name:28} {took:>8}  {each.paper}, {each.item}")
+        click.echo(f"{each.name:28} {took:>8}  {each.title}")
 
 
 @command.command(
@@ -175,7 +175,7 @@ def _parted(setting: str) -> tuple[str, str]:
 
 def _shown(experiment: Experiment) -> str:
     """Return the words about an experiment and each of its parameters."""
-    head = f"{experiment.name}: {experiment.paper}, {experiment.item}"
+    head = f"{experiment.name}: {experiment.title}"
     summary = f"With the paper's parameters: {experiment.summary}"
     about = click.wrap_text(summary, _WIDTH, "  ", "  ")
     return "\n".join([head, about, *map(_parameter, parameters_of(experiment).values())])

@@ -1,9 +1,8 @@
 """What a folder keeps of each experiment: its files, its record, when and how long it was run.
 
 Tables are kept as CSV and JSON, figures as PNG and PDF with their captions, the same bytes every
-time. One experiment's
-run renews its own files only, so that the report is put together from all that were ever run into
-the folder.
+time. One experiment's run renews its own files only, so that the report is put together from all
+that were ever run into the folder.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,11 +107,16 @@ class Entry:
         return refutations_of(self.experiment.paper, self.experiment.name, self.comparisons)
 
     @property
+    def changed(self) -> dict[str, Any]:
+        """The parameters that are a reader's own."""
+        return changed(self.experiment, self.configuration, self.full)
+
+    @property
     def command(self) -> str:
         """The command that makes the same tables and pictures again."""
         words = ["python", "-m", "experiments", "run", self.experiment.name]
         words += ["--full"] if self.full else []
-        for name, value in changed(self.experiment, self.configuration, self.full).items():
+        for name, value in self.changed.items():
             words += ["--set", f"{name}={text_of(value)}"]
         words += ["--style", self.style] if self.style != "plain" else []
         words += [] if self.remarks else ["--no-remarks"]
@@ -221,15 +225,19 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
 
 
 def draw(
-    experiment: Experiment, outcome: Outcome, style: str, remarks: bool = True
+    experiment: Experiment,
+    outcome: Outcome,
+    style: str,
+    remarks: bool = True,
+    kinds: Sequence[str] = PICTURES,
 ) -> dict[str, bytes]:
-    """Return the figure as PNG and PDF, as wide as the style says, and its remarks as text."""
+    """Return the figure of each kind, as wide as the style says, and its remarks as "txt"."""
     import matplotlib as mpl
 
     found = {}
     with styles.context(style, remarks=remarks), mpl.rc_context({"savefig.bbox": None}):
         figure = drawn(experiment, outcome)
-        for kind in PICTURES:
+        for kind in kinds:
             buffer = io.BytesIO()
             metadata = {"CreationDate": None} if kind == "pdf" else None
             figure.savefig(buffer, format=kind, metadata=metadata)
@@ -251,12 +259,9 @@ def drawn(experiment: Experiment, outcome: Outcome) -> Figure:
 
 def _title(entry: Entry) -> str:
     """Return the first lines of a caption: which figure, and with which parameters."""
-    experiment = entry.experiment
-    own = changed(experiment, entry.configuration, entry.full)
-    said = "; ".join(f"{name} = {text_of(value)}" for name, value in own.items())
-    return f"{experiment.paper}, {experiment.item}.\n" + (
-        f"With {said}.\n" if own else f"{experiment.summary}\n"
-    )
+    own = "; ".join(f"{name} = {text_of(value)}" for name, value in entry.changed.items())
+    said = f"With {own}." if own else entry.experiment.summary
+    return f"{entry.experiment.title}.\n{said}\n"
 
 
 def to_csv(table: Table) -> str:

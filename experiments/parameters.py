@@ -20,7 +20,8 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -103,11 +104,18 @@ class Parameter:
     quick: Any
     full: Any
 
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation, config=ConfigDict(allow_inf_nan=False))
+
+    @cached_property
+    def _whole_schema(self) -> Mapping[str, Any]:
+        return self._adapter.json_schema()
+
     @property
     def _schema(self) -> Mapping[str, Any]:
         """The JSON schema of the annotation, of its first part if it may be None."""
-        found = _adapter(self.annotation).json_schema()
-        return found.get("anyOf", [found])[0]
+        return self._whole_schema.get("anyOf", [self._whole_schema])[0]
 
     @property
     def _scalar(self) -> Mapping[str, Any]:
@@ -116,7 +124,7 @@ class Parameter:
     @property
     def optional(self) -> bool:
         """Whether it may be None."""
-        return "anyOf" in _adapter(self.annotation).json_schema()
+        return "anyOf" in self._whole_schema
 
     @property
     def settable(self) -> bool:
@@ -157,13 +165,9 @@ class Parameter:
         mark, value = self.mark, text if self._scalar["type"] == "string" else stripped
         given = [part.strip() for part in stripped.split(mark)] if mark and stripped else []
         try:
-            return _adapter(self.annotation).validate_python(value if mark is None else given)
+            return self._adapter.validate_python(value if mark is None else given)
         except ValidationError as error:
             raise _refused(self, error, text) from None
-
-
-def _adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401
-    return TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False))
 
 
 def _refused(parameter: Parameter, error: ValidationError, value: object) -> ParameterError:
@@ -328,13 +332,10 @@ def changed(experiment: Experiment, configuration: Mapping[str, Any], full: bool
         configuration: plain values.
         full: whether its own are those of the full run.
     """
-    own = asdict(experiment.config if full else experiment.quick)
     return {
         name: configuration[name]
-        for name, parameter in parameters_of(experiment).items()
-        if parameter.settable
-        and name in configuration
-        and plain(configuration[name]) != plain(own[name])
+        for name, value in experiment.parameters(full).items()
+        if name in configuration and plain(configuration[name]) != plain(value)
     }
 
 

@@ -199,6 +199,11 @@ class Experiment:
         if self.quick is None:
             self.quick = self.config
 
+    @property
+    def title(self) -> str:
+        """The paper and the item."""
+        return f"{self.paper}, {self.item}"
+
     def __call__(self, config: Any = None) -> Outcome:  # noqa: ANN401
         """Return the outcome of a configuration, by default of the quick run."""
         return self.run(self.quick if config is None else config)

@@ -274,7 +274,8 @@ def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[t
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    given = [(job.name, job.config, job.full, job.style, job.remarks) for job in jobs]
+    # An experiment is found by its name in the other process.
+    given = [(job.name, vars(job) | {"experiment": None}) for job in jobs]
     pool = Parallel(workers, return_as="generator_unordered", pre_dispatch="all", batch_size=1)
     done: set[str] = set()
     try:
@@ -288,14 +289,7 @@ def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[t
                 yield job.name, Made(None, {}, 0.0, failure=said)
 
 
-def _make_named(
-    name: str,
-    config: Any,  # noqa: ANN401
-    full: bool,
-    style: str,
-    remarks: bool,
-    store: Store,
-) -> tuple[str, Made]:
+def _make_named(name: str, about: Mapping[str, Any], store: Store) -> tuple[str, Made]:
     """Run one experiment in a process of the pool; an interrupt is for the one that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return name, make(Job(named(name), config, full, style, remarks), store)
+    return name, make(Job(**{**about, "experiment": named(name)}), store)

@@ -58,9 +58,9 @@ class Run:
     def _repr_html_(self) -> str:
         """Return the figure, and what was found, for notebooks."""
         entry = self.entry
-        drawn_as = draw(self.experiment, self.outcome, entry.style, entry.remarks)
+        drawn_as = draw(self.experiment, self.outcome, entry.style, entry.remarks, kinds=["png"])
         picture = b64encode(drawn_as["png"]).decode()
-        title = escape(f"{self.experiment.paper}, {self.experiment.item}", quote=True)
+        title = escape(self.experiment.title, quote=True)
         said = [*self.outcome.findings, *map(_said, self.outcome.comparisons)]
         items = "".join(f"<li>{escape(line)}</li>" for line in said)
         image = f'<img style="max-width: 100%" alt="{title}" src="data:image/png;base64,{picture}">'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -88,17 +88,18 @@ def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Loo
             axes.plot(part.column(across), part.column(up), label=look.label, **line)
 
 
-def room(axes: Axes, table: Table, up: str, *, most: float = math.inf) -> None:
-    """Set the vertical limits around all curves of a table and their errors."""
+def room(axes: Axes, table: Table, up: str, looks: Collection[str] | None = None) -> None:
+    """Set the vertical limits around the curves of these methods, or of all, and their errors."""
     errors = {"accuracy": "standard_error", "gain": "gain_error"}[up]
     ends = [
-        value + sign * (error or 0.0)
-        for value, error in zip(table.column(up), table.column(errors), strict=True)
+        row[up] + sign * (row[errors] or 0.0)
+        for row in table.records
+        if looks is None or row["method"] in looks
         for sign in (-1, 1)
     ]
     low, high = min(ends), max(ends)
     air = 0.06 * (high - low) + 0.004
-    axes.set_ylim(low - air, min(high + air, most))
+    axes.set_ylim(low - air, high + air)
 
 
 def places(axes: Axes, values: Sequence[float]) -> None:

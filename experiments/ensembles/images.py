@@ -300,15 +300,13 @@ def plot(outcome: Outcome) -> Figure:
         upper, lower = axes[place], axes[place + len(known)]
         part, below = labels.select(dataset=dataset), many.select(dataset=dataset)
         draw(upper, part, "m", "accuracy", LOOKS)
-        shown = [row for row in part.records if row["method"] in LOOKS]
-        room(upper, Table.of("", shown), "accuracy")
+        room(upper, part, "accuracy", LOOKS)
         upper.set_xticks(sorted(set(part.column("m"))))
         upper.margins(x=0.06)
         upper.set_xlabel(r"$m$: a label spends $(m \varepsilon, m \Delta)$")
         upper.set_title(f"{TITLES[dataset]}, one label")
         draw(lower, below, "labels", "accuracy", totalled)
-        shown = [row for row in below.records if row["method"] in totalled]
-        room(lower, Table.of("", shown), "accuracy")
+        room(lower, below, "accuracy", totalled)
         places(lower, sorted(set(below.column("labels"))))
         lower.set_xlabel(r"labels, $(K \varepsilon, K \Delta)$ in total")
         lower.set_title(f"{TITLES[dataset]}, many labels")

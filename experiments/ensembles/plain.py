@@ -461,8 +461,7 @@ def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Fig
         upper.set_title(title)
         room(upper, part, "accuracy")
         draw(lower, part, across, "gain", gained)
-        shown = [row for row in part.records if row["method"] in gained]
-        room(lower, Table.of("", shown), "gain")
+        room(lower, part, "gain", gained)
         lower.set_title("gain over permute-and-flip")
         upper.set_ylabel("expected accuracy")
         lower.set_ylabel("difference of accuracies")

@@ -389,8 +389,7 @@ def plot(outcome: Outcome) -> Figure:
     for panel, (word, kind) in zip(axes, groups, strict=True):
         shown = part.select(digits=word, voters=kind)
         draw(panel, shown, "m", "accuracy", LOOKS)
-        rows = [row for row in shown.records if row["method"] in LOOKS]
-        room(panel, Table.of("", rows), "accuracy")
+        room(panel, shown, "accuracy", LOOKS)
         panel.set_title(f"{len(word)} digits, {_SHORT[kind]}")
         panel.set_xticks(sorted(set(shown.column("m"))))
         panel.margins(x=0.06)

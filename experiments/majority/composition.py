@@ -138,9 +138,6 @@ class Config:
         return tuple(found)
 
 
-_CONFIG = Config()
-
-
 @experiment(
     "majority-tables-2-5-7-9",
     "DaRRM",
@@ -149,7 +146,7 @@ _CONFIG = Config()
     "it what K = 11 teachers spend who were trained once, and GNMax's labels by Renyi "
     "composition.",
     published="Epsilon and delta in the columns named so, three decimals each.",
-    config=_CONFIG,
+    config=Config(),
     mathematics=(
         r"\varepsilon_Q = \min \left\{ Q e, \; Q e \tanh \frac{e}{2} + e \sqrt{2 Q \log "
         r"\left( \mathrm{e} + \frac{\sqrt{Q} e}{\delta'} \right)}, \; Q e \tanh \frac{e}{2} "
@@ -164,7 +161,8 @@ def run(config: Config) -> Outcome:
     curves: list[dict[str, Cell]] = []
     for row in track(config.rows):
         one = row.guarantee
-        totals += [_total(config, row, one, count) for count in config.queries]
+        label = gaussian_rho(noisy_max.calibrate_gnmax(one).sigma, noisy_max.SENSITIVITY)
+        totals += [_total(config, row, label, count) for count in config.queries]
         curves += [
             {
                 "data": row.data,
@@ -185,13 +183,14 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, tuple(_findings(totalled)), of_totals(totalled), data=data)
 
 
-def _total(config: Config, row: Row, one: Guarantee, count: int) -> dict[str, Cell]:
+def _total(config: Config, row: Row, label: float, count: int) -> dict[str, Cell]:
+    """Compose one loss; ``label`` is the rho of GNMax's label that spends as much."""
+    one = row.guarantee
     total = general_composition(one, count, config.slack)
     terms = terms_of_theorem(one, count, config.slack)
     printed = row.printed.get(count) if config.slack == PAPER_SLACK else None
     # Any number of labels computed from K voters spends no more (theorem 2.2, post-processing).
     together = [config.mechanisms * spent for spent in row.voter]
-    label = gaussian_rho(noisy_max.calibrate_gnmax(one).sigma, noisy_max.SENSITIVITY)
     rho = float_up(count * Fraction(label))
     return {
         "table": row.table,

@@ -14,8 +14,10 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, majority, solve
+from dpopt.majority.voters import full_gamma
 from experiments import drawing, style
 from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
+from experiments.majority.voters import settings_within
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
@@ -72,18 +74,15 @@ class Config:
 
     def settings(self) -> list[tuple[str, majority.MajoritySetting]]:
         """Return the case and the setting of every program."""
-        found = []
-        for case, sizes, shift in (
-            ("pure", self.mechanisms, 0.0),
-            ("approximate", self.mechanisms_approximate, self.mechanism_delta),
-        ):
-            for k in sizes:
-                fitting = [m for m in self.allowance if m <= k] or list(self.allowance)
-                found += [
-                    (case, majority.MajoritySetting(k, self.epsilon, m, shift, m * shift))
-                    for m in fitting
-                ]
-        return found
+        return [
+            (case, setting)
+            for case, sizes, shift in (
+                ("pure", self.mechanisms, 0.0),
+                ("approximate", self.mechanisms_approximate, self.mechanism_delta),
+            )
+            for k in sizes
+            for setting in settings_within(k, self.epsilon, self.allowance, shift)
+        ]
 
 
 _FIELDS = {"pure": "mechanisms", "approximate": "mechanisms_approximate"}
@@ -133,7 +132,7 @@ def _record(config: Config, case: str, setting: majority.MajoritySetting) -> dic
     ).values
     whole = solve(full_problem(setting, weights))
     few = solve(majority.gamma_problem(setting, weights))
-    check = check_full(setting, np.clip([*few["gamma"][::-1], *few["gamma"]], 0.0, 1.0))
+    check = check_full(setting, full_gamma(np.clip(few["gamma"], 0.0, 1.0)))
     return {
         "case": case,
         "K": k,
@@ -195,8 +194,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the rows of each program for each case, and the difference of the optima."""
     table = outcome.tables["programs"]
     cases = [case for case in _CASES if table.select(case=case).rows]
-    figure, axes = style.figure(1, len(cases) + 1, height=1.1)
-    panels = list(axes[0])
+    figure, panels = drawing.panels(len(cases) + 1, len(cases) + 1, height=1.1)
     for panel, case in zip(panels, cases, strict=False):
         _draw_rows(panel, table.select(case=case))
         panel.set_title(f"rows, {_CASES[case]}")

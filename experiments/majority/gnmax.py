@@ -59,7 +59,7 @@ def checked_votes(ones: int, zeros: int) -> None:
 
 def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
     """Return the paper's orders: from the least possible one, which needs infinite noise, on."""
-    least = 1.0 - float(np.log(guarantee.delta)) / guarantee.epsilon
+    least = noisy_max.least_order(guarantee)
     orders = np.arange(least, config.last_order, config.step)[1:]
     if not orders.size:
         raise ParameterError(
@@ -123,9 +123,6 @@ class Config:
         )
 
 
-_CONFIG = Config()
-
-
 @experiment(
     "majority-figure-10",
     "DaRRM",
@@ -133,7 +130,7 @@ _CONFIG = Config()
     "The noise of the baseline GNMax for a privacy loss per query: the variance that "
     "each Renyi order proves to be enough, its minimum, and what exact analyses ask for.",
     published="Table 4: lambda = 34.31, 35.74; sigma = 21.46, 22.46.",
-    config=_CONFIG,
+    config=Config(),
     effort=("step", "last_order"),
     mathematics=(
         r"\text{label} = \mathrm{argmax}_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), "
@@ -156,11 +153,11 @@ def run(config: Config) -> Outcome:
             {"target": target.name, "order": float(o), "variance": float(v)}
             for o, v in zip(orders, variances, strict=True)
         ]
-        noises.append(_record(config, target, orders, variances))
-        best = noisy_max.calibrate_gnmax(guarantee)
-        used = [order for order in (target.printed_order, best.order) if order]
+        best = _record(config, target, orders, variances)
+        noises.append(best)
+        used = [order for order in (target.printed_order, best["order"]) if order]
         tried = (*config.low_orders, *used)
-        bounds += [_bound(target.name, config.voters, best.sigma, order) for order in tried]
+        bounds += [_bound(target.name, config.voters, best["sigma"], order) for order in tried]
     contrast = "contrast", config.many_voters, config.many_sigma
     bounds += [_bound(*contrast, order) for order in config.low_orders]
     tables = {
@@ -185,14 +182,14 @@ def run(config: Config) -> Outcome:
 
 def _record(
     config: Config, target: Target, orders: np.ndarray, variances: np.ndarray
-) -> dict[str, Cell]:
+) -> dict[str, Any]:
     guarantee = Guarantee(target.epsilon, target.delta)
     rdp = noisy_max.calibrate_gnmax(guarantee)
     counts = noisy_max.calibrate_gnmax(guarantee, "analytic")
     label = noisy_max.calibrate_gnmax(guarantee, "label", voters=config.voters)
     order = target.printed_order
     at_printed = None if order is None else noisy_max.variance_at_order(guarantee, [order])[0]
-    least = 1.0 - float(np.log(target.delta)) / target.epsilon
+    least = noisy_max.least_order(guarantee)
     place = int(np.argmin(variances))
     return {
         "target": target.name,

@@ -164,19 +164,18 @@ def plot(outcome: Outcome) -> Figure:
     settings = _cases(errors)
     laws = list(dict.fromkeys(errors.column("law")))
     columns = min(2 if len(laws) <= _FEW else 1, len(settings))
-    rows = -(-len(settings) // columns)
-    figure, grid = style.figure(rows, columns, height=0.75 if columns > 1 else 0.55)
-    panels = list(grid.flat)
-    for spare in panels[len(settings) :]:
-        spare.remove()
-    del panels[len(settings) :]
+    figure, panels = drawing.panels(
+        len(settings),
+        columns,
+        across="law that the $p_i$ really follow",
+        height=0.75 if columns > 1 else 0.55,
+    )
     looks = _looks(list(dict.fromkeys(errors.column("curve"))))
     for axes, (k, m, shift) in zip(panels, settings, strict=True):
         part = errors.select(K=k, m=m, Delta=shift)
         more = rf", $\Delta$ = {shift:g}" if shift else ""
         _draw(axes, part, laws, looks)
         axes.set_title(f"$K$ = {k}, $m$ = {m:g}{more}")
-        axes.set_xlabel("law that the $p_i$ really follow")
         axes.set_ylabel("regret (linear below .001)")
     drawing.finish(figure, panels)
     return figure

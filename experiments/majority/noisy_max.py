@@ -76,6 +76,11 @@ def calibrate_gnmax(
     return GNMaxCalibration((math.sqrt(loss + epsilon) + math.sqrt(loss)) / epsilon, order)
 
 
+def least_order(guarantee: Guarantee) -> float:
+    """Return 1 + log(1/delta) / epsilon, above which a Renyi order is; both must be above 0."""
+    return 1.0 + _loss(guarantee) / guarantee.epsilon
+
+
 def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Floats:
     """Return sigma^2 = lambda / (epsilon - log(1/delta) / (lambda - 1)) for given orders.
 
@@ -90,11 +95,10 @@ def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Floats:
         Section D.2.1 and Figure 10 of the DaRRM paper.
     """
     array = np.asarray(orders, dtype=float)
-    loss = _loss(guarantee)
-    least = 1.0 + loss / guarantee.epsilon
+    least = least_order(guarantee)
     if not np.all((array > least) & np.isfinite(array)):
         raise ParameterError(f"orders holds a value that is not finite or not above {least:.6g}.")
-    return array / (guarantee.epsilon - loss / (array - 1.0))
+    return array / (guarantee.epsilon - _loss(guarantee) / (array - 1.0))
 
 
 def label_probabilities(voters: int, sigma: float) -> Floats:

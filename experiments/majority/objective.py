@@ -20,8 +20,10 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import NotPrivateError, majority
+from dpopt.majority.voters import fold
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 from experiments import drawing, style
+from experiments.majority.voters import settings_within
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short, statement
@@ -70,11 +72,7 @@ class Config:
 
     def settings(self, mechanisms: int) -> list[majority.MajoritySetting]:
         """Return the settings of one K."""
-        shift = self.mechanism_delta
-        fitting = [m for m in self.allowance if m <= mechanisms] or list(self.allowance)
-        return [
-            majority.MajoritySetting(mechanisms, self.epsilon, m, shift, m * shift) for m in fitting
-        ]
+        return settings_within(mechanisms, self.epsilon, self.allowance, self.mechanism_delta)
 
 
 @experiment(
@@ -166,12 +164,11 @@ def interval_weights(mechanisms: int, draws: int, rng: np.random.Generator) -> F
 
 
 def _mean_margins(mechanisms: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
-    middle, left = (mechanisms + 1) // 2, draws
-    sums = np.zeros((2, middle))
+    left = draws
+    sums = np.zeros((2, (mechanisms + 1) // 2))
     while left:
         size = min(left, max(1, _BLOCK // mechanisms))
-        law = poisson_binomial_pmf(draw((size, mechanisms)))
-        margins = 0.5 * (law[:, middle:] - law[:, middle - 1 :: -1])
+        margins = 0.5 * fold(poisson_binomial_pmf(draw((size, mechanisms))))
         sums += [margins.sum(axis=0), np.square(margins).sum(axis=0)]
         left -= size
     mean, square = sums / draws
@@ -186,8 +183,7 @@ def grid_limit(mechanisms: int, points: int) -> Floats:
         mechanisms: K.
         points: tau; the mean is 3/4 - 1/(4 tau).
     """
-    law, middle = binomial_pmf(mechanisms, 0.75 - 0.25 / points), (mechanisms + 1) // 2
-    return np.asarray(0.5 * (law[middle:] - law[middle - 1 :: -1]), dtype=np.float64)
+    return 0.5 * fold(binomial_pmf(mechanisms, 0.75 - 0.25 / points))
 
 
 def printed_factor(mechanisms: int, points: int) -> Fraction:
@@ -333,8 +329,7 @@ def plot(outcome: Outcome) -> Figure:
     weights, losses = outcome.tables["weights"], outcome.tables["losses"]
     sizes = list(dict.fromkeys(weights.column("K")))
     colours = dict(zip(sizes, style.series(len(sizes)), strict=True))
-    figure, axes = style.figure(1, 3, height=1.1)
-    panels = list(axes[0])
+    figure, panels = drawing.panels(3, 3, height=1.1)
     for k in sizes:
         part = weights.select(K=k)
         share = [number / k for number in part.column("l")]

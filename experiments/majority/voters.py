@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass as plain_dataclass
 from typing import Annotated, Literal
 
@@ -47,6 +48,24 @@ class Target:
     sample: int
     tau: float | None = None
     lam: float | None = None
+
+
+def settings_within(
+    mechanisms: int, epsilon: float, allowances: Sequence[float], mechanism_delta: float
+) -> list[majority.MajoritySetting]:
+    """Return the settings of one K with each m up to it, delta = m Delta.
+
+    Args:
+        mechanisms: K.
+        epsilon: of each voter, in nats.
+        allowances: each m; if all are above K, the first of them is refused.
+        mechanism_delta: Delta, of each voter.
+    """
+    shift = mechanism_delta
+    return [
+        majority.MajoritySetting(mechanisms, epsilon, m, shift, m * shift)
+        for m in [m for m in allowances if m <= mechanisms] or allowances
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

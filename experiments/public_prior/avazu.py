@@ -72,9 +72,7 @@ class Config:
     """
 
     path: str | None = None
-    groups: Several[Literal["C1", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21"]] = (
-        ATTRIBUTES
-    )
+    groups: Several[Attribute] = ATTRIBUTES
     user: Literal["device_id", "device_ip"] = "device_id"
     prior: Literal["average", "total"] = "average"
     epsilon: Several[Epsilon] = (8.0, 12.0, 16.0)

@@ -10,18 +10,13 @@ from pydantic.dataclasses import dataclass
 
 from experiments.data.images import DIGITS, NAME, SIDES, load_ink
 from experiments.parameters import STRICT, Several
-from experiments.public_prior.common import PAPER, Epsilon
+from experiments.public_prior.common import OUTPERFORMS, PAPER, Epsilon
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_OUTPERFORMS = (
-    "Our experiments consistently demonstrate that our sampler significantly outperforms the "
-    "state-of-the-art approach (section 5)."
-)
 
 
 def _side(side: int) -> int:
@@ -81,7 +76,7 @@ def of_sampler(table: Table) -> Comparison:
     )
     cases = "digits" if len(set(table.column("epsilon"))) == 1 else "pairs of digit and epsilon"
     return not_comparable(
-        _OUTPERFORMS,
+        OUTPERFORMS,
         f"Of {len(ours)} {cases} Algorithm 1 has the smaller largest TV in {largest}, and the "
         f"smaller mean in {mean}.",
         "every image, double precision",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpopt import public_prior
-from experiments import drawing, style
+from experiments import drawing
 from experiments.data.groups import UserGroup
 from experiments.public_prior.common import (
     LEAST,
@@ -118,8 +118,9 @@ def of_bound(table: Table, column: str) -> Comparison:
 def drawn(table: Table, column: str, label: str) -> Figure:
     """Draw the largest distance of each method in each group as bars, a panel for each epsilon."""
     epsilons = list(dict.fromkeys(table.column("epsilon")))
-    figure, grid = style.figure(len(epsilons), 1, height=0.42, wide=True, sharex=True)
-    panels = list(grid[:, 0])
+    figure, panels = drawing.panels(
+        len(epsilons), 1, across=label, height=0.42, wide=True, sharex=True
+    )
     for axes, epsilon in zip(panels, epsilons, strict=True):
         part = table.select(epsilon=epsilon)
         names = [str(name) for name in dict.fromkeys(part.column(column))]
@@ -134,6 +135,5 @@ def drawn(table: Table, column: str, label: str) -> Figure:
         axes.set_title(title)
         axes.set_ylabel("largest total variation\nover users")
         axes.set_ylim(bottom=0.0)
-    panels[-1].set_xlabel(label)
     drawing.finish(figure, panels)
     return figure

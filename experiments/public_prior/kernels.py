@@ -13,10 +13,11 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive, Seed, Several
 from experiments.public_prior.common import (
     METHODS,
+    OUTPERFORMS,
     PAPER,
     Epsilon,
     distances,
@@ -133,16 +134,12 @@ def _records(
     designed = dpopt.design(public_prior.PopulationSetting(prior, epsilon, training))
     rows: list[dict[str, Cell]] = []
     for method in _SHOWN:
-        if method == "population":
-            seen, unseen, points = (
-                total_variation(laws, designed.apply(laws))
-                for laws in (training, held_out, np.eye(prior.size))
-            )
-        else:
-            seen, unseen, points = (
-                distances(method, prior, laws, epsilon)
-                for laws in (training, held_out, np.eye(prior.size))
-            )
+        seen, unseen, points = (
+            total_variation(laws, designed.apply(laws))
+            if method == "population"
+            else distances(method, prior, laws, epsilon)
+            for laws in (training, held_out, np.eye(prior.size))
+        )
         rows.append(
             {
                 "letters": prior.size,
@@ -237,8 +234,7 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
             name="theorem 2",
         ),
         not_comparable(
-            "Our experiments consistently demonstrate that our sampler significantly outperforms "
-            "the state-of-the-art approach (section 5).",
+            OUTPERFORMS,
             f"In the worst case in {worst} of {len(settings)} settings; in the mean of held-out "
             f"users in {mean}.",
             "worst case at point masses; means over drawn users",
@@ -256,14 +252,14 @@ def plot(outcome: Outcome) -> Figure:
         f"$n = {n}$\n$\\varepsilon = {epsilon:g}$"
         for n, epsilon in zip(part.column("letters"), part.column("epsilon"), strict=True)
     ]
-    figure, grid = style.figure(len(_COLUMNS), 1, height=0.25, wide=True, sharex=True)
-    panels = list(grid[:, 0])
+    figure, panels = drawing.panels(
+        len(_COLUMNS), 1, across="letters and privacy (nats)", height=0.25, wide=True, sharex=True
+    )
     for axes, (column, title) in zip(panels, _COLUMNS.items(), strict=True):
         heights = {m: table.select(method=m).column(column) for m in METHODS if m in _SHOWN}
         draw_bars(axes, names, heights)
         axes.set_title(title)
         axes.set_ylabel("total variation")
         axes.set_ylim(bottom=0.0)
-    panels[-1].set_xlabel("letters and privacy (nats)")
     drawing.finish(figure, panels)
     return figure

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _ERRORS = 3
 # Of the programs of the TV mollifier.
 _TOLERANCE = 1e-7
-_PRIORS = ("uniform", "exponential")
 
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "mollifier-tv")
 

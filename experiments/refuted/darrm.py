@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from dpopt import majority
+from experiments.majority.published import harmonic
 from experiments.refuted.record import Refutation
 
 # Pr[l ones] for voters that say 1 with p[0], ..., p[K - 1], the first i of them.
@@ -24,8 +25,7 @@ _TABLE = "gamma(l) = 2*weights[l - (K + 1)//2][0]/total - 1 if 2*l > K else gamm
 def _harmonic(mechanisms: int) -> Any:  # noqa: ANN401
     """Return the design of gamma(l) = 1 / |2 l - K|, at m = 1."""
     setting = majority.MajoritySetting(mechanisms, 0.1, 1)
-    gamma = [1 / abs(2 * ones - mechanisms) for ones in range(mechanisms + 1)]
-    return majority.assess(setting, gamma, repair=True)
+    return majority.assess(setting, harmonic(mechanisms), repair=True)
 
 
 _ON_AVERAGE = (

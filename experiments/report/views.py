@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.kept import Entry
-from experiments.parameters import changed, documented, text_of
+from experiments.parameters import documented, text_of
 from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Table
 
 # Longer tables start folded; of the longest, a page shows the first rows, the CSV all.
@@ -128,9 +128,8 @@ def kind(entry: Entry) -> str:
 
 def summary(entry: Entry) -> str:
     """Return what there is to see; its numbers are the experiment's own, which a run may change."""
-    experiment = entry.experiment
-    own = changed(experiment, entry.configuration, entry.full)
-    return f"With the paper's parameters: {experiment.summary}" if own else experiment.summary
+    said = entry.experiment.summary
+    return f"With the paper's parameters: {said}" if entry.changed else said
 
 
 def is_known(entry: Entry) -> bool:
@@ -223,7 +222,7 @@ def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
     found = []
     for entry in entries:
         experiment, page = entry.experiment, f"{entry.experiment.name}.html"
-        item = f"{experiment.paper}, {experiment.item}"
+        item = experiment.title
 
         def add(kind: str, text: str, place: str, verdict: str = "", item: str = item) -> None:
             found.append(

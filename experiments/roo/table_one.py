@@ -15,6 +15,7 @@ from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, two_level
 from experiments.roo.published import (
+    METHODS,
     ds_roo_binomial_bound,
     ds_roo_bound,
     ds_roo_rate,
@@ -129,7 +130,6 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
 
 
 def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) -> dict[str, Cell]:
-    published = ("laplace", "subrr", "roo")
     by_gamma = {
         f"ds_roo_{share:g}_of_1/k": ds_roo_records(alpha, k, epsilon, share / k, "journal")
         for share in fractions
@@ -138,7 +138,7 @@ def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) ->
         "letters": k,
         "epsilon": epsilon,
         "alpha": alpha,
-        **{name: records_needed(name, alpha, k, epsilon) for name in published},
+        **{name: records_needed(name, alpha, k, epsilon) for name in METHODS},
         **by_gamma,
         "lower": lower_bound_records(alpha, k, epsilon),
     }

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt.local import WorkloadSetting
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
@@ -109,7 +109,7 @@ def plot(outcome: Outcome) -> Figure:
             axes.plot(
                 part.column("letter"),
                 part.column("variance"),
-                **style.role(role).line,
+                **drawing.line(role),
                 label=f"made for the {objective}" + (" data" if objective == "worst" else ""),
             )
             values += part.column("variance")

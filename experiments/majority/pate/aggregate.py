@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import NotPrivateError, majority
+from dpopt.majority.voters import signed
 from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities
 from experiments.majority.pate.votes import Bits, Run, Votes
 from experiments.majority.voters import PAPER_PRIOR
@@ -148,14 +149,12 @@ def _gnmax(method: str, teachers: int, sigma: float) -> Aggregator:
 def _darrm(method: str, design: dpopt.Design) -> Aggregator:
     if design.certificate is None:
         raise NotPrivateError(f"no proof for {method} at {design.setting.allowance}.")
-    ones = np.arange(design.gamma.size)
-    signs = np.where(ones >= design.setting.middle, 1.0, -1.0)
 
     def simulate(votes: Bits, rng: np.random.Generator) -> Labels:
         return np.asarray(design.simulate(votes, rng))
 
     slack = float(design.certificate.slack)
-    return Aggregator(method, True, 0.5 + 0.5 * signs * design.gamma, simulate, slack=slack)
+    return Aggregator(method, True, 0.5 + 0.5 * signed(design.gamma), simulate, slack=slack)
 
 
 def _whole(method: str, teachers: int) -> Aggregator:
