@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -65,7 +66,16 @@ def test_ctrl_c_ends_a_long_solve_and_the_next_one_works(backend: str) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted private\n", "")
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Let SIGINT interrupt: a shell starts what is in its background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @posix
+@pytest.mark.usefixtures("heard")
 def test_work_that_is_left_is_asked_to_stop() -> None:
     stopped, begun = threading.Event(), threading.Event()
 
