@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -94,8 +95,8 @@ def printed(command: str) -> str:
                 options = ["-n", "0", "-p", "no:cacheprovider", "-c", "/dev/null"]
                 code = pytest.main([*words[2:], *options])
             else:
-                sys.argv = words
-                runpy.run_path(words[0], run_name="__main__")
+                with patch.object(sys, "argv", words):
+                    runpy.run_path(words[0], run_name="__main__")
         except SystemExit as end:
             code = end.code
     return out.getvalue() + (f"[exit code {code}]\n" if code else "")

@@ -42,7 +42,6 @@ def text_of(name: str) -> str:
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", sys.argv)
 
 
 @pytest.mark.slow_after(2)
@@ -138,6 +137,18 @@ def test_what_is_named_is_there() -> None:
         commands = re.findall(r"python -m experiments run ([\w-]+)", text)
         assert set(commands) <= set(all_experiments())
         assert commands or name in ("index", "kernels")
+
+
+def test_the_tests_that_papers_names_are_there() -> None:
+    """A name without its folder is of a folder that the same row names before it."""
+    named = 0
+    for row in text_of("PAPERS.md").splitlines():
+        folders = [Path()]
+        for name in map(Path, re.findall(r"`([\w/]*test_\w+\.py)", row)):
+            folders.append(name.parent)
+            assert any((ROOT / "tests" / at / name.name).exists() for at in folders), (name, row)
+            named += 1
+    assert named > 30
 
 
 def test_few_results_stand_in_prose() -> None:
