@@ -19,7 +19,6 @@ import pytest
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
-    from selenium.webdriver.remote.webelement import WebElement
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
@@ -33,18 +32,6 @@ _FLAGS = (
 )
 _NETWORK = ("http", "https", "ws", "wss", "ftp", "file")
 _PATIENCE = 30.0
-
-# Pages of widgets nest one tree in another, into which a plain selector does not look.
-_FIND = """
-const [selector] = arguments, found = [];
-function walk(node) {
-  if (node.matches(selector)) found.push(node);
-  for (const child of node.shadowRoot ? node.shadowRoot.children : []) walk(child);
-  for (const child of node.children) walk(child);
-}
-walk(document.documentElement);
-return found;
-"""
 
 
 @contextmanager
@@ -85,14 +72,6 @@ def chromium(
         yield driver
     finally:
         driver.quit()
-
-
-def find_all(driver: Chrome, selector: str) -> list[WebElement]:
-    """Return the elements that match a CSS selector, those of shadow trees too, in their order.
-
-    The selector sees one tree at a time: no ancestor outside an element's own shadow tree.
-    """
-    return driver.execute_script(_FIND, selector)
 
 
 def wait_for(sought: Callable[[], object], expected: object) -> None:

@@ -18,7 +18,7 @@ from experiments.kept import to_csv
 from experiments.registry import Outcome, Table
 from tests.experiments.comparing import exit_code
 
-FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = (named(f"majority-figure-{n}") for n in (2, 6, 7, 8))
+FIGURE_2 = named("majority-figure-2")
 SMALL = replace(FIGURE_2.quick, draws=2_000, repeats=3)
 
 

@@ -23,7 +23,7 @@ from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
 pytestmark = pytest.mark.slow
 
-FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = (named(f"majority-figure-{n}") for n in (2, 6, 7, 8))
+FIGURE_2, FIGURE_6, FIGURE_7 = (named(f"majority-figure-{n}") for n in (2, 6, 7))
 
 
 TINY_6 = replace(FIGURE_6.quick, draws=20, repeats=2)

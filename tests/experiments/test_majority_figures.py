@@ -19,7 +19,7 @@ from experiments.majority.words import cases, law_words, under, whole
 from experiments.parameters import configured
 from tests.experiments.comparing import ran
 
-FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = (named(f"majority-figure-{n}") for n in (2, 6, 7, 8))
+FIGURE_2 = named("majority-figure-2")
 FAST: dict[str, Any] = {"draws": 50, "repeats": 2}
 
 

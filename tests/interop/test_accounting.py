@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -26,7 +26,7 @@ from dpopt.prob import poisson_binomial_pmf
 from dpopt.shape import Design
 from dpopt.table import Table
 from dpopt.table.least import dominating_pair as pair_of
-from tests.oracles import stick
+from tests.oracles import compositions, neighbours, stick
 from tests.privacy.known import path, response
 from tests.table.rows import of_rows
 
@@ -80,15 +80,6 @@ def exact_delta(pair: DominatingPair, folds: int, epsilon: float) -> float:
         q = math.prod(v**c for v, c in zip(pair.lower, counts, strict=True))
         total += ways * max(0, p * ratio.denominator - q * ratio.numerator)
     return float(Fraction(total, pair.scale**folds * ratio.denominator))
-
-
-def compositions(folds: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (folds,)
-        return
-    for first in range(folds + 1):
-        for rest in compositions(folds - first, parts - 1):
-            yield first, *rest
 
 
 def optimal_epsilon(guarantee: Guarantee, folds: int, delta: float) -> float:
@@ -335,17 +326,7 @@ def rule_laws(sampler: Design) -> list[tuple[Law, Law]]:
         q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)
         return [q / k + (1 - q) * Fraction(c, n) for c in counts]
 
-    found = []
-    for counts in product(range(n + 1), repeat=k):
-        if sum(counts) != n:
-            continue
-        for a, b in product(range(k), repeat=2):
-            if a != b and counts[a]:
-                after = list(counts)
-                after[a] -= 1
-                after[b] += 1
-                found.append((law(counts), law(tuple(after))))
-    return found
+    return [(law(h), law(other)) for h in compositions(n, k) for other in neighbours(h)]
 
 
 SIZES = [(1, 2), (2, 2), (3, 2), (6, 2), (7, 2), (1, 3), (3, 3), (5, 3), (8, 3), (4, 4), (7, 4)]

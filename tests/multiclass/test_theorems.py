@@ -18,6 +18,7 @@ from tests.multiclass.pairs import (
     corners,
     reduced_count,
 )
+from tests.oracles import compositions
 
 Known = Callable[[tuple[Law, ...]], Fraction]
 
@@ -241,10 +242,6 @@ def expected(laws: list[Law], values: dict[tuple[int, ...], int]) -> Fraction:
     return sum((mass * values[counts] for counts, mass in law.items()), ZERO)
 
 
-def histograms(voters: int, classes: int) -> list[tuple[int, ...]]:
-    return [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
-
-
 def is_reduced(chosen: tuple[Pair, ...]) -> bool:
     """Whether no corner that is not a loop meets its mirror image."""
     kinds = set(chosen)
@@ -263,7 +260,7 @@ def check_reduction(voters: int, ratio: Fraction, delta: Fraction, kernels: int)
     assert len(reduced) == reduced_count(voters, 3, approximate=bool(delta))
     for _ in range(kernels):
         # Neither private nor equivariant: the theorem asks nothing of the values.
-        values = {h: draw.choice([0, 1, 5, draw.randrange(1000)]) for h in histograms(voters, 3)}
+        values = {h: draw.choice([0, 1, 5, draw.randrange(1000)]) for h in compositions(voters, 3)}
         t = Fraction(draw.choice([1, 2, 3]), draw.choice([1, 2]))
         known = cache(lambda laws, values=values: expected(list(laws), values))
 

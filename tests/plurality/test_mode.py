@@ -17,10 +17,9 @@ from scipy.stats import chi2
 from dpopt import Guarantee, Ledger, ParameterError, plurality
 from dpopt.ballots import Coins, permute_and_flip
 from dpopt.ballots.rules import power_bounds
-from dpopt.cli import main
 from dpopt.privacy.release import Source
+from tests.cli.running import Capture, run
 
-Capture = pytest.CaptureFixture[str]
 CITIES = ["Basel", "Bern", "Chur"]
 COMMAND = ["--column", "city", "--alphabet", "Basel,Bern,Chur", "--epsilon", "1"]
 
@@ -152,13 +151,6 @@ def test_bad_data(data: list[object], alphabet: list[str] | None, words: str) ->
     with pytest.raises(ParameterError, match=words) as caught:
         plurality.mode(data, 1.0, alphabet=alphabet)
     assert "Genf" not in str(caught.value)
-
-
-def run(arguments: Sequence[str], capfd: Capture) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capfd.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
 
 
 def column(path: Path, values: Sequence[str]) -> Path:

@@ -6,7 +6,7 @@ import json
 import math
 from fractions import Fraction
 from functools import cache, partial
-from itertools import pairwise, permutations, product
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from dpopt.shape import Design
 from dpopt.table import Graph, Losses, Table, add_table
 from experiments.ensembles.ladder import ladder
 from tests.cli.running import Capture, run
+from tests.oracles import compositions, neighbours
 
 Histogram = tuple[int, ...]
 
@@ -31,23 +32,6 @@ Histogram = tuple[int, ...]
 @cache
 def designed(records: int, classes: int, epsilon: float, **fields: Any) -> Design:
     return plurality.design(records, classes, epsilon, **fields)
-
-
-def histograms(records: int, classes: int) -> list[Histogram]:
-    """All histograms in the order of the classes, not sorted."""
-    return [h for h in product(range(records + 1), repeat=classes) if sum(h) == records]
-
-
-def neighbours(histogram: Histogram) -> list[Histogram]:
-    """All histograms after one replaced record."""
-    found = []
-    for a, b in permutations(range(len(histogram)), 2):
-        if histogram[a]:
-            changed = list(histogram)
-            changed[a] -= 1
-            changed[b] += 1
-            found.append(tuple(changed))
-    return found
 
 
 def regrets(inputs: list[Histogram]) -> np.ndarray:
@@ -90,7 +74,7 @@ def test_the_minimax_of_least_mean() -> None:
     """By scipy, over ordered histograms: the least mean where no regret is above the worst."""
     records, classes, epsilon = 6, 3, 1.0
     found = designed(records, classes, epsilon, objective="minimax")
-    inputs = histograms(records, classes)
+    inputs = list(compositions(records, classes))
     size = len(inputs) * classes
     lost = regrets(inputs)
     rows, limits = [], []
@@ -140,7 +124,7 @@ def test_no_kernel_over_all_histograms_is_better(
     records: int, classes: int, epsilon: float, objective: str
 ) -> None:
     """The general program over ordered histograms, which knows of no symmetry."""
-    inputs = histograms(records, classes)
+    inputs = list(compositions(records, classes))
     pairs = edges(inputs)
     graph = Graph(len(inputs), classes, directed_pairs(pairs, len(inputs)))
     problem, guarantee = dpopt.Problem(), dpopt.Guarantee(epsilon)
@@ -301,7 +285,7 @@ def test_every_pair_of_ordered_neighbours(
 ) -> None:
     found, upper = designed(records, classes, epsilon, rule=rule), exp_upper(epsilon)
     laws, worst = {}, Fraction(0)
-    for histogram in histograms(records, classes):
+    for histogram in compositions(records, classes):
         weights = found.setting.distribution(found.table, Counts(histogram))
         assert sum(weights) == found.table.total
         laws[histogram] = weights
@@ -341,7 +325,7 @@ def test_hockey_sticks_of_all_neighbours() -> None:
     found = designed(5, 3, 0.7)
     pair, whole = found.setting.dominating(found.table), found.table.total
     told = partial(found.setting.distribution, found.table)
-    laws = {h: told(Counts(h)) for h in histograms(5, 3)}
+    laws = {h: told(Counts(h)) for h in compositions(5, 3)}
     for epsilon in (0.0, 0.2, 0.5, 0.69):
         ratio = exp_lower(epsilon, 256)
         largest = max(

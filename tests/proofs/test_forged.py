@@ -12,7 +12,7 @@ import pytest
 import dpopt
 from dpopt import ParameterError, verify
 from dpopt.kernel import KernelSetting, NearestKernel
-from dpopt.privacy import saved
+from dpopt.privacy.saved import seal
 
 Record = dict[str, Any]
 PATH = KernelSetting("absolute", 5.0, graph="path", size=4)
@@ -32,9 +32,8 @@ def answered(record: Record, folder: Path, *beside: str) -> int:
 
 def sealed(record: Record, folder: Path) -> Path:
     """A file whose hash is right: anybody can compute it."""
-    digest = saved._digest(record["kind"], record["body"], record["provenance"])
     path = folder / "sealed.json"
-    path.write_text(json.dumps(record | {"hash": digest}))
+    seal(record["kind"], record["body"], path)
     return path
 
 

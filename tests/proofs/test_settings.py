@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dpopt
@@ -22,7 +21,6 @@ from dpopt.plurality import PluralitySetting
 from tests.proofs.test_fuzz import run
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in dpopt.kinds()}
-TABLE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
 OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
 # Beside the example of each kind: settings whose other fields are in use.
 SETTINGS: dict[str, Any] = {

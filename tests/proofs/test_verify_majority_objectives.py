@@ -20,6 +20,7 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import majority, verify
 from dpopt.majority.priors import SamplePrior
+from tests.oracles import poisson_binomial
 
 Array = npt.NDArray[np.float64]
 Setting: Any = majority.MajoritySetting
@@ -175,16 +176,6 @@ def test_a_largest_error_is_enclosed(name: str) -> None:
         assert most - 1e-15 <= found <= most + (1e-6 if "common" in name else 1e-15)
 
 
-def exact_law(chances: list[Fraction]) -> list[Fraction]:
-    """Return the law of a number of ones, over all votes."""
-    law = [Fraction(0)] * (len(chances) + 1)
-    for votes in product((0, 1), repeat=len(chances)):
-        law[sum(votes)] += math.prod(
-            p if vote else 1 - p for vote, p in zip(votes, chances, strict=True)
-        )
-    return law
-
-
 BETWEEN = "uniform:0.1,0.3,0.6,0.9"
 
 
@@ -205,7 +196,7 @@ BETWEEN = "uniform:0.1,0.3,0.6,0.9"
 def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, voters: Any) -> None:
     rule, chances = verify.LargestError({"mechanisms": 5, "prior": prior}), [*map(Fraction, voters)]
     assert rule.voters(at) == chances
-    law, unit = exact_law(chances), 1 << verify.FIXED
+    law, unit = poisson_binomial(chances), 1 << verify.FIXED
     below, short = rule.law(at)
     assert short == sum(p not in (0, 1) for p in chances)
     assert all(0 <= a * unit - b <= short for a, b in zip(law, below, strict=True))
@@ -224,7 +215,7 @@ def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, vote
     gamma = [Fraction(1, 3), Fraction(0), Fraction(1, 2)]
     if not prior.startswith("common"):
         rows = [at] if "point" in prior else range(6)
-        each = [exact_law(rule.voters(j)) for j in rows]
+        each = [poisson_binomial(rule.voters(j)) for j in rows]
         most = max(
             abs(sum((a[3 + i] - a[2 - i]) * (1 - g) / 2 for i, g in enumerate(gamma))) for a in each
         )
@@ -257,7 +248,7 @@ def test_a_polynomial_is_split_where_it_is_asked_for(at: Fraction) -> None:
     part = [5, -7, 11, 2, -1]
 
     def means(part: list[int], p: Fraction) -> list[Fraction]:
-        laws = [exact_law([p] * i) for i in range(len(part))]
+        laws = [poisson_binomial([p] * i) for i in range(len(part))]
         return [sum((a * b for a, b in zip(law, part, strict=False)), Fraction(0)) for law in laws]
 
     left, right = verify.split(part, at)
@@ -269,7 +260,7 @@ def test_a_polynomial_is_split_where_it_is_asked_for(at: Fraction) -> None:
 def test_a_coefficient_as_large_as_the_tolerance_still_bounds() -> None:
     """f = (-1, -3, 3, 1) 2^-51 has 1 at p = 1, and a coefficient that is above it by 2^-50."""
     rule = verify.LargestError({"mechanisms": 3, "prior": "common-uniform:0,1"})
-    law = exact_law([Fraction(4, 5)] * 3)
+    law = poisson_binomial([Fraction(4, 5)] * 3)
     error = -law[0] - 3 * law[1] + 3 * law[2] + law[3]
     assert error == Fraction(171, 125)
     assert error <= rule.largest([3, 1], 1 << 51) * (1 << 51) < error + 2

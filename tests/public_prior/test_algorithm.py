@@ -24,7 +24,6 @@ from dpopt.public_prior import (
 )
 from tests.public_prior.closed_forms import algorithm_one
 
-REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
 Maker = Callable[[npt.ArrayLike, float], Design]
 MAKERS: dict[str, Maker] = {"minimax": minimax_kernel, "leximin": leximin_kernel}
 

@@ -31,11 +31,9 @@ from dpopt import (
     local,
     lp,
     majority,
-    multiclass,
     public_prior,
     roo,
     smoothed,
-    solve,
 )
 from tests.shape.checks import input_of
 
@@ -49,24 +47,11 @@ ROOMS = (
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
 
 PRIOR = [0.2, 0.3, 0.5]
-LOSS = [[0.0, 1.0], [1.0, 0.0]]
 
 
 @cache
 def min_count() -> Any:
     return roo.min_count(5, 2, 1.0)
-
-
-@cache
-def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
-    setting = kernel.KernelSetting(LOSS, 1.0)
-    problem = setting.problem()
-    return setting, problem, solve(problem)
-
-
-@cache
-def three_voters() -> dpopt.Design:
-    return multiclass.design(3, 3, 0.1, 1.0)
 
 
 def sampling() -> smoothed.SamplingHistogram:
@@ -91,8 +76,6 @@ BY_TYPE: Makers = {
     "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
-    "KernelSetting": lambda: kernel_program()[0],
-    "Guarantee": lambda: Guarantee(1.0, 1e-5),
     "Design": min_count,
     "SamplingHistogram": sampling,
     "AnonymousMechanism": sampling,
@@ -103,89 +86,62 @@ BY_TYPE: Makers = {
     "npt.ArrayLike | PublicPrior": lambda: PRIOR,
     "Divergence": lambda: "chi-square",
     "np.random.Generator": lambda: np.random.default_rng(0),
-    "Problem": lambda: kernel_program()[1],
-    "Solution": lambda: kernel_program()[2],
 }
 
 BY_NAME: Makers = {
-    **{name: lambda: 1.0 for name in ("a", "allowance", "slope_at_infinity")},
-    **{name: lambda: 0.5 for name in ("kept",)},
-    **{name: lambda: 0.1 for name in ("delta", "mean", "rho", "weight")},
-    **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "row", "weights")},
-    **{name: lambda: [[0.5, 0.5], [0.25, 0.75]] for name in ("distributions", "laws")},
-    **{name: lambda: 2 for name in ("categories", "inputs", "letters", "outputs")},
+    **{name: lambda: 1.0 for name in ("a", "allowance")},
+    **{name: lambda: 0.1 for name in ("delta", "weight")},
+    **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "weights")},
+    **{name: lambda: 2 for name in ("categories", "letters", "outputs")},
     **{name: lambda: 3 for name in ("cuts", "drawn", "folds", "mechanisms")},
-    "accuracy": lambda: 0.3,
     "alphabet": lambda: ["a", "b"],
     "b": lambda: 2.0,
     "bits": lambda: 64,
     "column": lambda: "x",
     "composition": lambda: [3, 1],
     "confidence": lambda: 0.9,
-    "counts": lambda: [1, 2],
-    "curve": lambda: lambda order: 0.1 * order,
     "data": lambda: ["a", "b"],
-    "deviation": lambda: 0.2,
+    "distributions": lambda: [[0.5, 0.5], [0.25, 0.75]],
     "draws": lambda: 10,
     "epsilon": lambda: 1.0,
     "epsilons": lambda: [0.5, 1.0],
     "exponent": lambda: 1.0,
-    "f": lambda: lambda ratio: (ratio - 1.0) ** 2,
     "gamma": lambda: np.array([0.5, 0.1, 0.1, 0.5]),
     "highest": lambda: 5,
     "histogram": lambda: [2, 2],
-    "least_probability": lambda: 0.3,
-    "loss": lambda: LOSS,
+    "kept": lambda: 0.5,
     "lowest": lambda: 0,
     "masses": lambda: PRIOR,
     "matrix": lambda: [[1.0, 2.0]],
-    "minimum": lambda: 1,
-    "order": lambda: 2.0,
-    "orders": lambda: [13.0, 30.0],
     "path": lambda: "missing.csv",
-    "per_query": lambda: Guarantee(0.1),
-    "points": lambda: [[0.5, 0.7]],
     "population": lambda: 9,
     "q": lambda: [0.25, 0.75],
     "records": lambda: 5,
     "rule": lambda: "exact",
-    "sigma": lambda: 2.0,
     "size": lambda: 3,
     "slack": lambda: 1e-6,
     "stop_at_gap": lambda: 1e-3,
     "successes": lambda: 4,
     "text": lambda: "uniform:0,1",
-    "threshold": lambda: 0.6,
     "time_limit": lambda: 60.0,
-    "trained_once": lambda: True,
     "trials": lambda: 5,
     "upper": lambda: 2.0,
     "values": lambda: [1, 2, 3, 4],
-    "voters_per_record": lambda: 1,
-    "votes": lambda: [[1, 1, 0]],
 }
+
+# Three classes for both rooms; a budget that three voters can spend.
+OF_CLASSES: Makers = {"classes": lambda: 3, "epsilon": lambda: 0.1, "prior": lambda: "uniform"}
 
 BY_ROOM: dict[str, Makers] = {
     "public_prior": {"letters": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
     "smoothed": {"records": lambda: 4, "epsilon": lambda: 0.5},
-    "local": {
-        "workload": lambda: "prefix",
-        "n": lambda: 3,
-        "letters": lambda: 3,
-        "prior": lambda: PRIOR,
-    },
-    # Three classes for both; budgets that three voters can spend.
-    **{
-        room: {
-            "classes": lambda: 3,
-            "epsilon": lambda: 0.1,
-            "prior": lambda prior=prior: prior,
-            "rule": lambda: "best",
-            "objective": lambda: "bayes",
-            "loss": lambda: "regret",
-            "table": lambda: three_voters().table,
-        }
-        for room, prior in (("multiclass", "uniform"), ("plurality", "uniform"))
+    "local": {"workload": lambda: "prefix", "letters": lambda: 3},
+    "multiclass": OF_CLASSES,
+    "plurality": {
+        **OF_CLASSES,
+        "rule": lambda: "best",
+        "objective": lambda: "bayes",
+        "loss": lambda: "regret",
     },
 }
 
@@ -350,23 +306,29 @@ def parameter_of(name: str) -> dict[str, inspect.Parameter]:
     return {key: p for key, p in found.items() if p.kind is not p.VAR_KEYWORD}
 
 
+def makers_for(name: str, parameter: inspect.Parameter) -> list[tuple[Makers, str]]:
+    """Return which tables have a good value of a parameter, and where; the first of them counts."""
+    tables = (
+        (BY_FUNCTION.get(name, {}), parameter.name),
+        (BY_ROOM.get(name.partition(".")[0], {}), parameter.name),
+        (BY_TYPE, str(parameter.annotation)),
+        (BY_NAME, parameter.name),
+    )
+    return [(table, at) for table, at in tables if at in table]
+
+
 def good_for(name: str) -> Arguments:
     """Return arguments that a function accepts.
 
     Raises:
         KeyError: if the tables above have none for one of its parameters.
     """
-    room, found = name.partition(".")[0], {}
+    found = {}
     for key, parameter in parameter_of(name).items():
-        tables = (
-            (BY_FUNCTION.get(name, {}), key),
-            (BY_ROOM.get(room, {}), key),
-            (BY_TYPE, str(parameter.annotation)),
-            (BY_NAME, key),
-        )
-        makers = [table[at] for table, at in tables if at in table]
+        makers = makers_for(name, parameter)
         if makers:
-            found[key] = makers[0]()
+            table, at = makers[0]
+            found[key] = table[at]()
         elif parameter.default is parameter.empty:
             raise KeyError(f"no good value for {key}: {parameter.annotation} of {name}")
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import random
@@ -19,7 +18,7 @@ from dpopt import DpoptError, NotPrivateError, ParameterError, files, majority
 from dpopt.privacy.saved import seal
 from tests.kernel.brute import made_of
 from tests.robustness.hostile import more
-from tests.shape.checks import loaded_as_it_is
+from tests.shape.checks import loaded_as_it_is, put
 from tests.solved import SOLVED, solved
 
 Json = dict[str, Any]
@@ -62,15 +61,6 @@ def places(value: object, before: tuple[str | int, ...] = ()) -> Iterator[tuple[
     for key, inner in items:
         yield (*before, key)
         yield from places(inner, (*before, key))
-
-
-def replaced(record: Json, place: tuple[str | int, ...], value: object) -> Json:
-    changed: Any = copy.deepcopy(record)
-    target = changed
-    for key in place[:-1]:
-        target = target[key]
-    target[place[-1]] = value
-    return changed
 
 
 WRONG: tuple[object, ...] = (
@@ -127,7 +117,7 @@ def any_value_in_any_place(whole: bytes, rng: random.Random) -> Iterator[bytes]:
     record, texts = json.loads(whole), [*map(json.dumps, WRONG), *BOMBS]
     for place in places(record):
         for text in rng.sample(texts, min(len(texts), more(3))):
-            yield json.dumps(replaced(record, place, "@")).replace('"@"', text).encode()
+            yield json.dumps(put(record, place, "@")).replace('"@"', text).encode()
 
 
 DAMAGES = (
@@ -196,7 +186,7 @@ def test_any_value_in_the_body_with_a_right_hash(kind: str, path: Path) -> None:
             continue
         for value in rng.sample(WRONG, min(len(WRONG), more(3))):
             try:
-                seal(record["kind"], replaced(record["body"], place, value), path)
+                seal(record["kind"], put(record["body"], place, value), path)
             except ValueError:
                 continue
             loaded_as_it_is(type(solved(kind).setting), path)

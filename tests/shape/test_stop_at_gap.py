@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,17 @@ def stands(found: Any, full: Any, gap: float, unit: float) -> None:
     assert found.status in (Status.OPTIMAL, Status.GAP)
 
 
+@cache
+def full_majority(voters: int, objective: str) -> Any:
+    return majority.design(voters, 0.1, 3, objective=objective)
+
+
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("objective", ["expected-error", "worst-case", "least-regret"])
 @pytest.mark.parametrize("voters", [51, 101])
 def test_a_majority(voters: int, objective: str, gap: float) -> None:
-    full = majority.design(voters, 0.1, 3, objective=objective)
+    full = full_majority(voters, objective)
     found = majority.design(voters, 0.1, 3, objective=objective, stop_at_gap=gap)
     assert full.status is Status.OPTIMAL
     # The objectives are sums of at most 1, or one number of at most 1.
@@ -68,14 +74,14 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     found.save(tmp_path / "stopped.json")
     again = dpopt.load(tmp_path / "stopped.json")
     assert (again.table, again.value, again.bound) == (found.table, found.value, found.bound)
-    whole = majority.design(51, 0.1, 3)
+    whole = full_majority(51, "expected-error")
     assert "status" not in repr(whole)
     assert "status" not in whole.summary()
 
 
 def test_a_proof_of_a_stopped_design_bounds_it(tmp_path: Path) -> None:
     found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
-    full = majority.design(51, 0.1, 3)
+    full = full_majority(51, "expected-error")
     found.save(tmp_path / "stopped.json", proof=True)
     proved = found.optimality
     assert proved is not None
@@ -119,11 +125,16 @@ WAYS: dict[str, Designed] = {
 }
 
 
+@cache
+def full_of(way: str) -> Any:
+    return WAYS[way]()
+
+
 @pytest.mark.slow_after(4)
 @pytest.mark.parametrize("gap", [1e-1, 1e-3])
 @pytest.mark.parametrize("way", WAYS)
 def test_designs_of_other_programs(way: str, gap: float) -> None:
-    full, found = WAYS[way](), WAYS[way](stop_at_gap=gap)
+    full, found = full_of(way), WAYS[way](stop_at_gap=gap)
     # A share is of the objective's largest coefficient: of a worst case, the unit of its losses.
     costs = np.abs(full.problem.assemble().cost)
     stands(found, full, gap, max(1.0, abs(full.value), float(costs.max())))
@@ -141,7 +152,7 @@ ASKED = ["majority", "--mechanisms", "51", "--epsilon", "0.1", "--allowance", "3
 
 
 def test_the_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    full = majority.design(51, 0.1, 3)
+    full = full_majority(51, "expected-error")
     for gap in (1e-3, 1e-6):
         code, out, _ = run([*ASKED, "--stop-at-gap", str(gap), "--json"], capfd)
         told = json.loads(out)

@@ -10,6 +10,7 @@ import pytest
 
 from dpopt import ParameterError, smoothed
 from experiments.smoothed.utility import adversary_utility
+from tests.shape.checks import says_one_sentence
 
 DC, NE_3 = 18586 / 335909, 222179 / 288033
 DISTRICTS = [DC, 0.4666, NE_3]
@@ -74,6 +75,25 @@ def test_the_maximum_may_lie_inside() -> None:
     assert end.delta == pytest.approx(0.477756536586, abs=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("drawn", [3, 10**6])
+def test_categories_that_nobody_is_in_add_nothing_to_see(drawn: int, epsilon: float) -> None:
+    """Nor to sum: one category holds all records, and its pool with any other is everything."""
+    two, three = (smoothed.SamplingHistogram(5, drawn, m, replacement=True) for m in (2, 3))
+    all_alike = smoothed.privacy_profile(three, epsilon, (5, 0, 0)).log_delta
+    assert all_alike == smoothed.privacy_profile(two, epsilon, (5, 0)).log_delta
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0])
+def test_no_delta_is_above_one(epsilon: float) -> None:
+    """Of 1,000 draws of four records nearly every one shows all of them."""
+    mechanism = smoothed.SamplingHistogram(4, 1000, 3, replacement=True)
+    for asked in ((0, 1, 3), None):
+        found = smoothed.privacy_profile(mechanism, epsilon, asked).log_delta
+        assert np.all(found <= 0.0)
+        assert found == pytest.approx(0.0, abs=1e-11)
+
+
 def test_worst_case_of_a_kernel_is_found_by_listing() -> None:
     response = np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]])
     mechanism = smoothed.KernelMechanism(2, 2, response, "two answers")
@@ -94,6 +114,7 @@ def refused(call: object, *words: str) -> None:
     assert callable(call)
     with pytest.raises(ParameterError) as caught:
         call()
+    says_one_sentence(caught.value)
     for word in words:
         assert word in str(caught.value)
 

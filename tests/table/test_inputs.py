@@ -11,8 +11,6 @@ import pytest
 from dpopt.privacy.graph import directed_pairs
 from dpopt.table import Generated, Graph, Inputs, SortedHistograms, Words
 
-Variables = dict[tuple[int, int], int]
-
 
 def by_hand(inputs: Inputs) -> tuple[list[list[int]], set[tuple[int, int]]]:
     """Return the variable of each pair, and the neighbours as unordered pairs of inputs."""
