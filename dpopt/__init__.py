@@ -34,12 +34,24 @@ if TYPE_CHECKING:
     from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt._sweep import SweepResult, sweep
     from dpopt.kernel.certify import certify
+    from dpopt.kernel.nearest import NearestKernel
+    from dpopt.kernel.setting import Kernel
     from dpopt.ledger import Ledger
+    from dpopt.local.setting import Workload
     from dpopt.lp import Solution, Status, solve
+    from dpopt.majority.setting import Majority
+    from dpopt.multiclass.setting import Multiclass
+    from dpopt.plurality.setting import Plurality
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
     from dpopt.proofs.closed import ClosedForm, closed_form
     from dpopt.proofs.exact import ExactOptimum, exact_optimum
+    from dpopt.public_prior.mollifier import Mollifier
+    from dpopt.public_prior.population import Population
+    from dpopt.public_prior.setting import PublicPrior
+    from dpopt.roo.floor import SmoothFloor
+    from dpopt.roo.minimum import RevealOrObscure
+    from dpopt.roo.optimal import BestSampler
     from dpopt.shape import (
         Design,
         Setting,
@@ -52,6 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BestSampler",
     "BudgetError",
     "ClosedForm",
     "Design",
@@ -59,16 +72,27 @@ __all__ = [
     "ExactOptimum",
     "Guarantee",
     "InfeasibleError",
+    "Kernel",
     "Ledger",
+    "Majority",
+    "Mollifier",
+    "Multiclass",
+    "NearestKernel",
     "NotPrivateError",
     "ParameterError",
+    "Plurality",
+    "Population",
     "Problem",
     "ProgressEvent",
+    "PublicPrior",
+    "RevealOrObscure",
     "Setting",
+    "SmoothFloor",
     "Solution",
     "SolverError",
     "Status",
     "SweepResult",
+    "Workload",
     "__version__",
     "certify",
     "closed_form",
@@ -99,6 +123,18 @@ __all__ = [
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
+    "Majority": "dpopt.majority.setting",
+    "Multiclass": "dpopt.multiclass.setting",
+    "Plurality": "dpopt.plurality.setting",
+    "RevealOrObscure": "dpopt.roo.minimum",
+    "BestSampler": "dpopt.roo.optimal",
+    "SmoothFloor": "dpopt.roo.floor",
+    "PublicPrior": "dpopt.public_prior.setting",
+    "Population": "dpopt.public_prior.population",
+    "Mollifier": "dpopt.public_prior.mollifier",
+    "Kernel": "dpopt.kernel.setting",
+    "NearestKernel": "dpopt.kernel.nearest",
+    "Workload": "dpopt.local.setting",
     "ClosedForm": "dpopt.proofs.closed",
     "Design": "dpopt.shape",
     "ExactOptimum": "dpopt.proofs.exact",

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: ANN401
     """Show a control for each number and each choice of a setting, above its answer.
 
-    In a notebook, at the end of a cell: ``dpopt.interact(MinCount, epsilon=(0.1, 2.0))``. Moving a
-    control designs anew, as long as that takes; what the setting refuses is told in place of the
-    answer. Needs ipywidgets (extra ``explore``).
+    In a notebook, at the end of a cell: ``interact(RevealOrObscure, epsilon=(0.1, 2))``.
+    Moving a control designs anew, as long as that takes; what the setting refuses is told in place
+    of the answer. Needs ipywidgets (extra ``explore``).
 
     Args:
         setting: where the controls begin; a class begins at its example. Fields that are neither

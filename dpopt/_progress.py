@@ -4,7 +4,7 @@ A loop tells where it is by `advance` or `track`. Who listens is a context varia
 function in between hands a callback through:
 
     with reporting(callback):       # or: with progress_bar():
-        majority.design(2001, 0.01, 100)
+        dpopt.design(dpopt.Majority(2001, 0.01, 100))
 
 The variable belongs to the thread (or task) that set it: work that is handed to other threads or
 processes reports nothing; `dpopt.sweep` reports its finished points from the calling thread.

@@ -901,8 +901,8 @@ def design(
 
     Example:
         >>> import dpopt
-        >>> from dpopt.roo import MinCount
-        >>> dpopt.design(MinCount(records=5, letters=2, epsilon=1.0)).verdict
+        >>> from dpopt import RevealOrObscure
+        >>> dpopt.design(RevealOrObscure(records=5, letters=2, epsilon=1.0)).verdict
         'private'
     """
     _check_setting(setting)

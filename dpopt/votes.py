@@ -16,14 +16,15 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, brief
-from dpopt.majority import MajoritySetting
-from dpopt.multiclass import MulticlassSetting
-from dpopt.plurality import Counts, PluralitySetting
+from dpopt.majority.setting import Majority
+from dpopt.multiclass.setting import Multiclass
+from dpopt.plurality import Counts
+from dpopt.plurality.setting import Plurality
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.composed import optimal_composition
 from dpopt.shape import Design, design
 
-VoteSetting = MajoritySetting | MulticlassSetting | PluralitySetting
+VoteSetting = Majority | Multiclass | Plurality
 
 SLACK = 1e-6
 MOST_QUERIES = 1 << 53
@@ -96,7 +97,7 @@ class Spending:
             )
         slack = _checks.real("slack", self.slack, 0.0, 1.0, open_lower=True, open_upper=True)
         object.__setattr__(self, "slack", slack)
-        if isinstance(self.setting, PluralitySetting):
+        if isinstance(self.setting, Plurality):
             if self.trained_once is not None:
                 raise ParameterError(
                     f"trained_once is {_checks.shown(self.trained_once)}; it belongs to private "
@@ -120,7 +121,7 @@ class Spending:
     def per_query(self) -> Guarantee:
         """What one query spends: (m epsilon, delta) of private voters, t epsilon of plain ones."""
         each = self.setting.guarantee
-        if not isinstance(self.setting, PluralitySetting):
+        if not isinstance(self.setting, Plurality):
             return each
         return Guarantee(float_up(self.reach * Fraction(each.epsilon)), each.delta)
 
@@ -265,7 +266,7 @@ def vote(
     Args:
         mechanism: a certified majority or plurality, or the setting of one, which is then designed.
         votes: in 0..C-1, shape (queries, K) or (K,): an array, nested lists, or a frame.
-        counts: of a `PluralitySetting`, instead of votes how many each class has, shape (queries,
+        counts: of a `Plurality`, instead of votes how many each class has, shape (queries,
             C) or (C,).
         trained_once: see `Spending`; there is no safe default for private voters.
         voters_per_record: how many voters a change of the data can reach, see `Spending`.
@@ -282,9 +283,9 @@ def vote(
 
     Example:
         >>> from dpopt import vote
-        >>> from dpopt.plurality import PluralitySetting
+        >>> from dpopt import Plurality
         >>> votes = [[2, 2, 2, 0, 1, 2], [0, 1, 0, 0, 1, 0]]
-        >>> batch = vote(PluralitySetting(6, 3, epsilon=0.5), votes)
+        >>> batch = vote(Plurality(6, 3, epsilon=0.5), votes)
         >>> batch.queries, batch.total, batch.composition
         (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
@@ -300,7 +301,7 @@ def vote(
     if budget is not None:
         _checks.instance("budget", budget, Guarantee)
     spending = Spending(setting, trained_once, slack, voters_per_record)
-    if counts is not None and not isinstance(setting, PluralitySetting):
+    if counts is not None and not isinstance(setting, Plurality):
         raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
     if (votes is None) == (counts is None):
         raise ParameterError("votes and counts: give exactly one of them.")

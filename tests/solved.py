@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from dpopt import _kinds, design, majority, privacy, public_prior, roo
+import dpopt
+from dpopt import _kinds, design, privacy
 from dpopt.shape import Design, kind_of
 from tests.kernel.brute import made_of
 
@@ -28,9 +29,13 @@ def example(kind: str) -> Any:
 _MAKERS: dict[str, Callable[[], Design]] = {
     **{kind: lambda kind=kind: design(example(kind)) for kind in _kinds.KINDS},
     "kernel-tight": _tight,
-    "majority-delta": lambda: majority.design(3, 0.4, 1, mechanism_delta=1e-3, delta=2e-3),
-    "roo-two": lambda: roo.min_count(9, 2, 0.3),
-    "letters": lambda: public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0, letters=["a", "b", "c"]),
+    "majority-delta": lambda: dpopt.design(
+        dpopt.Majority(3, 0.4, 1, mechanism_delta=1e-3, delta=2e-3)
+    ),
+    "roo-two": lambda: dpopt.design(dpopt.RevealOrObscure(9, 2, 0.3)),
+    "letters": lambda: dpopt.design(
+        dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, letters=["a", "b", "c"])
+    ),
 }
 SOLVED = sorted(_MAKERS)
 

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import ParameterError, interact
+from dpopt import Kernel, Majority, ParameterError, RevealOrObscure, interact
 from dpopt._page import drawn
-from dpopt.kernel import KernelSetting
-from dpopt.majority import MajoritySetting
-from dpopt.roo import MinCount
 
 widgets = pytest.importorskip("ipywidgets", reason="ipywidgets is not installed")
 
@@ -56,7 +53,7 @@ def test_a_picture_scales_up_to_its_own_size() -> None:
 
 @pytest.mark.slow
 def test_what_is_moved_is_designed_anew() -> None:
-    box = interact(MajoritySetting(11, 0.1, 3), mechanisms=range(3, 22, 2), allowance=(1, 4))
+    box = interact(Majority(11, 0.1, 3), mechanisms=range(3, 22, 2), allowance=(1, 4))
     moved = controls(box)
     kinds = {name: type(control).__name__ for name, control in moved.items()}
     assert kinds == {
@@ -69,43 +66,51 @@ def test_what_is_moved_is_designed_anew() -> None:
         "contrary": "Checkbox",
     }
     moved["mechanisms"].value = 5
-    assert answer(box) == shown(MajoritySetting(5, 0.1, 3))
+    assert answer(box) == shown(Majority(5, 0.1, 3))
     moved["epsilon"].value = 0.5
     moved["objective"].value = "worst-case"
     moved["delta"].value = 1e-3
-    assert answer(box) == shown(MajoritySetting(5, 0.5, 3, objective="worst-case", delta=1e-3))
+    assert answer(box) == shown(Majority(5, 0.5, 3, objective="worst-case", delta=1e-3))
     moved["delta"].value = 2.0
     assert answer(box).startswith("<p role='alert'>delta is 2.0; it must be")
     moved["delta"].value = 0.0
-    assert answer(box) == shown(MajoritySetting(5, 0.5, 3, objective="worst-case"))
+    assert answer(box) == shown(Majority(5, 0.5, 3, objective="worst-case"))
 
 
 @pytest.mark.slow
 def test_what_a_setting_fills_in_by_itself_follows_its_controls() -> None:
     """The outputs of a kernel are its inputs, unless they are stated."""
-    box = interact(KernelSetting("absolute", 1.0, graph="path", size=4))
+    box = interact(Kernel("absolute", 1.0, graph="path", size=4))
     assert "outputs" not in controls(box)
     controls(box)["size"].value = 6
-    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", size=6))
-    box = interact(KernelSetting("absolute", 1.0, graph="path", size=4), outputs=[4, 6])
+    assert answer(box) == shown(Kernel("absolute", 1.0, graph="path", size=6))
+    box = interact(Kernel("absolute", 1.0, graph="path", size=4), outputs=[4, 6])
     controls(box)["outputs"].value = 6
-    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", size=4, outputs=6))
+    assert answer(box) == shown(Kernel("absolute", 1.0, graph="path", size=4, outputs=6))
 
 
 def test_a_range_holds_where_the_controls_begin() -> None:
-    slider = controls(interact(MinCount(20, 3, 0.5), records=(5, 10)))["records"]
+    slider = controls(interact(RevealOrObscure(20, 3, 0.5), records=(5, 10)))["records"]
     assert (slider.min, slider.max, slider.value) == (5, 10, 10)
-    slider = controls(interact(MinCount(20, 3, 0.5)))["epsilon"]
+    slider = controls(interact(RevealOrObscure(20, 3, 0.5)))["epsilon"]
     assert (slider.base**slider.min, slider.base**slider.max) == pytest.approx((0.05, 5.0))
 
 
 @pytest.mark.parametrize(
     ("setting", "ranges", "message"),
     [
-        (MinCount, {"votes": (1, 2)}, "votes is no field of roo, which has records, letters"),
-        (MinCount, {"records": (5, 5)}, r"records is \(5, 5\); it must be the least and the"),
-        (MinCount, {"records": (1, 2, 3)}, "records is"),
-        (MinCount, {"epsilon": 1.0}, "epsilon is 1.0; it must be"),
+        (
+            RevealOrObscure,
+            {"votes": (1, 2)},
+            "votes is no field of roo, which has records, letters",
+        ),
+        (
+            RevealOrObscure,
+            {"records": (5, 5)},
+            r"records is \(5, 5\); it must be the least and the",
+        ),
+        (RevealOrObscure, {"records": (1, 2, 3)}, "records is"),
+        (RevealOrObscure, {"epsilon": 1.0}, "epsilon is 1.0; it must be"),
         (3, {}, "setting is 3; it must be a setting, or its class"),
     ],
 )
@@ -117,4 +122,4 @@ def test_what_is_no_setting_and_no_range(setting: Any, ranges: Any, message: str
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(ImportError, match=r"pip install 'dpopt\[explore\]'"):
-        interact(MinCount)
+        interact(RevealOrObscure)

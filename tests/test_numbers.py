@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpopt
 from dpopt import Guarantee, ParameterError, _checks, majority
 from dpopt._numbers import (
     decimal_rational,
@@ -89,7 +90,7 @@ def test_long_numbers_by_their_leading_digits() -> None:
         lambda value: _checks.instance("guarantee", value, Guarantee),
         lambda value: _checks.floats("gamma", value),
         majority.parse_prior,
-        lambda value: majority.MajoritySetting(3, value, 1.0),
+        lambda value: dpopt.Majority(3, value, 1.0),
     ],
 )
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_a_message_that_compares_tells_two_numbers_apart() -> None:
     assert f"{below:g}" == f"{1e-5:g}"
     shift = math.nextafter(below, 1.0)
     with pytest.raises(ParameterError) as caught:
-        majority.MajoritySetting(11, 0.1, 3, mechanism_delta=shift, delta=below)
+        dpopt.Majority(11, 0.1, 3, mechanism_delta=shift, delta=below)
     told = re.findall(r"(?:mechanism_delta is|and delta) (\S+?)[; ]", str(caught.value))
     assert [float(number) for number in told] == [shift, below]
     with pytest.raises(ParameterError) as caught:
@@ -229,7 +230,7 @@ def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
 
 
 def test_gamma_may_leave_its_interval_by_a_rounding() -> None:
-    setting = majority.MajoritySetting(3, 0.1, 3)
+    setting = dpopt.Majority(3, 0.1, 3)
     above = majority.assess(setting, [math.nextafter(1.0, 2.0), 1.0])
     assert above.gamma.tolist() == [1.0] * 4
     assert majority.assess(setting, [-1e-17, 0.5]).gamma[2] == 0

@@ -70,7 +70,7 @@ def test_sessions_one_after_the_other(name: str) -> None:
 
 
 def test_the_rule_of_the_last_sentence_on_closed_forms_is_not_private() -> None:
-    assert not dpopt.design(roo.MinCount(7, 2, 0.25, rule="journal")).private
+    assert not dpopt.design(dpopt.RevealOrObscure(7, 2, 0.25, rule="journal")).private
 
 
 @pytest.mark.parametrize("name", ["docs/your_program", "docs/referee"])
@@ -171,9 +171,9 @@ def test_the_first_screen_has_the_two_commands() -> None:
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(dpopt.__path__, "dpopt."))
 SHOWN = [
-    *(majority.design, majority.assess, majority.subsampling),
-    *(roo.min_count, roo.optimal_sampler, roo.smooth_floor, roo.tally),
-    *(public_prior.minimax_kernel, public_prior.leximin_kernel, public_prior.mollify),
+    *(dpopt.Majority, majority.assess, majority.subsampling),
+    *(dpopt.RevealOrObscure, dpopt.BestSampler, dpopt.SmoothFloor, roo.tally),
+    *(dpopt.PublicPrior, dpopt.Multiclass, dpopt.Plurality, public_prior.mollify),
     *(lp.solve, lp.Problem, dpopt.certify, privacy.general_composition),
 ]
 

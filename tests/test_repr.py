@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpopt import ParameterError, certify, roo
+import dpopt
+from dpopt import ParameterError, certify
 from dpopt._page import result_page
 from dpopt._types import brief
 
@@ -34,7 +35,10 @@ def test_a_notebook_is_shown_statement_and_facts(
 
 
 def test_only_what_is_proved_is_called_a_guarantee() -> None:
-    failing, private = roo.min_count(20, 3, 0.1, "conference"), roo.min_count(20, 3, 0.1)
+    failing, private = (
+        dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")),
+        dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1)),
+    )
     for shown in (repr(failing), failing._repr_html_()):
         assert "guarantee" not in shown
         assert "target" in shown

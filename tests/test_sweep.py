@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import ParameterError, majority, sweep
+from dpopt import ParameterError, sweep
 from dpopt._sweep import _mark
 from tests.pages import ROOT, Page, failures
 
@@ -244,5 +244,7 @@ def test_the_page_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert said == [whole.format(0), whole.format(27)]
     rows = [json.loads(row) for row in (tmp_path / "study.jsonl").read_text().splitlines()]
     for row in rows[:27:7]:
-        design = majority.design(row["point"]["mechanisms"], 0.1, row["point"]["allowance"])
+        design = dpopt.design(
+            dpopt.Majority(row["point"]["mechanisms"], 0.1, row["point"]["allowance"])
+        )
         assert row["values"]["error"] == design.expected_error

@@ -14,7 +14,6 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dpopt
-from dpopt import local, majority
 from dpopt._threads import one_blas_thread
 
 
@@ -35,11 +34,11 @@ def two() -> Iterator[None]:
 
 
 def solve_votes() -> None:
-    majority.design(301, 0.1, 3, objective="surrogate")
+    dpopt.design(dpopt.Majority(301, 0.1, 3, objective="surrogate"))
 
 
 def solve_workload() -> None:
-    dpopt.design(local.WorkloadSetting("prefix", 8, 1.0))
+    dpopt.design(dpopt.Workload("prefix", 8, 1.0))
 
 
 def decode_a_mechanism() -> None:

@@ -13,10 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
 
-from dpopt import Guarantee, NotPrivateError, ParameterError, majority, multiclass, plurality, vote
-from dpopt.majority import MajoritySetting
-from dpopt.multiclass import MulticlassSetting
-from dpopt.plurality import Counts, PluralitySetting
+import dpopt
+from dpopt import (
+    Guarantee,
+    Majority,
+    Multiclass,
+    NotPrivateError,
+    ParameterError,
+    Plurality,
+    majority,
+    vote,
+)
+from dpopt.plurality import Counts
 from dpopt.privacy import exp_lower, exp_upper, general_composition, simple_composition
 from dpopt.shape import Design
 from dpopt.votes import MOST_QUERIES, Spending
@@ -26,9 +34,9 @@ from tests.oracles import binomial
 ALARM = 1e-9
 VOTES = [[2, 2, 1, 0, 2], [0, 1, 0, 0, 1]]
 TWO, THREE, PLAIN = (
-    MajoritySetting(5, 0.5, 2),
-    MulticlassSetting(5, 3, 0.5, 2),
-    PluralitySetting(5, 3, 0.5),
+    Majority(5, 0.5, 2),
+    Multiclass(5, 3, 0.5, 2),
+    Plurality(5, 3, 0.5),
 )
 
 
@@ -56,7 +64,7 @@ def test_labels_of_two_classes_follow_the_certified_law() -> None:
     ones = np.random.default_rng(0).permutation(np.repeat(np.arange(12), each))
     ballots = (np.arange(11) < ones[:, None]).astype(np.int64)
     # Of this prior, most of whose rows are noisy.
-    made = majority.design(11, 0.3, 3, prior="uniform:0,1")
+    made = dpopt.design(dpopt.Majority(11, 0.3, 3, prior="uniform:0,1"))
     batch = vote(made, ballots, trained_once=False)
     statistic, cells = 0.0, 0
     for count in range(12):
@@ -73,7 +81,7 @@ def test_labels_of_two_classes_follow_the_certified_law() -> None:
 
 def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
     """Counts (4, 6, 5), from votes and as counts, at r = 2."""
-    setting = PluralitySetting(15, 3, math.log(2), rule="ladder")
+    setting = Plurality(15, 3, math.log(2), rule="ladder")
     law = np.array(ladder((4, 6, 5), exp_lower(math.log(2))), dtype=float)
     for batch in (
         vote(setting, np.tile([0] * 4 + [1] * 6 + [2] * 5, (20_000, 1))),
@@ -84,7 +92,7 @@ def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
 
 
 def test_private_labels_follow_the_kernel_and_are_independent() -> None:
-    made = multiclass.design(5, 3, 0.5, 2)
+    made = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2))
     labels = vote(made, np.tile([2, 2, 1, 0, 2], (20_000, 1)), trained_once=False).labels
     law = made.kernel[made.setting.inputs.variables_of(np.array([[1, 1, 3]]))[0]]
     pairs = np.bincount(3 * labels[::2] + labels[1::2], minlength=9)
@@ -92,7 +100,7 @@ def test_private_labels_follow_the_kernel_and_are_independent() -> None:
 
 
 def test_a_batch_and_its_record() -> None:
-    made = majority.design(3, 0.25, 2)
+    made = dpopt.design(dpopt.Majority(3, 0.25, 2))
     budget = Guarantee(20.0, 1e-5)
     batch = vote(made, np.ones((30, 3)), trained_once=False, answered=10, budget=budget)
     assert batch.design is made
@@ -101,7 +109,7 @@ def test_a_batch_and_its_record() -> None:
     assert batch.columns()["query"] == list(range(10, 40))
     with pytest.raises(ValueError, match="read-only"):
         batch.labels[0] = 1
-    one = vote(plurality.design(5, 3, 0.5), VOTES[0])
+    one = vote(dpopt.design(dpopt.Plurality(5, 3, 0.5)), VOTES[0])
     assert one.labels.shape == (1,)
     assert one.total == Guarantee(0.5)
 
@@ -109,7 +117,7 @@ def test_a_batch_and_its_record() -> None:
 @pytest.mark.parametrize("records", [60, 1_000_000])
 def test_many_records_and_classes(records: int) -> None:
     classes = 1_000 if records == 60 else 10
-    setting = PluralitySetting(records, classes, 1.0, rule="permute-and-flip")
+    setting = Plurality(records, classes, 1.0, rule="permute-and-flip")
     batch = vote(setting, counts=[[records, *[0] * (classes - 1)]] * 3)
     assert batch.design.setting.by_theorem  # pyright: ignore[reportAttributeAccessIssue]
     assert batch.total == Guarantee(3.0)
@@ -119,7 +127,7 @@ def test_many_records_and_classes(records: int) -> None:
 def test_frames(library: str) -> None:
     frames = pytest.importorskip(library)
     table = frames.DataFrame({str(voter): [1, 0, 0, 1] for voter in range(5)})
-    certain = majority.assess(MajoritySetting(5, 1.0, 5), np.ones(6))
+    certain = majority.assess(Majority(5, 1.0, 5), np.ones(6))
     assert vote(certain, table, trained_once=True).labels.tolist() == [1, 0, 0, 1]
 
 
@@ -145,10 +153,10 @@ def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -
     ],
 )
 def test_voters_trained_once_spend_more_than_their_queries_composed(
-    k: int, epsilon: float, m: float, objective: str, times: int, voters: int, spent: float
+    k: int, epsilon: float, m: float, objective: Any, times: int, voters: int, spent: float
 ) -> None:
     """One query repeated: all answers share the votes, and m epsilon for each is too little."""
-    made = majority.design(k, epsilon, m, objective=objective, prior="uniform:0,1")
+    made = dpopt.design(dpopt.Majority(k, epsilon, m, objective=objective, prior="uniform:0,1"))
     chances = np.array([float(chance_of_one(made, ones)) for ones in range(k + 1)])
     together = brute_spending(made, voters, chances**times)
     assert brute_spending(made, voters, chances) <= m * epsilon + 1e-12
@@ -163,14 +171,14 @@ def test_voters_trained_once_spend_more_than_their_queries_composed(
     ("queries", "epsilon", "delta"), [(20, 5.352, 0.006), (50, 9.901, 0.015), (100, 15.044, 0.030)]
 )
 def test_printed_totals_of_table_2(queries: int, epsilon: float, delta: float) -> None:
-    setting = MajoritySetting(11, 0.0892, 3, 1e-4, 3e-4)
+    setting = Majority(11, 0.0892, 3, 1e-4, 3e-4)
     _, total = Spending(setting, trained_once=False, slack=1e-4).total(queries)
     assert total.epsilon == pytest.approx(epsilon, abs=5.01e-4)
     assert total.delta == pytest.approx(delta, abs=5.01e-4)
 
 
 def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
-    setting = MajoritySetting(11, 0.0892, 3, 1e-4, 3e-4)
+    setting = Majority(11, 0.0892, 3, 1e-4, 3e-4)
     once = Spending(setting, trained_once=True, slack=1e-4)
     assert once.total(1) == ("simple", setting.guarantee)
     for queries in (2, 100, 10**9):
@@ -182,11 +190,11 @@ def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
     assert apart.total(100)[1] == Guarantee(0.0892, 1e-4)
 
 
-@pytest.mark.parametrize("setting", [MajoritySetting, MulticlassSetting])
+@pytest.mark.parametrize("setting", [Majority, Multiclass])
 def test_every_composition_against_its_formula(setting: Any) -> None:
     make: Any = setting
-    sizes: Any = (5, 3) if setting is MulticlassSetting else (5,)
-    rule: dict[str, Any] = {"rule": "ladder"} if setting is MulticlassSetting else {}
+    sizes: Any = (5, 3) if setting is Multiclass else (5,)
+    rule: dict[str, Any] = {"rule": "ladder"} if setting is Multiclass else {}
     made = make(*sizes, 0.2, 2.5, 1e-6, 3e-6, **rule)
     voter = Guarantee(0.2, 1e-6)
     assert Spending(made, trained_once=False, slack=1e-5).compositions(40) == {
@@ -201,7 +209,7 @@ def test_every_composition_against_its_formula(setting: Any) -> None:
 
 @pytest.mark.parametrize("reach", [1, 3])
 def test_plain_ballots_compose(reach: int) -> None:
-    spending = Spending(PluralitySetting(9, 3, 0.125), voters_per_record=reach)
+    spending = Spending(Plurality(9, 3, 0.125), voters_per_record=reach)
     each = Guarantee(0.125 * reach)
     assert spending.per_query == each
     found = spending.compositions(40)
@@ -223,7 +231,7 @@ def test_plain_ballots_compose(reach: int) -> None:
 @pytest.mark.parametrize("reach", [1, 2])
 def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> None:
     """All histograms of 5 ballots over 3 classes, and all ways to replace ``reach`` ballots."""
-    made = plurality.design(5, 3, 0.7)
+    made = dpopt.design(dpopt.Plurality(5, 3, 0.7))
     histograms = [(a, b, 5 - a - b) for a in range(6) for b in range(6 - a)]
     told = made.setting.distribution
     laws = {counts: told(made.table, Counts(counts)) for counts in histograms}
@@ -242,14 +250,14 @@ def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> N
 
 @pytest.mark.parametrize(("delta", "chosen"), [(1e-6, "simple"), (1e-2, "general")])
 def test_equal_epsilons_are_settled_by_delta(delta: float, chosen: str) -> None:
-    spending = Spending(MajoritySetting(3, 0.1, 1, delta, delta), trained_once=False)
+    spending = Spending(Majority(3, 0.1, 1, delta, delta), trained_once=False)
     found = spending.compositions(2)
     assert found["simple"].epsilon == found["general"].epsilon
     assert spending.total(2) == (chosen, found[chosen])
 
 
 def test_deltas_that_reach_one_are_left_out_or_refused() -> None:
-    spending = Spending(MajoritySetting(3, 0.5, 1, 0.01, 0.01), trained_once=False)
+    spending = Spending(Majority(3, 0.5, 1, 0.01, 0.01), trained_once=False)
     assert set(spending.compositions(200)) == {"general", "voters-general"}
     with pytest.raises(ParameterError, match="queries is 100000, .*promises nothing"):
         spending.total(100_000)
@@ -263,7 +271,7 @@ def test_deltas_that_reach_one_are_left_out_or_refused() -> None:
 def test_a_budget_met_exactly_is_affordable_and_one_ulp_less_is_not(
     epsilon: float, folds: int
 ) -> None:
-    spending = Spending(MajoritySetting(1, epsilon, 1), trained_once=False)
+    spending = Spending(Majority(1, epsilon, 1), trained_once=False)
     budget = simple_composition(Guarantee(epsilon), folds)
     assert spending.affordable(budget) == folds
     below = Guarantee(float(np.nextafter(budget.epsilon, 0.0)))
@@ -275,7 +283,7 @@ def test_a_budget_met_exactly_is_affordable_and_one_ulp_less_is_not(
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
 def test_affordable_is_where_total_starts_to_refuse(trained_once: bool, delta: float) -> None:
     for m in (1.0, 3.0, 5.0):
-        spending = Spending(MajoritySetting(5, 0.1, m), trained_once)
+        spending = Spending(Majority(5, 0.1, m), trained_once)
         for epsilon in (0.05, 0.45, 0.5, 2.5, 9.0):
             budget = Guarantee(epsilon, delta)
             count = spending.affordable(budget)
@@ -287,7 +295,7 @@ def test_affordable_is_where_total_starts_to_refuse(trained_once: bool, delta: f
 
 
 def test_a_budget_chooses_a_composition_within_it() -> None:
-    spending = Spending(MajoritySetting(11, 0.1, 3), trained_once=False)
+    spending = Spending(Majority(11, 0.1, 3), trained_once=False)
     assert spending.total(100)[0] == "general"
     assert spending.total(100, Guarantee(40.0))[0] == "simple"
     assert spending.total(100, Guarantee(40.0, 1e-6))[0] == "general"
@@ -299,7 +307,7 @@ def test_a_batch_beyond_the_budget_is_refused_before_a_draw(queries: int, answer
     said = f"queries is {queries + answered}, .* epsilon 1 and delta 0 affords 4"
     given = {"trained_once": False, "answered": answered, "budget": Guarantee(1.0)}
     with pytest.raises(ParameterError, match=said):
-        vote(majority.design(3, 0.125, 2), np.ones((queries, 3)), **given)
+        vote(dpopt.design(dpopt.Majority(3, 0.125, 2)), np.ones((queries, 3)), **given)
 
 
 # --- Refusals

@@ -19,7 +19,7 @@ _SPEAKING = (
 
 
 def _link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Link literals of prose such as ``dpopt.roo.min_count``; bare names where only one has it."""
+    """Link literals of prose such as ``dpopt.roo.tally``; bare names where only one has it."""
     if not docname.startswith(_SPEAKING):
         return
     objects = app.env.domains.python_domain.objects

@@ -73,15 +73,14 @@ def sample(
     Example:
         dpopt sample visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
-    from dpopt import _checks
-    from dpopt.roo import min_count, smooth_floor
+    from dpopt import RevealOrObscure, SmoothFloor, _checks, design
 
     _checks.choice("rule", rule, ("exact", "smooth-floor", "roo"))
 
     def make(records: int, letters: int) -> tuple[Any, dict[str, object]]:
         if rule == "smooth-floor":
-            return smooth_floor(records, letters, epsilon), {}
-        return min_count(records, letters, epsilon, rule), {}
+            return design(SmoothFloor(records, letters, epsilon)), {}
+        return design(RevealOrObscure(records, letters, epsilon, rule)), {}
 
     _draw(make, **given)
 

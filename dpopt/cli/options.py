@@ -138,6 +138,7 @@ _TYPES: dict[str, click.ParamType] = {
     "Path": PATH,
     "Fraction": Exact(),
     "Numbers": Row(),
+    "PublicLike": Row(),
     "RowsOfNumbers": Rows(),
     "ExtraRows": OwnBlocks(),
     "TextOrFile": Words(files=True),

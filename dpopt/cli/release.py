@@ -109,11 +109,11 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
 
 def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
     """Return the inputs of lines of counts."""
-    from dpopt.plurality import PluralitySetting
+    from dpopt.plurality.setting import Plurality
     from dpopt.roo import LetterSetting, Tally
 
     rows = read_integer_rows(text)
-    if not isinstance(mechanism.setting, PluralitySetting | LetterSetting):
+    if not isinstance(mechanism.setting, Plurality | LetterSetting):
         raise ParameterError(
             "counts is given; it belongs to a plurality or one letter of records, and only there."
         )

@@ -31,8 +31,10 @@ import numpy as np
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
 from dpopt.data.tally import letters_of, tally
-from dpopt.kernel import KernelSetting, NearestKernel, directed_pairs
-from dpopt.majority import MajoritySetting
+from dpopt.kernel import directed_pairs
+from dpopt.kernel.nearest import NearestKernel
+from dpopt.kernel.setting import Kernel
+from dpopt.majority.setting import Majority
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
@@ -79,7 +81,7 @@ def make_kernel(kernel: Design) -> Measurement:
     letter of a word.
 
     Args:
-        kernel: a design of a `KernelSetting` or a `NearestKernel` without names, or a kernel of a
+        kernel: a design of a `Kernel` or a `NearestKernel` without names, or a kernel of a
             public prior.
 
     Raises:
@@ -98,7 +100,7 @@ def make_kernel(kernel: Design) -> Measurement:
             lambda letter: kernel.release(own.into(letter)),
             own.output,
         )
-    if not isinstance(setting, KernelSetting | NearestKernel):
+    if not isinstance(setting, Kernel | NearestKernel):
         raise ParameterError(
             f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
             "kernel of a public prior."
@@ -181,7 +183,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
         NotPrivateError: if the design has no certificate.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if not isinstance(design, Design) or not isinstance(design.setting, MajoritySetting):
+    if not isinstance(design, Design) or not isinstance(design.setting, Majority):
         raise ParameterError(f"design is {shown(design)}; it must be a design of a majority.")
     spent, k = _certified(design), design.setting.mechanisms
     listed = isinstance(voters, Sequence) and all(isinstance(v, Measurement) for v in voters)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.majority import MajoritySetting
-from dpopt.multiclass import MulticlassSetting
+from dpopt.majority.setting import Majority
+from dpopt.multiclass.setting import Multiclass
 from dpopt.plurality import mode_design
 from dpopt.privacy import Guarantee
 from dpopt.shape import design
@@ -240,10 +240,10 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
         given = self.epsilon, m, delta, max(m, 1.0) * delta
         if rule == "best" and classes == 2 and voters % 2:
-            return design(MajoritySetting(voters, *given))
+            return design(Majority(voters, *given))
         if rule == "best":
             rule = "optimal" if walked(voters, classes) and not delta else "ladder"
-        return design(MulticlassSetting(voters, classes, *given, rule=rule))
+        return design(Multiclass(voters, classes, *given, rule=rule))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803
         """Return a private label for each row of X, and count the rows.

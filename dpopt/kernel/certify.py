@@ -29,7 +29,7 @@ from dpopt.kernel.nearest import (
     nearest,
 )
 from dpopt.kernel.own import read_own_rows
-from dpopt.kernel.setting import GraphLike, KernelSetting
+from dpopt.kernel.setting import GraphLike, Kernel
 from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS, SHAPED
 from dpopt.shape import Design, Setting, made
@@ -113,7 +113,7 @@ def certify(
     - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
       table is private, a `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least
       delta.
-    - ``certify(gamma, setting=MajoritySetting(...))`` takes what a solver found for another kind of
+    - ``certify(gamma, setting=Majority(...))`` takes what a solver found for another kind of
       mechanism (gamma of a majority, q_m of a sampler, ...) and makes a design of that kind.
     - ``certify(design)`` returns the least epsilon that the integers of a design spend, which may
       be below what it promises; or above it, for a published rule that is not private. Known for
@@ -146,7 +146,7 @@ def certify(
             see `NearestKernel`.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: parameters of the kind of mechanism that ``kernel`` was found for, such as a
-            `dpopt.majority.MajoritySetting`; epsilon and the others are then its own.
+            `dpopt.majority.Majority`; epsilon and the others are then its own.
 
     Raises:
         ParameterError: if ``kernel`` is no table of probabilities, a parameter is out of range or
@@ -167,7 +167,8 @@ def certify(
 
         A noise function gamma that a solver found, and the epsilon that the majority spends:
 
-        >>> voters = dpopt.majority.MajoritySetting(3, epsilon=0.5, allowance=1.0)
+        >>> import dpopt
+        >>> voters = dpopt.Majority(3, epsilon=0.5, allowance=1.0)
         >>> majority = dpopt.certify([0.5, 0.5], setting=voters)
         >>> spent = dpopt.certify(majority)
         >>> round(spent.lower, 6) == round(spent.upper, 6), spent.upper <= 0.5
@@ -200,7 +201,7 @@ def certify(
         own = _of_constraints(kernel, own)
     asked = graph, shape, own, tolerance, given.inputs, given.outputs
     made_private = nearest(NearestKernel(given.table, epsilon, delta, *asked))
-    if isinstance(kernel, Design) and isinstance(kernel.setting, KernelSetting):
+    if isinstance(kernel, Design) and isinstance(kernel.setting, Kernel):
         weights = made_private.table.weights
         if isinstance(kernel.setting.inputs, Graph):
             again = Table(kernel.setting.inputs, weights, made_private.table.total)
@@ -318,7 +319,7 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
     values = _checks.floats("point", values)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
-    if isinstance(setting, KernelSetting | NearestKernel) and values.ndim > 1:
+    if isinstance(setting, Kernel | NearestKernel) and values.ndim > 1:
         values = law_table(values, TOLERANCE)
     try:
         # What is no point of the kind may be divided by 0; the judge sees what comes of it.

@@ -52,7 +52,7 @@ from dpopt.privacy import Problem
 from dpopt.privacy.graph import links
 
 if TYPE_CHECKING:
-    from dpopt.kernel.setting import KernelSetting
+    from dpopt.kernel.setting import Kernel
 
 # Below this, 1 - a^2 is too small a divisor for floats; and such kernels hardly depend on x.
 _LEAST_EPSILON = 1e-6
@@ -119,7 +119,7 @@ class _Letters:
     missed: float
 
 
-def optimum(setting: KernelSetting) -> Optimum | None:
+def optimum(setting: Kernel) -> Optimum | None:
     """Return the optimum on a path or a grid; None if the theorem does not apply.
 
     For a prior there is nothing to solve, in time and memory inputs * outputs and two products of
@@ -163,7 +163,7 @@ def _solved(line: Line, prior: Vector | None) -> Optimum | None:
     return Optimum(kernel[place][:, output], _proved(line, along))
 
 
-def _words(setting: KernelSetting) -> _Letters | None:
+def _words(setting: Kernel) -> _Letters | None:
     """Return the setting as one of the theorem; None if it is none."""
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
@@ -225,7 +225,7 @@ def _grid(
     return None if missed > _NOISE * size else _Letters(tuple(lines), priors, 2.0 * missed)
 
 
-def _along(setting: KernelSetting) -> IntVector | None:
+def _along(setting: Kernel) -> IntVector | None:
     """Return the inputs from one end of the path to the other; None if the graph is no path."""
     pairs, count = setting.pairs, setting.size
     if pairs is None or len(pairs) != 2 * (count - 1):

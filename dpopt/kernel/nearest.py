@@ -20,7 +20,7 @@ from dpopt._types import IntVector, Json, Matrix, RowsOfNumbers, Vector, frozen
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
 from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
-from dpopt.kernel.setting import GraphLike, KernelSetting, Sizes, draw_heat_map
+from dpopt.kernel.setting import GraphLike, Kernel, Sizes, draw_heat_map
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Least, Problem, directed_pairs
 from dpopt.privacy.graph import pair_count
@@ -111,7 +111,7 @@ class NearestKernel(Setting):
         names = checked_names("inputs", self.input_names, table.shape[0])
         places = edges_by_name(self.graph, names)
         # Epsilon, delta, graph and shape are those of any kernel of this size.
-        general = KernelSetting(np.zeros(table.shape), self.epsilon, self.delta, places, self.shape)
+        general = Kernel(np.zeros(table.shape), self.epsilon, self.delta, places, self.shape)
         graph: Any = general.graph
         if names is not None and not isinstance(graph, str):
             graph = tuple((names[x], names[other]) for x, other in graph.tolist())

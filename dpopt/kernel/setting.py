@@ -50,7 +50,7 @@ _ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSetting(Setting):
+class Kernel(Setting):
     """The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs.
 
         minimise   sum_x prior_x sum_y loss[x, y] K[x, y]           (bayes)

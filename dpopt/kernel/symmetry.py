@@ -25,7 +25,7 @@ from dpopt.table import Generated, Inputs, Words
 from dpopt.table.symmetric import Generator
 
 if TYPE_CHECKING:
-    from dpopt.kernel.setting import KernelSetting
+    from dpopt.kernel.setting import Kernel
 
 SYMMETRIES = ("none", "auto", "reflection", "cyclic", "dihedral", "hamming", "letters")
 """Names of groups."""
@@ -79,7 +79,7 @@ def _permutation(name: str, values: object, size: int) -> IntVector:
     return permutation
 
 
-def settled(setting: KernelSetting) -> tuple[str | tuple[Generator, ...], Inputs | None]:
+def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None]:
     """Return the symmetry with "auto" decided, and its orbits; None for "none".
 
     Raises:
@@ -99,7 +99,7 @@ def settled(setting: KernelSetting) -> tuple[str | tuple[Generator, ...], Inputs
     return "none", None
 
 
-def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> Inputs:
+def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
     """Return the orbits of a symmetry that the setting has."""
     inputs, outputs = setting.size, setting.outputs
     if symmetry in ("hamming", "letters"):
@@ -135,7 +135,7 @@ def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> In
     return Words(letters, words.apart(*setting.pairs.T))
 
 
-def _shape(setting: KernelSetting, name: str) -> tuple[int, ...]:
+def _shape(setting: Kernel, name: str) -> tuple[int, ...]:
     if setting.size != setting.outputs:
         raise ParameterError(
             f"symmetry is {name!r} with {setting.size} inputs and {setting.outputs} outputs; it "
@@ -219,9 +219,7 @@ def _require_prior(called: str, sigma: IntVector, prior: Vector | None) -> None:
         )
 
 
-def _known(
-    setting: KernelSetting, symmetry: str | tuple[Generator, ...], generator: Generator
-) -> bool:
+def _known(setting: Kernel, symmetry: str | tuple[Generator, ...], generator: Generator) -> bool:
     """Whether a loss by name has the symmetry by its formula, of words of any number."""
     sigma, tau = generator
     if not isinstance(setting.loss, str):
@@ -234,7 +232,7 @@ def _known(
     return symmetry == setting.loss == "hamming"
 
 
-def _require_loss(called: str, generator: Generator, setting: KernelSetting) -> None:
+def _require_loss(called: str, generator: Generator, setting: Kernel) -> None:
     sigma, tau = generator
     if setting.size * setting.outputs > _MOST_COMPARED:
         raise ParameterError(

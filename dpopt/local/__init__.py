@@ -2,6 +2,5 @@
 
 from dpopt.local.decoder import Decoder, Estimate
 from dpopt.local.queries import query_matrix
-from dpopt.local.setting import WorkloadSetting
 
-__all__ = ["Decoder", "Estimate", "WorkloadSetting", "query_matrix"]
+__all__ = ["Decoder", "Estimate", "query_matrix"]

@@ -47,7 +47,7 @@ _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadSetting(Setting):
+class Workload(Setting):
     """The locally private mechanism whose answers to linear queries vary least.
 
     Each of N people holds one letter u of n, and answers once. From the outputs the queries W x of

@@ -25,7 +25,7 @@ from dpopt.majority.priors import (
 )
 from dpopt.majority.program import CornerOracle, gamma_problem
 from dpopt.majority.regret import Regret
-from dpopt.majority.setting import MajoritySetting, assess, design
+from dpopt.majority.setting import assess
 from dpopt.majority.voters import reduced_size
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "CommonPrior",
     "CornerOracle",
     "ErrorEstimate",
-    "MajoritySetting",
     "PointPrior",
     "Prior",
     "Regret",
@@ -43,7 +42,6 @@ __all__ = [
     "WorstCase",
     "assess",
     "constant",
-    "design",
     "double_subsampling",
     "expected_error",
     "expected_error_weights",

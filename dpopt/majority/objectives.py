@@ -25,6 +25,7 @@ from dpopt.majority.priors import (
     IndependentPrior,
     PointPrior,
     Prior,
+    PriorLike,
     RecordedPrior,
     SamplePrior,
     UniformPrior,
@@ -61,7 +62,7 @@ class Weights:
     method: str
 
 
-def surrogate_weights(mechanisms: int, prior: Prior | None = None) -> Weights:
+def surrogate_weights(mechanisms: int, prior: PriorLike | None = None) -> Weights:
     """Return the weights of the paper's objective: 1/2 E[alpha_l - alpha_{K-l}].
 
     The paper takes p uniform on [0.5, 1] (its equation 3 and algorithms 4 and 5), the default
@@ -79,7 +80,7 @@ def surrogate_weights(mechanisms: int, prior: Prior | None = None) -> Weights:
     return Weights(frozen(0.5 * fold(law)), 0.0, "closed form")
 
 
-def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
+def expected_error_weights(mechanisms: int, prior: PriorLike) -> Weights:
     """Return c_l = 1/2 E[sign(sum p - K/2) (alpha_l - alpha_{K-l})], l >= (K + 1) / 2.
 
     sum_l c_l (1 - gamma(l)) is the expected error wherever the error's sign is that of
@@ -160,7 +161,7 @@ class ErrorEstimate:
     method: str
 
 
-def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
+def expected_error(gamma: Vector, prior: PriorLike) -> ErrorEstimate:
     """Return the expected error of a noise function: linear where the prior has exact weights.
 
     Otherwise the mean of |error(p)| over the prior's samples: exact for given points.
@@ -178,7 +179,7 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
             f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels, K odd."
         )
     gamma = noise_levels(gamma, -1.0)
-    k = gamma.size - 1
+    k, prior = gamma.size - 1, as_prior(prior)
     weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
         return ErrorEstimate(float(np.sum(weights.values * noise)), 0.0, weights.method)

@@ -357,6 +357,10 @@ class RecordedPrior:
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
+PriorLike = Prior | str
+"""A prior, or its name."""
+
+
 def as_prior(prior: object) -> Prior:
     """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
 

@@ -198,7 +198,8 @@ class CornerOracle:
 
     Example:
         >>> from dpopt import majority
-        >>> voters = majority.MajoritySetting(mechanisms=3, epsilon=0.5, allowance=1)
+        >>> import dpopt
+        >>> voters = dpopt.Majority(mechanisms=3, epsilon=0.5, allowance=1)
         >>> oracle = majority.CornerOracle(voters)
         >>> round(oracle.price([1.0, 1.0]).violation, 4)  # the majority itself is not private
         0.47

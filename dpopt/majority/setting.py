@@ -1,6 +1,6 @@
 """A private majority of private voters: the setting, and the functions that make designs of it.
 
-What goes in is a `MajoritySetting`; its program stands in the program module, the proof of what
+What goes in is a `Majority`; its program stands in the program module, the proof of what
 comes out in the judge module.
 """
 
@@ -32,7 +32,14 @@ from dpopt.majority.objectives import (
     sampled_error,
     surrogate_weights,
 )
-from dpopt.majority.priors import DEFAULT_PRIOR, Prior, RecordedPrior, UniformPrior, as_prior
+from dpopt.majority.priors import (
+    DEFAULT_PRIOR,
+    Prior,
+    PriorLike,
+    RecordedPrior,
+    UniformPrior,
+    as_prior,
+)
 from dpopt.majority.program import add_worst_case, gamma_problem, proving_corners
 from dpopt.majority.regret import HEDGED, Regret, Yardstick, hedged, linear_of, with_regrets
 from dpopt.majority.voters import (
@@ -75,7 +82,7 @@ _SPEED = 5e6
 
 
 @dataclass(frozen=True)
-class MajoritySetting(Voters, Setting):
+class Majority(Voters, Setting):
     """K voters, each (epsilon, mechanism_delta)-private, and the target (m epsilon, delta).
 
     With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
@@ -132,6 +139,12 @@ class MajoritySetting(Voters, Setting):
         coefficients: your own objective, to maximise instead: (K + 1) / 2 numbers.
         contrary: whether the minority's answer may be the likelier one, which the paper's
             gamma >= 0 forbids; it errs less where m / K is small, and is as private.
+
+    Example:
+        >>> import dpopt
+        >>> best = dpopt.design(dpopt.Majority(11, 0.1, 3))
+        >>> best.verdict, round(best.expected_error, 4)
+        ('private', 0.0256)
     """
 
     kind: ClassVar[str] = "majority"
@@ -145,8 +158,8 @@ class MajoritySetting(Voters, Setting):
     objective: Literal["expected-error", "surrogate", "worst-case", "least-regret"] = (
         "expected-error"
     )
-    prior: Prior = DEFAULT_PRIOR
-    priors: tuple[Prior, ...] | None = None
+    prior: PriorLike = DEFAULT_PRIOR
+    priors: Sequence[PriorLike] | str | None = None
     coefficients: Numbers | None = None
     contrary: bool = False
 
@@ -194,6 +207,16 @@ class MajoritySetting(Voters, Setting):
         )
 
     @property
+    def belief(self) -> Prior:
+        """The prior of the voters' p."""
+        return as_prior(self.prior)
+
+    @property
+    def beliefs(self) -> tuple[Prior, ...]:
+        """The priors of a least regret; none if none are given."""
+        return hedged(self.priors) or ()
+
+    @property
     def bits(self) -> int:
         """Bits of the total of the table's weights."""
         return 63
@@ -229,7 +252,7 @@ class MajoritySetting(Voters, Setting):
             return frozen(self.coefficients)
         if self.objective == "surrogate":
             return surrogate_weights(self.mechanisms).values
-        return expected_error_weights(self.mechanisms, self.prior).values
+        return expected_error_weights(self.mechanisms, self.belief).values
 
     @property
     def _over_worst_case(self) -> bool:
@@ -255,10 +278,10 @@ class MajoritySetting(Voters, Setting):
         return self._measured(None)
 
     def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
-        def yardstick(alone: MajoritySetting) -> Yardstick:
-            linear = linear_of(self.mechanisms, alone.prior)
+        def yardstick(alone: Majority) -> Yardstick:
+            linear = linear_of(self.mechanisms, alone.belief)
             bound = solve(alone.problem(), time_limit=time_limit).bound
-            return Yardstick.of(alone.prior, linear, bound)
+            return Yardstick.of(alone.belief, linear, bound)
 
         return tuple(map(yardstick, self._alone))
 
@@ -286,7 +309,7 @@ class MajoritySetting(Voters, Setting):
     ) -> None:
         """Add the objective, and the rows that it has, to a program of gamma alone."""
         if self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
+            add_worst_case(problem, WorstCase(self.mechanisms, self.belief))
         elif self.hedges:
             with_regrets(problem, self.yardsticks, seen)
         else:
@@ -347,15 +370,15 @@ class MajoritySetting(Voters, Setting):
         gamma = gamma_of(table)
         found, best = proving_corners(self, gamma, self._add_objective)
         if self._over_worst_case:
-            errors = WorstCase(self.mechanisms, self.prior)
+            errors = WorstCase(self.mechanisms, self.belief)
             found += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
         return found + [("prior", place) for place, _ in enumerate(self._alone)]
 
     @property
-    def _alone(self) -> tuple[MajoritySetting, ...]:
+    def _alone(self) -> tuple[Majority, ...]:
         """The settings whose best errors a least regret is measured against."""
         told: Any = {"objective": "expected-error", "priors": None}
-        priors = self.priors or () if self.hedges else ()
+        priors = self.beliefs if self.hedges else ()
         return tuple(replace(self, prior=prior, **told) for prior in priors)
 
     def _proof_size(self, table: Table) -> int:
@@ -373,9 +396,9 @@ class MajoritySetting(Voters, Setting):
         if self.hedges:
             return {"priors": self._proofs_alone}
         told = self.objective == "expected-error" and self.coefficients is None
-        if not told or str(self.prior).startswith("common-uniform:"):
+        if not told or str(self.belief).startswith("common-uniform:"):
             return {}
-        return {} if isinstance(self.prior, RecordedPrior) else {"coefficients": [*self.linear]}
+        return {} if isinstance(self.belief, RecordedPrior) else {"coefficients": [*self.linear]}
 
     @cached_property
     def _proofs_alone(self) -> list[Json]:
@@ -406,10 +429,10 @@ class MajoritySetting(Voters, Setting):
             regrets = self.regrets(table)
             return -max(known.regret for known in regrets) if regrets else math.nan
         needs_prior = self.coefficients is None and self.objective != "surrogate"
-        if needs_prior and isinstance(self.prior, RecordedPrior):
+        if needs_prior and isinstance(self.belief, RecordedPrior):
             return math.nan
         if self._over_worst_case:
-            return -WorstCase(self.mechanisms, self.prior).value(upper)
+            return -WorstCase(self.mechanisms, self.belief).value(upper)
         return float(self.linear @ upper)
 
     def regrets(self, table: Table) -> tuple[Regret, ...]:
@@ -417,7 +440,7 @@ class MajoritySetting(Voters, Setting):
 
         None if it is not a least regret that is asked for, or the samples of a prior are not here.
         """
-        recorded = any(isinstance(prior, RecordedPrior) for prior in self.priors or ())
+        recorded = any(isinstance(prior, RecordedPrior) for prior in self.beliefs)
         if not self.hedges or recorded:
             return ()
         return tuple(known.regret(gamma_of(table)) for known in self.yardsticks)
@@ -428,15 +451,15 @@ class MajoritySetting(Voters, Setting):
 
         @cache
         def error() -> ErrorEstimate:
-            if isinstance(self.prior, RecordedPrior):
+            if isinstance(self.belief, RecordedPrior):
                 return ErrorEstimate(math.nan, math.nan, "samples that were not saved")
-            return expected_error(gamma, self.prior)
+            return expected_error(gamma, self.belief)
 
         return {
             "gamma": lambda: gamma,
             "expected_error": lambda: error().value,
             "expected_error_standard_error": lambda: error().standard_error,
-            "sampled_error": lambda: partial(sampled_error, self, gamma, self.prior),
+            "sampled_error": lambda: partial(sampled_error, self, gamma, self.belief),
             "regrets": lambda: self.regrets(table),
         }
 
@@ -463,46 +486,11 @@ class MajoritySetting(Voters, Setting):
         return {"l": list(range(gamma.size)), "gamma": gamma.tolist()}
 
 
-def design(
-    mechanisms: int,
-    epsilon: float,
-    allowance: float,
-    *,
-    backend: str | Backend | None = None,
-    time_limit: float | None = None,
-    stop_at_gap: float = 0.0,
-    **more: Any,  # noqa: ANN401
-) -> Design:
-    """Return the best noise function for K voters: `dpopt.design` of a `MajoritySetting`.
-
-    Args:
-        mechanisms: K.
-        epsilon: of each voter.
-        allowance: m; the majority may spend m epsilon.
-        backend: see `dpopt.design`, as for stop_at_gap and time_limit, which is that of each solve.
-        time_limit: see there.
-        stop_at_gap: see there.
-        more: further fields of `MajoritySetting`, such as delta, objective or prior.
-
-    Raises:
-        ParameterError: for a parameter out of range.
-        SolverError: if the solver found no answer.
-
-    Example:
-        >>> from dpopt import majority
-        >>> best = majority.design(11, 0.1, 3)
-        >>> best.verdict, round(best.expected_error, 4)
-        ('private', 0.0256)
-    """
-    setting = MajoritySetting(mechanisms, epsilon, allowance, **more)
-    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-
-
 def assess(
-    setting: MajoritySetting,
+    setting: Majority,
     gamma: npt.ArrayLike,
     *,
-    prior: Prior | str | None = None,
+    prior: PriorLike | None = None,
     repair: bool = False,
 ) -> Design:
     """Return any noise function as a design: a baseline, or the point of your own program.
@@ -523,14 +511,15 @@ def assess(
 
     Example:
         >>> from dpopt import majority
-        >>> setting = majority.MajoritySetting(mechanisms=3, epsilon=0.1, allowance=1)
+        >>> import dpopt
+        >>> setting = dpopt.Majority(mechanisms=3, epsilon=0.1, allowance=1)
         >>> majority.assess(setting, [1.0, 1.0]).verdict  # the majority itself
         'not private'
         >>> majority.assess(setting, [1.0, 1.0], repair=True).verdict
         'private'
     """
     repair = _checks.flag("repair", repair)
-    _checks.instance("setting", setting, MajoritySetting)
+    _checks.instance("setting", setting, Majority)
     setting = setting if prior is None else replace(setting, prior=as_prior(prior))
     upper = check_gamma(setting, gamma)[setting.middle :]
     given = made(setting, table_of(setting, upper, setting.bits), strict=False, float_bound=None)

@@ -115,7 +115,7 @@ class Votes(Inputs):
 
 
 class Voters:
-    """What follows from the parameters of a `MajoritySetting` about its voters and its target."""
+    """What follows from the parameters of a `Majority` about its voters and its target."""
 
     mechanisms: int
     epsilon: float
@@ -173,9 +173,9 @@ class Voters:
 
 
 def require_voters(setting: object) -> None:
-    """Refuse what is no `MajoritySetting`."""
+    """Refuse what is no `Majority`."""
     if not isinstance(setting, Voters):
-        raise ParameterError(f"setting is {_checks.shown(setting)}; it must be a MajoritySetting.")
+        raise ParameterError(f"setting is {_checks.shown(setting)}; it must be a Majority.")
 
 
 def reduced_size(setting: Voters) -> int:

@@ -31,8 +31,6 @@ from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.exponential import exp_upper
 from dpopt.privacy.guarantee import in_short
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
-from dpopt.shape import Design
-from dpopt.shape import design as designed
 from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.judge import decided
 
@@ -47,7 +45,7 @@ _MOST_POINTS = 2_000_000
 
 
 @dataclass(frozen=True)
-class MulticlassSetting(ClassSetting):
+class Multiclass(ClassSetting):
     """K voters, each epsilon-private with a label of C classes, and the target (m epsilon, delta).
 
     With the counts of the votes sorted, lambda, the plurality outputs a class of count c with
@@ -83,6 +81,12 @@ class MulticlassSetting(ClassSetting):
         rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
             rules with the largest parameter that is private; "subsampling" the plurality of as many
             of the voters as is private, drawn at random.
+
+    Example:
+        >>> import dpopt
+        >>> best = dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3))
+        >>> best.verdict, round(best.error, 4)
+        ('private', 0.0601)
     """
 
     kind: ClassVar[str] = "multiclass"
@@ -290,7 +294,7 @@ class MulticlassSetting(ClassSetting):
         return verify.Labels(self.to_dict(), ballots, None)
 
 
-def _judged(setting: MulticlassSetting, table: Table) -> Certificate:
+def _judged(setting: Multiclass, table: Table) -> Certificate:
     guarantee = setting.guarantee
     promised = in_short(guarantee)
     try:
@@ -314,7 +318,7 @@ def _judged(setting: MulticlassSetting, table: Table) -> Certificate:
     )
 
 
-def _where(setting: MulticlassSetting, at: tuple[Any, ...]) -> tuple[tuple[str, str], str, str]:
+def _where(setting: Multiclass, at: tuple[Any, ...]) -> tuple[tuple[str, str], str, str]:
     """Return both sides of a row of `dpopt.verify` in words, its output, and all of it."""
     if at[0] == "corner":
         _, size, signed, loops = at
@@ -374,38 +378,3 @@ def _dominating(labels: verify.Labels) -> DominatingPair:
                     yield max(under - edges, 0), min(over, total)
 
     return DominatingPair.of_points(points(), total)
-
-
-def design(
-    mechanisms: int,
-    classes: int,
-    epsilon: float,
-    allowance: float,
-    *,
-    mechanism_delta: float = 0.0,
-    delta: float = 0.0,
-    prior: str = "uniform",
-    rule: str = "optimal",
-    backend: str | Backend | None = None,
-    time_limit: float | None = None,
-    stop_at_gap: float = 0.0,
-) -> Design:
-    """Return the best plurality of K private voters, solved, repaired and proved.
-
-    The parameters are the fields of the setting, see `MulticlassSetting`. For backend,
-    time_limit and stop_at_gap see `dpopt.design`.
-
-    Raises:
-        ParameterError: for a parameter out of range, or more configurations than can be priced.
-        SolverError: if the solver found no answer.
-
-    Example:
-        >>> from dpopt import multiclass
-        >>> best = multiclass.design(11, 3, 0.1, 3)
-        >>> best.verdict, round(best.error, 4)
-        ('private', 0.0601)
-    """
-    named: Any = _checks.choice("rule", rule, RULES)
-    given = mechanisms, classes, epsilon, allowance, mechanism_delta, delta, prior
-    setting = MulticlassSetting(*given, named)
-    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)

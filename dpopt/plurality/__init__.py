@@ -6,13 +6,10 @@ Exact choices, by linear programming, where one record may be replaced; the ladd
 
 from dpopt.ballots import Counts
 from dpopt.plurality.mode import ModeRelease, mode, mode_design
-from dpopt.plurality.setting import PluralitySetting, design
 
 __all__ = [
     "Counts",
     "ModeRelease",
-    "PluralitySetting",
-    "design",
     "mode",
     "mode_design",
 ]

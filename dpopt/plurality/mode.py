@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, cast, get_args
 
 from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt.ballots.audit import few_histograms
 from dpopt.data.tally import Tally, tally
-from dpopt.plurality.setting import design
+from dpopt.plurality.setting import Plurality
 from dpopt.privacy import Certificate, Guarantee
-from dpopt.shape import Design
+from dpopt.shape import Design, design
 from dpopt.table.histograms import partition_count
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
@@ -87,7 +88,7 @@ def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "bes
         records: K, at least 1.
         classes: C, at least 2.
         epsilon: in (0, 50].
-        rule: of a `PluralitySetting`; or "best", the rule of least mean regret, all counts equally
+        rule: of a `Plurality`; or "best", the rule of least mean regret, all counts equally
             likely, where the ladder, permute-and-flip and the exponential mechanism can be tabled
             in seconds, and permute-and-flip elsewhere, which loses no more than the exponential
             mechanism at the same step.
@@ -98,11 +99,12 @@ def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "bes
     _checks.choice("rule", rule, RULES)
     records = _checks.integer("records", records, 1)
     classes = _checks.integer("classes", classes, 2)
+    setting = partial(Plurality, records, classes, epsilon)
     if rule != "best":
-        return design(records, classes, epsilon, rule=rule)
+        return design(setting(rule=rule))
     if not _few(records, classes):
-        return design(records, classes, epsilon, rule="permute-and-flip")
-    tables = [design(records, classes, epsilon, rule=name) for name in _BEST_OF]
+        return design(setting(rule="permute-and-flip"))
+    tables = [design(setting(rule=name)) for name in _BEST_OF]
     return min(tables, key=lambda made: made.mean_regret)
 
 

@@ -38,8 +38,6 @@ from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.release import Source
-from dpopt.shape import Design
-from dpopt.shape import design as designed
 from dpopt.table import Losses, Table, add_lazy_table
 from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
@@ -70,7 +68,7 @@ _TIGHT, _MOST_TIGHT = 1e-6, 4
 
 
 @dataclass(frozen=True)
-class PluralitySetting(ClassSetting):
+class Plurality(ClassSetting):
     """The best private choice of the class that most of K records have, or of K plain voters.
 
     Neighbours differ in one replaced record. The mechanism sees the counts l of the C classes and
@@ -117,6 +115,12 @@ class PluralitySetting(ClassSetting):
             all counts, which is that of p uniform on the simplex; "dirichlet:A" if p is from a
             symmetric Dirichlet law, A in [0.0001, 1e6]; "point:P,...,P" for a p that is known up to
             the order of the classes.
+
+    Example:
+        >>> import dpopt
+        >>> best = dpopt.design(dpopt.Plurality(20, 3, 0.5))
+        >>> best.verdict, round(best.mean_regret, 4)
+        ('private', 0.7032)
     """
 
     kind: ClassVar[str] = "plurality"
@@ -449,40 +453,6 @@ class PluralitySetting(ClassSetting):
             return super().columns(table)
         gaps = range(min(self.records, _MOST_GAPS) + 1)
         return {"gap": list(gaps), "chance": [float(table) ** -gap for gap in gaps]}
-
-
-def design(
-    records: int,
-    classes: int,
-    epsilon: float,
-    *,
-    objective: str = "bayes",
-    loss: str = "regret",
-    rule: str = "optimal",
-    prior: str = "uniform",
-    backend: str | Backend | None = None,
-    time_limit: float | None = None,
-    stop_at_gap: float = 0.0,
-) -> Design:
-    """Return the best private choice of the most common class, proved private.
-
-    The parameters are the fields of the setting, see `PluralitySetting`. For backend,
-    time_limit and stop_at_gap see `dpopt.design`.
-
-    Raises:
-        ParameterError: for a parameter out of range, or a program that is too large.
-        NotPrivateError: if no table of a rule passes its audit.
-        SolverError: if the solver found no answer.
-
-    Example:
-        >>> from dpopt import plurality
-        >>> best = plurality.design(20, 3, 0.5)
-        >>> best.verdict, round(best.mean_regret, 4)
-        ('private', 0.7032)
-    """
-    named: Any = (objective, loss, rule)
-    setting = PluralitySetting(records, classes, epsilon, *named, prior=prior)
-    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Fraction:

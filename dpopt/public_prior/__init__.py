@@ -3,16 +3,14 @@
 Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
-from dpopt.public_prior.mollifier import MollifierSetting, mollifier_tv, mollify
-from dpopt.public_prior.population import PopulationSetting
+from dpopt.public_prior.mollifier import mollifier_tv, mollify
 from dpopt.public_prior.prior import (
-    PublicPrior,
+    PublicDistribution,
     draw_own_letter,
     drop_zeros,
-    public_prior,
+    public_distribution,
     smooth_prior,
 )
-from dpopt.public_prior.setting import PublicPriorSetting, leximin_kernel, minimax_kernel
 from dpopt.public_prior.utility import (
     DIVERGENCES,
     diagonal_bounds,
@@ -22,19 +20,14 @@ from dpopt.public_prior.utility import (
 
 __all__ = [
     "DIVERGENCES",
-    "MollifierSetting",
-    "PopulationSetting",
-    "PublicPrior",
-    "PublicPriorSetting",
+    "PublicDistribution",
     "diagonal_bounds",
     "draw_own_letter",
     "drop_zeros",
-    "leximin_kernel",
-    "minimax_kernel",
     "minimax_utility",
     "mollifier_tv",
     "mollify",
     "point_mass_divergence",
-    "public_prior",
+    "public_distribution",
     "smooth_prior",
 ]

@@ -21,7 +21,7 @@ import numpy as np
 from dpopt import verify
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.privacy.release import Source
-from dpopt.public_prior.prior import PublicPrior
+from dpopt.public_prior.prior import PublicDistribution
 
 _WORD = 64
 # Of a unit of the integers as a share of the least entry, and what r is lowered by, which rounding
@@ -61,13 +61,13 @@ class LayeredTable:
         bits: weights are over 2^bits.
     """
 
-    prior: PublicPrior
+    prior: PublicDistribution
     epsilon: float
     objective: str
     bits: int
 
     @classmethod
-    def of(cls, prior: PublicPrior, epsilon: float, objective: str) -> LayeredTable:
+    def of(cls, prior: PublicDistribution, epsilon: float, objective: str) -> LayeredTable:
         """Return the table with bits, two less than whole words, that leave rounding its room."""
         least = float(prior.masses.min())
         below = math.log2(-math.expm1(-epsilon))

@@ -28,9 +28,9 @@ from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
     LEAST_EPSILON,
     Letters,
-    PublicPrior,
+    PublicLike,
     laws_over,
-    public_prior,
+    public_distribution,
 )
 from dpopt.public_prior.setting import PriorSetting
 
@@ -44,7 +44,7 @@ _ROOM, _WORD = 40, 64
 
 
 @dataclass(frozen=True, eq=False)
-class MollifierSetting(PriorSetting):
+class Mollifier(PriorSetting):
     """The law r nearest to a user's p in the relative mollifier, and a letter drawn from it.
 
         minimise   sum_j z[j]
@@ -67,7 +67,7 @@ class MollifierSetting(PriorSetting):
 
     kind: ClassVar[str] = "mollifier"
 
-    prior: Numbers
+    prior: PublicLike
     epsilon: float
     own: Numbers
     letters: Letters | None = None
@@ -278,7 +278,7 @@ def _one_law(name: str, law: npt.ArrayLike, size: int) -> Vector:
     return p
 
 
-def mollify(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilon: float) -> Matrix:
+def mollify(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
     """Return the laws nearest in KL to the users' within the relative epsilon-mollifier.
 
     argmin KL(p || r) over laws r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
@@ -307,7 +307,7 @@ def mollify(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilon: fl
         >>> public_prior.mollify([0.25, 0.25, 0.5], [1.0, 0.0, 0.0], 1.0).round(4).tolist()
         [0.4122, 0.1959, 0.3919]
     """
-    q = public_prior(prior).masses
+    q = public_distribution(prior).masses
     p = laws_over(laws, q.size)
     low, high = _limits(q, epsilon)
     rows = p.reshape(-1, q.size)
@@ -319,11 +319,11 @@ def mollify(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilon: fl
     return frozen(found.reshape(p.shape))
 
 
-def mollifier_tv(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilon: float) -> Vector:
+def mollifier_tv(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vector:
     """Return the least total variation between each user's law and the relative mollifier.
 
     max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value of
-    the program of `MollifierSetting`: each sum is forced on any law within the limits, and what is
+    the program of `Mollifier`: each sum is forced on any law within the limits, and what is
     left over can be moved without raising the larger one.
 
     Args:
@@ -337,7 +337,7 @@ def mollifier_tv(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilo
     Raises:
         ParameterError: if an argument is out of range.
     """
-    q = public_prior(prior).masses
+    q = public_distribution(prior).masses
     p = laws_over(laws, q.size)
     low, high = _limits(q, epsilon)
     below = np.maximum(0.0, low - p).sum(axis=-1)

@@ -16,7 +16,7 @@ from dpopt.lp import Backend, Solution
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.public_prior.prior import Letters, laws_over
+from dpopt.public_prior.prior import Letters, PublicLike, laws_over
 from dpopt.public_prior.program import KernelProgram, program_epsilon
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
@@ -28,7 +28,7 @@ _MANY_SHORTFALLS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class PopulationSetting(KeptPriorSetting):
+class Population(KeptPriorSetting):
     """The kernel of least mean distance over given users, among those that keep a public prior.
 
         minimise   sum_u w[u] sum_j s[u, j]                         (tv)
@@ -59,7 +59,7 @@ class PopulationSetting(KeptPriorSetting):
 
     kind: ClassVar[str] = "population"
 
-    prior: Numbers
+    prior: PublicLike
     epsilon: float
     users: RowsOfNumbers
     weights: Numbers | None = None

@@ -38,7 +38,7 @@ Counts = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPrior:
+class PublicDistribution:
     """A distribution q > 0 over n letters that everybody may know.
 
     Attributes:
@@ -71,9 +71,13 @@ class PublicPrior:
         return {"letter": list(self.letters), "mass": self.masses.tolist()}
 
 
-def public_prior(
-    masses: npt.ArrayLike | PublicPrior, letters: Iterable[Hashable] | None = None
-) -> PublicPrior:
+PublicLike = npt.ArrayLike | PublicDistribution
+"""A public distribution, or its probabilities."""
+
+
+def public_distribution(
+    masses: PublicLike, letters: Iterable[Hashable] | None = None
+) -> PublicDistribution:
     """Return a checked prior, its masses divided by their sum.
 
     Args:
@@ -86,7 +90,7 @@ def public_prior(
             1, letters of mass 0 (they are outside the theorem: invariance forces their column to
             0, and no letter can then be told apart from them), or names that are not distinct.
     """
-    if isinstance(masses, PublicPrior):
+    if isinstance(masses, PublicDistribution):
         if letters is not None:
             raise ParameterError("letters are given, but the prior has its own; give one of them.")
         return masses
@@ -109,10 +113,12 @@ def public_prior(
         )
     if abs(total - 1.0) > _ROUNDING:
         values = values / np.sum(values, dtype=np.longdouble)
-    return PublicPrior(names, frozen(values))
+    return PublicDistribution(names, frozen(values))
 
 
-def drop_zeros(masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None) -> PublicPrior:
+def drop_zeros(
+    masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None
+) -> PublicDistribution:
     """Return the prior over the letters of mass above 0; the others leave the alphabet.
 
     The names that remain are the caller's, or the old places, so that a letter keeps its name.
@@ -132,13 +138,13 @@ def drop_zeros(masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None)
     if kept.size == 0:
         raise ParameterError("prior has mass 0 everywhere; at least one must be above 0.")
     if kept.size == values.size:
-        return public_prior(values, letters if letters is None else names)
-    return public_prior(values[kept], [names[int(place)] for place in kept])
+        return public_distribution(values, letters if letters is None else names)
+    return public_distribution(values[kept], [names[int(place)] for place in kept])
 
 
 def smooth_prior(
     masses: npt.ArrayLike, weight: float, letters: Iterable[Hashable] | None = None
-) -> PublicPrior:
+) -> PublicDistribution:
     """Return (1 - weight) q + weight / n: every letter gets a mass above 0.
 
     Args:
@@ -152,7 +158,7 @@ def smooth_prior(
     letters = _index_of(masses) if letters is None else letters
     values = _masses(masses)
     weight = _checks.real("weight", weight, 0.0, 1.0, open_lower=True)
-    return public_prior((1 - weight) * values + weight / values.size, letters)
+    return public_distribution((1 - weight) * values + weight / values.size, letters)
 
 
 def distributions(values: npt.ArrayLike, size: int) -> Vector:
@@ -228,7 +234,7 @@ def laws_over(laws: npt.ArrayLike, letters: int) -> Matrix:
     return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
-def places_of(prior: PublicPrior, own: object) -> tuple[IntVector, bool]:
+def places_of(prior: PublicDistribution, own: object) -> tuple[IntVector, bool]:
     """Return the places of one letter or several, and whether it was one.
 
     The message for an unknown letter shows no letter: that would be to release it.

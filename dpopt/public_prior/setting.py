@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._figure import LIMIT
 from dpopt._numbers import roughly
-from dpopt._types import Json, Matrix, Numbers, Vector, frozen
+from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
@@ -26,15 +26,16 @@ from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
     LEAST_EPSILON,
     Letters,
-    PublicPrior,
+    PublicDistribution,
+    PublicLike,
     distributions,
     named,
     places_of,
-    public_prior,
+    public_distribution,
 )
 from dpopt.public_prior.program import KernelProgram, add_leximin
 from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
-from dpopt.shape import Design, Setting, design
+from dpopt.shape import Setting
 from dpopt.table import Graph, Table, constant
 
 if TYPE_CHECKING:
@@ -60,15 +61,15 @@ class PriorSetting(Setting):
 
     def keep(self, **checked: object) -> None:
         """Check the prior and its letters, and set them and other fields to plain values."""
-        public = public_prior(self.prior, self.letters)
+        public = public_distribution(self.prior, self.letters)
         listed = None if isinstance(public.letters, range) else tuple(public.letters)
         super().keep(prior=public.masses, letters=listed, **checked)
         vars(self)["public"] = public
 
     @cached_property
-    def public(self) -> PublicPrior:
+    def public(self) -> PublicDistribution:
         """The prior with the names of its letters."""
-        return public_prior(self.prior, self.letters)
+        return public_distribution(self.prior, self.letters)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -254,7 +255,7 @@ class KeptPriorSetting(PriorSetting):
 
 
 @dataclass(frozen=True, eq=False)
-class PublicPriorSetting(KeptPriorSetting):
+class PublicPrior(KeptPriorSetting):
     """The kernel that loses least at the worst law p, of those that keep a public prior q.
 
         minimise   max_i 1 - K[i, i]                                "losses"
@@ -262,7 +263,7 @@ class PublicPriorSetting(KeptPriorSetting):
                    sum_i q[i] K[i, j] = q[j]                        "invariance"
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
-    for all letters i, i', j; K >= 0: the program of `KernelSetting` with the 0-1 loss and the
+    for all letters i, i', j; K >= 0: the program of `Kernel` with the 0-1 loss and the
     invariance q. The objective is the largest total variation between p and pK over all p.
     Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
     takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
@@ -274,11 +275,21 @@ class PublicPriorSetting(KeptPriorSetting):
         epsilon: in [1e-9, 600], in nats: local privacy of a released letter.
         letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
         objective: "minimax", or "leximin", which is minimax and better at the other letters.
+
+    References:
+        Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and
+        theorem 2; the closed form of its recursion is ours.
+
+    Example:
+        >>> import dpopt
+        >>> design = dpopt.design(dpopt.PublicPrior([0.05, 0.1, 0.15, 0.2, 0.5], epsilon=1.0))
+        >>> round(design.gamma_tv, 4), design.diagonal.round(4).tolist()
+        (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
     """
 
     kind: ClassVar[str] = "prior"
 
-    prior: Numbers
+    prior: PublicLike
     epsilon: float
     letters: Letters | None = None
     objective: Literal["minimax", "leximin"] = "minimax"
@@ -385,66 +396,3 @@ class PublicPriorSetting(KeptPriorSetting):
         if table.bits != plain["bits"]:
             raise ParameterError("its bits are not those of its kernel.")
         return table
-
-
-def minimax_kernel(
-    prior: npt.ArrayLike | PublicPrior,
-    epsilon: float,
-    *,
-    letters: Iterable[Hashable] | None = None,
-) -> Design:
-    """Return the kernel of Algorithm 1: epsilon-LDP, qK = q, and least worst-case f-divergence.
-
-    sup_p D_f(p || pK) is the least possible for every f at once. It is not the only kernel of
-    which this is true; see `leximin_kernel`. For a uniform q it is n-ary randomised response.
-
-    Args:
-        prior: q, shape (n,), in any order, all above 0, summing to 1 up to 1e-9; or a
-            `PublicPrior`.
-        epsilon: in [1e-9, 600], in nats.
-        letters: n distinct names, texts or integers; 0..n-1 if None.
-
-    Raises:
-        ParameterError: for a prior or an epsilon out of range.
-
-    References:
-        Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and
-        theorem 2; the closed form of its recursion is ours.
-
-    Example:
-        >>> from dpopt import public_prior
-        >>> design = public_prior.minimax_kernel([0.05, 0.1, 0.15, 0.2, 0.5], epsilon=1.0)
-        >>> round(design.gamma_tv, 4), design.diagonal.round(4).tolist()
-        (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
-    """
-    public: Any = public_prior(prior, letters)
-    return design(PublicPriorSetting(public, epsilon))
-
-
-def leximin_kernel(
-    prior: npt.ArrayLike | PublicPrior,
-    epsilon: float,
-    *,
-    letters: Iterable[Hashable] | None = None,
-) -> Design:
-    """Return the leximin kernel: epsilon-LDP, qK = q, minimax, and best at the letters above.
-
-    Its smallest K_ii is that of Algorithm 1, so that no f-divergence has a smaller worst case;
-    then its second smallest is as large as any such kernel has, and so on.
-
-    Args:
-        prior: q, or a `PublicPrior`; as of `minimax_kernel`.
-        epsilon: in [1e-9, 600], in nats.
-        letters: n distinct names, texts or integers; 0..n-1 if None.
-
-    Raises:
-        ParameterError: for a prior or an epsilon out of range.
-
-    Example:
-        >>> from dpopt import public_prior
-        >>> design = public_prior.leximin_kernel([0.05, 0.1, 0.15, 0.2, 0.5], epsilon=1.0)
-        >>> design.diagonal.round(4).tolist()
-        [0.1252, 0.232, 0.3242, 0.4046, 0.6005]
-    """
-    public: Any = public_prior(prior, letters)
-    return design(PublicPriorSetting(public, epsilon, objective="leximin"))

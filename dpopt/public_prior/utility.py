@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector, frozen
-from dpopt.public_prior.prior import PublicPrior, public_prior
+from dpopt.public_prior.prior import PublicLike, public_distribution
 
 DIVERGENCES = ("tv", "kl", "chi-square")
 """Names of the divergences that `minimax_utility` knows."""
@@ -21,7 +20,7 @@ Divergence = str | Callable[[Vector], Vector]
 
 
 def minimax_utility(
-    prior: npt.ArrayLike | PublicPrior,
+    prior: PublicLike,
     epsilon: float,
     divergence: Divergence = "tv",
 ) -> float:
@@ -47,7 +46,7 @@ def minimax_utility(
     Raises:
         ParameterError: if an argument is out of range, or f(1) is not 0.
     """
-    q = public_prior(prior).masses
+    q = public_distribution(prior).masses
     smallest = float(q.min())
     # (1 - x) / x for x = Lemma 3's bound: no difference of near equals is taken.
     return _from_odds((1.0 - smallest) / smallest * math.exp(-_privacy(epsilon)), divergence)
@@ -70,7 +69,7 @@ def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
     return _from_odds((1.0 - x) / x, divergence)
 
 
-def diagonal_bounds(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Vector:
+def diagonal_bounds(prior: PublicLike, epsilon: float) -> Vector:
     """Return the most that K_ii can be: e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (Lemma 3).
 
     Args:
@@ -83,7 +82,7 @@ def diagonal_bounds(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Vecto
     Raises:
         ParameterError: if an argument is out of range.
     """
-    q = public_prior(prior).masses
+    q = public_distribution(prior).masses
     return frozen(q / (q + (1.0 - q) * math.exp(-_privacy(epsilon))))
 
 

@@ -1,6 +1,6 @@
 """Reveal-or-Obscure: one private letter from n records, by the best certified rule.
 
-Tasnim, Gilani, Sankar, Kosut, "Differentially Private Sampling via Reveal-or-Obscure" (journal),
+Tasnim, Gilani, Sankar, Kosut, "Differentially Private Sampling via Reveal-or-Obscure" (journal)
 and its conference version (ITW 2025).
 """
 
@@ -13,9 +13,7 @@ from dpopt.roo.accuracy import (
     lower_bound,
 )
 from dpopt.roo.audit import RooAudit, Witness
-from dpopt.roo.floor import SmoothFloor, smooth_floor
-from dpopt.roo.minimum import MinCount, from_weights, min_count
-from dpopt.roo.optimal import OptimalLetter, optimal_sampler
+from dpopt.roo.minimum import from_weights
 from dpopt.roo.rules import RULES, journal_is_private, rule_weights
 from dpopt.roo.setting import LetterSetting, RooSetting
 
@@ -24,21 +22,15 @@ __all__ = [
     "ExpectedOutput",
     "LetterSetting",
     "LowerBound",
-    "MinCount",
-    "OptimalLetter",
     "RooAudit",
     "RooSetting",
-    "SmoothFloor",
     "Tally",
     "Witness",
     "expected_output",
     "from_weights",
     "journal_is_private",
     "lower_bound",
-    "min_count",
-    "optimal_sampler",
     "rule_weights",
-    "smooth_floor",
     "tally",
     "tally_file",
 ]

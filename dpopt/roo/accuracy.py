@@ -19,7 +19,7 @@ from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
 from dpopt.roo.floor import SmoothFloor, weights_up_to
-from dpopt.roo.minimum import MinCount
+from dpopt.roo.minimum import RevealOrObscure
 from dpopt.roo.setting import RooSetting, checked_law, outcomes
 from dpopt.shape import Design
 
@@ -75,9 +75,9 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
         ParameterError: for another shape, another sum, or a larger n or k.
     """
     setting: Any = sampler.setting if isinstance(sampler, Design) else None
-    if not isinstance(setting, MinCount | SmoothFloor):
+    if not isinstance(setting, RevealOrObscure | SmoothFloor):
         raise ParameterError(
-            f"sampler is {shown(sampler)}; it must be a design of MinCount or SmoothFloor."
+            f"sampler is {shown(sampler)}; it must be a design of RevealOrObscure or SmoothFloor."
         )
     if isinstance(setting, SmoothFloor):
         return _of_floor(sampler, checked_law(distribution, setting.letters))

@@ -21,7 +21,6 @@ from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.setting import LetterSetting
-from dpopt.shape import Design, design
 from dpopt.table import SortedHistograms
 
 if TYPE_CHECKING:
@@ -65,6 +64,12 @@ class SmoothFloor(LetterSetting):
         epsilon: in nats, above log(1 + 1/n) and at most 600.
         rate: a = log(1 + s) in (0, 700], to look at another: it may not be private; None for the
             largest private one that the search finds.
+
+    Example:
+        >>> import dpopt
+        >>> floor = dpopt.design(dpopt.SmoothFloor(6, 3, 1.0))
+        >>> floor.output_distribution([6, 0, 0]).round(4).tolist()
+        [0.8845, 0.0578, 0.0578]
     """
 
     kind: ClassVar[str] = "smooth-floor"
@@ -81,8 +86,7 @@ class SmoothFloor(LetterSetting):
         if self.epsilon <= least:
             raise ParameterError(
                 f"epsilon is {digits(self.epsilon)}; a smooth floor for {self.records} records "
-                f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use roo.min_count (dpopt "
-                "roo)."
+                f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use RevealOrObscure."
             )
         if self.rate is not None:
             self.keep(rate=_checks.real("rate", self.rate, 0.0, _LARGEST_RATE, open_lower=True))
@@ -259,32 +263,6 @@ class SmoothFloor(LetterSetting):
         return bits, table[1]
 
 
-def smooth_floor(
-    records: int, letters: int, epsilon: float, *, rate: float | None = None
-) -> Design:
-    """Return the smooth-floor sampler with the largest rate a found to be epsilon-DP.
-
-    s = e^a - 1 is taken from the floats of 40 significant bits: it is private, and the next such
-    float is not, each decided by a theorem that is necessary as well as sufficient. That the ratio
-    rises in s, so that no larger rate is private, is computed and not proved. Where n / (k - 1) is
-    above 1 / a, e^epsilon is e^a (n + w(0)) / (n + w(0) e^a - 1), w = W / 2^bits.
-
-    The time grows with 1 / a: seconds for 1e5, minutes for the most, 2e6.
-
-    The parameters are the fields of the setting, see `SmoothFloor`; of another rate that is not
-    private the sampler refuses to release. a = epsilon - log(1 + 1/n) would do as well.
-
-    Raises:
-        ParameterError: for a parameter out of range, or if 1 / a is above 2e6.
-
-    Example:
-        >>> from dpopt import roo
-        >>> roo.smooth_floor(6, 3, 1.0).output_distribution([6, 0, 0]).round(4).tolist()
-        [0.8845, 0.0578, 0.0578]
-    """
-    return design(SmoothFloor(records, letters, epsilon, rate))
-
-
 def growth_of(table: Floor) -> float:
     """Return s of a table: W(c*) / W(c* - 1) - 1, which the rounding of W does not change."""
     bits, lifted = table
@@ -318,7 +296,7 @@ def _reach(growth: float) -> int:
     if first > _LONGEST:
         raise ParameterError(
             f"the floor's rate is {math.log1p(growth):g}, so it would reach to counts above "
-            f"{_LONGEST}; take a larger epsilon, or min_count."
+            f"{_LONGEST}; take a larger epsilon, or RevealOrObscure."
         )
     return first
 
@@ -367,7 +345,7 @@ def _too_many(setting: SmoothFloor) -> ParameterError:
     return ParameterError(
         f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
         f"{setting.letters}; the floor takes more than {verify.MOST:,} inequalities to decide: "
-        "use a larger epsilon, or roo.min_count (dpopt roo)."
+        "use a larger epsilon, or RevealOrObscure."
     )
 
 

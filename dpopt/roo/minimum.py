@@ -26,7 +26,7 @@ from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
 from dpopt.roo.setting import BITS, UNIT, LetterSetting, RooSetting
-from dpopt.shape import Design, design, made
+from dpopt.shape import Design, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ _NOISE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
-class MinCount(LetterSetting):
+class RevealOrObscure(LetterSetting):
     """With probability q_m a uniform letter, else that of a uniform record; m the smallest count.
 
     A letter with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n, and
@@ -76,6 +76,14 @@ class MinCount(LetterSetting):
         letters: k, at least 2.
         epsilon: above 0, in nats, at most 600.
         rule: "exact" (the best of its kind), "roo", "journal", "journal-repaired" or "conference".
+
+    Published rules that fail their audit can be looked at, but refuse to release.
+
+    Example:
+        >>> import dpopt
+        >>> sampler = dpopt.design(dpopt.RevealOrObscure(records=1000, letters=10, epsilon=0.1))
+        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
+        (0.0868, 0.0, True)
     """
 
     kind: ClassVar[str] = "roo"
@@ -327,28 +335,9 @@ class MinCount(LetterSetting):
 
 
 @lru_cache(maxsize=8)
-def _audit(setting: MinCount, table: tuple[int, ...]) -> RooAudit:
+def _audit(setting: RevealOrObscure, table: tuple[int, ...]) -> RooAudit:
     """Return the audit; kept, since refusals and the numbers of a design both speak of it."""
     return audited(setting, table, constant=setting.constant)
-
-
-def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -> Design:
-    """Return a sampler whose q depends on the smallest count, audited in exact arithmetic.
-
-    The parameters are the fields of the setting, see `MinCount`. Published rules that fail their
-    audit can be looked at but refuse to release.
-
-    Raises:
-        ParameterError: for a parameter out of range.
-
-    Example:
-        >>> from dpopt import roo
-        >>> sampler = roo.min_count(records=1000, letters=10, epsilon=0.1)
-        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
-        (0.0868, 0.0, True)
-    """
-    named: Any = rule
-    return design(MinCount(records, letters, epsilon, named))
 
 
 def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Design:
@@ -359,11 +348,11 @@ def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Desi
     """
     _checks.instance("setting", setting, RooSetting)
     named: Any = rule
-    rules = MinCount(setting.records, setting.letters, setting.epsilon, named)
+    rules = RevealOrObscure(setting.records, setting.letters, setting.epsilon, named)
     return made(rules, rules.checked(weights), strict=False, float_bound=None)
 
 
-def _events(setting: MinCount, table: tuple[int, ...]) -> Iterator[Point]:
+def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]:
     """Yield the chances of events under neighbours, which dominate all others; over k n 2^62.
 
     An event of s letters with C records in sum has q_m s / k + (1 - q_m) C / n, affine in (s, C),

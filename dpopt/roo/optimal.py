@@ -22,7 +22,6 @@ from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
 from dpopt.roo.setting import LetterSetting, checked_law, outcomes
-from dpopt.shape import Design, design
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
@@ -39,7 +38,7 @@ _MEAN_GAP = 1e-7
 
 
 @dataclass(frozen=True)
-class OptimalLetter(LetterSetting):
+class BestSampler(LetterSetting):
     """The best sampler of one letter: K(y | x) depends on y's count and on the sorted counts of x.
 
     One variable for each histogram x (sorted counts) and each of its counts c: M, the probability
@@ -78,6 +77,13 @@ class OptimalLetter(LetterSetting):
         objective: "worst-case", "bayes", "mean" or "fixed".
         pmf: P for "mean" and "fixed", shape (k,); at most 1e6 count vectors.
         prior: alpha, in [0.001, 1000].
+
+    Example:
+        >>> import dpopt
+        >>> best = dpopt.design(dpopt.BestSampler(6, 3, 1.0))
+        >>> exact = dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
+        >>> round(best.value, 4), round(exact.worst_case, 4)
+        (0.071, 0.1503)
     """
 
     kind: ClassVar[str] = "optimal-sampler"
@@ -107,13 +113,13 @@ class OptimalLetter(LetterSetting):
         if k > _MOST_LETTERS:
             raise ParameterError(
                 f"letters is {k}; the program over all histograms takes at most {_MOST_LETTERS}. "
-                "Use roo.min_count (dpopt roo)."
+                "Use RevealOrObscure."
             )
         # Two letters alone have n // 2 + 1 histograms.
         if n // 2 >= _MOST_HISTOGRAMS or partition_count(n, k) > _MOST_HISTOGRAMS:
             raise ParameterError(
                 f"records is {n} for {k} letters; data sets may have at most {_MOST_HISTOGRAMS} "
-                "histograms, and these have more. Use roo.min_count (dpopt roo)."
+                "histograms, and these have more. Use RevealOrObscure."
             )
 
     @cached_property
@@ -266,38 +272,6 @@ class OptimalLetter(LetterSetting):
             "multiplicity": inputs.counts.tolist(),
             "probability": table.probabilities.tolist(),
         }
-
-
-def optimal_sampler(
-    records: int,
-    letters: int,
-    epsilon: float,
-    *,
-    objective: str = "worst-case",
-    pmf: npt.ArrayLike | None = None,
-    prior: float = 1.0,
-    backend: str | Backend = "highs",
-    time_limit: float | None = None,
-    stop_at_gap: float = 0.0,
-) -> Design:
-    """Return the optimal epsilon-DP sampler of one letter, repaired and certified exactly.
-
-    The parameters are the fields of the setting, see `OptimalLetter`. For backend, stop_at_gap and
-    time_limit, which is that of each of at most two solves, see `dpopt.design`.
-
-    Raises:
-        ParameterError: for a parameter out of range.
-        SolverError: if the solver found no answer.
-
-    Example:
-        >>> from dpopt import roo
-        >>> best = roo.optimal_sampler(6, 3, 1.0)
-        >>> round(best.value, 4), round(roo.min_count(6, 3, 1.0).worst_case, 4)
-        (0.071, 0.1503)
-    """
-    named: Any = objective
-    setting = OptimalLetter(records, letters, epsilon, named, pmf, prior)
-    return design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:

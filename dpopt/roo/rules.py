@@ -1,6 +1,6 @@
 """The recursions for q_m, the obscuring probability at the smallest count m: closed forms.
 
-Each solves a program of `dpopt.roo.minimum.MinCount`.
+Each solves a program of `dpopt.roo.minimum.RevealOrObscure`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpopt._progress import advance, expect, track
 from dpopt.roo.setting import BITS, RooSetting
 
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
-"""The rules that `rule_weights` and `min_count` take."""
+"""The rules that `rule_weights` and `RevealOrObscure` take."""
 
 _LONGEST = 1_000_000
 _STAGE = "rule of the smallest count"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpopt.plurality import PluralitySetting
+from dpopt import Plurality
 from dpopt.votes import Spending
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 
@@ -21,7 +21,7 @@ _DP_ACCOUNTING = ("dp_accounting", "interop")
 
 def ballots(count: int) -> tuple[Spending, int]:
     """Return the spending of labels of 0.1 each, and how many there are."""
-    setting = PluralitySetting(records=5, classes=2, epsilon=_EPSILON)
+    setting = Plurality(records=5, classes=2, epsilon=_EPSILON)
     return Spending(setting, slack=_DELTA), count
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import design, kernel, public_prior, solve
+import dpopt
+from dpopt import design, solve
 from dpopt.prob import total_variation
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
@@ -45,7 +46,7 @@ def program(letters: int) -> Instance:
 
 def closed_form(instance: Instance) -> Answer:
     """Apply Algorithm 1 in closed form."""
-    kernel = public_prior.minimax_kernel(instance.prior, instance.epsilon)
+    kernel = dpopt.design(dpopt.PublicPrior(instance.prior, instance.epsilon))
     return _distance(instance, kernel.apply(instance.law))
 
 
@@ -87,7 +88,7 @@ def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
 
 def by_dpopt(instance: Instance) -> Answer:
     """Write the program of Gamma_TV with n^2 rows, K = 1 u^T + V, and solve it."""
-    problem = public_prior.PublicPriorSetting(instance.prior, instance.epsilon).problem()
+    problem = dpopt.PublicPrior(instance.prior, instance.epsilon).problem()
     found = solve(problem)
     return Answer(found.objective, note=f"{found.rows_used:,} rows")
 
@@ -183,7 +184,7 @@ def path(inputs: int) -> Floats:
 
 def geometric(loss: Floats) -> Answer:
     """Certify the geometric mechanism with the best answers."""
-    found = design(kernel.KernelSetting(loss, _PROGRAM_EPSILON, graph="path", objective="bayes"))
+    found = design(dpopt.Kernel(loss, _PROGRAM_EPSILON, graph="path", objective="bayes"))
     return Answer(found.value, note=f"gap {found.gap:.0e}")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpopt
-from dpopt import majority, public_prior, roo
+from dpopt import roo
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 from experiments.benchmarks.suite_kernels import user
@@ -128,7 +128,7 @@ def invoke_once(instance: Draws) -> Answer:
 
 def majorities(queries: int) -> Draws:
     """Return a design for 11 voters and votes that are ones with chance 0.6."""
-    made = majority.design(_VOTERS, 0.1, 3, prior="uniform:0,1")
+    made = dpopt.design(dpopt.Majority(_VOTERS, 0.1, 3, prior="uniform:0,1"))
     votes = (np.random.default_rng(_SEED).random((queries, _VOTERS)) < 0.6).astype(np.int64)
     made.release(votes[:1])
     return Draws(made, votes)
@@ -149,7 +149,7 @@ def float_majorities(instance: Draws) -> Answer:
 def users(letters: int) -> Draws:
     """Return Algorithm 1's kernel, certified, and the letters of 1,000 users."""
     made = user(letters)
-    kernel = public_prior.minimax_kernel(made.prior, made.epsilon)
+    kernel = dpopt.design(dpopt.PublicPrior(made.prior, made.epsilon))
     own = np.random.default_rng(_SEED).choice(letters, _USERS, p=made.prior)
     kernel.release(own[:1])
     return Draws(kernel, own)
@@ -170,7 +170,7 @@ def choose_users(instance: Draws) -> Answer:
 def records(size: int) -> Draws:
     """Return the exact rule and counts in the proportions 1 : 2 : ... : k."""
     setting = roo_setting(size)
-    sampler = roo.min_count(setting.records, setting.letters, setting.epsilon)
+    sampler = dpopt.design(dpopt.RevealOrObscure(setting.records, setting.letters, setting.epsilon))
     weights = np.arange(1, setting.letters + 1)
     counts = size * weights // int(weights.sum())
     counts[-1] += size - int(counts.sum())

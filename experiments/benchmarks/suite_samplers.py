@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+import dpopt
 from dpopt import design, roo, solve
 from experiments.benchmarks import rivals
 from experiments.benchmarks.spec import Answer, Benchmark, Contender
@@ -24,9 +25,9 @@ def setting(records: int) -> roo.RooSetting:
     return roo.RooSetting(records, LETTERS, EPSILON)
 
 
-def exact_rule(instance: roo.RooSetting) -> roo.MinCount:
+def exact_rule(instance: roo.RooSetting) -> dpopt.RevealOrObscure:
     """Return the setting of the least rule."""
-    return roo.MinCount(instance.records, instance.letters, instance.epsilon)
+    return dpopt.RevealOrObscure(instance.records, instance.letters, instance.epsilon)
 
 
 def certified(instance: roo.RooSetting) -> Answer:
@@ -105,19 +106,19 @@ def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers,
     return before, count, after, moved
 
 
-def optimal_setting(records: int) -> roo.OptimalLetter:
+def optimal_setting(records: int) -> dpopt.BestSampler:
     """Return n records over 4 letters, epsilon = 0.2."""
-    return roo.OptimalLetter(records, 4, 0.2)
+    return dpopt.BestSampler(records, 4, 0.2)
 
 
-def optimal(instance: roo.OptimalLetter) -> Answer:
+def optimal(instance: dpopt.BestSampler) -> Answer:
     """Design the best sampler there is, with the second program, the repair and the proof."""
     found: Any = design(instance)
     found.require_private()
     return Answer(found.value, note=f"{found.certificate.constraints:,} rows decided")
 
 
-def optimal_by_all_rows(instance: roo.OptimalLetter) -> Answer:
+def optimal_by_all_rows(instance: dpopt.BestSampler) -> Answer:
     """Solve both programs alone."""
     found = solve(instance.problem())
     return Answer(found.objective, note=f"{found.rows_used:,} rows")

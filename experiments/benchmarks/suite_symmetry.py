@@ -48,7 +48,7 @@ def cycle(inputs: int) -> Instance:
 
 def designed(symmetry: str, instance: Instance) -> Answer:
     """Solve over the orbits of a symmetry, or over all entries; repair and prove in integers."""
-    setting = kernel.KernelSetting(
+    setting = dpopt.Kernel(
         instance.loss,
         epsilon=instance.epsilon,
         graph=instance.graph,

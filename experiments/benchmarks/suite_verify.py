@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dpopt
-from dpopt import verify
-from dpopt.kernel import KernelSetting
-from dpopt.public_prior import PublicPriorSetting
+from dpopt import Kernel, PublicPrior, verify
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Benchmark, Contender
 from experiments.benchmarks.suite_kernels import user
@@ -36,14 +34,14 @@ class Saved:
         self.paths = str(path), str(path.with_name("x.proof.json"))
 
 
-def kernel(inputs: int) -> KernelSetting:
+def kernel(inputs: int) -> Kernel:
     """Return the setting of a path's least largest mean error."""
-    return KernelSetting("absolute", _EPSILON, graph="path", size=inputs, objective="minimax")
+    return Kernel("absolute", _EPSILON, graph="path", size=inputs, objective="minimax")
 
 
-def prior(letters: int) -> PublicPriorSetting:
+def prior(letters: int) -> PublicPrior:
     """Return the setting of Algorithm 1 with a random prior."""
-    return PublicPriorSetting(user(letters).prior, _PRIOR_EPSILON)
+    return PublicPrior(user(letters).prior, _PRIOR_EPSILON)
 
 
 def saved(setting: Callable[[int], Any], size: int) -> Saved:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpopt
-from dpopt import majority, multiclass, plurality
+from dpopt import majority
 from dpopt.majority.voters import fold
 from dpopt.prob import poisson_binomial_pmf
 from dpopt.table import SortedHistograms
@@ -36,7 +36,7 @@ Counts = npt.NDArray[np.int16]
 class Instance:
     """A setting and the weights to maximise, shape ((K + 1) / 2,)."""
 
-    setting: majority.MajoritySetting
+    setting: dpopt.Majority
     weights: Floats
 
     @classmethod
@@ -45,9 +45,9 @@ class Instance:
     ) -> Instance:
         """Return the instance for delta = 1 - (1 - Delta)^m and p_i uniform on [0, 1]."""
         delta = max(0.0, -math.expm1(allowance * math.log1p(-mechanism_delta)))
-        setting = majority.MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
+        setting = dpopt.Majority(mechanisms, epsilon, allowance, mechanism_delta, delta)
         weights = majority.expected_error_weights(mechanisms, majority.UniformPrior()).values
-        # As in `majority.design`: smaller weights would be noise to the solver.
+        # As in `Majority`: smaller weights would be noise to the solver.
         return cls(setting, np.maximum(weights, _LEAST_WEIGHT * float(np.max(weights))))
 
     @property
@@ -75,9 +75,7 @@ def shifted_tenth(mechanisms: int) -> Instance:
 
 def surrogate(mechanism_delta: float, mechanisms: int) -> Instance:
     """Return the instance of the paper's objective: m = 3, delta = m Delta."""
-    setting = majority.MajoritySetting(
-        mechanisms, _EPSILON, _FEW, mechanism_delta, _FEW * mechanism_delta
-    )
+    setting = dpopt.Majority(mechanisms, _EPSILON, _FEW, mechanism_delta, _FEW * mechanism_delta)
     return Instance(setting, majority.surrogate_weights(mechanisms).values)
 
 
@@ -90,13 +88,15 @@ def solved(instance: Instance) -> Answer:
 def certified(instance: Instance) -> Answer:
     """Solve, repair, quantise and certify in exact arithmetic."""
     setting = instance.setting
-    design = majority.design(
-        setting.mechanisms,
-        setting.epsilon,
-        setting.allowance,
-        mechanism_delta=setting.mechanism_delta,
-        delta=setting.delta,
-        coefficients=instance.weights,
+    design = dpopt.design(
+        dpopt.Majority(
+            setting.mechanisms,
+            setting.epsilon,
+            setting.allowance,
+            mechanism_delta=setting.mechanism_delta,
+            delta=setting.delta,
+            coefficients=instance.weights,
+        )
     )
     if design.certificate is None or design.solution is None or design.value is None:
         raise RuntimeError("the design came without a certificate.")
@@ -174,7 +174,7 @@ def _laws(
 
 def cutting(voters: int) -> Answer:
     """Design the plurality of private voters: rows that are priced, then the proof."""
-    found = multiclass.design(voters, _CLASSES, _EPSILON, min(_FEW, voters))
+    found = dpopt.design(dpopt.Multiclass(voters, _CLASSES, _EPSILON, min(_FEW, voters)))
     return Answer(found.value)
 
 
@@ -242,7 +242,7 @@ def places(inputs: SortedHistograms) -> Floats:
 
 def over_partitions(ballots: int) -> Answer:
     """Design the plurality of plain ballots, over sorted histograms."""
-    return Answer(plurality.design(ballots, _CLASSES, _BALLOT).value)
+    return Answer(dpopt.design(dpopt.Plurality(ballots, _CLASSES, _BALLOT)).value)
 
 
 def with_cvxpy(ballots: int) -> Answer:

@@ -123,7 +123,7 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
         allowance: m.
     """
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
-    setting = majority.MajoritySetting(k, epsilon, allowance, shift, allowance * shift)
+    setting = dpopt.Majority(k, epsilon, allowance, shift, allowance * shift)
     budget = setting.guarantee
     made: dict[str, Callable[[], dpopt.Design]] = {
         "common": lambda: dpopt.design(replace(setting, prior="common-uniform:0,1")),
@@ -183,7 +183,7 @@ def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> 
 
 def _ladder(voters: int, epsilon: float) -> Floats:
     """Return the ladder's chances of class 1, which are optimal for two classes."""
-    found = plurality.design(voters, 2, epsilon, rule="ladder")
+    found = dpopt.design(dpopt.Plurality(voters, 2, epsilon, rule="ladder"))
     if found.certificate is None:
         raise NotPrivateError("no proof for the ladder of two classes.")
     splits = [[voters - ones, ones] for ones in range(voters + 1)]

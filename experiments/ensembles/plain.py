@@ -16,7 +16,8 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from dpopt import NotPrivateError, ParameterError, plurality
+import dpopt
+from dpopt import NotPrivateError, ParameterError
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
@@ -140,7 +141,7 @@ class Config(Votes):
     def __post_init__(self) -> None:
         super().__post_init__()
         for prior in self.priors:
-            plurality.PluralitySetting(1, _CLASSES, 1.0, prior=prior)
+            dpopt.Plurality(1, _CLASSES, 1.0, prior=prior)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -259,7 +260,7 @@ def answers(ballots: Ballots, epsilon: float, ranged: float, sigma: float) -> It
 def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Answer:
     """Return the program's choice: it misses the plurality least often under its prior."""
     sizes = ballots.rules.inputs.records, ballots.rules.inputs.categories
-    found = plurality.design(*sizes, epsilon, loss="error", prior=prior)
+    found = dpopt.design(dpopt.Plurality(*sizes, epsilon, loss="error", prior=prior))
     if found.certificate is None:
         raise NotPrivateError(f"no proof for the program of {sizes[0]} ballots.")
     share = found.table.probabilities

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, MultipleOf
 from pydantic.dataclasses import dataclass
 
-from dpopt import NotPrivateError, ParameterError, multiclass
+import dpopt
+from dpopt import NotPrivateError, ParameterError
 from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
@@ -147,9 +148,9 @@ class Way:
 
 
 @lru_cache(maxsize=256)
-def _designed(rule: str, voters: int, classes: int, epsilon: float, allowance: int) -> Floats:
+def _designed(rule: Any, voters: int, classes: int, epsilon: float, allowance: int) -> Floats:  # noqa: ANN401
     """Return the law of a design, by the variables of its histograms; it is proved."""
-    designed = multiclass.design(voters, classes, epsilon, allowance, rule=rule)
+    designed = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance, rule=rule))
     if designed.certificate is None:
         raise NotPrivateError(f"no proof for {rule} of {voters} voters.")
     return designed.kernel
@@ -166,7 +167,7 @@ def _sampled(voters: int, classes: int, count: int, epsilon: float) -> tuple[Flo
     share = np.array([float(value) for value in exact])
     spent = count * epsilon
     if solved(voters, classes):
-        setting = multiclass.MulticlassSetting(voters, classes, epsilon, voters)
+        setting = dpopt.Multiclass(voters, classes, epsilon, voters)
         spent = min(spent, setting.spent(rounded(inputs, exact), None, 0.0).upper)
     return share, spent
 

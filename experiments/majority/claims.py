@@ -57,16 +57,16 @@ class Config:
     below: Several[str] = ("35,16", "101,28")
     repeated: Several[str] = ("41,0.5,12",)
 
-    def settings(self, name: str) -> list[majority.MajoritySetting]:
+    def settings(self, name: str) -> list[dpopt.Majority]:
         """Return the settings of a parameter that holds cases K,m."""
         pairs = cases(name, getattr(self, name), "K,m", (int, int))
-        return [majority.MajoritySetting(k, self.epsilon, m, prior=_LAW) for k, m in pairs]
+        return [dpopt.Majority(k, self.epsilon, m, prior=_LAW) for k, m in pairs]
 
     def __post_init__(self) -> None:
         for name in ("objectives", "sampled", "constants", "below"):
             self.settings(name)
         for k, epsilon, _ in self.queries:
-            majority.MajoritySetting(k, epsilon, 1)
+            dpopt.Majority(k, epsilon, 1)
 
     @property
     def queries(self) -> list[tuple]:
@@ -122,7 +122,7 @@ class Statement:
 def _lemma_3_2(config: Config) -> Iterator[tuple[str, float, float]]:
     """A bare majority of ones, all certain: no error, where the bound is (K - 1) / (2 K)."""
     for k in track(config.at_one):
-        setting = majority.MajoritySetting(k, config.epsilon, 1)
+        setting = dpopt.Majority(k, config.epsilon, 1)
         design = _private(majority.assess(setting, harmonic(k), repair=True))
         ones = (k + 1) // 2
         chance = float(design.table.matrix()[ones, 1])
@@ -131,7 +131,7 @@ def _lemma_3_2(config: Config) -> Iterator[tuple[str, float, float]]:
 
 def _subsampling_at_one(config: Config) -> Iterator[tuple[str, float, float]]:
     for k in track(config.at_one):
-        best = _private(majority.design(k, config.epsilon, 1, prior=PAPER_PRIOR))
+        best = _private(dpopt.design(dpopt.Majority(k, config.epsilon, 1, prior=PAPER_PRIOR)))
         sub = majority.assess(best.setting, majority.subsampling(k, 1), repair=True)
         yield f"K = {k}, m = 1, p ~ U[0, 1]^K", sub.expected_error, best.expected_error
 
@@ -140,7 +140,9 @@ def _surrogate(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in track(config.settings("objectives")):
         k, m = setting.mechanisms, setting.allowance
         found = [
-            majority.design(k, config.epsilon, m, objective=objective, prior=PAPER_PRIOR)
+            dpopt.design(
+                dpopt.Majority(k, config.epsilon, m, objective=objective, prior=PAPER_PRIOR)
+            )
             for objective in ("surrogate", "expected-error")
         ]
         errors = [_private(design).expected_error for design in found]
@@ -151,7 +153,7 @@ def _double(config: Config) -> Iterator[tuple[str, float, float]]:
     """What unequal voters make of double subsampling; the same p is not needed."""
     for k in track(config.doubled):
         for m in range(1, (k + 1) // 2):
-            setting = majority.MajoritySetting(k, config.epsilon, m)
+            setting = dpopt.Majority(k, config.epsilon, m)
             check = check_full(setting, majority.double_subsampling(k, m))
             yield f"K = {k}, m = {m}, unequal p", m * config.epsilon, check.epsilon
 
@@ -189,7 +191,7 @@ def _any_tau(config: Config) -> Iterator[tuple[str, float, float]]:
 def _queries(config: Config) -> Iterator[tuple[str, float, float]]:
     """Some voters at b or c, the others at 0, and all labels of one query 1."""
     for k, epsilon, count in track(config.queries):
-        design = _private(majority.design(k, epsilon, 1, objective="surrogate"))
+        design = _private(dpopt.design(dpopt.Majority(k, epsilon, 1, objective="surrogate")))
         all_ones = design.table.matrix()[:-1, 1] ** count
         at_corner = np.tri(k, k) > 0
         laws = [poisson_binomial_pmf(at_corner * p) for p in design.setting.corner("bc")]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import ParameterError, majority, solve
 from dpopt.majority.voters import full_gamma
 from experiments import drawing, style
@@ -72,7 +73,7 @@ class Config:
                     f"most {FULL_ROWS} multisets, and has {full_size(setting)}."
                 )
 
-    def settings(self) -> list[tuple[str, majority.MajoritySetting]]:
+    def settings(self) -> list[tuple[str, dpopt.Majority]]:
         """Return the case and the setting of every program."""
         return [
             (case, setting)
@@ -123,7 +124,7 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, tuple(_findings(tables["programs"])), tuple(_comparisons(records)))
 
 
-def _record(config: Config, case: str, setting: majority.MajoritySetting) -> dict[str, Cell]:
+def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cell]:
     k = setting.mechanisms
     weights = (
         majority.surrogate_weights(k)

@@ -13,8 +13,7 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Design, ParameterError, Problem
-from dpopt.majority import MajoritySetting
+from dpopt import Design, Majority, ParameterError, Problem
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
 
@@ -49,7 +48,7 @@ class PrivacyCheck:
     worst: dict[str, int]
 
 
-def rounding_error(setting: MajoritySetting) -> float:
+def rounding_error(setting: Majority) -> float:
     """Return a bound on the error of an excess computed from laws of K voters.
 
     The recurrence adds positive terms: 3 K units in the last place for each probability, and p
@@ -58,15 +57,13 @@ def rounding_error(setting: MajoritySetting) -> float:
     return 8.0 * setting.mechanisms * 2.0**-53 * (1.0 + setting.ratio)
 
 
-def full_size(setting: MajoritySetting) -> int:
+def full_size(setting: Majority) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
     others = 3 if setting.mechanism_delta == 0.0 else 7
     return comb(setting.mechanisms + others, others)
 
 
-def check_full(
-    setting: MajoritySetting, gamma: Floats, chances: Floats | None = None
-) -> PrivacyCheck:
+def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) -> PrivacyCheck:
     """Check gamma against every multiset of the paper's corners.
 
     Args:
@@ -111,7 +108,7 @@ def check_design(design: Design) -> PrivacyCheck | None:
     return check_full(design.setting, design.gamma, chances)
 
 
-def full_problem(setting: MajoritySetting, weights: npt.ArrayLike) -> Problem:
+def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
     """Return the paper's own program over gamma's upper half, with all of its privacy rows.
 
     Maximise weights @ gamma subject to 0 <= gamma <= 1 and f(p, p') <= e^(m epsilon) - 1 + 2 delta
@@ -138,7 +135,7 @@ def full_problem(setting: MajoritySetting, weights: npt.ArrayLike) -> Problem:
     return problem
 
 
-def _rows(setting: MajoritySetting) -> Iterator[Floats]:
+def _rows(setting: Majority) -> Iterator[Floats]:
     """Yield (alpha - e^(m epsilon) alpha') / budget, folded, for blocks of multisets."""
     names = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
     sides = np.array([setting.corner(name) for name in names]).T
@@ -160,7 +157,7 @@ class _Chances:
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
     """
 
-    def __init__(self, setting: MajoritySetting, chances: Floats, inner: tuple[str, ...]) -> None:
+    def __init__(self, setting: Majority, chances: Floats, inner: tuple[str, ...]) -> None:
         k = setting.mechanisms
         values = np.array([setting.corner(name + name)[0] for name in inner])
         counts = np.concatenate(list(multisets(k, len(inner) + 1)))[:, :-1]

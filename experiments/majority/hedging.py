@@ -57,11 +57,11 @@ class Config:
             majority.CornerOracle(setting)
 
     @property
-    def voters(self) -> list[majority.MajoritySetting]:
+    def voters(self) -> list[dpopt.Majority]:
         """The voters and the targets, and the priors between which to hedge."""
         laws = tuple(map(majority.parse_prior, self.priors))
         return [
-            majority.MajoritySetting(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=laws)
+            dpopt.Majority(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=laws)
             for k, m, shift in cases("settings", self.settings, *_FORM)
         ]
 
@@ -132,7 +132,7 @@ def run(config: Config) -> Outcome:
 
 
 def _designs(
-    config: Config, setting: majority.MajoritySetting, hedged: dpopt.Design
+    config: Config, setting: dpopt.Majority, hedged: dpopt.Design
 ) -> dict[str, dpopt.Design]:
     own = {_named(prior): dpopt.design(replace(setting, prior=prior)) for prior in config.priors}
     return own | {

@@ -70,7 +70,7 @@ class Config:
         for k in self.mechanisms:
             self.settings(k)
 
-    def settings(self, mechanisms: int) -> list[majority.MajoritySetting]:
+    def settings(self, mechanisms: int) -> list[dpopt.Majority]:
         """Return the settings of one K."""
         return settings_within(mechanisms, self.epsilon, self.allowance, self.mechanism_delta)
 
@@ -236,7 +236,7 @@ def _scale_record(
 
 
 def _loss_records(
-    setting: majority.MajoritySetting, exact: Floats, five: Floats, seed: int
+    setting: dpopt.Majority, exact: Floats, five: Floats, seed: int
 ) -> Iterator[dict[str, Cell]]:
     best = _designed(setting, exact)
     optimum = float(exact @ best)
@@ -254,7 +254,7 @@ def _loss_records(
         }
 
 
-def _designed(setting: majority.MajoritySetting, weights: Floats) -> Floats:
+def _designed(setting: dpopt.Majority, weights: Floats) -> Floats:
     """Return the upper half of the gamma designed with some weights, proved private."""
     # A weight sampled below zero asks for no noise level: the designer takes none below it.
     design = dpopt.design(replace(setting, coefficients=weights))

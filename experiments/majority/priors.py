@@ -146,9 +146,7 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, tuple(_findings(config, tables["errors"])), of_priors(tables["errors"]))
 
 
-def _design(
-    setting: majority.MajoritySetting, sample: int, curve: str, prior: str | None
-) -> dpopt.Design:
+def _design(setting: dpopt.Majority, sample: int, curve: str, prior: str | None) -> dpopt.Design:
     if curve == SUBSAMPLING:
         gamma = majority.subsampling(setting.mechanisms, sample)
         return majority.assess(setting, gamma, repair=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpopt import majority
+import dpopt
 from dpopt._types import Vector
 from dpopt.privacy import Guarantee
 
@@ -14,7 +14,7 @@ def harmonic(mechanisms: int) -> Vector:
     return 1.0 / np.abs(2.0 * np.arange(mechanisms + 1) - mechanisms)
 
 
-def printed_constant(setting: majority.MajoritySetting, whole: Guarantee) -> float:
+def printed_constant(setting: dpopt.Majority, whole: Guarantee) -> float:
     """Return the right side of (4) in lemma A.1, infinite if its denominator is not above 0."""
     grown, r = float(np.exp(whole.epsilon)), setting.ratio
     loss = 2.0 * (grown - r + (1.0 + r) * whole.delta) / (grown + 1.0) + r - 1.0

@@ -11,6 +11,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import ParameterError, majority
 from dpopt.privacy import Guarantee, general_composition
 from experiments.majority.words import whole
@@ -52,7 +53,7 @@ class Target:
 
 def settings_within(
     mechanisms: int, epsilon: float, allowances: Sequence[float], mechanism_delta: float
-) -> list[majority.MajoritySetting]:
+) -> list[dpopt.Majority]:
     """Return the settings of one K with each m up to it, delta = m Delta.
 
     Args:
@@ -63,7 +64,7 @@ def settings_within(
     """
     shift = mechanism_delta
     return [
-        majority.MajoritySetting(mechanisms, epsilon, m, shift, m * shift)
+        dpopt.Majority(mechanisms, epsilon, m, shift, m * shift)
         for m in [m for m in allowances if m <= mechanisms] or allowances
     ]
 
@@ -132,9 +133,9 @@ class Voters(ABC):
             left_out.update(_SAMPLERS)
         return tuple(curve for curve in CURVES if curve not in left_out)
 
-    def setting(self, target: Target) -> majority.MajoritySetting:
+    def setting(self, target: Target) -> dpopt.Majority:
         """Return the voters with one of the targets, and the law of the p_i."""
-        return majority.MajoritySetting(
+        return dpopt.Majority(
             self.mechanisms,
             self.epsilon,
             target.allowance,

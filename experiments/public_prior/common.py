@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from annotated_types import Gt, Le
 
+import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import style
@@ -85,10 +86,10 @@ def sampling_laws(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: flo
     if method == "mollifier-kl":
         return public_prior.mollify(prior, laws, epsilon)
     if method == "leximin":
-        return public_prior.leximin_kernel(prior, epsilon).apply(laws)
+        return dpopt.design(dpopt.PublicPrior(prior, epsilon, objective="leximin")).apply(laws)
     if method == "uniform":
         prior = np.full(prior.size, 1 / prior.size)
-    return public_prior.minimax_kernel(prior, epsilon).apply(laws)
+    return dpopt.design(dpopt.PublicPrior(prior, epsilon)).apply(laws)
 
 
 @contextmanager

@@ -37,10 +37,7 @@ _COLUMNS = {
     "largest": "largest over held-out users",
     "worst_case": "worst case over all laws",
 }
-_KERNELS = {
-    "minimax": public_prior.minimax_kernel,
-    "leximin": public_prior.leximin_kernel,
-}
+_CLOSED = ("minimax", "leximin")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -131,7 +128,7 @@ def run(config: Config) -> Outcome:
 def _records(
     prior: np.ndarray, epsilon: float, training: np.ndarray, held_out: np.ndarray
 ) -> list[dict[str, Cell]]:
-    designed = dpopt.design(public_prior.PopulationSetting(prior, epsilon, training))
+    designed = dpopt.design(dpopt.Population(prior, epsilon, training))
     rows: list[dict[str, Cell]] = []
     for method in _SHOWN:
         seen, unseen, points = (
@@ -162,8 +159,8 @@ def _size_records(prior: np.ndarray, epsilon: float) -> list[dict[str, Cell]]:
     point[rare] = 1.0
     kept = 1 - public_prior.minimax_utility(prior, epsilon)
     rows: list[dict[str, Cell]] = []
-    for method, build in _KERNELS.items():
-        kernel = build(prior, epsilon)
+    for method in _CLOSED:
+        kernel = dpopt.design(dpopt.PublicPrior(prior, epsilon, objective=method))
         rows.append(
             {
                 "letters": prior.size,

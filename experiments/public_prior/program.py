@@ -13,10 +13,9 @@ from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import public_prior
+from dpopt import PublicPrior, public_prior
 from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import kl_divergence, total_variation
-from dpopt.public_prior import PublicPriorSetting
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.public_prior.common import PAPER
@@ -160,7 +159,7 @@ def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]
 def _record(
     config: Config, kind: str, prior: np.ndarray, epsilon: float, laws: np.ndarray
 ) -> dict[str, Cell]:
-    setting = PublicPriorSetting(prior, epsilon)
+    setting = PublicPrior(prior, epsilon)
     ours = dpopt.design(setting)
     solved = dpopt.design(setting, backend=config.backend)
     found: Any = solved.solution

@@ -9,7 +9,8 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from dpopt import public_prior, solve
+import dpopt
+from dpopt import solve
 from dpopt.prob import kl_divergence, total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
@@ -119,7 +120,7 @@ def run(config: Config) -> Outcome:
 def _released(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
     if method != "mollifier-tv":
         return sampling_laws(method, prior, laws, epsilon)
-    programs = (public_prior.MollifierSetting(prior, epsilon, law).problem() for law in laws)
+    programs = (dpopt.Mollifier(prior, epsilon, law).problem() for law in laws)
     found = np.array([solve(program)["law"] for program in programs])
     # The solver keeps the limits up to its tolerance.
     found = np.maximum(found, prior * math.exp(-epsilon / 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import dpopt
 from dpopt import majority
 from experiments.majority.published import harmonic
 from experiments.refuted.record import Refutation
@@ -24,7 +25,7 @@ _TABLE = "gamma(l) = 2*weights[l - (K + 1)//2][0]/total - 1 if 2*l > K else gamm
 
 def _harmonic(mechanisms: int) -> Any:  # noqa: ANN401
     """Return the design of gamma(l) = 1 / |2 l - K|, at m = 1."""
-    setting = majority.MajoritySetting(mechanisms, 0.1, 1)
+    setting = dpopt.Majority(mechanisms, 0.1, 1)
     return majority.assess(setting, harmonic(mechanisms), repair=True)
 
 
@@ -186,7 +187,7 @@ REFUTATIONS = (
         ),
         given=("b <= exp(epsilon)*c", "all_ones(b) >= exp(6048/1000)*all_ones(c)"),
         claim="all_ones(b) <= exp(queries*epsilon)*all_ones(c)",
-        design=partial(majority.design, 41, 0.5, 1, objective="surrogate"),
+        design=partial(dpopt.design, dpopt.Majority(41, 0.5, 1, objective="surrogate")),
     ),
     Refutation(
         paper="DaRRM",

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Some
@@ -108,8 +109,8 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, (where,), judged)
 
 
-def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
-    sampler = roo.min_count(n, k, epsilon, rule)
+def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noqa: ANN401
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     return {
         "letters": k,
         "epsilon": epsilon,

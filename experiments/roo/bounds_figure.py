@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import ParameterError, roo
 from dpopt.shape import Design
 from experiments import drawing
@@ -127,8 +128,8 @@ def run(config: Config) -> Outcome:
 
 def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    published = ds_roo_bound(roo.min_count(n, k, epsilon, "journal"), gamma)
-    sampler = roo.min_count(n, k, epsilon)
+    published = ds_roo_bound(dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, "journal")), gamma)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
     binomial = ds_roo_binomial_bound(sampler, gamma)
     value, low = _worst(sampler, gamma) if binomial > _SMALL else (None, None)
     smooth = smooth_floor(n, k, epsilon)

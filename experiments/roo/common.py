@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpopt import roo
+import dpopt
 from dpopt.shape import Design
 from experiments import drawing
 from experiments.roo.baselines import LaplaceProjection
@@ -56,7 +56,7 @@ def two_level(letters: int, least: float, low: int) -> np.ndarray:
 
 def smooth_floor(n: int, k: int, epsilon: float) -> Design | None:
     """Return the smooth floor, or None where epsilon is too small for so few records."""
-    return roo.smooth_floor(n, k, epsilon) if epsilon > math.log1p(1 / n) else None
+    return dpopt.design(dpopt.SmoothFloor(n, k, epsilon)) if epsilon > math.log1p(1 / n) else None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import ParameterError, roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
@@ -117,7 +118,10 @@ def run(config: Config) -> Outcome:
     p = config.distribution
     outputs = {
         rule: roo.expected_output(
-            roo.min_count(config.records, config.letters, config.epsilon, rule), p
+            dpopt.design(
+                dpopt.RevealOrObscure(config.records, config.letters, config.epsilon, rule)
+            ),
+            p,
         )
         for rule in ("exact", "roo")
     }
@@ -142,7 +146,10 @@ def run(config: Config) -> Outcome:
 def _record(config: Config, epsilon: float) -> dict[str, Cell]:
     n, k, p = config.records, config.letters, config.distribution
     setting = roo.RooSetting(n, k, epsilon)
-    samplers = {rule: roo.min_count(n, k, epsilon, rule) for rule in ("exact", "roo", "conference")}
+    samplers = {
+        rule: dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
+        for rule in ("exact", "roo", "conference")
+    }
     values = {
         rule: roo.expected_output(sampler, p).total_variation for rule, sampler in samplers.items()
     }

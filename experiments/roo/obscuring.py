@@ -10,7 +10,8 @@ from annotated_types import Ge
 from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, roo
+import dpopt
+from dpopt import ParameterError
 from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.parameters import STRICT, Some
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CASE = "a rule fails"
-Setting = tuple[int, int, float, str]
+Setting = tuple[int, int, float, Any]
 """n, k, epsilon and the rule."""
 
 
@@ -100,10 +101,10 @@ def _settings(name: str, texts: tuple[str, ...]) -> list[Setting]:
     return found
 
 
-def _sampler_rule(setting: Setting) -> roo.MinCount:
+def _sampler_rule(setting: Setting) -> dpopt.RevealOrObscure:
     n, k, epsilon, rule = setting
     named: Any = rule
-    return roo.MinCount(n, k, epsilon, named)
+    return dpopt.RevealOrObscure(n, k, epsilon, named)
 
 
 @experiment(
@@ -128,7 +129,7 @@ def run(config: Config) -> Outcome:
     audits: list[dict[str, Cell]] = []
     for place, (title, settings) in track(list(enumerate(config.panels))):
         for setting in settings:
-            sampler = roo.min_count(*setting)
+            sampler = dpopt.design(dpopt.RevealOrObscure(*setting))
             audits.append({"place": place, "panel": title, **_audit(sampler)})
             last = sampler.setting.largest_minimum
             last = last if title == _CASE else min(last, config.longest)
@@ -137,7 +138,7 @@ def run(config: Config) -> Outcome:
                 for m, q in enumerate(map(sampler.obscuring, range(last + 1)))
             ]
     audits += [
-        {"place": None, "panel": None, **_audit(roo.min_count(*setting))}
+        {"place": None, "panel": None, **_audit(dpopt.design(dpopt.RevealOrObscure(*setting)))}
         for setting in _settings("audited", config.audited)
     ]
     tables = {

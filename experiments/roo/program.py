@@ -134,7 +134,7 @@ def _q(setting: roo.RooSetting, rule: str) -> np.ndarray:
 
 def _optimum(setting: roo.RooSetting, rule: str, backend: str) -> tuple[np.ndarray, float]:
     named: Any = rule
-    rules = roo.MinCount(setting.records, setting.letters, setting.epsilon, named)
+    rules = dpopt.RevealOrObscure(setting.records, setting.letters, setting.epsilon, named)
     solution = dpopt.solve(rules.problem(), backend=backend)
     return np.asarray(solution["q"], dtype=float), float(solution.objective)
 

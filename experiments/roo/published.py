@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import dpopt
 from dpopt import ParameterError, roo
 from dpopt.roo import RooSetting
 from dpopt.shape import Design
@@ -209,7 +211,7 @@ def ds_roo_records(
     letters: int,
     epsilon: float,
     least_probability: float,
-    rule: str = "exact",
+    rule: Any = "exact",  # noqa: ANN401
 ) -> int:
     """Return an n with `ds_roo_bound` at most alpha, and above alpha at n - 1.
 
@@ -226,7 +228,7 @@ def ds_roo_records(
     high = records_needed("roo", accuracy, letters, epsilon)
 
     def enough(n: int) -> bool:
-        sampler = roo.min_count(n, letters, epsilon, rule)
+        sampler = dpopt.design(dpopt.RevealOrObscure(n, letters, epsilon, rule))
         # The weights are rounded up, by less than one part in 2^40 of a bound above alpha.
         return ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
 

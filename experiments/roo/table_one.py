@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Gt, Le
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import ParameterError, roo
 from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
@@ -104,9 +105,9 @@ def run(config: Config) -> Outcome:
 def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
     rate = ds_roo_rate(setting, gamma)
-    journal = roo.min_count(n, k, epsilon, "journal")
+    journal = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, "journal"))
     best = ds_roo_bound(journal, gamma)
-    exact = roo.min_count(n, k, epsilon)
+    exact = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
     return {
         "records": n,
         "letters": k,

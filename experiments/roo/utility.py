@@ -11,6 +11,7 @@ from annotated_types import Ge
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 from pydantic.dataclasses import dataclass
 
+import dpopt
 from dpopt import roo
 from dpopt.shape import Design
 from experiments import drawing, style
@@ -72,7 +73,7 @@ class Config:
     def __post_init__(self) -> None:
         for k, epsilon in self.settings:
             for n in self.records:
-                roo.OptimalLetter(n, k, epsilon)
+                dpopt.BestSampler(n, k, epsilon)
 
     @property
     def settings(self) -> tuple[tuple[int, float], ...]:
@@ -117,14 +118,14 @@ def _records(
     rules = ("roo", "journal-repaired", "exact")
     samplers: dict[str, Design] = {
         "subrr": subrr(n, k, epsilon),
-        **{rule: roo.min_count(n, k, epsilon, rule) for rule in rules},
+        **{rule: dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule)) for rule in rules},
     }
     if (smooth := smooth_floor(n, k, epsilon)) is not None:
         samplers["smooth-floor"] = smooth
     rows = [_laplace(LaplaceProjection(roo.RooSetting(n, k, epsilon)), data, rng, draws)]
     rows += [_measured(name, sampler, data) for name, sampler in samplers.items()]
-    worst = roo.optimal_sampler(n, k, epsilon, objective="worst-case")
-    bayes = roo.optimal_sampler(n, k, epsilon, objective="bayes")
+    worst = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="worst-case"))
+    bayes = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="bayes"))
     attained = float(distances(worst, data).max())
     mean = float(data.weights @ distances(bayes, data))
     lower = roo.lower_bound(worst.setting).value

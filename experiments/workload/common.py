@@ -30,4 +30,4 @@ def least_of(variances: Mapping[str, float]) -> str:
 Letters = Annotated[int, Ge(2), Le(20)]
 """The size of an alphabet of which all patterns are looked at."""
 Epsilon = Annotated[float, Ge(0.01), Le(12.0)]
-Workload = Literal["histogram", "prefix", "range", "marginals"]
+Queries = Literal["histogram", "prefix", "range", "marginals"]

@@ -10,7 +10,8 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt.local import WorkloadSetting, query_matrix
+from dpopt import Workload
+from dpopt.local import query_matrix
 from dpopt.local.subsets import best_subset
 from experiments import drawing
 from experiments.parameters import STRICT, Several
@@ -61,7 +62,7 @@ def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
     records: list[dict[str, Cell]] = []
     for n in track(config.letters):
-        found = dpopt.design(WorkloadSetting(config.workload, n, config.epsilon))
+        found = dpopt.design(Workload(config.workload, n, config.epsilon))
         records.append(
             _record(config, config.workload, n, found.variance)
             | {"bound": found.bound, "bound_proved_by": found.proof}

@@ -11,13 +11,13 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt.local import WorkloadSetting
+from dpopt import Workload
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
 from experiments.verdicts import short
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Workload
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Queries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ class Config:
         seed: of the draws.
     """
 
-    workload: Workload = "prefix"
+    workload: Queries = "prefix"
     letters: Letters = 16
     epsilon: Epsilon = 1.0
     people: Several[Annotated[int, Ge(1), Le(10**9)]] = (
@@ -103,7 +103,7 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
-    asked = WorkloadSetting(config.workload, config.letters, config.epsilon)
+    asked = Workload(config.workload, config.letters, config.epsilon)
     found = dpopt.design(asked)
     rng = np.random.default_rng(config.seed)
     records: list[dict[str, Cell]] = []

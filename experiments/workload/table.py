@@ -10,14 +10,14 @@ from matplotlib.ticker import LogLocator
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt.local import WorkloadSetting
+from dpopt import Workload
 from dpopt.local.decoder import letter_variances
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.baselines import projected_gradient, variances
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Workload, least_of
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Queries, least_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ class Config:
         seed: of the starts.
     """
 
-    workloads: Several[Workload] = ("prefix", "range", "histogram")
+    workloads: Several[Queries] = ("prefix", "range", "histogram")
     letters: Letters = 16
     epsilons: Several[Epsilon] = (1.0, 3.0)
     tries: Count = 3
@@ -63,7 +63,7 @@ def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each workload and epsilon, and judge the others."""
     records: list[dict[str, Cell]] = []
     for workload, epsilon in track(list(product(config.workloads, config.epsilons))):
-        setting = WorkloadSetting(workload, config.letters, epsilon)
+        setting = Workload(workload, config.letters, epsilon)
         found = dpopt.design(setting)
         # Up to 20 letters there is one: all patterns are looked at.
         bound = cast(float, found.float_bound)
@@ -90,7 +90,7 @@ def run(config: Config) -> Outcome:
     return Outcome({"variances": table}, tuple(_findings(table)))
 
 
-def _descended(config: Config, setting: WorkloadSetting) -> float:
+def _descended(config: Config, setting: Workload) -> float:
     """Return the least variance that projected gradient finds from some starts."""
     gram, uniform = setting.gram, np.full(config.letters, 1 / config.letters)
     epsilon, best = setting.epsilon, np.inf

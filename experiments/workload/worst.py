@@ -8,12 +8,12 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt.local import WorkloadSetting
+from dpopt import Workload
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Workload
+from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Queries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ class Config:
         epsilon: in nats, from 0.01 to 12.
     """
 
-    workload: Workload = "prefix"
+    workload: Queries = "prefix"
     letters: Several[Letters] = (4, 8, 16)
     epsilon: Epsilon = 1.0
 
@@ -56,7 +56,7 @@ def run(config: Config) -> Outcome:
     by_letter: list[dict[str, Cell]] = []
     for n in track(config.letters):
         for objective in OBJECTIVES:
-            asked = WorkloadSetting(config.workload, n, config.epsilon, objective=objective)
+            asked = Workload(config.workload, n, config.epsilon, objective=objective)
             found = dpopt.design(asked)
             each = found.letter_variances
             records.append(

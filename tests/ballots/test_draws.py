@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dpopt import multiclass
+import dpopt
 from dpopt.privacy.release import system
 from dpopt.table import SortedHistograms, histograms, rounded
 
@@ -40,7 +40,7 @@ def test_each_row_has_its_own_distribution(numbered: bool, monkeypatch: pytest.M
 
 def test_a_batch_of_100_classes() -> None:
     """All ballots for one class: the limit has words of more than 128 bits."""
-    design = multiclass.design(5, 100, 1.0, 5, rule="ladder")
+    design = dpopt.design(dpopt.Multiclass(5, 100, 1.0, 5, rule="ladder"))
     votes = np.full((500, 5), 63)
     share = np.mean(np.asarray(design.release(votes)) == 63)
     wanted = float(design.kernel[0])
@@ -48,7 +48,7 @@ def test_a_batch_of_100_classes() -> None:
 
 
 def test_a_seed_gives_the_same_labels() -> None:
-    design = multiclass.design(5, 3, 0.5, 2, rule="ladder")
+    design = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2, rule="ladder"))
     votes = np.random.default_rng(1).integers(0, 3, (50, 5))
     first, second = (design.simulate(votes, np.random.default_rng(2)) for _ in range(2))
     assert np.array_equal(first, second)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import majority
+import dpopt
 from dpopt.privacy import exp_lower
 from tests.cli.running import Capture, run
 from tests.kernel.brute import made_of
@@ -44,7 +44,7 @@ def kernel(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
-    majority.design(5, 0.2, 2).save(tmp_path / "gamma.json")
+    dpopt.design(dpopt.Majority(5, 0.2, 2)).save(tmp_path / "gamma.json")
     return tmp_path / "gamma.json"
 
 
@@ -70,7 +70,7 @@ def test_certificate_of_a_majority_as_json(design: Path, capfd: Capture) -> None
     code, out, err = run(["certify", str(design), "--json"], capfd)
     assert (code, err) == (0, "")
     found = json.loads(out)
-    proof = majority.design(5, 0.2, 2).certificate
+    proof = dpopt.design(dpopt.Majority(5, 0.2, 2)).certificate
     assert proof is not None
     assert found["private"] is True
     assert {name: found[name] for name in proof.to_dict()} == proof.to_dict()
@@ -80,7 +80,7 @@ def test_certificate_of_a_majority_as_json(design: Path, capfd: Capture) -> None
 
 def test_a_little_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "gamma.json"
-    design = majority.design(11, 0.1, 3)
+    design = dpopt.design(dpopt.Majority(11, 0.1, 3))
     design.save(path)
     assert run(["certify", str(path)], capfd)[0] == 0
     text = path.read_text()

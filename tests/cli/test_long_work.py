@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from dpopt import ParameterError, majority, roo, smoothed
+import dpopt
+from dpopt import ParameterError, smoothed
 from dpopt._progress import ProgressEvent, reporting
 from dpopt.cli import main
 from dpopt.majority import reduced_size
@@ -29,8 +32,8 @@ LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
 @pytest.mark.parametrize(
     "work",
     [
-        lambda: majority.design(4001, 0.001, 10.0),
-        lambda: majority.design(201, 0.1, 10.0, mechanism_delta=1e-6, delta=1e-4),
+        lambda: dpopt.design(dpopt.Majority(4001, 0.001, 10.0)),
+        lambda: dpopt.design(dpopt.Majority(201, 0.1, 10.0, mechanism_delta=1e-6, delta=1e-4)),
         lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(184, 3, 3), 1.0, LAWS),
     ],
 )
@@ -42,12 +45,12 @@ def test_long_work_is_announced(work: object) -> None:
 
 @pytest.mark.parametrize("letters", [2, 10])
 @pytest.mark.parametrize("rule", ["exact", "journal", "journal-repaired", "conference"])
-def test_a_rule_of_too_many_steps_is_refused_at_once(letters: int, rule: str) -> None:
+def test_a_rule_of_too_many_steps_is_refused_at_once(letters: int, rule: Any) -> None:
     def silent(event: ProgressEvent) -> None:
         raise AssertionError(event)
 
     with reporting(silent), pytest.raises(ParameterError, match="more than 1,000,000"):
-        roo.min_count(10**15, letters, 5e-324, rule)
+        dpopt.design(dpopt.RevealOrObscure(10**15, letters, 5e-324, rule))
 
 
 def test_the_command_says_it_once_on_standard_error(
@@ -59,7 +62,7 @@ def test_the_command_says_it_once_on_standard_error(
         main(["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1", "--json"])
     printed = capfd.readouterr()
     assert ended.value.code == 0
-    steps = reduced_size(majority.MajoritySetting(3, 0.1, 1.0)) * 3
+    steps = reduced_size(dpopt.Majority(3, 0.1, 1.0)) * 3
     sentence = f"design of the noise function: {steps} steps, about 0 minutes; Ctrl-C ends it.\n"
     assert printed.err == sentence
     assert printed.out.count("\n") == 1

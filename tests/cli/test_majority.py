@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from dpopt import ParameterError, majority
+import dpopt
+from dpopt import Majority, ParameterError
 from dpopt._kinds import arguments
-from dpopt.majority import MajoritySetting
 from tests.cli.running import Capture, run
 
 ELEVEN = ("majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "3")
@@ -21,7 +21,7 @@ def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
     found = json.loads(out)
     assert code == 0
     assert found["setting"]["priors"] == TWO.split(";")
-    design = majority.design(11, 0.1, 3, objective="least-regret", priors=TWO)
+    design = dpopt.design(dpopt.Majority(11, 0.1, 3, objective="least-regret", priors=TWO))
     assert [known.prior for known in design.regrets] == TWO.split(";")
     assert found["value"] == design.value == -max(known.regret for known in design.regrets)
 
@@ -29,9 +29,9 @@ def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
 @pytest.mark.parametrize("priors", [None, TWO, ("point:0.5", "point:0.6"), "beta:2,2;point:0.1"])
 def test_what_is_typed_is_written_back(priors: str | None) -> None:
     for objective in ("least-regret", "expected-error"):
-        setting = MajoritySetting(5, 0.5, 1.5, objective=objective, priors=priors)  # type: ignore[arg-type]
+        setting = Majority(5, 0.5, 1.5, objective=objective, priors=priors)  # type: ignore[arg-type]
         plain = setting.to_dict()
-        assert MajoritySetting.from_dict(plain) == setting
+        assert Majority.from_dict(plain) == setting
         words = arguments({"priors": plain["priors"]})
         given = [] if plain["priors"] is None else ["--priors", ";".join(plain["priors"])]
         assert words == given
@@ -39,4 +39,4 @@ def test_what_is_typed_is_written_back(priors: str | None) -> None:
 
 def test_a_single_belief_is_no_list() -> None:
     with pytest.raises(ParameterError, match="priors is 'uniform:0,1'"):
-        MajoritySetting(5, 0.5, 1.5, priors="uniform:0,1")  # type: ignore[arg-type]
+        Majority(5, 0.5, 1.5, priors="uniform:0,1")  # type: ignore[arg-type]

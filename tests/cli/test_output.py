@@ -13,7 +13,7 @@ from typing import TextIO
 
 import pytest
 
-from dpopt import majority, public_prior, roo
+import dpopt
 from tests.robustness.commands import Ended, run
 
 FULL = Path("/dev/full")
@@ -43,9 +43,9 @@ SHOWS: dict[str, list[str]] = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("output")
-    majority.design(3, 0.1, 1).save(made / "gamma.json")
-    roo.min_count(5, 2, 1.0).save(made / "rule.json")
-    prior = public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0, letters=["a", "ε", "c"])
+    dpopt.design(dpopt.Majority(3, 0.1, 1)).save(made / "gamma.json")
+    dpopt.design(dpopt.RevealOrObscure(5, 2, 1.0)).save(made / "rule.json")
+    prior = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, letters=["a", "ε", "c"]))
     prior.save(made / "kernel.json")
     (made / "p.txt").write_text("1 0 0")
     (made / "data.csv").write_text("city\nb\nb\nb\n")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError, roo
+from dpopt import NotPrivateError, ParameterError
 from dpopt._figure import STYLES
 from dpopt.cli import cli
 from dpopt.plurality.mode import Rule
@@ -119,7 +119,7 @@ def test_a_broken_rule_is_shown_exits_4_and_writes_nothing(
 
 def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
     path = tmp_path / "rule.json"
-    broken = roo.min_count(20, 3, 0.1, "conference")
+    broken = dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference"))
     with pytest.raises(NotPrivateError, match=r"1\.00668 e\^epsilon"):
         broken.save(path)
     assert not path.exists()
@@ -130,20 +130,20 @@ def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
     with pytest.raises(NotPrivateError, match="not proved private"):
         dpopt.load(path)
     # What is private is saved as itself, whatever else was allowed.
-    roo.min_count(20, 3, 0.1).save(path, even_if_not_private=True)
-    assert isinstance(dpopt.load(path).setting, roo.MinCount)
+    dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1)).save(path, even_if_not_private=True)
+    assert isinstance(dpopt.load(path).setting, dpopt.RevealOrObscure)
     with pytest.raises(ParameterError, match="even_if_not_private is 1"):
         broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
 
 
 def test_the_counts_of_a_release_must_fit(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "rule.json"
-    roo.min_count(20, 3, 0.1).save(path)
+    dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1)).save(path)
     code, out, _ = run(["release", str(path), "--input", "10,10,0"], capfd)
     assert (code, out.strip() in ("0", "1", "2")) == (0, True)
     assert run(["release", str(path), "--input", "10,10,1"], capfd)[0] == 2
     # A rule that is not private is no mechanism, however its file says so.
-    seal("roo", roo.min_count(20, 3, 0.1, "conference").to_dict(), path)
+    seal("roo", dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")).to_dict(), path)
     code, out, err = run(["release", str(path), "--input", "10,10,0"], capfd)
     assert (code, out) == (4, "")
     assert "1.00668 e^epsilon" in err
@@ -215,7 +215,7 @@ def test_a_loss_is_a_table_like_any_other(tmp_path: Path, capsys: Capture) -> No
         (tmp_path / name).write_text("\n".join(text))
     np.save(tmp_path / "loss.npy", loss)
     np.savez(tmp_path / "loss.npz", loss)
-    wanted = dpopt.design(dpopt.kernel.KernelSetting(loss, 1.0)).value
+    wanted = dpopt.design(dpopt.Kernel(loss, 1.0)).value
     for name in (*texts, "loss.npy", "loss.npz"):
         words = ["kernel", "--loss", str(tmp_path / name), "--epsilon", "1", "--json"]
         code, out, _ = run(words, capsys)

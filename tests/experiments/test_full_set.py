@@ -3,19 +3,20 @@
 import math
 from fractions import Fraction as F
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpopt import NotPrivateError, ParameterError, majority, solve
-from dpopt.majority import MajoritySetting
+import dpopt
+from dpopt import Majority, NotPrivateError, ParameterError, majority, solve
 from experiments.majority.full_set import check_design, check_full, full_problem, full_size
 from tests.majority.brute import laws, worst_excess
 
 
-def setting_of(voters: int, r: F, shift: F, target: F, delta: F) -> MajoritySetting:
+def setting_of(voters: int, r: F, shift: F, target: F, delta: F) -> Majority:
     epsilon = math.log(r)
-    return MajoritySetting(voters, epsilon, math.log(target) / epsilon, float(shift), float(delta))
+    return Majority(voters, epsilon, math.log(target) / epsilon, float(shift), float(delta))
 
 
 @pytest.mark.parametrize(
@@ -39,25 +40,28 @@ def test_excess_is_the_definition_s(upper: list[F], r: F, shift: F, target: F, d
 
 def test_epsilon_spent_is_where_the_excess_vanishes() -> None:
     gamma = np.array([0.9, 0.4, 0.4, 0.9])
-    spent = check_full(MajoritySetting(3, 0.5, 2.0, 0.01, 0.02), gamma).epsilon
-    at = MajoritySetting(3, 0.5, spent / 0.5, 0.01, 0.02)
+    spent = check_full(Majority(3, 0.5, 2.0, 0.01, 0.02), gamma).epsilon
+    at = Majority(3, 0.5, spent / 0.5, 0.01, 0.02)
     assert check_full(at, gamma).excess == pytest.approx(0, abs=1e-13)
 
 
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate"])
 @pytest.mark.parametrize("shift", [0.0, 1e-5])
-def test_a_design_is_private_over_the_paper_s_whole_set(objective: str, shift: float) -> None:
-    design = majority.design(
-        11, 0.1, 3, mechanism_delta=shift, delta=3 * shift, objective=objective
+def test_a_design_is_private_over_the_paper_s_whole_set(objective: Any, shift: float) -> None:
+    design = dpopt.design(
+        dpopt.Majority(11, 0.1, 3, mechanism_delta=shift, delta=3 * shift, objective=objective)
     )
     check = check_design(design)
     assert check is not None
     assert check.excess <= check.rounding
-    assert check_design(majority.design(25, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)) is None
+    assert (
+        check_design(dpopt.design(dpopt.Majority(25, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)))
+        is None
+    )
 
 
 def test_a_broken_gamma_breaks_it_by_what_the_proof_says() -> None:
-    broken = majority.assess(MajoritySetting(3, 0.5, 1), np.ones(4))
+    broken = majority.assess(Majority(3, 0.5, 1), np.ones(4))
     check = check_design(broken)
     assert check is not None
     with pytest.raises(NotPrivateError) as caught:
@@ -67,9 +71,9 @@ def test_a_broken_gamma_breaks_it_by_what_the_proof_says() -> None:
 
 
 def test_sizes_of_the_paper_s_set() -> None:
-    assert full_size(MajoritySetting(11, 0.1, 3, 1e-5, 1e-5)) == 31_824
-    assert full_size(MajoritySetting(41, 0.1, 3, 1e-5, 1e-5)) == 73_629_072
-    assert full_size(MajoritySetting(101, 0.1, 3)) == 182_104
+    assert full_size(Majority(11, 0.1, 3, 1e-5, 1e-5)) == 31_824
+    assert full_size(Majority(41, 0.1, 3, 1e-5, 1e-5)) == 73_629_072
+    assert full_size(Majority(101, 0.1, 3)) == 182_104
 
 
 @pytest.mark.parametrize(
@@ -97,7 +101,7 @@ def test_rows_are_those_of_the_definition(voters: int, r: F, shift: F, target: F
 
 @pytest.mark.parametrize(("voters", "m", "shift"), [(9, 2, 0.0), (3, 1, 1e-2), (5, 2, 1e-3)])
 def test_the_optimum_is_private_and_that_of_the_family(voters: int, m: int, shift: float) -> None:
-    setting = MajoritySetting(voters, 0.3, m, shift, m * shift)
+    setting = Majority(voters, 0.3, m, shift, m * shift)
     weights = majority.surrogate_weights(voters).values
     found = solve(full_problem(setting, weights))
     family = solve(majority.gamma_problem(setting, weights))
@@ -108,6 +112,6 @@ def test_the_optimum_is_private_and_that_of_the_family(voters: int, m: int, shif
 
 
 def test_large_sets_are_refused() -> None:
-    large = MajoritySetting(17, 0.1, 3, 1e-5, 1e-5)
+    large = Majority(17, 0.1, 3, 1e-5, 1e-5)
     with pytest.raises(ParameterError, match="^mechanisms is 17, with 346104 multisets"):
         full_problem(large, np.ones(9))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import ParameterError, majority
 from experiments.catalogue import named
 from experiments.drawing import columns_for, nested
@@ -31,7 +32,7 @@ def test_errors_are_those_of_the_prior(prior: str) -> None:
     errors = ran(FIGURE_2, config).tables["errors"]
     assert set(errors.column("prior")) == {prior}
     at = dict(zip(errors.column("curve"), errors.column("expected_error"), strict=True))
-    own = majority.design(11, 0.1, 3, mechanism_delta=1e-5, delta=3e-5, prior=prior)
+    own = dpopt.design(dpopt.Majority(11, 0.1, 3, mechanism_delta=1e-5, delta=3e-5, prior=prior))
     assert at["expected-error"] == pytest.approx(own.expected_error, rel=1e-3)
     assert at["expected-error"] == min(at.values())
     law = majority.parse_prior(prior).sample((40_000, 11), np.random.default_rng(7))

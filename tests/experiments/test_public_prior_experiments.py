@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, public_prior
+import dpopt
+from dpopt import ParameterError
 from experiments.benchmarks.suite_kernels import printed_algorithm
 from experiments.catalogue import all_experiments
 from experiments.data.avazu import load_clicks, subcategories
@@ -239,5 +240,5 @@ def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]
 def test_the_printed_recursion_is_algorithm_1(size: int) -> None:
     prior = np.random.default_rng(size).random(size) + 0.01
     prior /= prior.sum()
-    closed = public_prior.minimax_kernel(prior, 2.0).kernel
+    closed = dpopt.design(dpopt.PublicPrior(prior, 2.0)).kernel
     np.testing.assert_allclose(printed_algorithm(prior, 2.0), closed, rtol=2e-12)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import roo
 from experiments.roo.baselines import LaplaceProjection, project_to_simplex, subrr
 from tests.oracles import neighbours
@@ -34,7 +35,7 @@ def test_the_published_bound(n: int, k: int, epsilon: float, bound: float) -> No
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(1000, 10, 0.1), (7, 2, 3.0), (1, 5, 0.2)])
 def test_tight_amplification_is_roo(n: int, k: int, epsilon: float) -> None:
     sampler = subrr(n, k, epsilon, tight=True)
-    assert sampler.table == roo.min_count(n, k, epsilon, "roo").table
+    assert sampler.table == dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, "roo")).table
     assert sampler.obscuring(0) <= subrr(n, k, epsilon).obscuring(0)
 
 

@@ -9,6 +9,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import roo
 from experiments.catalogue import all_experiments
 from experiments.registry import Outcome
@@ -114,7 +115,7 @@ def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
         assert row["roo_exact"] < row["roo"] < row["laplace"]
     assert [row["exact"] for row in rows] == sorted((r["exact"] for r in rows), reverse=True)
     rng = np.random.default_rng(11)
-    sampler = roo.min_count(1000, 9, 0.1)
+    sampler = dpopt.design(dpopt.RevealOrObscure(1000, 9, 0.1))
     counts = rng.multinomial(1000, laws.column("true"), size=100_000)
     q = np.array([sampler.obscuring(m) for m in range(112)])[counts.min(axis=1)]
     bias = q[:, None] * (1 / 9 - counts / 1000)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+import dpopt
 from dpopt import ParameterError, roo
-from dpopt.roo.floor import smooth_floor
 from experiments.roo import published
 from tests.oracles import compositions
 from tests.roo.brute import chance, obscuring
@@ -77,7 +78,7 @@ def test_q_is_0_where_theorem_3_says_so() -> None:
                 rate = published.ds_roo_rate(roo.RooSetting(n, k, epsilon), 1 / k)
                 if rate.applies:
                     applied += 1
-                    journal = roo.min_count(n, k, epsilon, "journal")
+                    journal = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, "journal"))
                     assert journal.obscuring(rate.minimum) == 0.0
                     assert published.ds_roo_bound(journal, 1 / k).value <= rate.value * (1 + 1e-9)
     assert applied > 30
@@ -85,11 +86,13 @@ def test_q_is_0_where_theorem_3_says_so() -> None:
 
 @pytest.mark.parametrize("gamma", [0.02, 0.06, 0.1])
 @pytest.mark.parametrize("rule", ["journal", "exact"])
-def test_ds_roo_records_are_where_the_bound_crosses(gamma: float, rule: str) -> None:
+def test_ds_roo_records_are_where_the_bound_crosses(gamma: float, rule: Any) -> None:
     n = published.ds_roo_records(0.02, 10, 0.2, gamma, rule)
     assert n <= published.records_needed("roo", 0.02, 10, 0.2)
     values = [
-        published.ds_roo_bound(roo.min_count(size, 10, 0.2, rule), gamma).value
+        published.ds_roo_bound(
+            dpopt.design(dpopt.RevealOrObscure(size, 10, 0.2, rule)), gamma
+        ).value
         for size in (n, n - 1)
     ]
     assert values[0] <= 0.02 * (1 + 1e-9) < values[1] * (1 + 2e-9)
@@ -112,9 +115,9 @@ def test_lower_bound_records() -> None:
     [(1000, 10, 0.1, 0.1), (1000, 10, 0.1, 0.05), (50, 3, 0.3, 0.2), (9, 2, 0.5, 0.5)],
 )
 def test_ds_roo_bound_is_50_in_many_digits(
-    n: int, k: int, epsilon: float, gamma: float, rule: str
+    n: int, k: int, epsilon: float, gamma: float, rule: Any
 ) -> None:
-    sampler = roo.min_count(n, k, epsilon, rule)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     found = published.ds_roo_bound(sampler, gamma)
     with mpmath.workdps(30):
         q = [
@@ -142,7 +145,7 @@ def test_ds_roo_bound_is_50_in_many_digits(
 
 @pytest.mark.parametrize(("gamma", "better"), [(Fraction(1, 64), False), (Fraction(5, 16), True)])
 def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
-    sampler = roo.min_count(40, 3, 0.2)
+    sampler = dpopt.design(dpopt.RevealOrObscure(40, 3, 0.2))
     mean = sum(
         obscuring(sampler, m) * math.comb(40, m) * gamma**m * (1 - gamma) ** (40 - m)
         for m in range(14)
@@ -151,7 +154,7 @@ def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
     assert (2 * mean < first) is better
     bound = published.ds_roo_binomial_bound(sampler, float(gamma))
     assert bound == pytest.approx(float(min(2 * mean, first)), rel=1e-12)
-    fixed = roo.min_count(40, 3, 0.2, "roo")
+    fixed = dpopt.design(dpopt.RevealOrObscure(40, 3, 0.2, "roo"))
     assert published.ds_roo_binomial_bound(fixed, float(gamma)) == pytest.approx(
         published.roo_bound(fixed.setting), rel=1e-12
     )
@@ -161,7 +164,7 @@ def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
     ("n", "epsilon", "p"), [(30, 0.7, [0.25, 0.25, 0.5]), (12, 0.5, [0.2, 0.8])]
 )
 def test_the_smooth_floors_bound_holds(n: int, epsilon: float, p: list[float]) -> None:
-    sampler = smooth_floor(n, len(p), epsilon)
+    sampler = dpopt.design(dpopt.SmoothFloor(n, len(p), epsilon))
     shares = [Fraction(share) for share in p]
     law = np.zeros(len(p))
     for counts in compositions(n, len(p)):

@@ -13,7 +13,8 @@ from matplotlib import style as style_sheets
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from dpopt import ParameterError, majority
+import dpopt
+from dpopt import ParameterError
 from dpopt._figure import STYLES, context, save_figure
 from experiments import drawing, style
 
@@ -35,7 +36,7 @@ def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
     path = tmp_path / "gamma.pdf"
     # What plt.style.use does.
     with style_sheets.context(f"dpopt.styles.{name}"), mpl.rc_context({"pdf.compression": 0}):
-        axes = majority.design(5, 0.1, 3).plot()
+        axes = dpopt.design(dpopt.Majority(5, 0.1, 3)).plot()
         (line, *_) = axes.get_lines()
         assert to_hex(line.get_color()).upper() == style.role("optimum").colour
         save_figure(axes, path)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt.local import WorkloadSetting
+from dpopt import Workload
 from experiments.registry import Outcome
 from experiments.workload import growth, simulation, table, worst
 from experiments.workload.simulation import ELECTION, MADE
@@ -173,7 +173,7 @@ def test_laws_of_the_simulation(tmp_path: Path) -> None:
 
 def test_counts_of_outputs_are_those_of_people_one_by_one() -> None:
     """The errors of drawn counts, against the estimates from each person's own release."""
-    found = dpopt.design(WorkloadSetting("prefix", 3, 1.0))
+    found = dpopt.design(Workload("prefix", 3, 1.0))
     histogram, runs = np.array([40, 10, 30]), 4_000
     by_counts = simulation._squares(found, histogram, runs, np.random.default_rng(1))
     truth, laws = np.cumsum(histogram), found.rows.T.cumsum(axis=1)

@@ -21,13 +21,7 @@ import numpy as np
 
 import dpopt
 from dpopt import (
-    kernel,
-    local,
     majority,
-    multiclass,
-    plurality,
-    public_prior,
-    roo,
     smoothed,
     verify,
 )
@@ -112,31 +106,29 @@ def made(setting: Callable[..., Any], *given: Any, **named: Any) -> Any:
     return dpopt.design(setting(*given, **named), backend=backend)
 
 
-voters = partial(made, majority.MajoritySetting)
-ballots = partial(made, plurality.PluralitySetting)
-classes = partial(made, multiclass.MulticlassSetting)
-kernels = partial(made, kernel.KernelSetting)
-obscuring = partial(made, roo.MinCount)
-sampler = partial(made, roo.OptimalLetter)
-floor = partial(made, roo.SmoothFloor)
-public = partial(made, public_prior.PublicPriorSetting)
-population = partial(made, public_prior.PopulationSetting)
-mollified = partial(made, public_prior.MollifierSetting)
-workload = partial(made, local.WorkloadSetting)
+voters = partial(made, dpopt.Majority)
+ballots = partial(made, dpopt.Plurality)
+classes = partial(made, dpopt.Multiclass)
+kernels = partial(made, dpopt.Kernel)
+obscuring = partial(made, dpopt.RevealOrObscure)
+sampler = partial(made, dpopt.BestSampler)
+floor = partial(made, dpopt.SmoothFloor)
+public = partial(made, dpopt.PublicPrior)
+population = partial(made, dpopt.Population)
+mollified = partial(made, dpopt.Mollifier)
+workload = partial(made, dpopt.Workload)
 
 
 def constant(k: int, epsilon: float, m: int) -> Any:
     """The noise function of subsampling, brought to integers and assessed."""
-    setting = majority.MajoritySetting(k, epsilon, m)
+    setting = dpopt.Majority(k, epsilon, m)
     return majority.assess(setting, majority.subsampling(k, m))
 
 
 def largest_prior(n: int, objective: str, epsilon: float = 1.0) -> Numbers:
     """Algorithm 1 for a prior that falls like 1 / (i + 10)."""
     masses = 1 / np.arange(10.0, n + 10.0)
-    found = made(
-        public_prior.PublicPriorSetting, masses / masses.sum(), epsilon, objective=objective
-    )
+    found = made(dpopt.PublicPrior, masses / masses.sum(), epsilon, objective=objective)
     return {
         **design(found),
         "gamma_tv": found.gamma_tv,
@@ -161,7 +153,7 @@ def least(table: Any, epsilon: Any = None, delta: Any = 0.0, **named: Any) -> Nu
 
 
 def given(gamma: Any, *voters: Any, **named: Any) -> Any:
-    return dpopt.certify(gamma, setting=majority.MajoritySetting(*voters, **named))
+    return dpopt.certify(gamma, setting=dpopt.Majority(*voters, **named))
 
 
 def solution(problem: Any) -> Numbers:
@@ -549,7 +541,7 @@ case("program/cvxpy delta", by_cvxpy, 1.0, 0.01)
 
 # --- exact optima ------------------------------------------------------------------------------
 
-Kernel, Voters, Ballots = kernel.KernelSetting, majority.MajoritySetting, plurality.PluralitySetting
+Kernel, Voters, Ballots = dpopt.Kernel, dpopt.Majority, dpopt.Plurality
 COUNTS: Numbers = {"graph": "path", "size": 4, "objective": "minimax"}
 EXACT: dict[str, tuple[Any, ...]] = {
     "counts": (Kernel, "absolute", 1.0, COUNTS),
@@ -557,9 +549,9 @@ EXACT: dict[str, tuple[Any, ...]] = {
     "voters": (Voters, 3, 0.5, 1, {}),
     "voters surrogate": (Voters, 3, 0.5, 2, {"objective": "surrogate"}),
     "ballots": (Ballots, 4, 3, 0.5, {}),
-    "obscuring": (roo.MinCount, 5, 2, 1.0, {}),
-    "sampler": (roo.OptimalLetter, 4, 2, 1.0, {}),
-    "prior": (public_prior.PublicPriorSetting, THREE, 1.0, {}),
+    "obscuring": (dpopt.RevealOrObscure, 5, 2, 1.0, {}),
+    "sampler": (dpopt.BestSampler, 4, 2, 1.0, {}),
+    "prior": (dpopt.PublicPrior, THREE, 1.0, {}),
 }
 for name, (setting, *numbers, asked) in EXACT.items():
     case(f"exact/{name} r=2", exact, setting, *numbers, ratio=2, **asked)
@@ -578,15 +570,15 @@ FILES: dict[str, tuple[Any, ...]] = {
     "majority worst": (Voters, 5, 0.3, 1.5, {"objective": "worst-case"}),
     "majority regret": (Voters, 5, 0.3, 1.5, {"objective": "least-regret"}),
     "majority Delta": (Voters, 5, 0.3, 1.5, {"mechanism_delta": 1e-3, "delta": 0.01}),
-    "multiclass": (multiclass.MulticlassSetting, 5, 3, 0.5, 2, {}),
+    "multiclass": (dpopt.Multiclass, 5, 3, 0.5, 2, {}),
     "plurality": (Ballots, 7, 3, 0.5, {}),
-    "roo": (roo.MinCount, 12, 3, 0.5, {}),
-    "best sampler": (roo.OptimalLetter, 6, 3, 1.0, {}),
-    "smooth floor": (roo.SmoothFloor, 5, 2, 1.0, {}),
-    "public prior": (public_prior.PublicPriorSetting, FIVE, 1.0, {}),
-    "population": (public_prior.PopulationSetting, [0.1, 0.2, 0.3, 0.4], 1.0, USERS, {}),
-    "mollifier": (public_prior.MollifierSetting, THREE, 0.4, [0.0, 0.0, 1.0], {}),
-    "workload": (local.WorkloadSetting, "prefix", 4, 1.0, {}),
+    "roo": (dpopt.RevealOrObscure, 12, 3, 0.5, {}),
+    "best sampler": (dpopt.BestSampler, 6, 3, 1.0, {}),
+    "smooth floor": (dpopt.SmoothFloor, 5, 2, 1.0, {}),
+    "public prior": (dpopt.PublicPrior, FIVE, 1.0, {}),
+    "population": (dpopt.Population, [0.1, 0.2, 0.3, 0.4], 1.0, USERS, {}),
+    "mollifier": (dpopt.Mollifier, THREE, 0.4, [0.0, 0.0, 1.0], {}),
+    "workload": (dpopt.Workload, "prefix", 4, 1.0, {}),
 }
 for name, (setting, *numbers, asked) in FILES.items():
     case(f"verify/{name}", verified, setting, *numbers, **asked)

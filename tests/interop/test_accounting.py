@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,8 @@ from dpopt import (
     Guarantee,
     NotPrivateError,
     ParameterError,
-    kernel,
     majority,
-    multiclass,
     public_prior,
-    roo,
 )
 from dpopt.privacy import exp_lower, general_composition, simple_composition
 from dpopt.prob import poisson_binomial_pmf
@@ -146,15 +144,15 @@ def test_of_randomised_response_as_dp_accounting_has_it() -> None:
 
 
 def test_public_prior_and_programs_are_kernels_too() -> None:
-    prior = public_prior.public_prior([0.5, 0.2, 0.3], ["a", "b", "c"])
-    local = public_prior.minimax_kernel(prior, 1.0)
+    prior = public_prior.public_distribution([0.5, 0.2, 0.3], ["a", "b", "c"])
+    local = dpopt.design(dpopt.PublicPrior(prior, 1.0))
     weights = [local.table.row(letter) for letter in range(3)]
     rows = [[Fraction(w, sum(row)) for w in row] for row in weights]
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
     for alpha in slopes(laws):
         assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
-    best = dpopt.design(kernel.KernelSetting(1 - np.eye(3), 1.0))
+    best = dpopt.design(dpopt.Kernel(1 - np.eye(3), 1.0))
     assert dominating_pair(best) == pair_of(best.table)
 
 
@@ -175,7 +173,7 @@ def test_composition_bounds_the_multinomial_formula_tightly(
 
 @pytest.mark.parametrize("folds", [1, 2, 5, 9])
 def test_composition_of_uneven_losses_bounds_fractions(folds: int) -> None:
-    pair = dominating_pair(roo.min_count(1000, 10, 0.1))
+    pair = dominating_pair(dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)))
     for delta in (1e-9, 1e-5, 1e-2):
         epsilon = composed_epsilon(pair, folds, delta)
         exact = exact_delta(pair, folds, epsilon)
@@ -188,7 +186,7 @@ def test_composition_of_uneven_losses_bounds_fractions(folds: int) -> None:
 def test_single_distribution_is_never_below_the_exact_profile() -> None:
     for pair in (
         pair_of(random_kernel(8, 4, 5)),
-        dominating_pair(roo.min_count(20, 3, 0.5)),
+        dominating_pair(dpopt.design(dpopt.RevealOrObscure(20, 3, 0.5))),
     ):
         for interval in (None, 0.05, 1e-3):
             found = privacy_loss(pair, interval=interval)
@@ -201,7 +199,7 @@ def test_single_distribution_is_never_below_the_exact_profile() -> None:
 def test_different_mechanisms_compose_on_one_grid() -> None:
     first, second = (
         randomised_response(3, 3),
-        dominating_pair(roo.min_count(20, 3, 0.5)),
+        dominating_pair(dpopt.design(dpopt.RevealOrObscure(20, 3, 0.5))),
     )
     together = privacy_loss(first, interval=1e-4).compose(privacy_loss(second, interval=1e-4))
     for epsilon in (0.0, 0.4, 1.2):
@@ -233,8 +231,8 @@ def generic_bounds(guarantee: Guarantee, folds: int, delta: float) -> dict[str, 
 def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta: float) -> None:
     mechanism, guarantee = {
         "response": lambda: (randomised_response(4, 2), Guarantee(math.log(2))),
-        "prior": lambda: (public_prior.minimax_kernel([0.5, 0.2, 0.3], 0.5), Guarantee(0.5)),
-        "rule": lambda: (roo.min_count(1000, 10, 0.1), Guarantee(0.1)),
+        "prior": lambda: (dpopt.design(dpopt.PublicPrior([0.5, 0.2, 0.3], 0.5)), Guarantee(0.5)),
+        "rule": lambda: (dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)), Guarantee(0.1)),
     }[name]()
     found = composed_epsilon(mechanism, 100, delta)
     bounds = generic_bounds(guarantee, 100, delta)
@@ -255,7 +253,7 @@ def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
                 assert composed_epsilon(pair, folds, delta) == pytest.approx(epsilon, abs=1e-3)
 
 
-def corner_points(setting: majority.MajoritySetting, chances: np.ndarray) -> np.ndarray:
+def corner_points(setting: dpopt.Majority, chances: np.ndarray) -> np.ndarray:
     """(Pr[1 | p'], Pr[1 | p]) for every choice of a corner for each voter, nothing reduced."""
     names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
     corners = [setting.corner(name) for name in names]
@@ -267,15 +265,15 @@ def corner_points(setting: majority.MajoritySetting, chances: np.ndarray) -> np.
 
 
 SETTINGS = [
-    majority.MajoritySetting(5, 0.7, 2),
-    majority.MajoritySetting(3, 1.0, 1.5, 0.01, 0.03),
-    majority.MajoritySetting(5, 0.4, 2, 1e-3, 5e-3),
+    dpopt.Majority(5, 0.7, 2),
+    dpopt.Majority(3, 1.0, 1.5, 0.01, 0.03),
+    dpopt.Majority(5, 0.4, 2, 1e-3, 5e-3),
 ]
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_pair_of_a_majority_against_every_choice_of_corners(
-    setting: majority.MajoritySetting,
+    setting: dpopt.Majority,
 ) -> None:
     design = dpopt.design(setting)
     chances = 0.5 + 0.5 * np.concatenate(
@@ -294,7 +292,7 @@ def test_pair_of_a_majority_against_every_choice_of_corners(
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_no_voters_within_their_privacy_are_beyond_the_pair(
-    setting: majority.MajoritySetting,
+    setting: dpopt.Majority,
 ) -> None:
     design = dpopt.design(setting)
     pair = dominating_pair(design)
@@ -340,10 +338,10 @@ RULES = [
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("size", "epsilon", "rule"), RULES)
 def test_pair_of_a_min_count_rule_against_all_data_sets(
-    size: tuple[int, int], epsilon: float, rule: str
+    size: tuple[int, int], epsilon: float, rule: Any
 ) -> None:
     k = size[1]
-    sampler = roo.min_count(*size, epsilon, rule)
+    sampler = dpopt.design(dpopt.RevealOrObscure(*size, epsilon, rule))
     laws = rule_laws(sampler)
     pair = dominating_pair(sampler)
     points = []
@@ -359,7 +357,7 @@ def test_pair_of_a_min_count_rule_against_all_data_sets(
 
 
 def test_large_rules_are_quick() -> None:
-    pair = dominating_pair(roo.min_count(10**9, 10, 0.01))
+    pair = dominating_pair(dpopt.design(dpopt.RevealOrObscure(10**9, 10, 0.01)))
     assert pair.largest_loss <= 0.01
     assert pair.delta(0.01) == 0.0
     assert 0.0 < pair.delta(0.0) < 1e-3
@@ -377,7 +375,10 @@ def test_pure_composition_is_a_sum() -> None:
 
 
 def test_refusals() -> None:
-    for design in (majority.design(3, 0.5, 1), multiclass.design(3, 3, 0.5, 1)):
+    for design in (
+        dpopt.design(dpopt.Majority(3, 0.5, 1)),
+        dpopt.design(dpopt.Multiclass(3, 3, 0.5, 1)),
+    ):
         with pytest.raises(ParameterError, match="composed by dpopt.votes.Spending"):
             composed_epsilon(design, 2, 1e-6)
         assert composed_epsilon(design, 1, 0.0) == pytest.approx(0.5)
@@ -386,18 +387,18 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="interval is 1e-09; it must be a finite number of"):
         privacy_loss(randomised_response(3, 3), interval=1e-9)
     with pytest.raises(ParameterError, match="no dominating pair of it is known"):
-        dominating_pair(roo.smooth_floor(20, 3, 0.5))
+        dominating_pair(dpopt.design(dpopt.SmoothFloor(20, 3, 0.5)))
 
 
 def test_what_is_not_private_has_no_distribution() -> None:
     with pytest.raises(NotPrivateError, match="conference"):
-        dominating_pair(roo.min_count(20, 3, 0.1, "conference"))
-    setting = majority.MajoritySetting(5, 0.5, 1)
+        dominating_pair(dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")))
+    setting = dpopt.Majority(5, 0.5, 1)
     with pytest.raises(NotPrivateError, match="gamma breaks"):
         dominating_pair(majority.assess(setting, np.ones(6)))
 
 
 def test_voters_that_vote_by_coin_spend_nothing() -> None:
     # gamma = 0: ratios next to 1, whose logarithms are far from the floats next to 0.
-    design = majority.assess(majority.MajoritySetting(3, 0.1, 1), [0.0, 0.0])
+    design = majority.assess(dpopt.Majority(3, 0.1, 1), [0.0, 0.0])
     assert composed_epsilon(dominating_pair(design), 10, 1e-6) <= 1e-15

@@ -11,7 +11,6 @@ import dpopt
 from dpopt import (
     ParameterError,
     Problem,
-    kernel,
     majority,
     public_prior,
     roo,
@@ -43,13 +42,13 @@ def frame_of(result: object, library: str) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def prior() -> public_prior.PublicPrior:
-    return public_prior.public_prior([0.5, 0.3, 0.2], NAMES)
+def prior() -> public_prior.PublicDistribution:
+    return public_prior.public_distribution([0.5, 0.3, 0.2], NAMES)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_majority(library: str) -> None:
-    design = majority.design(5, 0.5, 2)
+    design = dpopt.design(dpopt.Majority(5, 0.5, 2))
     assert frame_of(design, library) == {"l": list(range(6)), "gamma": design.gamma.tolist()}
     batch = vote(design, np.ones((4, 5), dtype=int), trained_once=False, answered=10)
     assert frame_of(batch, library) == {
@@ -59,11 +58,11 @@ def test_majority(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_letters_keep_their_names(library: str, prior: public_prior.PublicPrior) -> None:
+def test_letters_keep_their_names(library: str, prior: public_prior.PublicDistribution) -> None:
     users = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]])
     for made in (
-        public_prior.minimax_kernel(prior, 0.8),
-        dpopt.design(public_prior.PopulationSetting(prior, 0.8, users)),  # type: ignore[arg-type]
+        dpopt.design(dpopt.PublicPrior(prior, 0.8)),
+        dpopt.design(dpopt.Population(prior, 0.8, users)),  # type: ignore[arg-type]
     ):
         found = frame_of(made, library)
         assert found["input"] == ["x"] * 3 + ["y"] * 3 + ["z"] * 3
@@ -71,7 +70,7 @@ def test_letters_keep_their_names(library: str, prior: public_prior.PublicPrior)
         for x, y, p in zip(*found.values(), strict=True):
             assert made.kernel[NAMES.index(x), NAMES.index(y)] == p
     assert frame_of(prior, library) == {"letter": NAMES, "mass": prior.masses.tolist()}
-    numbered = public_prior.minimax_kernel([0.5, 0.3, 0.2], 0.8)
+    numbered = dpopt.design(dpopt.PublicPrior([0.5, 0.3, 0.2], 0.8))
     assert frame_of(numbered, library)["input"] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
@@ -95,7 +94,7 @@ def test_solution_has_variables_and_duals(library: str) -> None:
 def test_records_in(library: str) -> None:
     column = MAKERS[library]
     records = ["a", "b", "c", "a", "b", "a"]
-    letters, sampler = ["a", "b", "c"], roo.min_count(6, 3, 1.0)
+    letters, sampler = ["a", "b", "c"], dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
     assert roo.tally(column(records), letters).counts.tolist() == [3, 2, 1]
     assert roo.tally(column(records), column(letters)).letters == ("a", "b", "c")
     assert sampler.release(roo.tally(column(records), letters)) in letters
@@ -120,7 +119,7 @@ def test_categories_in() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_votes_in(library: str) -> None:
     table, votes = TABLES[library], np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
-    sure = majority.assess(majority.MajoritySetting(5, 1.0, 5), np.ones(6))
+    sure = majority.assess(dpopt.Majority(5, 1.0, 5), np.ones(6))
     names = list("abcde")
     for found in (table(votes.tolist(), names), table(votes.astype(bool).tolist(), names)):
         batch = vote(sure, found, trained_once=False)
@@ -132,20 +131,20 @@ def test_votes_in(library: str) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_priors_and_own_letters_in(library: str) -> None:
     column = MAKERS[library]
-    made = public_prior.public_prior(column([0.5, 0.3, 0.2]), column(NAMES))
+    made = public_prior.public_distribution(column([0.5, 0.3, 0.2]), column(NAMES))
     assert list(made.letters) == NAMES
     assert made.masses.tolist() == [0.5, 0.3, 0.2]
-    certain = public_prior.minimax_kernel(made, 600.0)
+    certain = dpopt.design(dpopt.PublicPrior(made, 600.0))
     assert certain.release(column(["z", "x", "x"])) == ["z", "x", "x"]
     assert certain.release(public_prior.draw_own_letter(column([0, 5, 0]), NAMES)) == "y"
     counts = TABLES[library]([[1, 0, 0], [0, 0, 7]], NAMES)
     assert certain.release(public_prior.draw_own_letter(counts, NAMES)) == ["x", "z"]
-    numbered = public_prior.minimax_kernel(column([0.5, 0.3, 0.2]), 600.0)
+    numbered = dpopt.design(dpopt.PublicPrior(column([0.5, 0.3, 0.2]), 600.0))
     assert np.array_equal(np.asarray(numbered.release(column([2, 0]))), [2, 0])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_losses_in(library: str) -> None:
     loss = TABLES[library]([[0.0, 1.0], [1.0, 0.0]], ["keep", "flip"])
-    design = dpopt.design(kernel.KernelSetting(loss, np.log(3)))
+    design = dpopt.design(dpopt.Kernel(loss, np.log(3)))
     assert design.kernel == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]), abs=1e-9)

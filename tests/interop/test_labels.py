@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import dpopt
 from dpopt import ParameterError, public_prior, roo
 
 pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -28,23 +29,27 @@ def test_counts_follow_their_index() -> None:
     ]
     assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LETTERS).counts.tolist() == [1, 0, 3]
     only = roo.Tally.of_counts(pd.Series({"b": 4}), LETTERS)
-    assert roo.min_count(4, 3, 600.0).release(only) == "b"
+    assert dpopt.design(dpopt.RevealOrObscure(4, 3, 600.0)).release(only) == "b"
     with pytest.raises(ParameterError, match="outside the alphabet"):
         roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LETTERS)
 
 
 def test_priors_follow_their_index() -> None:
     masses = pd.Series({"x": 0.5, "y": 0.3, "z": 0.2})
-    assert public_prior.public_prior(masses).letters == ("x", "y", "z")
+    assert public_prior.public_distribution(masses).letters == ("x", "y", "z")
     assert public_prior.smooth_prior(masses, 0.1).letters == ("x", "y", "z")
     assert public_prior.drop_zeros(pd.Series({"x": 0.5, "y": 0.0, "z": 0.5})).letters == ("x", "z")
-    assert list(public_prior.public_prior(masses.reset_index(drop=True)).letters) == [0, 1, 2]
-    assert public_prior.public_prior(masses, ["u", "v", "w"]).letters == ("u", "v", "w")
+    assert list(public_prior.public_distribution(masses.reset_index(drop=True)).letters) == [
+        0,
+        1,
+        2,
+    ]
+    assert public_prior.public_distribution(masses, ["u", "v", "w"]).letters == ("u", "v", "w")
 
 
 def test_users_counts_follow_their_labels() -> None:
-    prior = public_prior.public_prior([0.5, 0.3, 0.2], LETTERS)
-    sure = public_prior.minimax_kernel(prior, 600.0)
+    prior = public_prior.public_distribution([0.5, 0.3, 0.2], LETTERS)
+    sure = dpopt.design(dpopt.PublicPrior(prior, 600.0))
     assert public_prior.draw_own_letter(pd.Series({"c": 5, "a": 0, "b": 0}), LETTERS) == "c"
     for table in (pd.DataFrame, pl.DataFrame):
         users = table({"c": [1, 0], "b": [0, 0], "a": [0, 1]})
@@ -57,7 +62,10 @@ def test_users_counts_follow_their_labels() -> None:
 @pytest.mark.parametrize(
     ("library", "code"),
     [
-        *((name, f"frames.to_frame(majority.design(3, 0.5, 1), {name!r})") for name in PANDAS),
+        *(
+            (name, f"frames.to_frame(dpopt.design(dpopt.Majority(3, 0.5, 1)), {name!r})")
+            for name in PANDAS
+        ),
         ("dp_accounting", "import dpopt.interop.accounting"),
         ("opendp", "import dpopt.interop.opendp"),
         ("sklearn", "import dpopt.interop.sklearn"),
@@ -66,7 +74,7 @@ def test_users_counts_follow_their_labels() -> None:
 def test_without_a_library_the_error_names_the_extra(library: str, code: str) -> None:
     """None is loaded before it is asked for."""
     start = (
-        "import sys\nfrom dpopt import majority\nfrom dpopt.interop import frames\n"
+        "import sys\nimport dpopt\nfrom dpopt.interop import frames\n"
         f"assert {library!r} not in sys.modules; sys.modules[{library!r}] = None\n"
     )
     done = subprocess.run(

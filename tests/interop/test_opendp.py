@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpopt import Design, Guarantee, NotPrivateError, ParameterError, majority, public_prior, roo
+import dpopt
+from dpopt import Design, Guarantee, NotPrivateError, ParameterError, public_prior, roo
 from dpopt.privacy import exp_lower, exp_upper, simple_composition
 from tests.kernel.brute import made_of, optimal, rows_of
 from tests.table.rows import certify
@@ -150,8 +151,8 @@ def test_other_neighbours_are_refused() -> None:
 
 
 def test_public_prior_takes_letters() -> None:
-    prior = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "z"])
-    local = public_prior.minimax_kernel(prior, 0.8)
+    prior = public_prior.public_distribution([0.5, 0.3, 0.2], ["x", "y", "z"])
+    local = dpopt.design(dpopt.PublicPrior(prior, 0.8))
     made = make_kernel(local)
     assert made.map(1) == 0.8
     assert made.map(2) == 0.8
@@ -160,7 +161,9 @@ def test_public_prior_takes_letters() -> None:
     assert not made.input_domain.member(1)
     row = local.kernel[1]
     assert_law([made("y") for _ in range(1000)], dict(zip("xyz", row, strict=True)))
-    together = dp.c.make_composition([made, make_kernel(public_prior.leximin_kernel(prior, 0.5))])
+    together = dp.c.make_composition(
+        [made, make_kernel(dpopt.design(dpopt.PublicPrior(prior, 0.5, objective="leximin")))]
+    )
     assert set(together("z")) <= set("xyz")
     assert together.map(1) == pytest.approx(1.3, rel=1e-14)
     # What is no letter counts as the first one: an error would be an output of its own.
@@ -168,10 +171,10 @@ def test_public_prior_takes_letters() -> None:
         [made("private value") for _ in range(1000)],
         dict(zip("xyz", local.kernel[0], strict=True)),
     )
-    other = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "w"])
+    other = public_prior.public_distribution([0.5, 0.3, 0.2], ["x", "y", "w"])
     with pytest.raises(dp.OpenDPException, match="All input domains must be the same"):
-        dp.c.make_composition([made, make_kernel(public_prior.minimax_kernel(other, 0.8))])
-    numbered = make_kernel(public_prior.minimax_kernel([0.5, 0.3, 0.2], 0.8))
+        dp.c.make_composition([made, make_kernel(dpopt.design(dpopt.PublicPrior(other, 0.8)))])
+    numbered = make_kernel(dpopt.design(dpopt.PublicPrior([0.5, 0.3, 0.2], 0.8)))
     assert numbered.input_domain == dp.atom_domain(bounds=(0, 2))
     assert numbered(1) in range(3)
 
@@ -180,9 +183,9 @@ def test_public_prior_takes_letters() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: roo.min_count(6, 3, 0.9),
-        lambda: roo.smooth_floor(6, 3, 0.9),
-        lambda: roo.optimal_sampler(6, 3, 0.9),
+        lambda: dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9)),
+        lambda: dpopt.design(dpopt.SmoothFloor(6, 3, 0.9)),
+        lambda: dpopt.design(dpopt.BestSampler(6, 3, 0.9)),
     ],
     ids=["min-count", "smooth floor", "optimal"],
 )
@@ -206,11 +209,11 @@ def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None
 
 def test_samplers_that_are_not_certified_are_refused() -> None:
     with pytest.raises(NotPrivateError, match="conference"):
-        make_sampler(roo.min_count(20, 3, 0.1, "conference"))
+        make_sampler(dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")))
     with pytest.raises(ParameterError, match="sampler is of type RooSetting"):
         make_sampler(roo.RooSetting(20, 3, 0.1))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="alphabet has 2 letters; the sampler is for 3"):
-        make_sampler(roo.min_count(6, 3, 0.9), ["a", "b"])
+        make_sampler(dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9)), ["a", "b"])
 
 
 def response(probability: float) -> Any:
@@ -221,7 +224,7 @@ def response(probability: float) -> Any:
 def test_majority_of_measurements_is_checked() -> None:
     voter = response(0.6)
     spent = voter.map(1)
-    design = majority.design(5, spent, 2)
+    design = dpopt.design(dpopt.Majority(5, spent, 2))
     made = make_majority(design, [voter] * 5)
     assert made.input_domain == voter.input_domain
     assert made.input_metric == voter.input_metric
@@ -246,7 +249,7 @@ def test_majority_of_measurements_is_checked() -> None:
 
 def test_majority_falls_back_to_what_the_voters_spend() -> None:
     weak, strong = response(0.6), response(0.8)
-    design = majority.design(3, weak.map(1), 2)
+    design = dpopt.design(dpopt.Majority(3, weak.map(1), 2))
     made = make_majority(design, [weak, weak, strong])
     assert made.map(1) == pytest.approx(2 * weak.map(1) + strong.map(1), rel=1e-14)
     # Voters that are more private than stated may together spend less than the design.
@@ -256,12 +259,12 @@ def test_majority_falls_back_to_what_the_voters_spend() -> None:
 
 def test_majority_of_other_and_of_approximate_voters() -> None:
     weak, strong = response(0.6), response(0.8)
-    made = make_majority(majority.design(3, strong.map(1), 1), [weak, weak, strong])
+    made = make_majority(dpopt.design(dpopt.Majority(3, strong.map(1), 1)), [weak, weak, strong])
     assert made.map(1) == pytest.approx(strong.map(1), rel=1e-15)
-    wrong = make_majority(majority.design(3, weak.map(1), 1), [strong, weak, weak])
+    wrong = make_majority(dpopt.design(dpopt.Majority(3, weak.map(1), 1)), [strong, weak, weak])
     assert wrong.map(1) == pytest.approx(strong.map(1) + 2 * weak.map(1), rel=1e-14)
     approximate = dp.c.make_approximate(weak)
-    shifted = majority.design(3, weak.map(1), 1, mechanism_delta=1e-4, delta=1e-3)
+    shifted = dpopt.design(dpopt.Majority(3, weak.map(1), 1, mechanism_delta=1e-4, delta=1e-3))
     made = make_majority(shifted, [approximate] * 3)
     assert made.output_measure == dp.approximate(dp.max_divergence())
     assert made.map(1) == (pytest.approx(weak.map(1), rel=1e-15), 1e-3)
@@ -298,11 +301,18 @@ def test_an_odd_voter_does_not_change_the_others(answer: Any, label: int) -> Non
             TO="ExtrinsicObject",
         )
 
-    made = make_majority(majority.design(3, 1.0, 3.0), [voter(1), voter(answer), voter(0)])
+    made = make_majority(
+        dpopt.design(dpopt.Majority(3, 1.0, 3.0)), [voter(1), voter(answer), voter(0)]
+    )
     assert made.map(1) == 3.0
     assert [made(5) for _ in range(20)] == [label] * 20
     # A voter that raises an error leaves the two others their majority.
-    assert make_majority(majority.design(3, 1.0, 3.0), [voter(1), voter("error"), voter(1)])(5) == 1
+    assert (
+        make_majority(
+            dpopt.design(dpopt.Majority(3, 1.0, 3.0)), [voter(1), voter("error"), voter(1)]
+        )(5)
+        == 1
+    )
 
 
 @pytest.mark.parametrize(("given", "taken"), [(-5, 0), (7, 3), (10**6, 3), (2, 2)])
@@ -315,7 +325,7 @@ def test_an_input_outside_is_moved_into_the_domain(given: Any, taken: int) -> No
 
 @pytest.mark.slow
 def test_records_outside_the_alphabet_are_its_first_letter() -> None:
-    sampler = roo.min_count(4, 3, 400.0)
+    sampler = dpopt.design(dpopt.RevealOrObscure(4, 3, 400.0))
     made = make_sampler(sampler, ["a", "b", "c"])
     assert_law(
         [made(["b", "zebra", "", "b"]) for _ in range(1000)],

@@ -13,10 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
-from dpopt import Guarantee, ParameterError
-from dpopt.majority import MajoritySetting
-from dpopt.multiclass import MulticlassSetting
-from dpopt.plurality import PluralitySetting
+from dpopt import Guarantee, Majority, Multiclass, ParameterError, Plurality
 from dpopt.privacy import exp_lower
 from experiments.ensembles.ladder import ladder
 
@@ -74,7 +71,7 @@ def fruit(apples: int, pears: int, plums: int) -> list[Constant]:
 def test_labels_follow_the_ladder() -> None:
     """Six, five and four votes: the ladder in fractions, and words as classes."""
     fitted = plain(fruit(6, 5, 4), epsilon=math.log(2), rule="ladder").fit()
-    assert isinstance(fitted.design_.setting, PluralitySetting)
+    assert isinstance(fitted.design_.setting, Plurality)
     drawn = fitted.predict(np.zeros((20_000, 1)))
     law = np.array(ladder((6, 5, 4), exp_lower(math.log(2))), dtype=float)
     assert law == pytest.approx([5 / 9, 5 / 18, 1 / 6], rel=1e-12)
@@ -88,7 +85,7 @@ def test_private_voters_over_three_classes_follow_their_kernel() -> None:
     given = {"teachers": "private", "epsilon": 0.5, "allowance": 2.0, "trained_once": False}
     fitted = PrivateVotingClassifier(voters, **given).fit()
     design = fitted.design_
-    assert isinstance(design.setting, MulticlassSetting)
+    assert isinstance(design.setting, Multiclass)
     assert design.setting.rule == "optimal"
     law = design.kernel[design.setting.inputs.variables_of(np.array([[3, 2, 0]]))[0]]
     drawn = fitted.predict(np.zeros((20_000, 1)))
@@ -101,14 +98,14 @@ def test_private_voters_over_three_classes_follow_their_kernel() -> None:
 @pytest.mark.parametrize(
     ("voters", "rule", "kind", "chosen"),
     [
-        ([Constant(0, (0, 1)) for _ in range(5)], "best", MajoritySetting, None),
-        ([Constant(0, (0, 1)) for _ in range(4)], "best", MulticlassSetting, "optimal"),
-        ([Constant(0, (0, 1)) for _ in range(5)], "ladder", MulticlassSetting, "ladder"),
-        ([Constant(0, range(3)) for _ in range(4)], "best", MulticlassSetting, "optimal"),
+        ([Constant(0, (0, 1)) for _ in range(5)], "best", Majority, None),
+        ([Constant(0, (0, 1)) for _ in range(4)], "best", Multiclass, "optimal"),
+        ([Constant(0, (0, 1)) for _ in range(5)], "ladder", Multiclass, "ladder"),
+        ([Constant(0, range(3)) for _ in range(4)], "best", Multiclass, "optimal"),
         (
             [Constant(0, range(9)) for _ in range(11)],
             "permute-and-flip",
-            MulticlassSetting,
+            Multiclass,
             "permute-and-flip",
         ),
     ],

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt.kernel import KernelSetting
+from dpopt import Kernel
 from dpopt.shape import made
 from dpopt.table import Table
 from tests.oracles import exponential
@@ -31,13 +31,13 @@ def sure(value: T | None) -> T:
 
 def optimal(loss: Any, *, backend: Any = None, stop_at_gap: float = 0.0, **asked: Any) -> Any:
     """The design of a kernel with these parameters."""
-    setting = KernelSetting(loss, **asked)
+    setting = Kernel(loss, **asked)
     return dpopt.design(setting, backend=backend, stop_at_gap=stop_at_gap)
 
 
 def made_of(rows: Sequence[Sequence[int]], epsilon: float, delta: float = 0.0) -> Any:
     """The kernel design of these integers, all inputs being neighbours."""
-    setting = KernelSetting(np.zeros((len(rows), len(rows[0]))), epsilon, delta)
+    setting = Kernel(np.zeros((len(rows), len(rows[0]))), epsilon, delta)
     weights = tuple(weight for row in rows for weight in row)
     return made(setting, Table(setting.inputs, weights, sum(rows[0])), float_bound=None)
 

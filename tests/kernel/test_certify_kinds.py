@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 
 import dpopt
+from dpopt import BestSampler, Majority, Mollifier, PublicPrior, RevealOrObscure, SmoothFloor
 from dpopt._errors import ParameterError
 from dpopt.data.tally import Tally
-from dpopt.majority import MajoritySetting
 from dpopt.privacy import Least
-from dpopt.public_prior import MollifierSetting, PublicPriorSetting
-from dpopt.roo import MinCount, OptimalLetter, SmoothFloor
 from dpopt.roo.setting import UNIT
 from dpopt.shape import made
 from tests.kernel.brute import optimal, rows_of
@@ -45,7 +43,7 @@ def encloses(least: Least, ratio: Fraction | None, ulps: int = 4) -> bool:
 # Majorities
 
 
-def sides(setting: MajoritySetting, units: Sequence[int]) -> Iterator[tuple[Fraction, Fraction]]:
+def sides(setting: Majority, units: Sequence[int]) -> Iterator[tuple[Fraction, Fraction]]:
     """Chances of both outputs under neighbours, over every choice of corners of lemma 5.1."""
     gamma = [Fraction(w, ONE) for w in (*reversed(units), *units)]
     k, half = setting.mechanisms, Fraction(1, 2)
@@ -59,7 +57,7 @@ def sides(setting: MajoritySetting, units: Sequence[int]) -> Iterator[tuple[Frac
         yield 1 - p, 1 - q
 
 
-def worst_ratio(setting: MajoritySetting, units: Sequence[int], delta: float) -> Fraction | None:
+def worst_ratio(setting: Majority, units: Sequence[int], delta: float) -> Fraction | None:
     worst = Fraction(1)
     for p, q in sides(setting, units):
         over = p - Fraction(delta)
@@ -71,15 +69,15 @@ def worst_ratio(setting: MajoritySetting, units: Sequence[int], delta: float) ->
 
 
 SETTINGS = [
-    MajoritySetting(1, 0.7, 1.0),
-    MajoritySetting(3, 0.5, 1.0),
-    MajoritySetting(5, 0.3, 2.0),
-    MajoritySetting(5, 4.0, 3.0),
-    MajoritySetting(3, 0.5, 2.0, mechanism_delta=0.01, delta=0.03),
+    Majority(1, 0.7, 1.0),
+    Majority(3, 0.5, 1.0),
+    Majority(5, 0.3, 2.0),
+    Majority(5, 4.0, 3.0),
+    Majority(3, 0.5, 2.0, mechanism_delta=0.01, delta=0.03),
 ]
 
 
-def gammas(setting: MajoritySetting) -> Iterator[tuple[int, ...]]:
+def gammas(setting: Majority) -> Iterator[tuple[int, ...]]:
     """Of the optimum, of a coin, of the majority itself, and at random."""
     yield brute.weights(dpopt.design(setting).table)
     yield (0,) * setting.middle
@@ -91,7 +89,7 @@ def gammas(setting: MajoritySetting) -> Iterator[tuple[int, ...]]:
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
+def test_the_least_epsilon_of_a_gamma(setting: Majority) -> None:
     for units in gammas(setting):
         design = made(setting, brute.table(setting, units), strict=False, float_bound=None)
         for delta in {0.0, setting.delta, 0.02}:
@@ -99,7 +97,7 @@ def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
             assert encloses(least, worst_ratio(setting, units, delta)), (units, delta, least)
 
 
-def chance_of_one(setting: MajoritySetting, units: Sequence[int], voters: str) -> Fraction:
+def chance_of_one(setting: Majority, units: Sequence[int], voters: str) -> Fraction:
     """Pr[1] for voters in words, such as "2 voters at b, 1 voters at 0"."""
     r, shift = exponential(Fraction(setting.epsilon)), Fraction(setting.mechanism_delta)
     values = {"0": Fraction(0), "1": Fraction(1), "Delta": shift, "1 - Delta": 1 - shift}
@@ -114,7 +112,7 @@ def chance_of_one(setting: MajoritySetting, units: Sequence[int], voters: str) -
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("shift", [0.0, 0.02])
 def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) -> None:
-    setting = MajoritySetting(5, 0.5, 2.0, mechanism_delta=shift, delta=max(shift, delta))
+    setting = Majority(5, 0.5, 2.0, mechanism_delta=shift, delta=max(shift, delta))
     for units in gammas(setting):
         design = made(setting, brute.table(setting, units), strict=False, float_bound=None)
         least = dpopt.certify(design, delta=delta)
@@ -130,7 +128,7 @@ def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_the_least_delta_of_a_gamma(setting: MajoritySetting) -> None:
+def test_the_least_delta_of_a_gamma(setting: Majority) -> None:
     for units in gammas(setting):
         design = made(setting, brute.table(setting, units), strict=False, float_bound=None)
         for epsilon in (0.0, 0.1, 1.0, setting.guarantee.epsilon):
@@ -143,11 +141,11 @@ def test_the_least_delta_of_a_gamma(setting: MajoritySetting) -> None:
 
 
 def test_the_least_epsilon_of_a_gamma_is_where_its_proof_fails() -> None:
-    table = dpopt.design(MajoritySetting(101, 0.1, 5.0)).table
-    least = dpopt.certify(made(MajoritySetting(101, 0.1, 10.0), table))
+    table = dpopt.design(Majority(101, 0.1, 5.0)).table
+    least = dpopt.certify(made(Majority(101, 0.1, 10.0), table))
     for spent, private in ((least.lower * (1 - 1e-12), False), (least.upper * (1 + 1e-12), True)):
         # The voters stay as they are: the allowance is what the target changes by.
-        tried = MajoritySetting(101, 0.1, spent / 0.1)
+        tried = Majority(101, 0.1, spent / 0.1)
         assert made(tried, table, strict=False, float_bound=None).private == private
     assert least.upper == pytest.approx(0.5, rel=1e-9)
 
@@ -155,7 +153,7 @@ def test_the_least_epsilon_of_a_gamma_is_where_its_proof_fails() -> None:
 @pytest.mark.parametrize(("voters", "epsilon"), [(21, 5.0), (21, 100.0), (101, 3.0), (5, 1e-6)])
 def test_the_majority_itself_spends_that_of_half_of_its_voters(voters: int, epsilon: float) -> None:
     """With (K + 1) / 2 voters at b or c and the others at 0, output 1 has b^n or c^n, b / c = r."""
-    setting = MajoritySetting(voters, epsilon, 1.0)
+    setting = Majority(voters, epsilon, 1.0)
     table = brute.table(setting, (ONE,) * setting.middle)
     design = made(setting, table, strict=False, float_bound=None)
     least = dpopt.certify(design)
@@ -165,7 +163,7 @@ def test_the_majority_itself_spends_that_of_half_of_its_voters(voters: int, epsi
 
 
 def test_an_event_that_is_impossible_for_a_neighbour() -> None:
-    setting = MajoritySetting(1, 1.0, 1.0, mechanism_delta=0.1, delta=0.1)
+    setting = Majority(1, 1.0, 1.0, mechanism_delta=0.1, delta=0.1)
     design = made(setting, brute.table(setting, (ONE,)))
     assert math.isinf(dpopt.certify(design, delta=0.05).lower)
     # At the voter's own delta, a tie: P - delta is 0 where P' is.
@@ -175,7 +173,7 @@ def test_an_event_that_is_impossible_for_a_neighbour() -> None:
 
 @pytest.mark.slow
 def test_a_gamma_of_many_voters_is_refused() -> None:
-    setting = MajoritySetting(2001, 0.1, 0.5)
+    setting = Majority(2001, 0.1, 0.5)
     design = made(setting, brute.table(setting, (0,) * 1001))
     with pytest.raises(ParameterError, match="mechanisms is 2001"):
         dpopt.certify(design)
@@ -210,12 +208,12 @@ def largest_ratio(design: Any, records: int, letters: int) -> Fraction | None:
 @pytest.mark.parametrize(
     "setting",
     [
-        *(MinCount(7, 3, 0.4, rule) for rule in ("exact", "roo", "journal", "conference")),
-        MinCount(6, 2, 1.0),
+        *(RevealOrObscure(7, 3, 0.4, rule) for rule in ("exact", "roo", "journal", "conference")),
+        RevealOrObscure(6, 2, 1.0),
         SmoothFloor(8, 3, 0.5),
         SmoothFloor(5, 2, 1.5),
-        OptimalLetter(5, 3, 0.8),
-        OptimalLetter(4, 2, 0.3, "bayes"),
+        BestSampler(5, 3, 0.8),
+        BestSampler(4, 2, 0.3, "bayes"),
     ],
     ids=str,
 )
@@ -227,7 +225,7 @@ def test_the_least_epsilon_of_samplers_of_a_letter(setting: Any) -> None:
 
 
 def test_a_published_rule_that_is_not_private_spends_more() -> None:
-    design = dpopt.design(MinCount(20, 3, 0.1, "conference"))
+    design = dpopt.design(RevealOrObscure(20, 3, 0.1, "conference"))
     assert not design.private
     least = dpopt.certify(design)
     q = [Fraction(design.setting.obscuring_weight(design.table, m), UNIT) for m in range(7)]
@@ -242,7 +240,7 @@ def test_a_published_rule_that_is_not_private_spends_more() -> None:
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
 def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> None:
     prior = np.random.default_rng(3).dirichlet(np.ones(9))
-    design = dpopt.design(PublicPriorSetting(prior, epsilon, objective=objective))
+    design = dpopt.design(PublicPrior(prior, epsilon, objective=objective))
     least = dpopt.certify(design)
     rows = [design.setting.distribution(design.table, letter) for letter in range(9)]
     exact = least_epsilon(rows)
@@ -251,14 +249,14 @@ def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> N
     assert least.upper - least.lower <= 4 * math.ulp(epsilon)
     (x, other), (y,) = map(int, least.inputs), least.outputs
     assert math.log(rows[x][y] / rows[other][y]) == pytest.approx(epsilon, rel=1e-9)
-    solved = dpopt.design(PublicPriorSetting(prior, 1.0), backend="highs")
+    solved = dpopt.design(PublicPrior(prior, 1.0), backend="highs")
     assert dpopt.certify(solved) == least_epsilon(rows_of(solved))
 
 
 def test_the_least_epsilon_of_a_mollifier() -> None:
     rng = np.random.default_rng(5)
     for prior, epsilon in (([0.25, 0.25, 0.5], 1.0), ([0.1, 0.2, 0.3, 0.4], 3.0), ([0.5, 0.5], 9)):
-        setting = MollifierSetting(prior, epsilon, prior)
+        setting = Mollifier(prior, epsilon, prior)
         design = dpopt.design(setting)
         least = dpopt.certify(design)
         assert 0 < least.lower <= least.upper <= epsilon
@@ -331,7 +329,7 @@ def test_a_design_is_repaired_along_its_own_neighbours() -> None:
 @pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 1.0, "delta": None}])
 @pytest.mark.parametrize(
     "setting",
-    [kind.example() for kind in (MinCount, SmoothFloor, MollifierSetting)],
+    [kind.example() for kind in (RevealOrObscure, SmoothFloor, Mollifier)],
     ids=lambda setting: setting.kind,
 )
 def test_kinds_that_are_known_for_delta_0_refuse_others(setting: Any, asked: Any) -> None:
@@ -341,11 +339,11 @@ def test_kinds_that_are_known_for_delta_0_refuse_others(setting: Any, asked: Any
 
 @pytest.mark.parametrize("asked", [{"graph": "path"}, {"epsilon": 1.0}])
 def test_a_design_that_is_no_table_has_its_own_neighbours(asked: Any) -> None:
-    design = dpopt.design(MajoritySetting.example())
+    design = dpopt.design(Majority.example())
     with pytest.raises(ParameterError, match="design of kind 'majority', which is no table"):
         dpopt.certify(design, **asked)
 
 
 def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
-    design = made(MinCount(4, 2, 1.0), (0,), strict=False, float_bound=None)
+    design = made(RevealOrObscure(4, 2, 1.0), (0,), strict=False, float_bound=None)
     assert math.isinf(dpopt.certify(design).lower)

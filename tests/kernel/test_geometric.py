@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt.kernel import KernelSetting
+from dpopt import Kernel
 from dpopt.kernel.geometric import crosses_once
 from tests.kernel import brute
 from tests.kernel.brute import Array, Edges, optimal, sure
@@ -176,7 +176,7 @@ def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
 @pytest.mark.parametrize("n", [9, 40])
 def test_it_is_the_optimum_of_the_program(n: int, exponent: float, epsilon: float) -> None:
     prior = np.random.default_rng(n).dirichlet(np.ones(n))
-    setting = KernelSetting(power(n, exponent), epsilon, graph="path", prior=prior)
+    setting = Kernel(power(n, exponent), epsilon, graph="path", prior=prior)
     ours, program = dpopt.design(setting), dpopt.design(setting, backend="highs")
     assert ours.solution is None
     assert program.solution is not None
@@ -282,7 +282,7 @@ def test_other_settings_have_no_closed_form() -> None:
         {"graph": "path", "epsilon": 0.0},
     ):
         given: Any = {"epsilon": 1.0} | asked
-        assert KernelSetting(loss, **given).closed_form() is None
+        assert Kernel(loss, **given).closed_form() is None
     cap = np.zeros((1, 16))
     cap[0, 5] = 1.0
     found = optimal(loss, epsilon=1.0, graph="path", rows=[("cap", cap, None, 0.3)])

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError
-from dpopt.kernel import KernelSetting
+from dpopt import Kernel, ParameterError
 from tests.kernel.brute import optimal
 
 NAN = float("nan")
@@ -67,7 +66,7 @@ def test_a_program_too_large_is_refused_before_it_is_built() -> None:
 
 def test_the_setting_keeps_its_own_copies() -> None:
     loss, edges, q = np.eye(3), np.array([[0, 1]]), np.array([0.2, 0.3, 0.5])
-    setting = KernelSetting(loss, 1.0, graph=edges, prior=q, invariant=q)
+    setting = Kernel(loss, 1.0, graph=edges, prior=q, invariant=q)
     loss[0, 0], edges[0, 1], q[0] = 9.0, 2, 0.9
     assert setting.loss_table[0, 0] == 1.0
     assert setting.pairs is not None

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import InfeasibleError, NotPrivateError, ParameterError
-from dpopt.kernel import KernelSetting, NearestKernel
+from dpopt import InfeasibleError, Kernel, NearestKernel, NotPrivateError, ParameterError
 from dpopt.privacy import directed_pairs
 from tests.kernel.brute import Array, Edges, complete, events, geometric, private, rows_of, sure
 from tests.oracles import exponential
@@ -254,7 +253,7 @@ def test_a_design_is_judged_by_its_integers() -> None:
     design = dpopt.certify([[0.8, 0.2], [0.2, 0.8]], 1.0, tolerance=0.1)
     for given in (design, design.table):
         assert dpopt.certify(given).upper <= 1.0
-    along = dpopt.design(KernelSetting.example())
+    along = dpopt.design(Kernel.example())
     assert dpopt.certify(along).upper <= 1.0 < dpopt.certify(along.kernel).upper
 
 
@@ -277,7 +276,7 @@ def test_points_of_every_kind() -> None:
 
 
 def test_a_gamma_of_a_solver() -> None:
-    setting = dpopt.majority.MajoritySetting(7, 0.1, 2)
+    setting = dpopt.Majority(7, 0.1, 2)
     gamma = dpopt.design(setting).gamma
     noise = np.random.default_rng(7).normal(size=8) * 1e-8
     for given in (gamma, gamma[setting.middle :], np.minimum(gamma + noise, 1.0 + 1e-9)):
@@ -429,9 +428,9 @@ def test_names_belong_to_tables() -> None:
     with pytest.raises(ParameterError, match="inputs is given with a design"):
         dpopt.certify(design, inputs=[*LEVELS])
     with pytest.raises(ParameterError, match="inputs is given and so is setting"):
-        dpopt.certify(np.eye(4), setting=KernelSetting.example(), inputs="abcd")  # type: ignore[call-overload]
+        dpopt.certify(np.eye(4), setting=Kernel.example(), inputs="abcd")  # type: ignore[call-overload]
     with pytest.raises(ParameterError, match="point has the inputs .*, whose order is not known"):
-        dpopt.certify(levels([*LEVELS]), setting=KernelSetting("absolute", 1.0, size=3, outputs=2))
+        dpopt.certify(levels([*LEVELS]), setting=Kernel("absolute", 1.0, size=3, outputs=2))
     everyone = dpopt.certify(levels([*LEVELS]), 1.0)
     with pytest.raises(ParameterError, match="whose order is not known"):
         dpopt.certify(everyone, graph="path")
@@ -599,7 +598,7 @@ def test_integers_far_from_the_table_are_no_units_of_it() -> None:
 
 
 def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
-    before = dpopt.design(KernelSetting("absolute", 1.0, graph="path", size=4))
+    before = dpopt.design(Kernel("absolute", 1.0, graph="path", size=4))
     found = dpopt.certify(before, 0.9, graph="path", tolerance=0.5)
     losses = [sum(p * abs(x - y) for y, p in enumerate(row)) for x, row in enumerate(found.kernel)]
     assert found.loss == pytest.approx(np.mean(losses), abs=1e-12)
@@ -614,7 +613,7 @@ def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
 
 
 def test_what_a_setting_leaves_no_place_for() -> None:
-    setting = KernelSetting.example()
+    setting = Kernel.example()
     for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "rows": []}.items():
         with pytest.raises(ParameterError, match=f"^{name} is given and so is setting"):
             dpopt.certify(np.eye(4), setting=setting, **{name: value})

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import dpopt
-from dpopt import InfeasibleError, Problem, solve
-from dpopt.kernel import KernelSetting, directed_pairs
+from dpopt import InfeasibleError, Kernel, Problem, solve
+from dpopt.kernel import directed_pairs
 from dpopt.lp import make_rows
 from dpopt.lp.backends import get_backend
 from dpopt.shape import made
@@ -71,7 +71,7 @@ def test_own_rows_hold(graph: str) -> None:
     cap = sp.eye_array(9, format="csr")[:3]
     alike = np.zeros((1, 9))
     alike[0, 4], alike[0, 5] = 1.0, -1.0
-    setting = KernelSetting(loss, epsilon=2.0, graph=graph)
+    setting = Kernel(loss, epsilon=2.0, graph=graph)
     by_hand, inputs, guarantee = setting.problem(), setting.inputs, setting.guarantee
     sides = over_masses(by_hand, inputs, guarantee, cap)
     by_hand.add_rows("cap", sides, upper=0.4)
@@ -192,7 +192,7 @@ def test_grids_and_cycles_by_their_definition(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any) -> None:
     """Of a mean under a uniform prior the closed form, letter by letter, is another solver."""
-    asked = KernelSetting("absolute", 1.0, graph="grid", shape=(6, 6), objective=objective)
+    asked = Kernel("absolute", 1.0, graph="grid", shape=(6, 6), objective=objective)
     problem = asked.problem()
     found = solve(problem)
     # The simplex method takes 1,450 iterations, and 2,300.
@@ -210,7 +210,7 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
 @pytest.mark.parametrize("epsilon", [0.4, 1.0])
 def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
     """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""
-    asked = KernelSetting("absolute", epsilon, size=50, graph="path", objective="minimax")
+    asked = Kernel("absolute", epsilon, size=50, graph="path", objective="minimax")
     found = solve(asked.problem())
     assert found.rounds == 1
     assert found.iterations < 300
@@ -220,7 +220,7 @@ def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float)
 
 def test_after_a_first_run_another_method_comes_next() -> None:
     """A simplex run that failed might fail again; interior points are tried, then the primal."""
-    problem = KernelSetting("absolute", 0.1, size=20, graph="path").problem()
+    problem = Kernel("absolute", 0.1, size=20, graph="path").problem()
 
     def iterations(appended: bool) -> list[int]:
         session = get_backend("highs").load(problem.assemble())

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import NotPrivateError, solve
-from dpopt.kernel import KernelSetting
+from dpopt import Kernel, NotPrivateError, solve
 from dpopt.shape import made
 from tests.kernel import brute
 from tests.kernel.brute import sure
 
 
-def spoilt(setting: KernelSetting, noise: brute.Array) -> Any:
+def spoilt(setting: Kernel, noise: brute.Array) -> Any:
     solution = solve(setting.problem())
     point = setting.point(solution) + noise.ravel()
     return made(setting, setting.table(point), solution)
@@ -33,7 +32,7 @@ def cost(design: Any, noise: brute.Array) -> float:
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_repair_keeps_an_invariant_row(delta: float) -> None:
     q = np.array([0.1, 0.2, 0.3, 0.4])
-    setting = KernelSetting(1 - np.eye(4), 1.0, delta, objective="minimax", invariant=q)
+    setting = Kernel(1 - np.eye(4), 1.0, delta, objective="minimax", invariant=q)
     noise = np.random.default_rng(0).normal(size=(4, 4))
     noise -= noise.mean(axis=1, keepdims=True)
     noise = 1e-8 * (noise - q @ noise)
@@ -47,7 +46,7 @@ def test_repair_keeps_an_invariant_row(delta: float) -> None:
 def test_an_output_of_noise_only_is_dropped() -> None:
     loss = np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 9.0]])
     noise = np.array([[-5e-14, 0.0, 5e-14], [0.0, 0.0, 0.0]])
-    design = spoilt(KernelSetting(loss, 1.0), noise)
+    design = spoilt(Kernel(loss, 1.0), noise)
     assert design.kernel[:, 2].tolist() == [0.0, 0.0]
     assert private(design)
     assert sure(design.gap) < 1e-8
@@ -56,7 +55,7 @@ def test_an_output_of_noise_only_is_dropped() -> None:
 def test_repair_for_a_tiny_epsilon_stays_close() -> None:
     loss = np.array([[0.0, 1.0], [0.0, 1.0]])
     noise = np.array([[-1e-7, 1e-7], [0.0, 0.0]])
-    design = spoilt(KernelSetting(loss, 1e-9), noise)
+    design = spoilt(Kernel(loss, 1e-9), noise)
     assert private(design)
     assert cost(design, noise) <= 1e-6
     assert sure(design.gap) <= 1e-6
@@ -65,4 +64,4 @@ def test_repair_for_a_tiny_epsilon_stays_close() -> None:
 def test_a_kernel_far_from_private_is_refused() -> None:
     noise = np.array([[0.1, -0.1], [0.0, 0.0]])
     with pytest.raises(NotPrivateError, match="above 1e-05"):
-        spoilt(KernelSetting(1 - np.eye(2), 0.5), noise)
+        spoilt(Kernel(1 - np.eye(2), 0.5), noise)

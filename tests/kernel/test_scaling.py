@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import solve
-from dpopt.kernel import KernelSetting
+from dpopt import Kernel, solve
 from dpopt.lp.bounds import dual_bound
 from dpopt.privacy.graph import all_pairs
 from tests.kernel import brute
@@ -25,7 +24,7 @@ def power(inputs: int, exponent: int) -> brute.Array:
 
 
 def tied_pairs(inputs: int, edges: list[tuple[int, int]]) -> np.ndarray[Any, Any]:
-    pairs = KernelSetting(np.zeros((inputs, 1)), 1.0, graph=edges).pairs
+    pairs = Kernel(np.zeros((inputs, 1)), 1.0, graph=edges).pairs
     return all_pairs(pairs, inputs)
 
 
@@ -33,7 +32,7 @@ def test_the_duals_are_those_of_the_rows_in_the_problem() -> None:
     """Their signs fit, their bound is the optimum, and slack rows have no price."""
     signs: dict[Any, float] = {"minimise": 1.0, "maximise": -1.0}
     for sense, sign in signs.items():
-        setting = KernelSetting(sign * power(12, 1), 0.7, graph="path", sense=sense)
+        setting = Kernel(sign * power(12, 1), 0.7, graph="path", sense=sense)
         problem = setting.problem()
         found = solve(problem)
         model = problem.assemble()
@@ -63,7 +62,7 @@ def test_the_prices_of_rows_are_changes_of_the_optimum() -> None:
 
 def test_the_bound_is_below_the_exact_value_of_its_sum() -> None:
     """Weak duality's sum in fractions, for duals of no meaning."""
-    setting = KernelSetting(power(5, 1), 1.0, graph="path")
+    setting = Kernel(power(5, 1), 1.0, graph="path")
     model = setting.problem().assemble()
     rng = np.random.default_rng(2)
     for _ in range(20):

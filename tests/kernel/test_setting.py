@@ -16,8 +16,8 @@ import scipy.optimize
 import scipy.sparse as sp
 
 import dpopt
-from dpopt import InfeasibleError, ParameterError
-from dpopt.kernel import KernelSetting, OwnRows, read_own_rows
+from dpopt import InfeasibleError, Kernel, ParameterError
+from dpopt.kernel import OwnRows, read_own_rows
 from tests.kernel.brute import optimal, rows_of, sure
 from tests.robustness.commands import run
 
@@ -95,16 +95,16 @@ def path(inputs: int) -> list[tuple[int, int]]:
 def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> None:
     words = list(itertools.product(*map(range, shape)))
     expected = [[by_definition(name, x, y) for y in words] for x in words]
-    setting = KernelSetting(name, 1.0, shape=shape)
+    setting = Kernel(name, 1.0, shape=shape)
     assert (setting.size, setting.outputs) == (len(words), len(words))
     assert setting.loss_table.tolist() == expected
     assert not setting.loss_table.flags.writeable
     x, y = np.array([[0], [len(words) - 1]]), np.array([1, 0, 2])
     assert setting.loss_at(x, y).tolist() == np.array(expected)[x, y].tolist()
-    table = KernelSetting(expected, 1.0)
+    table = Kernel(expected, 1.0)
     assert table.loss_at(x, y).tolist() == np.array(expected)[x, y].tolist()
     if len(shape) == 1 and name != "hamming":
-        plain = KernelSetting(name, 1.0, size=5, outputs=3)
+        plain = Kernel(name, 1.0, size=5, outputs=3)
         assert plain.loss_table.tolist() == [line[:3] for line in expected]
     for bad in ([len(words)], [-1], [0.5]):
         with pytest.raises(ParameterError, match="x must hold integers in 0.."):
@@ -120,7 +120,7 @@ def test_a_loss_by_name_is_not_written_out() -> None:
         {"shape": (2,) * 20, "graph": "hamming"},
     ]
     for options in cases:
-        setting = KernelSetting("absolute", 1.0, objective="minimax", **options)
+        setting = Kernel("absolute", 1.0, objective="minimax", **options)
         assert setting.size == setting.outputs == 2**20
         assert setting.loss == "absolute"
         assert setting.loss_at([0], [2**20 - 1]).item() == (20 if setting.shape else 2**20 - 1)
@@ -225,7 +225,7 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
 def test_rows_of_tuples_are_put_in_the_setting() -> None:
     cap = np.zeros((1, 9))
     cap[0, 8] = 1.0
-    setting = KernelSetting("zero-one", 1.0, size=3, rows=[("cap", cap, None, 0.3)])
+    setting = Kernel("zero-one", 1.0, size=3, rows=[("cap", cap, None, 0.3)])
     (block,) = setting.blocks
     assert isinstance(block, OwnRows)
     assert (block.places.tolist(), block.coefficients.tolist()) == ([[0, 2, 2]], [1.0])
@@ -321,9 +321,9 @@ def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None
 
 
 def test_rows_are_part_of_what_was_proved() -> None:
-    setting = KernelSetting("absolute", 1.0, graph="path", size=4, rows=read_own_rows(ROWS))
+    setting = Kernel("absolute", 1.0, graph="path", size=4, rows=read_own_rows(ROWS))
     design = dpopt.design(setting)
     for change in ({"rows": None}, {"loss": "squared"}, {"rows": setting.blocks[:1]}):
         with pytest.raises(ParameterError, match="not about"):
             replace(design, setting=replace(setting, **change))
-    assert setting.to_dict()["rows"] == KernelSetting(**setting.to_dict()).to_dict()["rows"]
+    assert setting.to_dict()["rows"] == Kernel(**setting.to_dict()).to_dict()["rows"]

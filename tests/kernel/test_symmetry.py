@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pytest
 
 import dpopt
+from dpopt import Kernel
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt.kernel import KernelSetting
 from dpopt.privacy.graph import all_pairs
 from dpopt.table import Generated, Graph, Table, Words
 from tests.kernel.brute import events, least_loss, optimal, rows_of, sure
@@ -232,14 +232,14 @@ def judge(found: Any, edges: list[Any]) -> None:
 def test_orbits_of_words_by_search(shape: tuple[int, ...], graph: str) -> None:
     size = math.prod(shape)
     asked: Any = {"shape": shape, "graph": graph, "objective": "minimax"}
-    words = KernelSetting("hamming", 1.0, symmetry="hamming", **asked).inputs
+    words = Kernel("hamming", 1.0, symmetry="hamming", **asked).inputs
     assert isinstance(words, Words)
     every = [np.arange(size).reshape(shape).transpose(order) for order in places_permuted(shape)]
     for place, letters in enumerate(shape):
         moves = ([1, 0, *range(2, letters)], [*range(1, letters), 0]) if letters > 1 else ()
         every += [np.take(np.arange(size).reshape(shape), move, axis=place) for move in moves]
     generators = tuple((move.ravel(), move.ravel()) for move in every)
-    pairs = KernelSetting("hamming", 1.0, **asked).pairs
+    pairs = Kernel("hamming", 1.0, **asked).pairs
     searched = Generated(size, size, generators, pairs)
     one, other = words.table(), searched.table()
     both = {(int(a), int(b)) for a, b in zip(one.ravel(), other.ravel(), strict=True)}
@@ -294,9 +294,9 @@ def edges(x: int, other: int) -> Ints:
 @pytest.mark.parametrize("symmetry", ["dihedral", "hamming"])
 def test_every_part_of_the_total_is_drawn_once(symmetry: str) -> None:
     """The middles of nine equal parts of [0, 1) choose the orbit; then 0 and 1 one of its two."""
-    setting = KernelSetting(ring(4), 1.0, symmetry="dihedral", graph="cycle")
+    setting = Kernel(ring(4), 1.0, symmetry="dihedral", graph="cycle")
     if symmetry == "hamming":
-        setting = KernelSetting("hamming", 1.0, graph="hamming", shape=(2, 2), symmetry="hamming")
+        setting = Kernel("hamming", 1.0, graph="hamming", shape=(2, 2), symmetry="hamming")
     small = Table(setting.inputs, (4, 2, 1), 9)
     for x in range(4):
         drawn: Counter[int] = Counter()
@@ -350,7 +350,7 @@ def test_own_rows_over_orbits() -> None:
 
 def test_auto_takes_what_there_is() -> None:
     def chosen(loss: Any, **asked: Any) -> object:
-        return KernelSetting(loss, 1.0, symmetry="auto", **asked).symmetry
+        return Kernel(loss, 1.0, symmetry="auto", **asked).symmetry
 
     assert chosen(ring(5), graph="cycle") == "dihedral"
     turned = np.add.outer(np.arange(5), 2 * np.arange(5)) % 5
@@ -400,7 +400,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 def test_bad_symmetries_are_one_sentence(name: str) -> None:
     asked, message = BAD[name]
     with pytest.raises(ParameterError, match=message) as caught:
-        KernelSetting(**{"loss": ring(4), "epsilon": 1.0, **asked})
+        Kernel(**{"loss": ring(4), "epsilon": 1.0, **asked})
     text = str(caught.value)
     assert text.endswith(".")
     assert "\n" not in text

@@ -18,10 +18,7 @@ from dpopt import (
     Ledger,
     NotPrivateError,
     ParameterError,
-    majority,
-    multiclass,
     plurality,
-    public_prior,
     roo,
     vote,
 )
@@ -33,14 +30,18 @@ EPSILON = 0.5
 RECORDS = [0, 0, 1, 1, 1]
 
 MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
-    "min-count": (lambda: roo.min_count(5, 2, EPSILON), RECORDS, 1),
-    "smooth floor": (lambda: roo.smooth_floor(5, 2, EPSILON), RECORDS, 1),
-    "best sampler": (lambda: roo.optimal_sampler(5, 2, EPSILON), RECORDS, 1),
+    "min-count": (lambda: dpopt.design(dpopt.RevealOrObscure(5, 2, EPSILON)), RECORDS, 1),
+    "smooth floor": (lambda: dpopt.design(dpopt.SmoothFloor(5, 2, EPSILON)), RECORDS, 1),
+    "best sampler": (lambda: dpopt.design(dpopt.BestSampler(5, 2, EPSILON)), RECORDS, 1),
     "kernel": (lambda: optimal([[0, 1], [1, 0]], epsilon=EPSILON), 1, 1),
     "kernel of several": (lambda: optimal([[0, 1], [1, 0]], epsilon=EPSILON), [0, 1, 1], 3),
     "certified": (lambda: dpopt.certify([[0.6, 0.4], [0.4, 0.6]], epsilon=EPSILON), [0, 1], 2),
-    "users": (lambda: public_prior.minimax_kernel([0.4, 0.6], EPSILON), [0, 1, 1], 1),
-    "plurality": (lambda: plurality.design(5, 3, EPSILON), [[0, 0, 0, 1, 2], [0] * 5], 2),
+    "users": (lambda: dpopt.design(dpopt.PublicPrior([0.4, 0.6], EPSILON)), [0, 1, 1], 1),
+    "plurality": (
+        lambda: dpopt.design(dpopt.Plurality(5, 3, EPSILON)),
+        [[0, 0, 0, 1, 2], [0] * 5],
+        2,
+    ),
     "mode": (
         lambda: plurality.mode_design(5000, 3, EPSILON),
         roo.Tally.of_counts([4998, 1, 1], 3),
@@ -78,7 +79,7 @@ def test_a_release_is_written_down_before_it_is_drawn(
 
 def test_what_else_a_release_takes(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger", Guarantee(1.0))
-    made = roo.min_count(5, 2, EPSILON)
+    made = dpopt.design(dpopt.RevealOrObscure(5, 2, EPSILON))
     letter = ledger.release(made, roo.Tally.of_counts([2, 3], ["no", "yes"]), "May")
     assert letter in ("no", "yes")
     with pytest.raises(ParameterError, match="data is an iterator"):
@@ -90,7 +91,7 @@ def test_what_else_a_release_takes(tmp_path: Path) -> None:
 
 def test_nothing_is_written_of_what_is_not_private(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger")
-    broken = roo.min_count(20, 3, 0.1, "conference")
+    broken = dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference"))
     for asks in (
         lambda: ledger.release(broken, roo.Tally.of_counts([10, 5, 5], ["a", "b", "c"])),
         lambda: ledger.charge(broken),
@@ -123,7 +124,11 @@ VOTES = [[1, 1, 1, 0, 0]]
 def test_labels_of_private_voters(
     classes: int, fresh: bool | None, epsilon: list[float], tmp_path: Path
 ) -> None:
-    design: Any = majority.design(5, 0.1, 1) if classes == 2 else multiclass.design(5, 3, 0.1, 1)
+    design: Any = (
+        dpopt.design(dpopt.Majority(5, 0.1, 1))
+        if classes == 2
+        else dpopt.design(dpopt.Multiclass(5, 3, 0.1, 1))
+    )
     ledger, spent = Ledger(tmp_path / "a.ledger"), []
     for queries in (1, 1, 4, 7):
         ledger.release(design, VOTES * queries, "May", fresh=fresh)
@@ -137,7 +142,7 @@ def test_what_is_charged_covers_what_the_labels_may_spend(
     fresh: bool | None, delta: float, tmp_path: Path
 ) -> None:
     """Without a word on the voters: any calls may be fresh, and any of the others' same voters."""
-    design = majority.design(5, 0.1, 1.5, mechanism_delta=delta, delta=2 * delta)
+    design = dpopt.design(dpopt.Majority(5, 0.1, 1.5, mechanism_delta=delta, delta=2 * delta))
     ledger = Ledger(tmp_path / "a.ledger")
     sizes = 1, 2, 9
     for queries in sizes:
@@ -160,18 +165,21 @@ def test_what_is_charged_covers_what_the_labels_may_spend(
 
 def test_voters_trained_once_are_charged_once(tmp_path: Path) -> None:
     """What all of them spend is written down; every label of theirs is free afterwards."""
-    design, ledger = majority.design(5, 0.1, 1), Ledger(tmp_path / "a.ledger", Guarantee(0.6))
+    design, ledger = (
+        dpopt.design(dpopt.Majority(5, 0.1, 1)),
+        Ledger(tmp_path / "a.ledger", Guarantee(0.6)),
+    )
     entry = ledger.charge(design, "May", fresh=False)
     assert (entry.spent, entry.folds) == design.setting.behind
     assert np.size(design.release(VOTES * 1000)) == 1000
     assert ledger.total("May")[1].epsilon == pytest.approx(0.5)
     with pytest.raises(ParameterError, match="fresh is given; it belongs to labels"):
-        ledger.release(roo.min_count(5, 2, 0.1), RECORDS, "May", fresh=True)
+        ledger.release(dpopt.design(dpopt.RevealOrObscure(5, 2, 0.1)), RECORDS, "May", fresh=True)
 
 
 def test_a_record_that_reaches_several_ballots(tmp_path: Path) -> None:
     """What a batch of labels spends is written down by hand before it is drawn."""
-    design, ledger = plurality.design(5, 3, EPSILON), Ledger(tmp_path / "a.ledger")
+    design, ledger = dpopt.design(dpopt.Plurality(5, 3, EPSILON)), Ledger(tmp_path / "a.ledger")
     spending = Spending(design.setting, voters_per_record=2)
     ledger.charge(spending.per_query, "May", count=3, what="labels; 2 ballots replaced")
     batch = vote(design, [[0, 1, 1, 2, 2]] * 3, voters_per_record=2)
@@ -190,7 +198,7 @@ def command(
 def test_the_command_writes_to_a_ledger(
     tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
-    roo.min_count(5, 2, EPSILON).save(tmp_path / "rule.json")
+    dpopt.design(dpopt.RevealOrObscure(5, 2, EPSILON)).save(tmp_path / "rule.json")
     words = ["release", "rule.json", "--input", "2,3"]
     code, out, said = command(*words, "--ledger", "a.ledger")
     assert (code, out) == (2, "")
@@ -217,7 +225,7 @@ def test_the_command_writes_to_a_ledger(
 
 def test_votes_of_a_command(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     """Eight queries in one command are one entry: of eight labels, or of five voters."""
-    majority.design(5, 0.1, 1).save(tmp_path / "gamma.json")
+    dpopt.design(dpopt.Majority(5, 0.1, 1)).save(tmp_path / "gamma.json")
     (tmp_path / "eight.csv").write_text("1,1,1,0,0\n" * 8)
     ledger = Ledger(tmp_path / "a.ledger")
     words = ["release", "gamma.json", "--input", "eight.csv", "--ledger", "a.ledger", "--dataset"]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import verify
+from dpopt import Workload, verify
 from dpopt._types import Matrix, Vector
-from dpopt.local import WorkloadSetting, query_matrix
+from dpopt.local import query_matrix
 from dpopt.local.bound import lower_bound, semidefinite
 from dpopt.local.decoder import letter_variances, worst_prior
 from dpopt.local.optimum import (
@@ -34,7 +34,7 @@ from dpopt.local.symmetry import Symmetry, centred
 def workload_mechanism(
     workload: Any, n: int = 0, *, epsilon: float, prior: Any = None, objective: Any = "mean"
 ) -> dpopt.Design:
-    return dpopt.design(WorkloadSetting(workload, n, epsilon, prior, objective))
+    return dpopt.design(Workload(workload, n, epsilon, prior, objective))
 
 
 PRIOR = [u / 36 for u in range(1, 9)]
@@ -114,11 +114,11 @@ def test_of_a_histogram_subset_selection_is_best(letters: int, epsilon: float) -
 
 def test_the_linear_program_of_tangents_agrees() -> None:
     for letters in (2, 3):
-        setting = WorkloadSetting("prefix", letters, 1.0)
+        setting = Workload("prefix", letters, 1.0)
         by_tangents = dpopt.design(setting, backend="highs")
         assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
     with pytest.raises(dpopt.ParameterError, match="at most 6 letters"):
-        dpopt.design(WorkloadSetting("prefix", 7, 1.0), backend="highs")
+        dpopt.design(Workload("prefix", 7, 1.0), backend="highs")
 
 
 def mechanisms(rng: np.random.Generator, letters: int, ratio: float) -> Matrix:
@@ -139,7 +139,7 @@ def test_no_random_mechanism_passes_the_bound() -> None:
         letters, epsilon = int(rng.integers(2, 6)), float(rng.uniform(0.3, 3))
         queries = rng.standard_normal((letters + 1, letters))
         prior = rng.uniform(0.1, 1, letters)
-        setting = WorkloadSetting(queries, letters, epsilon, prior)
+        setting = Workload(queries, letters, epsilon, prior)
         rows = mechanisms(rng, letters, math.exp(epsilon))
         if not len(rows):
             continue
@@ -334,7 +334,7 @@ def test_letters_that_no_query_tells_apart_are_one(objective: str, tmp_path: Pat
 
 
 def test_the_program_of_tangents_takes_them_as_one() -> None:
-    setting = WorkloadSetting(COARSE, 5, 1.0)
+    setting = Workload(COARSE, 5, 1.0)
     by_tangents = dpopt.design(setting, backend="highs")
     assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
 
@@ -379,24 +379,24 @@ def test_one_person_releases_an_output() -> None:
 # The checker that stands alone.
 
 
-def saved(folder: Path, setting: WorkloadSetting) -> tuple[Path, Path]:
+def saved(folder: Path, setting: Workload) -> tuple[Path, Path]:
     dpopt.design(setting).save(folder / "x.json", proof=True)
     return folder / "x.json", folder / "x.proof.json"
 
 
 SETTINGS = [
-    WorkloadSetting("prefix", 4, 1.0),
-    WorkloadSetting("marginals", 4, 0.5),
-    WorkloadSetting([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 3, 2.0, [0.2, 0.3, 0.5]),
-    WorkloadSetting("range", 3, 1.0, objective="worst"),
-    WorkloadSetting(COARSE, 5, 1.0, [0.1, 0.2, 0.3, 0.25, 0.15]),
-    WorkloadSetting(COARSE, 5, 0.5, objective="worst"),
+    Workload("prefix", 4, 1.0),
+    Workload("marginals", 4, 0.5),
+    Workload([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 3, 2.0, [0.2, 0.3, 0.5]),
+    Workload("range", 3, 1.0, objective="worst"),
+    Workload(COARSE, 5, 1.0, [0.1, 0.2, 0.3, 0.25, 0.15]),
+    Workload(COARSE, 5, 0.5, objective="worst"),
 ]
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=repr)
 def test_the_checker_accepts_value_and_bound(
-    setting: WorkloadSetting, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    setting: Workload, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     x, proof = saved(tmp_path, setting)
     assert verify.main([str(x), str(proof)]) == 0
@@ -405,9 +405,7 @@ def test_the_checker_accepts_value_and_bound(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=repr)
-def test_a_changed_proof_shows_no_more_than_is_true(
-    setting: WorkloadSetting, tmp_path: Path
-) -> None:
+def test_a_changed_proof_shows_no_more_than_is_true(setting: Workload, tmp_path: Path) -> None:
     x, proof = saved(tmp_path, setting)
     design, written = dpopt.design(setting), json.loads(proof.read_text(encoding="utf-8"))
     rng = np.random.default_rng(4)

@@ -9,6 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, majority, private, solve
 from dpopt.lp import Separation, make_rows
 from dpopt.lp.bounds import implied_bound, implied_box
@@ -360,12 +361,12 @@ def test_the_majority_modelled_in_cvxpy(
 ) -> None:
     middle = (mechanisms + 1) // 2
     gamma = cp.Variable(middle, name="gamma", nonneg=True)
-    weights = majority.MajoritySetting(mechanisms, epsilon, allowance).linear
+    weights = dpopt.Majority(mechanisms, epsilon, allowance).linear
     problem = cp.Problem(cp.Maximize(weights @ gamma), [(gamma <= 1).set_label("one")])
-    setting = majority.MajoritySetting(mechanisms, epsilon, allowance, **deltas)
+    setting = dpopt.Majority(mechanisms, epsilon, allowance, **deltas)
     corners = majority.CornerOracle(setting)
     solution = solve(problem, families={"corners": (gamma, corners)})
-    best = majority.design(mechanisms, epsilon, allowance, **deltas)
+    best = dpopt.design(dpopt.Majority(mechanisms, epsilon, allowance, **deltas))
     assert solution.objective == pytest.approx(float(weights @ best.gamma[middle:]), abs=1e-9)
     assert abs(solution.gap) < 1e-9
     assert set(solution.duals) == {"one", "corners"}
@@ -398,9 +399,9 @@ def test_constraints_of_every_class() -> None:
 def test_a_start_keeps_basis_and_cuts() -> None:
     price = cp.Parameter(nonneg=True, value=1.0)
     gamma = cp.Variable(8, name="gamma", bounds=[0, 1])
-    weights = majority.MajoritySetting(15, 0.2, 4).linear
+    weights = dpopt.Majority(15, 0.2, 4).linear
     problem = cp.Problem(cp.Maximize(weights @ gamma - price * gamma[7]))
-    families = {"corners": (gamma, majority.CornerOracle(majority.MajoritySetting(15, 0.2, 4)))}
+    families = {"corners": (gamma, majority.CornerOracle(dpopt.Majority(15, 0.2, 4)))}
     cold = solve(problem, families=families)
     again = solve(problem, families=families, start=cold)
     assert again.objective == pytest.approx(cold.objective, abs=1e-9)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import ParameterError, Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Rows, Separation, make_rows
 from dpopt.lp.backends.highs import Highs
@@ -140,7 +141,7 @@ def test_a_point_outside_is_refused() -> None:
 @pytest.mark.slow
 def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     """Each is a row that every private noise function keeps, such as subsampling's."""
-    setting = majority.MajoritySetting(301, 0.1, 20)
+    setting = dpopt.Majority(301, 0.1, 20)
     rows = majority.CornerOracle(setting).spread()
     private = np.asarray(majority.subsampling(301, 20))[151:]
     assert rows.count > 50

@@ -22,7 +22,8 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 SCRIPT = """
 import os, signal, sys, threading, time
 import numpy as np
-from dpopt import Problem, majority, solve
+import dpopt
+from dpopt import Problem, solve
 from dpopt.lp.backends import cvxpy, highs
 
 rng, size, working = np.random.default_rng(5), 2500, threading.Event()
@@ -48,7 +49,7 @@ try:
     solve(problem, sys.argv[1])
     print("solved")
 except KeyboardInterrupt:
-    print("interrupted", majority.design(3, 0.1, 1).verdict)
+    print("interrupted", dpopt.design(dpopt.Majority(3, 0.1, 1)).verdict)
 """
 
 

@@ -7,8 +7,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from dpopt import NotPrivateError, verify
-from dpopt.majority import MajoritySetting
+from dpopt import Majority, NotPrivateError, verify
 from dpopt.table import Table
 from tests.oracles import exponential, poisson_binomial
 
@@ -55,26 +54,26 @@ def worst_excess(
     return max(found) - delta
 
 
-def target(setting: MajoritySetting) -> Fraction:
+def target(setting: Majority) -> Fraction:
     """e^(m epsilon), of the smaller of the product and its float."""
     spent = Fraction(setting.allowance) * Fraction(setting.epsilon)
     return exponential(min(spent, Fraction(setting.guarantee.epsilon)))
 
 
-def voters_of(setting: MajoritySetting) -> tuple[int, Fraction, Fraction]:
+def voters_of(setting: Majority) -> tuple[int, Fraction, Fraction]:
     """The voters of a setting, as `laws` takes them."""
     r = exponential(Fraction(setting.epsilon))
     return setting.mechanisms, r, Fraction(setting.mechanism_delta)
 
 
-def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> Fraction:
+def judged(setting: Majority, weights: tuple[int, ...]) -> Fraction:
     """The worst excess over the paper's full set, both outputs, in fractions."""
     gamma = [Fraction(w, ONE) for w in (*reversed(weights), *weights)]
     _, r, shift = voters_of(setting)
     return worst_excess(gamma, r, shift, target(setting), Fraction(setting.delta))
 
 
-def at_the_limit(setting: MajoritySetting, weights: tuple[int, ...]) -> tuple[int, ...]:
+def at_the_limit(setting: Majority, weights: tuple[int, ...]) -> tuple[int, ...]:
     """The multiple of a gamma that is at its limit by fractions, down to units; none is above 1."""
     budget = target(setting) - 1 + 2 * Fraction(setting.delta)
     largest = 2 * judged(setting, weights) + budget
@@ -82,7 +81,7 @@ def at_the_limit(setting: MajoritySetting, weights: tuple[int, ...]) -> tuple[in
     return tuple(min(ONE, int(weight * factor)) for weight in weights)
 
 
-def table(setting: MajoritySetting, weights: tuple[int, ...]) -> Table:
+def table(setting: Majority, weights: tuple[int, ...]) -> Table:
     """A gamma over 2^62 as a table."""
     pairs = tuple(mass for weight in weights for mass in (ONE + weight, ONE - weight))
     return Table(setting.inputs, pairs, 2 * ONE)
@@ -94,7 +93,7 @@ def weights(table: Table) -> tuple[int, ...]:
     return tuple(mass - ONE for mass in table.weights[::2])
 
 
-def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+def verdict(setting: Majority, weights: tuple[int, ...]) -> bool:
     """Whether a gamma is proved private."""
     try:
         setting.judge(table(setting, weights))
@@ -103,7 +102,7 @@ def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
     return True
 
 
-def verdict_of_verify(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+def verdict_of_verify(setting: Majority, weights: tuple[int, ...]) -> bool:
     """Whether `dpopt.verify` accepts a gamma, by going through every multiset itself."""
     plain = setting.to_dict() | {"coefficients": [0.0] * setting.middle}
     try:
@@ -119,7 +118,7 @@ def fold(laws: np.ndarray) -> np.ndarray:
     return laws[..., middle:] - laws[..., :middle][..., ::-1]
 
 
-def reduced_multisets(setting: MajoritySetting) -> list[tuple[tuple[str, int], ...]]:
+def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:
     """List the reduced set of the theorem, counts by corner, by trying all counts."""
     k, axes = setting.mechanisms, verify.Voters(setting.to_dict(), None).axes
     found: dict[tuple[tuple[str, int], ...], None] = {}

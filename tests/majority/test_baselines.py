@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpopt import majority
-from dpopt.majority import MajoritySetting
+from dpopt import Majority, majority
 from experiments.majority.full_set import check_full
 
 
@@ -37,7 +36,7 @@ def test_double_subsampling_takes_2m_minus_1() -> None:
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_baselines_are_private_over_the_paper_s_set(m: int, epsilon: float) -> None:
-    setting = MajoritySetting(11, epsilon, m)
+    setting = Majority(11, epsilon, m)
     for gamma in (
         majority.subsampling(11, m),
         majority.double_subsampling(11, m),
@@ -48,7 +47,7 @@ def test_baselines_are_private_over_the_paper_s_set(m: int, epsilon: float) -> N
 
 
 def test_constant_is_the_printed_formula() -> None:
-    setting = MajoritySetting(11, 0.1, 3, 1e-5, 3e-5)
+    setting = Majority(11, 0.1, 3, 1e-5, 3e-5)
     tau, lam, r = 14.0328, 0.1003, math.exp(0.3)
     t = math.exp(tau * 0.1)
     printed = (r - 1 + 2 * 3e-5) / (2 * (t - r + (1 + r) * lam) / (t + 1) + r - 1)

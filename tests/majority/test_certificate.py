@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import chisquare
 
 import dpopt
-from dpopt import NotPrivateError, majority
-from dpopt.majority import MajoritySetting, reduced_size
+from dpopt import Majority, NotPrivateError
+from dpopt.majority import reduced_size
 from dpopt.majority.voters import signed, table_of
 from dpopt.privacy import audit_epsilon
 from dpopt.prob import poisson_binomial_pmf
@@ -21,17 +21,17 @@ from tests.majority.brute import (
 )
 
 SMALL = [
-    MajoritySetting(1, 0.5, 0.7),
-    MajoritySetting(3, 0.5, 1.0),
-    MajoritySetting(3, 0.3, 1.7, 0.01, 0.02),
-    MajoritySetting(3, 2.0, 0.6, 0.2, 0.2),
-    MajoritySetting(5, 0.1, 2.0),
-    MajoritySetting(5, 1.5, 1.3, 0.0, 0.01),
+    Majority(1, 0.5, 0.7),
+    Majority(3, 0.5, 1.0),
+    Majority(3, 0.3, 1.7, 0.01, 0.02),
+    Majority(3, 2.0, 0.6, 0.2, 0.2),
+    Majority(5, 0.1, 2.0),
+    Majority(5, 1.5, 1.3, 0.0, 0.01),
 ]
 
 
 @pytest.mark.parametrize("setting", SMALL)
-def test_the_certificate_s_slack_is_the_fractions_slack(setting: MajoritySetting) -> None:
+def test_the_certificate_s_slack_is_the_fractions_slack(setting: Majority) -> None:
     """A lower bound, up to the rounding of floats; that of a repaired table is next to 0."""
     start = np.array([0.3, 0.8, 0.1])[: setting.middle]
     repaired = setting.table(start)
@@ -48,7 +48,7 @@ def test_the_certificate_s_slack_is_the_fractions_slack(setting: MajoritySetting
 
 @pytest.mark.parametrize("setting", SMALL[1:])
 def test_the_refusal_names_voters_where_fractions_see_the_same_excess(
-    setting: MajoritySetting,
+    setting: Majority,
 ) -> None:
     whole = (ONE,) * setting.middle
     with pytest.raises(NotPrivateError) as caught:
@@ -62,7 +62,7 @@ def test_the_refusal_names_voters_where_fractions_see_the_same_excess(
 
 @pytest.mark.parametrize("setting", SMALL)
 def test_random_voters_inside_their_polygons_stay_within_the_target(
-    setting: MajoritySetting,
+    setting: Majority,
 ) -> None:
     chance = 0.5 + 0.5 * signed(dpopt.design(setting).gamma)
     rng = np.random.default_rng(SMALL.index(setting))
@@ -90,7 +90,9 @@ DESIGNS = [
 def designs(request: pytest.FixtureRequest) -> list[dpopt.Design]:
     k, m, shift = request.param
     return [
-        majority.design(k, 0.1, m, mechanism_delta=shift, delta=m * shift, objective=name)
+        dpopt.design(
+            dpopt.Majority(k, 0.1, m, mechanism_delta=shift, delta=m * shift, objective=name)
+        )
         for name in ("expected-error", "surrogate")
     ]
 
@@ -107,7 +109,7 @@ def test_a_little_more_in_any_weight_is_caught(designs: list[dpopt.Design]) -> N
 
 
 def test_a_private_gamma_is_left_alone() -> None:
-    setting = MajoritySetting(5, 0.1, 2.0)
+    setting = Majority(5, 0.1, 2.0)
     assert weights(setting.table(np.array([0.125, 0.25, 0.1875]))) == (
         ONE // 8,
         ONE // 4,
@@ -117,7 +119,7 @@ def test_a_private_gamma_is_left_alone() -> None:
 
 @pytest.mark.parametrize("ones", [4, 6, 9])
 def test_a_million_releases_follow_the_certified_law(ones: int) -> None:
-    design = majority.design(11, 0.1, 3)
+    design = dpopt.design(dpopt.Majority(11, 0.1, 3))
     n = 1_000_000
     votes = np.zeros((n, 11), dtype=np.int8)
     votes[:, :ones] = 1
@@ -133,7 +135,7 @@ def test_a_million_releases_follow_the_certified_law(ones: int) -> None:
 
 
 def test_an_audit_of_draws_stays_below_epsilon_and_catches_a_broken_sampler() -> None:
-    design = majority.design(11, 0.1, 3)
+    design = dpopt.design(dpopt.Majority(11, 0.1, 3))
     rng = np.random.default_rng(7)
     n = 200_000
     b = design.setting.corner("bc")[0]
@@ -150,7 +152,7 @@ def test_an_audit_of_draws_stays_below_epsilon_and_catches_a_broken_sampler() ->
 
 @pytest.mark.parametrize(("k", "m"), [(11, 7), (201, 150)])
 def test_a_majority_that_is_private_by_itself_is_left_whole(k: int, m: int) -> None:
-    design = majority.design(k, 0.1, m)
+    design = dpopt.design(dpopt.Majority(k, 0.1, m))
     assert set(weights(design.table)) == {ONE}
     assert design.certificate is not None
     # All voters at 0 on both sides: e^(m epsilon) - 1 <= e^(m epsilon) - 1.
@@ -159,4 +161,4 @@ def test_a_majority_that_is_private_by_itself_is_left_whole(k: int, m: int) -> N
 
 def test_a_budget_below_double_precision_is_refused() -> None:
     with pytest.raises(dpopt.ParameterError, match="double precision"):
-        majority.design(3, 1e-9, 1)
+        dpopt.design(dpopt.Majority(3, 1e-9, 1))

@@ -4,15 +4,16 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import ParameterError, majority, verify
+from dpopt import Majority, ParameterError, majority, verify
 from dpopt.cli import main
-from dpopt.majority import MajoritySetting, expected_error_weights
+from dpopt.majority import expected_error_weights
 from experiments.majority.full_set import check_full, full_problem
 from tests.majority.brute import ONE, judged, verdict_of_verify, weights
 
@@ -20,7 +21,9 @@ from tests.majority.brute import ONE, judged, verdict_of_verify, weights
 @pytest.mark.slow
 def test_it_errs_less_where_the_allowance_is_small() -> None:
     """K = 101, m = 5: both private over the paper's own set of corners, in double precision."""
-    paper, contrary = (majority.design(101, 0.1, 5, contrary=free) for free in (False, True))
+    paper, contrary = (
+        dpopt.design(dpopt.Majority(101, 0.1, 5, contrary=free)) for free in (False, True)
+    )
     assert paper.expected_error == pytest.approx(0.0455955, abs=1e-7)
     assert contrary.expected_error == pytest.approx(0.0455634, abs=1e-7)
     assert contrary.gamma.min() == pytest.approx(-1.0, abs=1e-9)
@@ -33,19 +36,17 @@ def test_it_errs_less_where_the_allowance_is_small() -> None:
 
 
 SMALL = [
-    MajoritySetting(3, 0.1, 0.5),
-    MajoritySetting(5, 0.5, 0.3),
-    MajoritySetting(5, 0.1, 1.0, 0.0, 0.01),
-    MajoritySetting(3, 0.3, 0.5, 0.01, 0.02),
+    Majority(3, 0.1, 0.5),
+    Majority(5, 0.5, 0.3),
+    Majority(5, 0.1, 1.0, 0.0, 0.01),
+    Majority(3, 0.3, 0.5, 0.01, 0.02),
 ]
 
 
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("own", [(1.0, 0.5, 0.25), (-1.0, 0.2, 1.0), (0.1, 1.0, -0.3)])
 @pytest.mark.parametrize("setting", SMALL, ids=str)
-def test_the_optimum_is_that_of_the_paper_s_set(
-    setting: MajoritySetting, own: tuple[float, ...]
-) -> None:
+def test_the_optimum_is_that_of_the_paper_s_set(setting: Majority, own: tuple[float, ...]) -> None:
     """Any coefficients, over every multiset of corners written out, -1 <= gamma <= 1."""
     costs = own[: setting.middle]
     rows = full_problem(setting, costs).blocks["corners"].matrix.toarray()
@@ -62,10 +63,10 @@ def test_the_optimum_is_that_of_the_paper_s_set(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case", "least-regret"])
-def test_no_objective_is_the_worse_for_it(objective: str, tmp_path: Path) -> None:
+def test_no_objective_is_the_worse_for_it(objective: Any, tmp_path: Path) -> None:
     values = []
     for contrary in (False, True):
-        design = majority.design(21, 0.1, 1, objective=objective, contrary=contrary)
+        design = dpopt.design(dpopt.Majority(21, 0.1, 1, objective=objective, contrary=contrary))
         design.save(tmp_path / "x.json", proof=True)
         lines = list(verify.check(str(tmp_path / "x.json"), str(tmp_path / "x.proof.json")))
         assert lines[3].startswith("optimal: ")
@@ -76,7 +77,7 @@ def test_no_objective_is_the_worse_for_it(objective: str, tmp_path: Path) -> Non
 
 
 def test_it_answers_with_the_minority() -> None:
-    setting = MajoritySetting(3, 0.1, 3, contrary=True)
+    setting = Majority(3, 0.1, 3, contrary=True)
     against = majority.assess(setting, [-1.0, 1.0])
     assert against.private
     assert [against.release(votes) for votes in ([1, 1, 0], [1, 0, 0], [1, 1, 1])] == [0, 1, 1]
@@ -87,10 +88,10 @@ def test_it_answers_with_the_minority() -> None:
 
 def test_without_it_the_majority_is_the_likelier_answer(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"outside \[0, 1\]"):
-        majority.assess(MajoritySetting(3, 0.1, 3), [-1.0, 1.0])
-    against = majority.assess(MajoritySetting(3, 0.1, 3, contrary=True), [-1.0, 1.0])
+        majority.assess(Majority(3, 0.1, 3), [-1.0, 1.0])
+    against = majority.assess(Majority(3, 0.1, 3, contrary=True), [-1.0, 1.0])
     with pytest.raises(ParameterError, match="contrary must be True"):
-        MajoritySetting(3, 0.1, 3).judge(against.table)
+        Majority(3, 0.1, 3).judge(against.table)
     path = tmp_path / "x.json"
     against.save(path)
     assert verify.main([str(path)]) == 0

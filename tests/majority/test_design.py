@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpopt
-from dpopt import Guarantee, ParameterError, SolverError, Status, majority, solve, verify
-from dpopt.majority import MajoritySetting, UniformPrior
+from dpopt import Guarantee, Majority, ParameterError, SolverError, Status, majority, solve, verify
+from dpopt.majority import UniformPrior
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from dpopt.majority import MajoritySetting, UniformPrior
 def test_reference_errors_under_the_uniform_prior(
     k: int, m: int, surrogate: float, ours: float, double: float, sub: float | None
 ) -> None:
-    setting = MajoritySetting(k, 0.1, m, prior=UniformPrior())
+    setting = Majority(k, 0.1, m, prior=UniformPrior())
     found = {
         surrogate: dpopt.design(replace(setting, objective="surrogate")).expected_error,
         ours: dpopt.design(setting).expected_error,
@@ -39,9 +40,9 @@ def test_reference_errors_under_the_uniform_prior(
 
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate"])
 @pytest.mark.parametrize("shift", [0.0, 1e-5])
-def test_a_design_is_private_and_optimal(objective: str, shift: float) -> None:
-    design = majority.design(
-        11, 0.1, 3, mechanism_delta=shift, delta=3 * shift, objective=objective
+def test_a_design_is_private_and_optimal(objective: Any, shift: float) -> None:
+    design = dpopt.design(
+        dpopt.Majority(11, 0.1, 3, mechanism_delta=shift, delta=3 * shift, objective=objective)
     )
     assert design.private
     assert design.gap is not None
@@ -51,7 +52,7 @@ def test_a_design_is_private_and_optimal(objective: str, shift: float) -> None:
 
 
 def test_the_reduced_set_is_decided_and_counted() -> None:
-    design = majority.design(25, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)
+    design = dpopt.design(dpopt.Majority(25, 0.1, 3, mechanism_delta=1e-5, delta=3e-5))
     assert design.certificate is not None
     assert design.certificate.constraints == majority.reduced_size(design.setting)
 
@@ -59,8 +60,8 @@ def test_the_reduced_set_is_decided_and_counted() -> None:
 @pytest.mark.slow
 @given(st.floats(0.05, 1.5), st.floats(0.3, 4.0), st.floats(1.0, 1.5))
 def test_the_optimum_grows_with_the_allowance(epsilon: float, m: float, factor: float) -> None:
-    less = majority.design(7, epsilon, m, objective="surrogate")
-    more = majority.design(7, epsilon, m * factor, objective="surrogate")
+    less = dpopt.design(dpopt.Majority(7, epsilon, m, objective="surrogate"))
+    more = dpopt.design(dpopt.Majority(7, epsilon, m * factor, objective="surrogate"))
     assert less.value is not None
     assert more.value is not None
     assert more.value >= less.value - 1e-9
@@ -69,7 +70,7 @@ def test_the_optimum_grows_with_the_allowance(epsilon: float, m: float, factor: 
 
 @pytest.mark.parametrize(("epsilon", "m"), [(1e-4, 1.0), (5.0, 2.0), (30.0, 11.0), (0.5, 0.01)])
 def test_extreme_parameters_are_solved_and_private(epsilon: float, m: float) -> None:
-    design = majority.design(11, epsilon, m)
+    design = dpopt.design(dpopt.Majority(11, epsilon, m))
     assert design.private
     assert np.all(design.gamma >= 0)
     assert np.all(design.gamma <= 1)
@@ -77,12 +78,14 @@ def test_extreme_parameters_are_solved_and_private(epsilon: float, m: float) -> 
 
 def test_own_weights() -> None:
     weights = [0.0, 1.0, 0.0]
-    design = majority.design(5, np.log(9 / 4), np.log(2) / np.log(9 / 4), coefficients=weights)
+    design = dpopt.design(
+        dpopt.Majority(5, np.log(9 / 4), np.log(2) / np.log(9 / 4), coefficients=weights)
+    )
     assert design.value == pytest.approx(0.9354298401, abs=1e-9)
 
 
 def test_own_program_with_monotone_gamma() -> None:
-    setting = MajoritySetting(11, 0.1, 3)
+    setting = Majority(11, 0.1, 3)
     problem = majority.gamma_problem(setting, majority.surrogate_weights(11).values)
     problem.add_rows("monotone", {"gamma": np.diff(np.eye(6), axis=0)}, lower=0.0)
     solution = solve(problem)
@@ -93,7 +96,7 @@ def test_own_program_with_monotone_gamma() -> None:
 
 
 def test_repair_scales_a_broken_gamma_to_the_edge() -> None:
-    setting = MajoritySetting(3, 0.5, 1)
+    setting = Majority(3, 0.5, 1)
     repaired = majority.assess(setting, np.ones(4), repair=True)
     assert repaired.certificate is not None
     assert 0 <= float(repaired.certificate.slack) < 1e-14
@@ -105,14 +108,14 @@ def test_repair_scales_a_broken_gamma_to_the_edge() -> None:
 def test_repair_of_a_target_below_the_units_of_gamma_is_a_fair_coin(
     allowance: float, delta: float
 ) -> None:
-    repaired = majority.assess(MajoritySetting(3, 0.5, allowance, 0.0, delta), [1, 1], repair=True)
+    repaired = majority.assess(Majority(3, 0.5, allowance, 0.0, delta), [1, 1], repair=True)
     assert repaired.verdict == "private"
     # One unit of 2^-62 is more than such a target allows; a smaller allowance, all the more.
     assert max(repaired.gamma) <= 4 * allowance
 
 
 def test_release_of_one_query_is_an_int() -> None:
-    design = majority.design(3, 0.5, 2)
+    design = dpopt.design(dpopt.Majority(3, 0.5, 2))
     assert design.release([1, 1, 0]) in (0, 1)
     assert isinstance(design.release([1, 1, 0]), int)
     assert isinstance(design.simulate([1, 1, 0], np.random.default_rng(0)), int)
@@ -120,19 +123,19 @@ def test_release_of_one_query_is_an_int() -> None:
 
 def test_a_time_limit_raises() -> None:
     with pytest.raises(SolverError) as caught:
-        majority.design(11, 0.1, 3, time_limit=0.0)
+        dpopt.design(dpopt.Majority(11, 0.1, 3), time_limit=0.0)
     assert caught.value.status == "time_limit"
 
 
 def test_derived_numbers() -> None:
-    setting = MajoritySetting(11, 0.1, 3, 1e-3, 2e-3)
+    setting = Majority(11, 0.1, 3, 1e-3, 2e-3)
     assert setting.middle == 6
     assert setting.guarantee == Guarantee(0.1 * 3, 2e-3)
     assert setting.budget == pytest.approx(math.exp(0.3) - 1 + 4e-3, rel=1e-14)
 
 
 def test_corners_are_extreme_points_of_both_privacy_constraints() -> None:
-    setting = MajoritySetting(3, 0.7, 1, 0.05, 0.05)
+    setting = Majority(3, 0.7, 1, 0.05, 0.05)
     r = math.exp(0.7)
     b, c = setting.corner("bc")
     assert b + c == pytest.approx(1, abs=1e-15)
@@ -147,8 +150,8 @@ def test_corners_are_extreme_points_of_both_privacy_constraints() -> None:
     ("voters", "shift", "most"), [(4003, 0.0, 4001), (503, 1e-6, 501)], ids=["pure", "Delta"]
 )
 def test_more_voters_than_can_be_decided_are_refused(voters: int, shift: float, most: int) -> None:
-    setting = MajoritySetting(most, 0.1, 3, shift, shift)
+    setting = Majority(most, 0.1, 3, shift, shift)
     with pytest.raises(ParameterError, match=f"mechanisms is {voters}; every constraint"):
-        MajoritySetting(voters, 0.1, 3, shift, shift)
+        Majority(voters, 0.1, 3, shift, shift)
     with pytest.raises(verify.Malformed):
         verify.allowed("majority", {**setting.to_dict(), "mechanisms": voters})

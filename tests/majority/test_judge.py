@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpopt
-from dpopt import NotPrivateError, majority, verify
-from dpopt.majority import MajoritySetting, judge, reduced_size, shifted
+from dpopt import Majority, NotPrivateError, majority, verify
+from dpopt.majority import judge, reduced_size, shifted
 from dpopt.majority.program import row_of
 from dpopt.majority.voters import Counts, full_gamma, signed
 from tests.majority.brute import (
@@ -29,7 +29,7 @@ from tests.oracles import exponential
 UNIT = 1 << 200
 
 
-def left_side(setting: MajoritySetting, gamma: tuple[int, ...], counts: Counts) -> F:
+def left_side(setting: Majority, gamma: tuple[int, ...], counts: Counts) -> F:
     """f at one multiset from the true corners, in rationals of 200 bits."""
     sign = [-w for w in reversed(gamma)] + list(gamma)
     r, shift = exponential(F(setting.epsilon)), F(setting.mechanism_delta)
@@ -47,11 +47,11 @@ def left_side(setting: MajoritySetting, gamma: tuple[int, ...], counts: Counts) 
     return sides[0] - target(setting) * sides[1]
 
 
-def budget_of(setting: MajoritySetting) -> F:
+def budget_of(setting: Majority) -> F:
     return target(setting) - 1 + 2 * F(setting.delta)
 
 
-def random_weights(setting: MajoritySetting, seed: int) -> tuple[int, ...]:
+def random_weights(setting: Majority, seed: int) -> tuple[int, ...]:
     rng = np.random.default_rng(seed)
     values = rng.random(setting.middle)
     values[rng.random(setting.middle) < 0.3] = 1.0
@@ -63,20 +63,20 @@ def levels(gamma: tuple[int, ...]) -> np.ndarray:
 
 
 BOUND = [
-    MajoritySetting(17, 1e-3, 1.0, 1e-12, 1e-12),
-    MajoritySetting(17, 5.0, 17.0, 0.3, 0.3),
-    MajoritySetting(17, 0.1, 3.0, 1e-5, 1e-4),
-    MajoritySetting(21, 35.0, 17.0, 1e-9, 1e-9),
-    MajoritySetting(21, 1.0, 0.01, 0.01, 0.02),
-    MajoritySetting(21, 5.0, 0.5, 0.3, 0.3),
-    MajoritySetting(41, 0.1, 3.0, 1e-5, 1e-4),
-    MajoritySetting(41, 1e-3, 41.0, 0.3, 0.3),
+    Majority(17, 1e-3, 1.0, 1e-12, 1e-12),
+    Majority(17, 5.0, 17.0, 0.3, 0.3),
+    Majority(17, 0.1, 3.0, 1e-5, 1e-4),
+    Majority(21, 35.0, 17.0, 1e-9, 1e-9),
+    Majority(21, 1.0, 0.01, 0.01, 0.02),
+    Majority(21, 5.0, 0.5, 0.3, 0.3),
+    Majority(41, 0.1, 3.0, 1e-5, 1e-4),
+    Majority(41, 1e-3, 41.0, 0.3, 0.3),
 ]
 
 
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("setting", BOUND, ids=str)
-def test_every_row_is_within_the_bound(setting: MajoritySetting) -> None:
+def test_every_row_is_within_the_bound(setting: Majority) -> None:
     """Both ways to a row, and what bounds those of one side."""
     k = setting.mechanisms
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
@@ -107,7 +107,7 @@ def test_every_row_is_within_the_bound(setting: MajoritySetting) -> None:
 @pytest.mark.parametrize("many", [0.0, 1e9])
 @pytest.mark.parametrize("setting", BOUND[2:3] + BOUND[5:6], ids=str)
 def test_the_screen_leaves_open_what_it_must(
-    setting: MajoritySetting, many: float, monkeypatch: pytest.MonkeyPatch
+    setting: Majority, many: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All rows one by one, whether the screen prices them all at once, or place by place."""
     monkeypatch.setattr(shifted, "_MANY", many)
@@ -131,7 +131,7 @@ def test_the_screen_leaves_open_what_it_must(
 @pytest.mark.parametrize("k", [21, 41])
 def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -> None:
     """By the screen, and what it leaves open by verify.py; of few voters by verify.py alone."""
-    setting = MajoritySetting(k, 0.1, 3, 1e-5, 3e-5)
+    setting = Majority(k, 0.1, 3, 1e-5, 3e-5)
     gamma = weights(setting.table(np.array(random_weights(setting, 3)) / ONE))
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     reached = rows_of.reaching(levels(gamma), 0.0, np.inf, float(error), 0)
@@ -150,7 +150,7 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
 @pytest.mark.slow
 def test_what_floats_cannot_decide_is_decided() -> None:
     """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
-    setting = MajoritySetting(21, 0.1, 3, 1e-5, 3e-5)
+    setting = Majority(21, 0.1, 3, 1e-5, 3e-5)
     known = weights(dpopt.design(setting).table)
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     budget, rng, verdicts = budget_of(setting), random.Random(0), []
@@ -169,7 +169,7 @@ def test_what_floats_cannot_decide_is_decided() -> None:
 @pytest.mark.parametrize("deltas", [(0.0, 0.0), (0.01, 0.02)])
 def test_too_many_within_rounding_are_not_proved(deltas: tuple[float, float]) -> None:
     """Of a gamma that is given: the repair takes it out of the rounding."""
-    setting = MajoritySetting(5, 0.3, 1.7, *deltas)
+    setting = Majority(5, 0.3, 1.7, *deltas)
     gamma = at_the_limit(setting, (ONE,) * 3)
     assert verdict(setting, gamma)
     with pytest.raises(NotPrivateError, match="is not proved .* than floats leave open"):
@@ -180,11 +180,11 @@ def test_too_many_within_rounding_are_not_proved(deltas: tuple[float, float]) ->
 
 
 SMALL = [
-    MajoritySetting(3, 0.3, 1.7, 0.01, 0.02),
-    MajoritySetting(3, 2.0, 0.6, 0.2, 0.2),
-    MajoritySetting(3, 0.5, 1.0, 1e-5, 1e-5),
-    MajoritySetting(5, 1.5, 1.3, 0.0, 0.01),
-    MajoritySetting(3, 0.5, 1.0),
+    Majority(3, 0.3, 1.7, 0.01, 0.02),
+    Majority(3, 2.0, 0.6, 0.2, 0.2),
+    Majority(3, 0.5, 1.0, 1e-5, 1e-5),
+    Majority(5, 1.5, 1.3, 0.0, 0.01),
+    Majority(3, 0.5, 1.0),
 ]
 
 
@@ -196,7 +196,7 @@ moves = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
 @settings(max_examples=25)
 @given(st.sampled_from(SMALL), gammas, moves, st.booleans())
 def test_the_judge_decides_like_fractions(
-    setting: MajoritySetting, raw: list[int], steps: list[int], contrary: bool
+    setting: Majority, raw: list[int], steps: list[int], contrary: bool
 ) -> None:
     """The verdict is that of fractions, as given and a few units around the limit."""
     setting = replace(setting, contrary=contrary)
@@ -214,7 +214,7 @@ def test_the_judge_decides_like_fractions(
 
 
 @pytest.mark.parametrize("setting", SMALL, ids=str)
-def test_the_repair_loses_no_more_than_rounding(setting: MajoritySetting) -> None:
+def test_the_repair_loses_no_more_than_rounding(setting: Majority) -> None:
     """By fractions: private, and hardly below the limit."""
     for seed in range(3):
         start = random_weights(setting, seed)
@@ -229,7 +229,7 @@ def test_the_repair_loses_no_more_than_rounding(setting: MajoritySetting) -> Non
 @pytest.mark.parametrize("k", [9, 33])
 def test_the_screen_s_slack_is_a_lower_bound(k: int) -> None:
     """Against verify.py alone, which goes through every multiset."""
-    setting = MajoritySetting(k, 0.2, 4, 1e-4, 1e-3)
+    setting = Majority(k, 0.2, 4, 1e-4, 1e-3)
     gamma = tuple(w // 8 for w in random_weights(setting, 1))
     made = table(setting, gamma)
     found, voters = setting.judge(made), verify.Voters(setting.to_dict(), None)
@@ -243,7 +243,7 @@ def test_the_screen_s_slack_is_a_lower_bound(k: int) -> None:
 @pytest.mark.parametrize("m", [1.0, 3.0, 10.0, 17.0])
 def test_a_whole_majority_with_hardly_any_delta_has_one_verdict(m: float) -> None:
     """Where gamma is 1, flat multisets tie by the thousand, within the screen's bound."""
-    setting = MajoritySetting(17, 0.1, m, 1e-17, 1e-17)
+    setting = Majority(17, 0.1, m, 1e-17, 1e-17)
     for gamma in ((ONE,) * 9, (*(0,) * 5, *(ONE,) * 4)):
         private = verdict(setting, gamma)
         assert not private or left_side(setting, gamma, (("bc", 17),)) <= budget_of(setting)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import majority, verify
+from dpopt import Majority, verify
 from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
-from dpopt.majority import MajoritySetting
 
 Numbers = tuple[int, float, float, float, float]
 
@@ -26,7 +25,7 @@ REFERENCES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "allowance", "best"), REFERENCES)
 def test_values_are_those_of_simplex_rounds(voters: int, allowance: float, best: float) -> None:
-    setting = MajoritySetting(voters, 0.1, allowance, objective="surrogate")
+    setting = Majority(voters, 0.1, allowance, objective="surrogate")
     solution = solve(setting.problem())
     assert solution.objective == pytest.approx(best, abs=1e-9)
     assert solution.gap <= 1e-9
@@ -35,7 +34,7 @@ def test_values_are_those_of_simplex_rounds(voters: int, allowance: float, best:
 
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate"])
 def test_both_kinds_of_rounds_agree(objective: str) -> None:
-    setting = MajoritySetting(101, 0.1, 3, objective=objective)  # pyright: ignore[reportArgumentType]
+    setting = Majority(101, 0.1, 3, objective=objective)  # pyright: ignore[reportArgumentType]
     values = [
         solve(setting.problem(), Highs(rounds=rounds)).objective
         for rounds in ("simplex", "interior")
@@ -65,7 +64,7 @@ SHIFTED = [
     ids=str,
 )
 def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
-    design = dpopt.design(MajoritySetting(*numbers))
+    design = dpopt.design(Majority(*numbers))
     assert design.certificate is not None
     assert design.certificate.slack >= 0
     assert design.gap is not None
@@ -76,7 +75,7 @@ def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
 @pytest.mark.parametrize("numbers", SHIFTED[:1], ids=str)
 def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     """Every multiset one by one, which neither the solve nor the screen looks at."""
-    design = dpopt.design(MajoritySetting(*numbers))
+    design = dpopt.design(Majority(*numbers))
     voters = verify.Voters(design.setting.to_dict(), None)
     one, other = design.table.weights[::2], design.table.weights[1::2]
     verdict = voters.private([*other[::-1], *one], design.table.total)
@@ -94,7 +93,7 @@ def test_random_voters_with_delta() -> None:
         m = float(np.exp(rng.uniform(np.log(0.1), np.log(k))))
         shift = float(np.exp(rng.uniform(np.log(1e-10), np.log(0.3))))
         delta = float(rng.choice([shift, min(0.99, 9.0 * shift), rng.uniform(shift, 1.0)]))
-        design = dpopt.design(MajoritySetting(k, epsilon, m, shift, delta))
+        design = dpopt.design(Majority(k, epsilon, m, shift, delta))
         assert design.certificate is not None
         assert design.gap is not None
         assert abs(design.gap) < 1e-8
@@ -103,6 +102,6 @@ def test_random_voters_with_delta() -> None:
 @pytest.mark.parametrize(("k", "epsilon", "m"), [(201, 2.0, 50.0), (501, 2.0, 50.0)])
 def test_targets_beyond_the_bits_of_gamma(k: int, epsilon: float, m: float) -> None:
     """Rows of e^-100 are below a unit of the table, whose totals are exact all the same."""
-    design = majority.design(k, epsilon, m)
+    design = dpopt.design(dpopt.Majority(k, epsilon, m))
     assert design.certificate is not None
     assert design.gamma.min() >= 1 - 1e-9

@@ -6,6 +6,7 @@ from fractions import Fraction as F
 from itertools import pairwise
 from math import comb, sqrt
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -18,12 +19,11 @@ from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
 import dpopt
-from dpopt import ParameterError, Problem, majority, solve
+from dpopt import Majority, ParameterError, Problem, majority, solve
 from dpopt.lp import Separation, make_rows
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
-    MajoritySetting,
     PointPrior,
     Prior,
     SamplePrior,
@@ -254,7 +254,7 @@ def test_the_linear_error_is_a_lower_bound_and_exact_on_one_side(prior: Prior) -
     k, gamma = 7, gamma_of(7, 5)
     found = expected_error(gamma, prior)
     mean, spread = sampled_error(
-        MajoritySetting(k, 0.1, 1), gamma, prior, np.random.default_rng(6), 200_000
+        Majority(k, 0.1, 1), gamma, prior, np.random.default_rng(6), 200_000
     )
     assert found.standard_error == 0.0
     assert found.value <= mean + 5 * spread
@@ -316,7 +316,7 @@ def test_malformed_names_are_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="prior"):
         parse_prior(text)
     with pytest.raises(ParameterError, match="prior"):
-        majority.design(3, 0.5, 1, prior=text)
+        dpopt.design(dpopt.Majority(3, 0.5, 1, prior=text))
 
 
 def test_the_name_of_samples_is_read_but_says_nothing_of_them() -> None:
@@ -325,7 +325,7 @@ def test_the_name_of_samples_is_read_but_says_nothing_of_them() -> None:
         parse_prior(name)
     for objective in ("expected-error", "worst-case"):
         with pytest.raises(ParameterError, match="its samples were not saved"):
-            majority.design(3, 0.5, 1, prior=name, objective=objective)
+            dpopt.design(dpopt.Majority(3, 0.5, 1, prior=name, objective=objective))
 
 
 def test_a_prior_of_other_voters_is_refused() -> None:
@@ -362,8 +362,8 @@ PRIORS = [
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
-def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: Path) -> None:
-    design = majority.design(5, 0.5, 1.5, prior=prior, objective=objective)
+def test_saved_designs_keep_their_prior(prior: Prior, objective: Any, tmp_path: Path) -> None:
+    design = dpopt.design(dpopt.Majority(5, 0.5, 1.5, prior=prior, objective=objective))
     assert design.private
     path = tmp_path / "gamma.json"
     design.save(path)
@@ -390,7 +390,7 @@ def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_the_design_has_no_more_error_than_other_private_gammas(prior: Prior) -> None:
-    setting = MajoritySetting(5, 0.5, 1.5)
+    setting = Majority(5, 0.5, 1.5)
     designed = dpopt.design(replace(setting, prior=prior))
     for other in (
         majority.subsampling(5, 1),
@@ -409,7 +409,7 @@ def test_narrow_intervals_keep_their_weights() -> None:
     values = majority.expected_error_weights(3, prior).values
     slope = np.array([1.5, 1.5]) / 4  # d/dp of 1/2 (alpha_l - alpha_{3-l}) at 1/2, over 2
     np.testing.assert_allclose(values, slope * width, rtol=1e-6)
-    assert majority.design(3, 0.1, 1, prior=prior).expected_error > 0
+    assert dpopt.design(dpopt.Majority(3, 0.1, 1, prior=prior)).expected_error > 0
 
 
 @pytest.mark.parametrize("shape", [99.0, 101.0, 600.0, 1e4])
@@ -486,7 +486,7 @@ def test_expected_error_weights_are_the_mean_over_samples(k: int, prior: Uniform
     assert weights.error < 1e-12
 
 
-def sample_optimum(setting: MajoritySetting, p: np.ndarray) -> np.ndarray:
+def sample_optimum(setting: Majority, p: np.ndarray) -> np.ndarray:
     """Minimiser of the mean absolute error over given p's: the exact program over samples."""
     margins = 0.5 * fold(poisson_binomial_pmf(p))
 
@@ -508,7 +508,7 @@ def sample_optimum(setting: MajoritySetting, p: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("k", "m"), [(3, 1), (11, 3)])
 def test_the_linear_weights_lose_little_to_the_exact_program_over_samples(k: int, m: int) -> None:
-    setting = MajoritySetting(k, 0.1, m)
+    setting = Majority(k, 0.1, m)
     p = np.random.default_rng(1).random((20_000, k))
     margins = 0.5 * fold(poisson_binomial_pmf(p))
 

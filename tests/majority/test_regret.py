@@ -11,14 +11,8 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import ParameterError, majority
-from dpopt.majority import (
-    CommonPrior,
-    MajoritySetting,
-    SamplePrior,
-    UniformPrior,
-    expected_error_weights,
-)
+from dpopt import Majority, ParameterError, majority
+from dpopt.majority import CommonPrior, SamplePrior, UniformPrior, expected_error_weights
 from dpopt.majority.priors import RecordedPrior
 from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
@@ -136,9 +130,9 @@ def test_what_each_belief_costs_under_the_others() -> None:
         "the paper's objective": best_of(rows, surrogate),
     }
     ours = {
-        "one p, the default": majority.design(11, 0.1, 3),
-        "independent p_i": majority.design(11, 0.1, 3, prior=INDEPENDENT),
-        "the paper's objective": majority.design(11, 0.1, 3, objective="surrogate"),
+        "one p, the default": dpopt.design(dpopt.Majority(11, 0.1, 3)),
+        "independent p_i": dpopt.design(dpopt.Majority(11, 0.1, 3, prior=INDEPENDENT)),
+        "the paper's objective": dpopt.design(dpopt.Majority(11, 0.1, 3, objective="surrogate")),
     }
     for name, known in NINE.items():
         errors = [EXACT[law] @ (1 - listed[name]) for law in HEDGED]
@@ -150,19 +144,19 @@ def test_the_errors_of_these_gammas_over_drawn_p() -> None:
     """|error| itself, for p drawn; the linear error is a lower bound that misses little."""
     rng = np.random.default_rng(11)
     p = rng.random((100_000, 11))
-    for prior, known in ((None, 0.0379), (INDEPENDENT, 0.0155)):
-        gamma = majority.design(11, 0.1, 3, prior=prior).gamma
+    for prior, known in ((COMMON, 0.0379), (INDEPENDENT, 0.0155)):
+        gamma = dpopt.design(dpopt.Majority(11, 0.1, 3, prior=prior)).gamma
         chance = 0.5 + 0.5 * np.where(np.arange(12) > 5.5, gamma, -gamma)
         errors = np.abs(poisson_binomial_pmf(p) @ (chance - (np.arange(12) > 5.5)))
         assert known <= errors.mean() + 5 * errors.std() / 100 <= 1.1 * known
 
 
 def test_the_default_is_one_p_for_all() -> None:
-    setting = MajoritySetting(11, 0.1, 3)
+    setting = Majority(11, 0.1, 3)
     assert str(setting.prior) == COMMON
-    assert setting == MajoritySetting(11, 0.1, 3, prior=CommonPrior(UniformPrior()))
+    assert setting == Majority(11, 0.1, 3, prior=CommonPrior(UniformPrior()))
     assert setting.priors is None
-    assert str(majority.design(3, 0.5, 1, prior=None).setting.prior) == COMMON
+    assert str(dpopt.design(dpopt.Majority(3, 0.5, 1)).setting.prior) == COMMON
 
 
 # Least regret
@@ -185,7 +179,7 @@ def listed_regret(
 
 
 def test_eleven_voters_in_a_program_written_out() -> None:
-    design = majority.design(11, 0.1, 3, objective="least-regret")
+    design = dpopt.design(dpopt.Majority(11, 0.1, 3, objective="least-regret"))
     rows = paper_rows(11, 0.1, 3)
     least, bests, coins = listed_regret(rows, [EXACT[name] for name in HEDGED])
     assert least == pytest.approx(0.0365707, abs=1e-6)
@@ -201,11 +195,11 @@ def test_eleven_voters_in_a_program_written_out() -> None:
 
 
 SETTINGS = {
-    "3": MajoritySetting(3, 0.5, 1.0),
-    "5": MajoritySetting(5, 0.9, 1.3),
-    "7": MajoritySetting(7, 0.2, 2.0),
-    "5 Delta": MajoritySetting(5, 0.3, 1.4, 0.01, 0.02),
-    "7 Delta": MajoritySetting(7, 0.4, 0.8, 1e-3, 3e-3),
+    "3": Majority(3, 0.5, 1.0),
+    "5": Majority(5, 0.9, 1.3),
+    "7": Majority(7, 0.2, 2.0),
+    "5 Delta": Majority(5, 0.3, 1.4, 0.01, 0.02),
+    "7 Delta": Majority(7, 0.4, 0.8, 1e-3, 3e-3),
 }
 LISTS = {
     "three": HEDGED,
@@ -219,7 +213,7 @@ LISTS = {
 @pytest.mark.parametrize("names", LISTS.values(), ids=LISTS)
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_the_optimum_is_that_of_all_rows_written_out(
-    setting: MajoritySetting, names: tuple[str, ...], backend: str
+    setting: Majority, names: tuple[str, ...], backend: str
 ) -> None:
     rows = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
     priors = [majority.parse_prior(name) for name in names]
@@ -242,7 +236,7 @@ def test_the_optimum_is_that_of_all_rows_written_out(
 
 @pytest.mark.parametrize("name", ["uniform:0,1", "common-uniform:0,1", "beta:2,3", "point:0.7"])
 def test_one_prior_twice_has_no_regret(name: str) -> None:
-    setting = MajoritySetting(7, 0.3, 1.5)
+    setting = Majority(7, 0.3, 1.5)
     design = dpopt.design(replace(setting, objective="least-regret", priors=(name, name)))
     alone = dpopt.design(replace(setting, prior=name))
     assert design.value == pytest.approx(0.0, abs=1e-8)
@@ -251,7 +245,7 @@ def test_one_prior_twice_has_no_regret(name: str) -> None:
 
 def test_a_further_prior_is_no_less_to_regret() -> None:
     values = [
-        majority.design(11, 0.1, 3, objective="least-regret", priors=names).value
+        dpopt.design(dpopt.Majority(11, 0.1, 3, objective="least-regret", priors=names)).value
         for names in (
             HEDGED[:2],
             HEDGED,
@@ -266,7 +260,7 @@ def test_a_further_prior_is_no_less_to_regret() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "m", "shift"), [(11, 3, 0.0), (11, 3, 1e-5), (101, 10, 0.0)])
 def test_no_other_private_gamma_has_less_to_regret(k: int, m: int, shift: float) -> None:
-    setting = MajoritySetting(k, 0.1, m, shift, m * shift)
+    setting = Majority(k, 0.1, m, shift, m * shift)
     hedged = dpopt.design(replace(setting, objective="least-regret"))
     assert hedged.gap is not None
     assert abs(hedged.gap) < 1e-8
@@ -281,8 +275,8 @@ def test_no_other_private_gamma_has_less_to_regret(k: int, m: int, shift: float)
 
 def test_samples_are_a_prior_among_others(tmp_path: Path) -> None:
     rows = np.random.default_rng(3).beta(4.0, 2.0, (200, 5))
-    design = majority.design(
-        5, 0.5, 1.5, objective="least-regret", priors=(SamplePrior(rows), COMMON)
+    design = dpopt.design(
+        dpopt.Majority(5, 0.5, 1.5, objective="least-regret", priors=(SamplePrior(rows), COMMON))
     )
     assert design.private
     assert 0.0 < -design.value < 0.1

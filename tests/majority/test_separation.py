@@ -5,24 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpopt import majority, solve
-from dpopt.majority import CornerOracle, MajoritySetting, reduced_size
+from dpopt import Majority, majority, solve
+from dpopt.majority import CornerOracle, reduced_size
 from dpopt.majority.program import corner_rows
 from experiments.majority.full_set import check_full
 from tests.majority.brute import reduced_multisets
 
 
-def price(setting: MajoritySetting, upper: np.ndarray) -> float:
+def price(setting: Majority, upper: np.ndarray) -> float:
     """Excess over the reduced set, in the units of the whole set."""
     return 0.5 * setting.budget * CornerOracle(setting).price(upper).violation
 
 
-def full_excess(setting: MajoritySetting, upper: np.ndarray) -> float:
+def full_excess(setting: Majority, upper: np.ndarray) -> float:
     return check_full(setting, np.concatenate([upper[::-1], upper])).excess
 
 
 @st.composite
-def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
+def instances(draw: st.DrawFn) -> tuple[Majority, np.ndarray]:
     k = draw(st.sampled_from([1, 3, 5, 7, 9]))
     epsilon = draw(st.floats(0.01, 3))
     allowance = draw(st.floats(0.05, 1.0)) * k
@@ -30,13 +30,13 @@ def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
     delta = min(0.9, shift + draw(st.sampled_from([0.0, 1e-4, 0.1])))
     values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0]))
     upper = draw(st.lists(values, min_size=(k + 1) // 2, max_size=(k + 1) // 2))
-    return MajoritySetting(k, epsilon, allowance, shift, delta), np.array(upper)
+    return Majority(k, epsilon, allowance, shift, delta), np.array(upper)
 
 
 @pytest.mark.slow
 @given(instances())
 def test_the_reduced_set_decides_like_the_paper_s_set(
-    instance: tuple[MajoritySetting, np.ndarray],
+    instance: tuple[Majority, np.ndarray],
 ) -> None:
     setting, upper = instance
     bound = 2 * check_full(setting, np.zeros(setting.mechanisms + 1)).rounding
@@ -47,7 +47,7 @@ def test_the_reduced_set_decides_like_the_paper_s_set(
 @pytest.mark.parametrize("shift", [0.0, 1e-3])
 def test_the_reduced_set_decides_for_random_and_optimal_gammas(k: int, shift: float) -> None:
     rng = np.random.default_rng(k)
-    setting = MajoritySetting(k, 0.7, 1.0, shift, shift)
+    setting = Majority(k, 0.7, 1.0, shift, shift)
     weights = majority.surrogate_weights(k).values
     optimal = solve(majority.gamma_problem(setting, weights))["gamma"]
     for upper in (optimal, rng.random(setting.middle), (rng.random(setting.middle) < 0.5) * 1.0):
@@ -60,7 +60,7 @@ def plain(counts: tuple[tuple[str, int], ...]) -> bool:
 
 @pytest.mark.parametrize("shift", [0.0, 0.02])
 def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float) -> None:
-    setting = MajoritySetting(5, 0.6, 1.2, shift, shift)
+    setting = Majority(5, 0.6, 1.2, shift, shift)
     multisets = reduced_multisets(setting)
     assert len(multisets) == reduced_size(setting)
     upper = np.array([1.0, 0.9, 1.0])
@@ -80,13 +80,13 @@ def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float)
 
 @pytest.mark.parametrize("k", [1, 3, 11, 41, 101])
 def test_the_size_has_closed_forms(k: int) -> None:
-    assert reduced_size(MajoritySetting(k, 0.1, 1.0)) == (k + 1) ** 2
+    assert reduced_size(Majority(k, 0.1, 1.0)) == (k + 1) ** 2
     expected = comb(k + 4, 4) + 3 * comb(k + 3, 4) + 3 * comb(k + 2, 4) + comb(k + 1, 4)
-    assert reduced_size(MajoritySetting(k, 0.1, 1.0, 1e-3, 1e-3)) == expected
+    assert reduced_size(Majority(k, 0.1, 1.0, 1e-3, 1e-3)) == expected
 
 
 def test_a_private_gamma_has_no_rows() -> None:
-    found = CornerOracle(MajoritySetting(5, 0.6, 1.2))(np.zeros(3))
+    found = CornerOracle(Majority(5, 0.6, 1.2))(np.zeros(3))
     assert found.rows.count == 0
     assert found.worst == 0.0
 
@@ -94,17 +94,17 @@ def test_a_private_gamma_has_no_rows() -> None:
 @pytest.mark.parametrize(
     ("setting", "optimum"),
     [
-        (MajoritySetting(11, 0.1, 1), 0.250000000000),
-        (MajoritySetting(11, 0.1, 3), 0.424366469682),
-        (MajoritySetting(11, 0.1, 5), 0.463156822961),
-        (MajoritySetting(51, 0.1, 10), 0.499063577019),
-        (MajoritySetting(101, 0.1, 10), 0.499393951872),
-        (MajoritySetting(101, 0.1, 20), 0.499997577715),
-        (MajoritySetting(11, 0.1, 3, 1e-5, 3e-5), 0.424403008456),
-        (MajoritySetting(11, 0.1, 5, 1e-5, 5e-5), 0.463207506253),
+        (Majority(11, 0.1, 1), 0.250000000000),
+        (Majority(11, 0.1, 3), 0.424366469682),
+        (Majority(11, 0.1, 5), 0.463156822961),
+        (Majority(51, 0.1, 10), 0.499063577019),
+        (Majority(101, 0.1, 10), 0.499393951872),
+        (Majority(101, 0.1, 20), 0.499997577715),
+        (Majority(11, 0.1, 3, 1e-5, 3e-5), 0.424403008456),
+        (Majority(11, 0.1, 5, 1e-5, 5e-5), 0.463207506253),
     ],
 )
-def test_reference_optima_of_the_surrogate(setting: MajoritySetting, optimum: float) -> None:
+def test_reference_optima_of_the_surrogate(setting: Majority, optimum: float) -> None:
     weights = majority.surrogate_weights(setting.mechanisms).values
     solution = solve(majority.gamma_problem(setting, weights))
     assert solution.objective == pytest.approx(optimum, abs=5e-12)
@@ -112,12 +112,12 @@ def test_reference_optima_of_the_surrogate(setting: MajoritySetting, optimum: fl
 
 
 def test_reference_optimum_of_uniform_weights() -> None:
-    setting = MajoritySetting(7, 0.5, 1, 1e-3, 1e-3)
+    setting = Majority(7, 0.5, 1, 1e-3, 1e-3)
     solution = solve(majority.gamma_problem(setting, np.ones(4)))
     assert solution.objective == pytest.approx(2.6410583117225, abs=1e-11)
 
 
-def three_corners(setting: MajoritySetting, weights: np.ndarray) -> np.ndarray:
+def three_corners(setting: Majority, weights: np.ndarray) -> np.ndarray:
     """Optimum when only the corners 00, 11 and bc are constrained."""
     problem = majority.gamma_problem(setting, weights)
     del problem.families["corners"]
@@ -131,7 +131,7 @@ def three_corners(setting: MajoritySetting, weights: np.ndarray) -> np.ndarray:
 
 
 def test_three_corners_are_not_enough_smallest_counterexample() -> None:
-    setting = MajoritySetting(5, log(9 / 4), log(2) / log(9 / 4))
+    setting = Majority(5, log(9 / 4), log(2) / log(9 / 4))
     weights = np.array([0.0, 1.0, 0.0])
     assert three_corners(setting, weights)[1] == pytest.approx(0.9408553251, abs=1e-10)
     full = solve(majority.gamma_problem(setting, weights))
@@ -144,7 +144,7 @@ def test_three_corners_are_not_enough_smallest_counterexample() -> None:
 def test_three_corners_give_a_gamma_that_is_not_private(
     k: int, m: int, epsilon: float, loss: float
 ) -> None:
-    setting = MajoritySetting(k, epsilon, m)
+    setting = Majority(k, epsilon, m)
     upper = three_corners(setting, majority.surrogate_weights(k).values)
     spent = check_full(setting, np.concatenate([upper[::-1], upper])).epsilon
     assert spent == pytest.approx(loss, abs=5e-4)
@@ -153,7 +153,7 @@ def test_three_corners_give_a_gamma_that_is_not_private(
 
 @pytest.mark.parametrize("backend", ["cvxpy", "cvxpy:CLARABEL"])
 def test_backends_agree(backend: str) -> None:
-    setting = MajoritySetting(11, 0.1, 3, 1e-5, 3e-5)
+    setting = Majority(11, 0.1, 3, 1e-5, 3e-5)
     weights = majority.surrogate_weights(11).values
     other = solve(majority.gamma_problem(setting, weights), backend)
     assert other.objective == pytest.approx(0.424403008456, abs=1e-8)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import majority, solve, verify
-from dpopt.majority import CornerOracle, MajoritySetting
+from dpopt import Majority, majority, solve, verify
+from dpopt.majority import CornerOracle
 from dpopt.majority.program import corner_rows
 from dpopt.majority.voters import full_gamma, signed
 
 
 @st.composite
-def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
+def instances(draw: st.DrawFn) -> tuple[Majority, np.ndarray]:
     k = draw(st.sampled_from([1, 3, 5, 7, 11, 15, 21]))
     epsilon = draw(st.floats(0.01, 2))
     allowance = draw(st.floats(0.05, 1.0)) * k
@@ -22,12 +22,12 @@ def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
     delta = min(0.9, shift + draw(st.sampled_from([0.0, 1e-4, 0.1])))
     values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0]))
     upper = np.array(draw(st.lists(values, min_size=(k + 1) // 2, max_size=(k + 1) // 2)))
-    return MajoritySetting(k, epsilon, allowance, shift, delta), upper * draw(st.floats(0, 1))
+    return Majority(k, epsilon, allowance, shift, delta), upper * draw(st.floats(0, 1))
 
 
 @settings(deadline=None)
 @given(instances())
-def test_the_worst_row_is_that_of_the_walk(instance: tuple[MajoritySetting, np.ndarray]) -> None:
+def test_the_worst_row_is_that_of_the_walk(instance: tuple[Majority, np.ndarray]) -> None:
     setting, upper = instance
     oracle = CornerOracle(setting)
     worst = max(oracle.price(upper).violation, 0.0)
@@ -51,7 +51,7 @@ def test_the_worst_row_is_that_of_the_walk(instance: tuple[MajoritySetting, np.n
 @pytest.mark.parametrize("shift", [0.0, 1e-4, 0.05, 0.4])
 def test_every_place_has_the_best_of_the_walk(shift: float) -> None:
     """The largest value at each (corner of bc and cb, s, voters near 1), wherever one is broken."""
-    setting = MajoritySetting(7, 0.5, 2.0, shift, shift)
+    setting = Majority(7, 0.5, 2.0, shift, shift)
     voters = verify.Voters(setting.to_dict(), None)
     says = {name[0]: setting.corner(name)[0] for pair in voters.axes for name in pair}
 
@@ -99,7 +99,7 @@ def test_the_bound_of_the_lemma() -> None:
 )
 def test_optima_are_those_of_the_walk(k: int, shift: float, value: float) -> None:
     """Values of the surrogate as the walk over all multisets in every round gave them."""
-    setting = MajoritySetting(k, 0.1, 3, shift, 10 * shift)
+    setting = Majority(k, 0.1, 3, shift, 10 * shift)
     weights = majority.surrogate_weights(k).values
     assert solve(majority.gamma_problem(setting, weights)).objective == pytest.approx(
         value, abs=1e-9

@@ -11,16 +11,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpopt import NotPrivateError, majority, verify
-from dpopt.majority import MajoritySetting
+from dpopt import Majority, NotPrivateError, majority, verify
 from tests.majority.brute import ONE, at_the_limit, judged, table
 
 TIES = {
-    "double subsampling": (MajoritySetting(11, 0.1, 3), majority.double_subsampling(11, 3)),
-    "a voter of three": (MajoritySetting(3, 0.1, 1), majority.subsampling(3, 1)),
-    "a voter of eleven": (MajoritySetting(11, 0.5, 1), majority.subsampling(11, 1)),
-    "lemma 3.2": (MajoritySetting(3, 1.0, 1), np.array([1 / 3, 1.0, 1.0, 1 / 3])),
-    "m epsilon rounded": (MajoritySetting(21, 0.1, 10), majority.double_subsampling(21, 10)),
+    "double subsampling": (Majority(11, 0.1, 3), majority.double_subsampling(11, 3)),
+    "a voter of three": (Majority(3, 0.1, 1), majority.subsampling(3, 1)),
+    "a voter of eleven": (Majority(11, 0.5, 1), majority.subsampling(11, 1)),
+    "lemma 3.2": (Majority(3, 1.0, 1), np.array([1 / 3, 1.0, 1.0, 1 / 3])),
+    "m epsilon rounded": (Majority(21, 0.1, 10), majority.double_subsampling(21, 10)),
 }
 
 
@@ -50,7 +49,7 @@ def test_more_than_a_tie_is_not(name: str) -> None:
 
 @pytest.mark.parametrize("k", [5, 9, 13])
 def test_what_rounding_to_doubles_explains_is_not_proved(k: int) -> None:
-    setting, gamma = MajoritySetting(k, 0.1, 1), majority.subsampling(k, 1)
+    setting, gamma = Majority(k, 0.1, 1), majority.subsampling(k, 1)
     # In fractions it is the tie itself: gamma(l) = (2 l - K) / K, with all voters at b or c.
     assert gamma[k // 2 + 1 :] == pytest.approx([(2 * i - k) / k for i in range(k // 2 + 1, k + 1)])
     found = majority.assess(setting, gamma)
@@ -67,7 +66,7 @@ def test_what_rounding_to_doubles_explains_is_not_proved(k: int) -> None:
 At = tuple[int, verify.Placed]
 
 
-def sign(setting: MajoritySetting, weights: tuple[int, ...], at: At) -> int:
+def sign(setting: Majority, weights: tuple[int, ...], at: At) -> int:
     """The sign of a slack, by the enclosure and by the formula of `dpopt.verify`."""
     voters, total = verify.Voters(setting.to_dict(), None), 2 * ONE
     voters.fine(4 * verify.BITS)
@@ -82,7 +81,7 @@ def sign(setting: MajoritySetting, weights: tuple[int, ...], at: At) -> int:
 @pytest.mark.parametrize("k", [3, 5, 11, 101])
 def test_one_voter_of_k_is_a_tie_in_whole_numbers(k: int) -> None:
     """(1 + h(l)) / 2 = l / K gives Pr[1] = the mean of p, which is b and c: at every K."""
-    setting = MajoritySetting(k, 0.3, 1)
+    setting = Majority(k, 0.3, 1)
     exact = [Fraction(2 * i - k, k) for i in range(k // 2 + 1, k + 1)]
     # Weights in proportion 1 : 3 : 5 ..., each a whole number of units.
     unit = ONE // k
@@ -94,7 +93,7 @@ def test_one_voter_of_k_is_a_tie_in_whole_numbers(k: int) -> None:
     assert certificate.slack > 0
 
 
-def brute(setting: MajoritySetting, weights: tuple[int, ...], at: At) -> mpmath.mpf:
+def brute(setting: Majority, weights: tuple[int, ...], at: At) -> mpmath.mpf:
     """The slack e^(m epsilon) Pr[1 | p'] + delta - Pr[1 | p], voter by voter at 200 digits."""
     mp = mpmath.mp
     gamma = [mp.mpf(w) / ONE for w in weights]
@@ -115,16 +114,16 @@ def brute(setting: MajoritySetting, weights: tuple[int, ...], at: At) -> mpmath.
 
 
 SETTINGS = [
-    MajoritySetting(5, 0.7, 1.5),
-    MajoritySetting(5, 0.7, 0.8, 0.01, 0.03),
-    MajoritySetting(3, 2.0, 0.6, 0.2, 0.2),
-    MajoritySetting(3, 0.4, 0.7, 0.01, 0.05),
+    Majority(5, 0.7, 1.5),
+    Majority(5, 0.7, 0.8, 0.01, 0.03),
+    Majority(3, 2.0, 0.6, 0.2, 0.2),
+    Majority(3, 0.4, 0.7, 0.01, 0.05),
 ]
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_signs_are_those_of_200_digits(setting: MajoritySetting) -> None:
+def test_signs_are_those_of_200_digits(setting: Majority) -> None:
     rng, seen = random.Random(1), set()
     with mpmath.workdps(200):
         for trial in range(60):
@@ -161,7 +160,7 @@ def test_signs_are_those_of_200_digits(setting: MajoritySetting) -> None:
 
 def test_a_tie_one_unit_further_is_decided_by_its_own_sign() -> None:
     # b^3 C against e^(3 epsilon) c^3 C at K = 11: a tie whatever gamma(8) is, 1 beyond it.
-    setting, at = MajoritySetting(11, 0.1, 3), (0, (("bc", 3),))
+    setting, at = Majority(11, 0.1, 3), (0, (("bc", 3),))
     share = int(ONE * (1 - 2 / comb(5, 3)))
     for step in (-1, 0, 1):
         assert sign(setting, (0, 5, share + step, ONE, ONE, ONE), at) == 0
@@ -181,7 +180,7 @@ def settled(
 @pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[2], SETTINGS[3]])
 @pytest.mark.parametrize("bits", [2, 320])
 def test_corners_that_are_close_have_the_slack_of_fractions(
-    setting: MajoritySetting, bits: int, monkeypatch: pytest.MonkeyPatch
+    setting: Majority, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All corners are left to integers: to many bits they decide, to few the formula refuses."""
     rng, seen = random.Random(2), set()
@@ -216,7 +215,7 @@ def test_close_corners_are_no_more_than_the_limit(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each costs as many steps as voters are placed, and 16: four are taken for one."""
-    setting = MajoritySetting(5, 0.7, 1.5)
+    setting = Majority(5, 0.7, 1.5)
     voters, chances = verify.Voters(setting.to_dict(), None), [ONE] * 6
     close: list[verify.Close] = [(0.0, (("bc", 4),), [0, 1])] * many
     beside = verify.Verdict(7, Fraction(2))

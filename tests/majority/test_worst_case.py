@@ -7,11 +7,10 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import majority, solve
+from dpopt import Majority, majority, solve
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
-    MajoritySetting,
     PointPrior,
     Prior,
     SamplePrior,
@@ -102,10 +101,10 @@ def test_points_and_samples_are_themselves() -> None:
 @pytest.mark.parametrize("prior", [*BOXES, CommonPrior(UniformPrior())], ids=str)
 @pytest.mark.parametrize(
     "setting",
-    [MajoritySetting(3, 0.5, 1.0), MajoritySetting(5, 0.3, 1.4, 0.01, 0.02)],
+    [Majority(3, 0.5, 1.0), Majority(5, 0.3, 1.4, 0.01, 0.02)],
     ids=["pure", "Delta"],
 )
-def test_the_rows_are_broken_and_valid(setting: MajoritySetting, prior: Prior) -> None:
+def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
     """Every row holds at (gamma, its worst case), and the worst is cut off below it."""
     k = setting.mechanisms
     worst = WorstCase(k, prior)
@@ -126,14 +125,14 @@ def test_the_rows_are_broken_and_valid(setting: MajoritySetting, prior: Prior) -
 @pytest.mark.parametrize(
     "setting",
     [
-        MajoritySetting(3, 0.5, 1.0),
-        MajoritySetting(5, 0.3, 1.4, 0.01, 0.02),
-        MajoritySetting(5, 0.9, 1.0),
+        Majority(3, 0.5, 1.0),
+        Majority(5, 0.3, 1.4, 0.01, 0.02),
+        Majority(5, 0.9, 1.0),
     ],
     ids=["3", "5 Delta", "5"],
 )
 def test_the_optimum_is_that_of_all_rows_written_out(
-    setting: MajoritySetting, prior: UniformPrior
+    setting: Majority, prior: UniformPrior
 ) -> None:
     k, middle = setting.mechanisms, setting.middle
     rows = corner_rows(setting, reduced_multisets(setting))
@@ -164,13 +163,13 @@ def test_the_optimum_is_that_of_all_rows_written_out(
 @pytest.mark.parametrize(
     "setting",
     [
-        MajoritySetting(3, 0.5, 1.0),
-        MajoritySetting(11, 0.1, 3),
-        MajoritySetting(11, 0.1, 3, 1e-5, 3e-5),
+        Majority(3, 0.5, 1.0),
+        Majority(11, 0.1, 3),
+        Majority(11, 0.1, 3, 1e-5, 3e-5),
     ],
     ids=["3", "11", "11 Delta"],
 )
-def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajoritySetting) -> None:
+def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority) -> None:
     dense = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
     middle = setting.middle
     # Maximise t with t <= gamma(l) and gamma private.
@@ -194,7 +193,7 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajorityS
 
 @pytest.mark.parametrize("prior", [BOXES[0], CommonPrior(UniformPrior())], ids=str)
 def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
-    setting = MajoritySetting(11, 0.1, 3)
+    setting = Majority(11, 0.1, 3)
     worst = dpopt.design(replace(setting, objective="worst-case", prior=prior))
     expected = dpopt.design(replace(setting, prior=prior))
     program = replace(setting, objective="worst-case", prior=prior).problem()
@@ -213,7 +212,7 @@ def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
 
 
 def test_a_smaller_set_of_p_has_a_smaller_worst_case() -> None:
-    setting = MajoritySetting(11, 0.1, 3)
+    setting = Majority(11, 0.1, 3)
     wide, narrow, common = (
         -(dpopt.design(replace(setting, objective="worst-case", prior=prior)).value or 0.0)
         for prior in ("uniform:0,1", "uniform:0.2,0.8", "common-uniform:0.2,0.8")
@@ -224,19 +223,23 @@ def test_a_smaller_set_of_p_has_a_smaller_worst_case() -> None:
 
 
 def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
-    found = majority.design(11, 0.1, 3, objective="worst-case")
-    asked = majority.design(11, 0.1, 3, objective="worst-case", prior="uniform:0,1")
+    found = dpopt.design(dpopt.Majority(11, 0.1, 3, objective="worst-case"))
+    asked = dpopt.design(dpopt.Majority(11, 0.1, 3, objective="worst-case", prior="uniform:0,1"))
     assert found.value == asked.value
-    setting = MajoritySetting(11, 0.1, 3)
+    setting = Majority(11, 0.1, 3)
     assert dpopt.design(replace(setting, objective="worst-case")).value == asked.value
-    common = majority.design(11, 0.1, 3, objective="worst-case", prior="common-uniform:0,1")
+    common = dpopt.design(
+        dpopt.Majority(11, 0.1, 3, objective="worst-case", prior="common-uniform:0,1")
+    )
     assert common.value > asked.value + 0.01
 
 
 @pytest.mark.slow
 def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
     """The second program was reported infeasible, although the first one's optimum is in it."""
-    design = majority.design(101, 0.1, 10, objective="worst-case", prior="common-uniform:0,1")
+    design = dpopt.design(
+        dpopt.Majority(101, 0.1, 10, objective="worst-case", prior="common-uniform:0,1")
+    )
     assert design.private
     assert design.bound is not None
     assert design.value is not None

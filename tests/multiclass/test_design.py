@@ -6,14 +6,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError, majority, multiclass, verify
-from dpopt.multiclass import MulticlassSetting
+from dpopt import Multiclass, NotPrivateError, ParameterError, majority, verify
 from dpopt.multiclass.corners import configurations, histograms
 from dpopt.multiclass.oracle import Priced, Pricing
 from dpopt.multiclass.rules import sampled_plurality
@@ -35,7 +35,7 @@ ERRORS = {
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("sizes", ERRORS)
 def test_optima_known_from_elsewhere(sizes: tuple[int, int, float, float]) -> None:
-    found = multiclass.design(*sizes)
+    found = dpopt.design(dpopt.Multiclass(*sizes))
     assert found.value == pytest.approx(ERRORS[sizes], abs=1e-11)
     assert found.verdict == "private"
     assert found.gap is not None
@@ -57,7 +57,7 @@ def test_every_corner_of_every_voter_decides_the_same(
     voters: int, classes: int, epsilon: float, allowance: float
 ) -> None:
     """The largest f over all choices, in order, is the certificate's, up to its rounding."""
-    found = multiclass.design(voters, classes, epsilon, allowance)
+    found = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance))
     worst = largest_excess(found.table, epsilon, Fraction(allowance) * Fraction(epsilon))
     assert found.certificate is not None
     slack = found.certificate.slack
@@ -67,16 +67,16 @@ def test_every_corner_of_every_voter_decides_the_same(
 
 @pytest.mark.parametrize(("voters", "classes"), [(3, 3), (3, 4), (4, 2)])
 def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
-    found = multiclass.design(voters, classes, 0.4, 1.0, delta=1e-4)
+    found = dpopt.design(dpopt.Multiclass(voters, classes, 0.4, 1.0, delta=1e-4))
     worst = largest_excess(found.table, 0.4, Fraction(0.4), sets=True)
     assert worst <= Fraction(1e-4)
     assert worst == pytest.approx(1e-4, abs=1e-12)
-    assert found.value < multiclass.design(voters, classes, 0.4, 1.0).value
+    assert found.value < dpopt.design(dpopt.Multiclass(voters, classes, 0.4, 1.0)).value
 
 
 def test_a_kernel_that_fails_is_refused_with_the_same_excess() -> None:
     """The plurality itself, ties shared: f from the proof is f over all choices."""
-    setting = MulticlassSetting(4, 3, 0.3, 1.0)
+    setting = Multiclass(4, 3, 0.3, 1.0)
     point = np.zeros(setting.inputs.size)
     point[setting.inputs.starts[:-1]] = 1.0
     table = rounded(setting.inputs, point)
@@ -89,7 +89,7 @@ def test_a_kernel_that_fails_is_refused_with_the_same_excess() -> None:
 
 def test_a_few_units_more_at_the_tightest_are_refused() -> None:
     """What is left is of the size of a unit: the most that each histogram could give is 1e5."""
-    found = multiclass.design(7, 3, 0.1, 3)
+    found = dpopt.design(dpopt.Multiclass(7, 3, 0.1, 3))
     assert found.certificate is not None
     assert found.certificate.slack < Fraction(100, 1 << 62)
     inputs, table, refused = found.setting.inputs, found.table, set()
@@ -111,7 +111,7 @@ def test_a_few_units_more_at_the_tightest_are_refused() -> None:
 def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     """Voters with random epsilon-private pairs of laws, not at corners, in floats."""
     epsilon, allowance = 0.4, 2.0
-    found = multiclass.design(voters, classes, epsilon, allowance)
+    found = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance))
     rng, counts = np.random.default_rng(20261123), histograms(voters, classes)
     variables = found.setting.inputs.variables_of(counts)
     weight = dict(zip(map(tuple, counts.tolist()), found.kernel[variables], strict=True))
@@ -148,9 +148,9 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
 
     Here the best kernel never prefers the minority, so that DaRRM's form loses nothing.
     """
-    found = multiclass.design(voters, 2, epsilon, allowance)
+    found = dpopt.design(dpopt.Multiclass(voters, 2, epsilon, allowance))
     middle = (voters + 1) // 2
-    other = majority.design(voters, epsilon, allowance, coefficients=(1.0,) * middle)
+    other = dpopt.design(dpopt.Majority(voters, epsilon, allowance, coefficients=(1.0,) * middle))
     assert found.value == pytest.approx((1 - other.value / middle) / 2, abs=1e-9)
     signed = 2 * found.kernel[0::2] - 1
     assert signed.min() > -1e-9
@@ -159,8 +159,8 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
 
 def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
     """DaRRM's form, a majority or a coin, is a loss here; judged over all multisets of corners."""
-    found = multiclass.design(9, 2, 0.1, 1)
-    other = majority.design(9, 0.1, 1, coefficients=(1.0,) * 5)
+    found = dpopt.design(dpopt.Multiclass(9, 2, 0.1, 1))
+    other = dpopt.design(dpopt.Majority(9, 0.1, 1, coefficients=(1.0,) * 5))
     assert found.value == pytest.approx(0.182619923, abs=1e-9)
     assert (1 - other.value / 5) / 2 == pytest.approx(0.189097013, abs=1e-9)
     assert found.kernel[0::2].min() < 0.35
@@ -176,7 +176,7 @@ def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
 
 def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
     """f of the plurality is half of f - (e^(m epsilon) - 1) of DaRRM."""
-    setting = majority.MajoritySetting(9, 0.2, 2.0)
+    setting = dpopt.Majority(9, 0.2, 2.0)
     oracle, pricing = majority.CornerOracle(setting), Pricing(9, 2, 0.2, 2.0)
     rng = np.random.default_rng(3)
     for _ in range(10):
@@ -191,7 +191,7 @@ def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
 def test_even_numbers_of_voters() -> None:
     """Two voters, two classes: a tie is a coin, and the program has one number, a vertex."""
     epsilon, allowance = 0.5, 1.0
-    found = multiclass.design(2, 2, epsilon, allowance)
+    found = dpopt.design(dpopt.Multiclass(2, 2, epsilon, allowance))
     r, b = math.exp(epsilon), 1 / (1 + math.exp(-epsilon))
     c = 1 - b
     # Pr[0] = k b^2 + b c + (1 - k) c^2 against k c^2 + b c + (1 - k) b^2, two voters on 0 -> 1; or
@@ -253,7 +253,7 @@ def test_rows_are_the_prices() -> None:
 @pytest.mark.slow
 def test_edges_between_other_classes_are_needed() -> None:
     """Without rows of voters on edges between classes 2 and 3, the optimum is not private."""
-    setting = MulticlassSetting(11, 3, 0.1, 3)
+    setting = Multiclass(11, 3, 0.1, 3)
     pricing, problem = setting.pricing, setting.problem()
     rows = [
         pricing.row(Priced(0.0, 1, tuple(signed), tuple(loops)))
@@ -281,31 +281,31 @@ def test_edges_between_other_classes_are_needed() -> None:
 @pytest.mark.parametrize(("sizes", "expected"), [((11, 0.1, 3.0), 0.1165), ((7, 0.1, 3.0), 0.0610)])
 def test_the_ladder_uses_its_budget(sizes: tuple[int, float, float], expected: float) -> None:
     voters, epsilon, allowance = sizes
-    found = multiclass.design(voters, 3, epsilon, allowance, rule="ladder")
+    found = dpopt.design(dpopt.Multiclass(voters, 3, epsilon, allowance, rule="ladder"))
     assert found.value == pytest.approx(expected, abs=5e-5)
     assert found.bound is None
     spent = found.setting.spent(found.table, None, 0.0)
     assert spent.upper == pytest.approx(allowance * epsilon, rel=1e-6)
-    assert found.value > multiclass.design(voters, 3, epsilon, allowance).value
+    assert found.value > dpopt.design(dpopt.Multiclass(voters, 3, epsilon, allowance)).value
 
 
 def test_samples_of_the_voters() -> None:
     """As many as the theorem of the subsampling module says, told by its own walk in fractions."""
     for allowance, sample in ((1.0, 2), (3.0, 5), (2.3, 4), (2.0, 3)):
-        found = multiclass.design(11, 3, 0.1, allowance, rule="subsampling")
+        found = dpopt.design(dpopt.Multiclass(11, 3, 0.1, allowance, rule="subsampling"))
         exact = sampled_plurality(found.setting.inputs, sample)
         assert found.kernel == pytest.approx([float(share) for share in exact], abs=1e-12)
         assert found.private
-    assert multiclass.design(11, 3, 0.1, 3, rule="subsampling").value == pytest.approx(
+    assert dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3, rule="subsampling")).value == pytest.approx(
         0.1655, abs=5e-5
     )
     with pytest.raises(ParameterError, match="at least 1"):
-        multiclass.design(5, 3, 0.1, 0.9, rule="subsampling")
+        dpopt.design(dpopt.Multiclass(5, 3, 0.1, 0.9, rule="subsampling"))
 
 
 def test_the_least_epsilon_is_enclosed() -> None:
     """Of a kernel whose worst voters are found by brute force, in fractions."""
-    found = multiclass.design(3, 3, 0.5, 1.3)
+    found = dpopt.design(dpopt.Multiclass(3, 3, 0.5, 1.3))
     least = found.setting.spent(found.table, None, 0.0)
     sides = choices(found.table, 0.5)
     largest = max(Fraction(p, q) for one, other in sides for p, q in zip(one, other, strict=True))
@@ -316,22 +316,22 @@ def test_the_least_epsilon_is_enclosed() -> None:
 
 
 def test_many_classes_by_the_bound() -> None:
-    found = multiclass.design(11, 10, 0.1, 3, rule="permute-and-flip")
+    found = dpopt.design(dpopt.Multiclass(11, 10, 0.1, 3, rule="permute-and-flip"))
     assert found.private
     assert found.certificate is not None
     assert "private in each vote" in found.certificate.claim
-    shifted = multiclass.design(11, 3, 0.1, 3, mechanism_delta=1e-5, rule="ladder")
+    shifted = dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3, mechanism_delta=1e-5, rule="ladder"))
     # The value of the ladder by the bound alone, told in the specification of the rule.
     assert shifted.value == pytest.approx(0.2271, abs=5e-5)
 
 
 def test_prices_are_of_voters_without_a_delta() -> None:
     with pytest.raises(ParameterError, match=r"^mechanism_delta is 0\.01; it must be 0"):
-        assert MulticlassSetting(3, 3, 0.1, 1.0, mechanism_delta=0.01, rule="ladder").pricing
+        assert Multiclass(3, 3, 0.1, 1.0, mechanism_delta=0.01, rule="ladder").pricing
 
 
 def test_votes_are_checked_and_not_shown() -> None:
-    found = multiclass.design(5, 3, 0.5, 2)
+    found = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2))
     for votes in ([7, 0, 1, 2, 0], [0.5, 0, 1, 2, 0], [0, 1, 2], [[0, 1, 2], [0]], "01201"):
         with pytest.raises(ParameterError) as caught:
             found.release(votes)
@@ -349,17 +349,17 @@ def test_votes_are_checked_and_not_shown() -> None:
 
 
 def test_integers_of_another_setting_are_judged_anew() -> None:
-    found = multiclass.design(5, 3, 0.5, 2)
+    found = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2))
     with pytest.raises(NotPrivateError):
         replace(found.setting, epsilon=0.4).judge(found.table)
     assert found.setting.judge(found.table).constraints == configurations(5, 3).count == 777
     with pytest.raises(ParameterError):
-        MulticlassSetting(5, 4, 0.5, 2).judge(found.table)
+        Multiclass(5, 4, 0.5, 2).judge(found.table)
 
 
 def test_the_largest_loss_is_the_budget() -> None:
     """The dominating pair, from all sets of outputs, against the ratio of single ones."""
-    found = multiclass.design(7, 3, 0.2, 2)
+    found = dpopt.design(dpopt.Multiclass(7, 3, 0.2, 2))
     pair = found.setting.dominating(found.table)
     spent = found.setting.spent(found.table, None, 0.0)
     assert pair.largest_loss == pytest.approx(spent.upper, rel=1e-12)
@@ -369,10 +369,10 @@ def test_the_largest_loss_is_the_budget() -> None:
 
 
 @pytest.mark.parametrize("rule", ["ladder", "permute-and-flip", "exponential"])
-def test_many_voters_over_two_classes_have_rules_by_the_bound(rule: str) -> None:
+def test_many_voters_over_two_classes_have_rules_by_the_bound(rule: Any) -> None:
     """No walk over configurations whose integers grow with the voters."""
-    design = multiclass.design(1_000, 2, 0.1, 3, rule=rule)
+    design = dpopt.design(dpopt.Multiclass(1_000, 2, 0.1, 3, rule=rule))
     assert design.private
     assert not design.setting.exact
     with pytest.raises(ParameterError, match="1,000 levels, and at most 300 are priced: take rule"):
-        multiclass.design(1_000, 2, 0.1, 3, rule="optimal")
+        dpopt.design(dpopt.Multiclass(1_000, 2, 0.1, 3, rule="optimal"))

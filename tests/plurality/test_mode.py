@@ -9,11 +9,13 @@ from fractions import Fraction
 from io import BytesIO
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import dpopt
 from dpopt import Guarantee, Ledger, ParameterError, plurality
 from dpopt.ballots import Coins, permute_and_flip
 from dpopt.ballots.rules import power_bounds
@@ -96,9 +98,9 @@ def floats_of(rule: str, counts: Sequence[int], epsilon: float) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 @pytest.mark.parametrize("counts", [(40, 40, 40, 41, 0, 7), (10**9, 10**9 - 1, 10**9 - 4, 3)])
-def test_frequencies_are_those_of_the_exact_law(rule: str, counts: tuple[int, ...]) -> None:
+def test_frequencies_are_those_of_the_exact_law(rule: Any, counts: tuple[int, ...]) -> None:
     many = (*counts, *[0] * 40)
-    made = plurality.design(sum(many), len(many), 0.7, rule=rule)
+    made = dpopt.design(dpopt.Plurality(sum(many), len(many), 0.7, rule=rule))
     assert made.setting.by_theorem
     counts_of_queries = plurality.Counts(np.tile(many, (6_000, 1)))
     drawn = made.simulate(counts_of_queries, np.random.default_rng(7))
@@ -111,7 +113,7 @@ def test_frequencies_are_those_of_the_exact_law(rule: str, counts: tuple[int, ..
 def test_best_is_the_least_mean_regret_where_tables_are_small() -> None:
     for sizes in ((20, 3, 0.5), (9, 10, 0.1), (30, 2, 0.01)):
         rivals = {
-            name: plurality.design(*sizes, rule=name).mean_regret
+            name: dpopt.design(dpopt.Plurality(*sizes, rule=name)).mean_regret
             for name in ("ladder", "permute-and-flip", "exponential")
         }
         best = plurality.mode_design(*sizes)

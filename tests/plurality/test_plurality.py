@@ -15,9 +15,9 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError, majority, plurality
+from dpopt import NotPrivateError, ParameterError, Plurality
 from dpopt.data.tally import Tally
-from dpopt.plurality import Counts, PluralitySetting
+from dpopt.plurality import Counts
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import directed_pairs
 from dpopt.shape import Design
@@ -31,7 +31,7 @@ Histogram = tuple[int, ...]
 
 @cache
 def designed(records: int, classes: int, epsilon: float, **fields: Any) -> Design:
-    return plurality.design(records, classes, epsilon, **fields)
+    return dpopt.design(dpopt.Plurality(records, classes, epsilon, **fields))
 
 
 def regrets(inputs: list[Histogram]) -> np.ndarray:
@@ -345,8 +345,8 @@ def test_hockey_sticks_of_all_neighbours() -> None:
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
-def test_rules_need_no_list_of_histograms(rule: str) -> None:
-    found = plurality.design(300, 10, 0.5, rule=rule)
+def test_rules_need_no_list_of_histograms(rule: Any) -> None:
+    found = dpopt.design(dpopt.Plurality(300, 10, 0.5, rule=rule))
     assert found.certificate is not None
     assert "theorem" in found.certificate.claim
     assert found.certificate.constraints == 1
@@ -365,21 +365,21 @@ def test_rules_need_no_list_of_histograms(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
-def test_many_classes_of_few_records(rule: str) -> None:
+def test_many_classes_of_few_records(rule: Any) -> None:
     """Histograms of 60 records are too many to list; those of 20 are few for any C."""
-    found = plurality.design(60, 1000, 1.0, rule=rule)
+    found = dpopt.design(dpopt.Plurality(60, 1000, 1.0, rule=rule))
     assert found.setting.by_theorem
     assert found.certificate is not None
     assert "theorem" in found.certificate.claim
     counts = np.zeros(1000, dtype=np.int64)
     counts[[3, 7]] = 52, 8
     assert 0 <= found.release(Counts(counts)) < 1000
-    assert not PluralitySetting(20, 1000, 1.0, rule=rule).by_theorem  # pyright: ignore[reportArgumentType]
+    assert not Plurality(20, 1000, 1.0, rule=rule).by_theorem  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 def test_draws_by_steps_follow_the_law(rule: str) -> None:
-    setting = PluralitySetting(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
+    setting = Plurality(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
     found = dpopt.design(setting)
     counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
     weights = setting.distribution(found.table, Counts(counts))
@@ -391,7 +391,7 @@ def test_draws_by_steps_follow_the_law(rule: str) -> None:
 
 
 def test_a_million_records() -> None:
-    found = plurality.design(1_000_000, 3, 1.0, rule="exponential")
+    found = dpopt.design(dpopt.Plurality(1_000_000, 3, 1.0, rule="exponential"))
     assert found.release(Counts([400_000, 300_000, 300_000])) == 0
     with pytest.raises(ParameterError, match="too long"):
         found.setting.distribution(found.table, Counts([400_000, 300_000, 300_000]))
@@ -422,7 +422,7 @@ def test_facts_tell_both_objectives() -> None:
 
 
 def test_a_plurality_is_drawn_and_told() -> None:
-    step = plurality.design(300, 10, 0.5, rule="permute-and-flip")
+    step = dpopt.design(dpopt.Plurality(300, 10, 0.5, rule="permute-and-flip"))
     for found, across in ((designed(10, 3, 0.5), "lead"), (step, "gap")):
         assert found.plot(label="best").get_xlabel().startswith(across)
         table = found.setting.columns(found.table)
@@ -451,7 +451,7 @@ def test_a_plurality_is_drawn_and_told() -> None:
 def test_bad_parameters(fields: dict[str, object], word: str) -> None:
     given = {"records": 6, "classes": 3, "epsilon": 1.0, **fields}
     with pytest.raises(ParameterError, match=word) as caught:
-        PluralitySetting(**given)  # pyright: ignore[reportArgumentType]
+        Plurality(**given)  # pyright: ignore[reportArgumentType]
     assert str(caught.value).count(". ") == 0
 
 
@@ -478,7 +478,7 @@ def test_votes_are_no_counts() -> None:
 def test_the_command_line_takes_votes_or_counts(tmp_path: Path, capsys: Capture) -> None:
     path = str(tmp_path / "vote.json")
     designed(3, 3, 40.0).save(path)
-    majority.design(3, 0.5, 3).save(tmp_path / "majority.json")
+    dpopt.design(dpopt.Majority(3, 0.5, 3)).save(tmp_path / "majority.json")
     for given in (["--input", "2,2,0"], ["--counts", "1,0,2"]):
         code, out, _ = run(["release", path, *given, "--json"], capsys)
         assert (code, json.loads(out)["released"]) == (0, [2])
@@ -508,4 +508,4 @@ def test_bad_counts_are_refused_without_being_shown(counts: Any) -> None:
 
 def test_a_rule_has_no_program() -> None:
     with pytest.raises(ParameterError, match="no program"):
-        plurality.design(6, 3, 1.0, rule="ladder", backend="highs")
+        dpopt.design(dpopt.Plurality(6, 3, 1.0, rule="ladder"), backend="highs")

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpopt import ParameterError, kernel, private, solve
+import dpopt
+from dpopt import ParameterError, private, solve
 from dpopt.privacy import directed_pairs
 from dpopt.privacy.graph import all_pairs
 
@@ -66,7 +67,7 @@ def test_the_kernels_of_graphs(graph: Any, shape: Any, delta: float) -> None:
     value, K = least_loss(6, 0.8, delta, graph, shape=shape)
     pairs = all_pairs(directed_pairs(graph, 6, shape), 6)
     assert excess(K, 0.8, pairs) <= delta + 1e-8
-    setting = kernel.KernelSetting(loss(6), 0.8, delta=delta, graph=graph, shape=shape)
+    setting = dpopt.Kernel(loss(6), 0.8, delta=delta, graph=graph, shape=shape)
     assert value == pytest.approx(solve(setting.problem()).objective, abs=1e-8)
     edges, _ = least_loss(6, 0.8, delta, graph, shape=shape, form="edges")
     assert edges == pytest.approx(value, abs=1e-8)

@@ -91,7 +91,7 @@ def test_the_root_is_above_by_next_to_nothing(value: Fraction) -> None:
 
 def test_threads_neither_change_a_precision_nor_depend_on_it() -> None:
     """python-flint has one precision for all threads: somebody else's changes all the while."""
-    setting = majority.MajoritySetting(5, 0.3, 2)
+    setting = dpopt.Majority(5, 0.3, 2)
     design = dpopt.design(setting)
     alone = [exp_upper(x / 7, 256) for x in range(100)]
     before, stop = flint.ctx.prec, Event()

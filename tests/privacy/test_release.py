@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dpopt
-from dpopt import ParameterError
-from dpopt.kernel import KernelSetting
+from dpopt import Kernel, ParameterError
 from dpopt.privacy import release
 from dpopt.privacy.release import Laws, below_each, random_words, seeded, settled, system
 from dpopt.table import Table
@@ -260,7 +259,7 @@ def test_a_seed_is_a_generator() -> None:
 
 
 def of_a_program() -> Table:
-    return dpopt.design(KernelSetting("absolute", 0.4, graph="path", size=16)).table
+    return dpopt.design(Kernel("absolute", 0.4, graph="path", size=16)).table
 
 
 def of_two_outputs() -> Table:

@@ -16,23 +16,19 @@ from flint import fmpq, fmpq_poly, fmpz_poly
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import public_prior, verify
-from dpopt.kernel import KernelSetting, NearestKernel
-from dpopt.majority import MajoritySetting
-from dpopt.multiclass import MulticlassSetting
-from dpopt.plurality import PluralitySetting
+from dpopt import Kernel, Majority, Multiclass, NearestKernel, Plurality, verify
 from dpopt.proofs import closed
 from dpopt.proofs.closed import Ratio, private_where
 from dpopt.proofs.exact import displayed
 from dpopt.proofs.sturm import Root, chain, changes, roots_above_one
-from dpopt.public_prior.setting import PublicPriorSetting
-from dpopt.roo.minimum import MinCount
+from dpopt.public_prior.setting import PublicPrior
+from dpopt.roo.minimum import RevealOrObscure
 
 SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), Fraction(31, 9), 40]
 
 
-def path(loss: str, inputs: int, objective: str = "minimax", **other: Any) -> KernelSetting:
-    return KernelSetting(loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
+def path(loss: str, inputs: int, objective: str = "minimax", **other: Any) -> Kernel:
+    return Kernel(loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
 
 
 KNOWN = {
@@ -73,7 +69,7 @@ def test_minimax_squared_error_of_four_inputs_is_the_known_one_in_its_last_piece
 @pytest.mark.parametrize("inputs", [3, 5])
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> None:
-    form = dpopt.closed_form(KernelSetting("zero-one", 1.0, size=inputs, objective=objective))
+    form = dpopt.closed_form(Kernel("zero-one", 1.0, size=inputs, objective=objective))
     assert str(form.pieces[0].value) == f"{inputs - 1}/(r + {inputs - 1})"
     kernel = form.point(Fraction(7, 2))
     assert kernel["K", 1, 1] == Fraction(7, 2) / (Fraction(7, 2) + inputs - 1)
@@ -86,16 +82,16 @@ PRIORS = [[0.25, 0.25, 0.5], [0.125, 0.25, 0.625], [0.0625, 0.0625, 0.375, 0.5]]
 def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> None:
     # Lemma 3 of the paper: K_xx <= r q / (r q + 1 - q) at the rarest letter. Algorithm 1 has it.
     q = Fraction(min(prior))
-    form = dpopt.closed_form(PublicPriorSetting(prior, 1.0))
+    form = dpopt.closed_form(PublicPrior(prior, 1.0))
     # The same program as a kernel of one's own, with the prior as an invariance.
     other = dpopt.closed_form(
-        KernelSetting("zero-one", 1.0, size=len(prior), invariant=prior, objective="minimax")
+        Kernel("zero-one", 1.0, size=len(prior), invariant=prior, objective="minimax")
     )
     assert [piece.status for piece in form.pieces] == ["proved"]
     assert form.pieces[0].value == other.pieces[0].value
     for r in map(Fraction, SAMPLES):
         assert form(r) == 1 - r * q / (r * q + 1 - q)
-        found = public_prior.minimax_kernel(prior, math.log(r))
+        found = dpopt.design(dpopt.PublicPrior(prior, math.log(r)))
         assert 1 - float(min(np.diag(found.kernel))) == pytest.approx(float(form(r)), abs=1e-9)
 
 
@@ -103,7 +99,7 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
 def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any) -> None:
     prior = PRIORS[1]
     form = dpopt.closed_form(
-        KernelSetting("absolute", 1.0, size=3, invariant=prior, prior=None, objective=loss)
+        Kernel("absolute", 1.0, size=3, invariant=prior, prior=None, objective=loss)
     )
     for seed in range(4):
         r = random.Random(seed).uniform(1.1, 9.0)
@@ -159,20 +155,20 @@ SETTINGS: list[Any] = [
     path("squared", 4),
     path("absolute", 4, "bayes"),
     path("absolute", 3, "bayes", delta=0.125),
-    KernelSetting([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
-    KernelSetting([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    KernelSetting("squared", 1.0, graph="cycle", size=4, objective="minimax"),
-    MajoritySetting(3, 0.1, 1.0, objective="surrogate"),
-    MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
-    MajoritySetting(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
+    Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
+    Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
+    Kernel("squared", 1.0, graph="cycle", size=4, objective="minimax"),
+    Majority(3, 0.1, 1.0, objective="surrogate"),
+    Majority(5, 0.1, 2.0, objective="surrogate"),
+    Majority(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
     path("squared", 3, delta=0.0625),
-    KernelSetting("zero-one", 1.0, size=3, delta=0.25, objective="minimax"),
-    KernelSetting("zero-one", 1.0, size=3, invariant=[0.25, 0.25, 0.5], objective="minimax"),
+    Kernel("zero-one", 1.0, size=3, delta=0.25, objective="minimax"),
+    Kernel("zero-one", 1.0, size=3, invariant=[0.25, 0.25, 0.5], objective="minimax"),
     NearestKernel([[0.875, 0.125, 0.0], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], 1.0, tolerance=1.0),
     NearestKernel.example(),
-    PluralitySetting(4, 3, 1.0),
-    MulticlassSetting(3, 3, 0.1, 1.0),
-    MulticlassSetting(3, 3, 0.1, 1.0, delta=0.125),
+    Plurality(4, 3, 1.0),
+    Multiclass(3, 3, 0.1, 1.0),
+    Multiclass(3, 3, 0.1, 1.0, delta=0.125),
 ]
 
 
@@ -226,7 +222,7 @@ PLURALITIES = {
 
 @pytest.mark.parametrize("size", PLURALITIES, ids=str)
 def test_pluralities_of_least_worst_regret_have_the_known_formulas(size: tuple[int, int]) -> None:
-    setting = PluralitySetting(*size, 1.0, objective="minimax", loss="regret")
+    setting = Plurality(*size, 1.0, objective="minimax", loss="regret")
     form = dpopt.closed_form(setting)
     known = PLURALITIES[size]
     for r, formula in known.items():
@@ -366,14 +362,14 @@ def test_ratios_in_lowest_terms_are_told_in_factors(
 def test_randomised_response_of_fixed_chances_is_private_from_its_own_ratio_on() -> None:
     truth = {("K", x, y): Ratio((3,) if x == y else (1,), (5,)) for x in range(3) for y in range(3)}
     floors = {("u", y): Ratio((1,), (5,)) for y in range(3)}
-    setting = KernelSetting("zero-one", 1.0, size=3)
+    setting = Kernel("zero-one", 1.0, size=3)
     assert private_where(setting, {**truth, **floors}) == ((Root.of(Fraction(3)), None),)
 
 
 @pytest.mark.parametrize(("records", "letters"), [(5, 2), (7, 2), (6, 3)])
 def test_one_chance_for_all_counts_has_the_paper_s_formula(records: int, letters: int) -> None:
     # q = 1 / (1 + (n / k)(r - 1)), once for each smallest count 0..n // k.
-    form = dpopt.closed_form(MinCount(records, letters, 1.0, rule="roo"))
+    form = dpopt.closed_form(RevealOrObscure(records, letters, 1.0, rule="roo"))
     assert len(form.pieces) == 1
     for r in (Fraction(3, 2), Fraction(7, 2)):
         assert form(r) == (records // letters + 1) / (1 + Fraction(records, letters) * (r - 1))
@@ -381,19 +377,19 @@ def test_one_chance_for_all_counts_has_the_paper_s_formula(records: int, letters
 
 @pytest.mark.parametrize("rule", ["exact", "journal"])
 def test_the_formulas_are_those_of_the_recursions(rule: Any) -> None:
-    form = dpopt.closed_form(MinCount(7, 2, 1.0, rule=rule))
+    form = dpopt.closed_form(RevealOrObscure(7, 2, 1.0, rule=rule))
     for epsilon in (0.1, 0.25, 0.35, 0.6, 1.5):
-        found = dpopt.design(MinCount(7, 2, epsilon, rule=rule))
+        found = dpopt.design(RevealOrObscure(7, 2, epsilon, rule=rule))
         assert float(form(math.exp(epsilon))) == pytest.approx(sum(found.q), abs=1e-9)
 
 
 def test_the_journal_s_rule_of_seven_records_is_not_private_between_two_ratios() -> None:
-    form = dpopt.closed_form(MinCount(7, 2, 1.0, rule="journal"))
+    form = dpopt.closed_form(RevealOrObscure(7, 2, 1.0, rule="journal"))
     gaps: list[tuple[Root, Root]] = []
     for piece in form.pieces:
         low = piece.low
         for high, point in piece.parts:
-            for a, b in private_where(MinCount(7, 2, 1.0, rule="exact"), point):
+            for a, b in private_where(RevealOrObscure(7, 2, 1.0, rule="exact"), point):
                 start, end = max(a, low), b if high is None or (b and b < high) else high
                 if low < start:
                     gaps.append((low, start))
@@ -404,9 +400,11 @@ def test_the_journal_s_rule_of_seven_records_is_not_private_between_two_ratios()
     assert [tuple(map(str, gap)) for gap in gaps] == [("1.24208", "1.32708"), ("1.32708", "4/3")]
     # The audit, which knows none of this, says the same just inside and just outside.
     for ratio, private in ((1.242, True), (1.2422, False), (1.33, False), (1.334, True)):
-        assert dpopt.design(MinCount(7, 2, math.log(ratio), rule="journal")).private is private
+        assert (
+            dpopt.design(RevealOrObscure(7, 2, math.log(ratio), rule="journal")).private is private
+        )
 
 
 def test_a_rule_s_variables_are_the_program_s() -> None:
     with pytest.raises(dpopt.ParameterError, match="point is"):
-        private_where(MinCount(7, 2, 1.0), {("p", 0): Ratio((1,))})
+        private_where(RevealOrObscure(7, 2, 1.0), {("p", 0): Ratio((1,))})

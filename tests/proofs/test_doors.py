@@ -12,16 +12,14 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import shape, verify
-from dpopt.kernel import KernelSetting
-from dpopt.majority import MajoritySetting
+from dpopt import Kernel, Majority, shape, verify
 from dpopt.proofs import saved
 from tests.cli.running import Capture, run
 
 
 @pytest.fixture
 def kernel() -> Any:
-    return dpopt.design(KernelSetting.example())
+    return dpopt.design(Kernel.example())
 
 
 def names(folder: Path) -> set[str]:
@@ -150,7 +148,7 @@ def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: C
     kernel.save(path, proof=True)
     for another in (
         dpopt.design(replace(kernel.setting, epsilon=kernel.setting.epsilon / 2)),
-        dpopt.design(KernelSetting("absolute", 1.0, graph="path", size=5, objective="minimax")),
+        dpopt.design(Kernel("absolute", 1.0, graph="path", size=5, objective="minimax")),
     ):
         another.save(other, proof=True)
         for file, proof in (("k.json", "other.proof.json"), ("other.json", "k.proof.json")):
@@ -158,7 +156,7 @@ def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: C
             assert code == 4
             assert out.startswith("private: ")
             assert "the proof is of another design, which has other parameters" in err
-    dpopt.majority.design(3, 0.1, 1.0).save(other, proof=True)
+    dpopt.design(dpopt.Majority(3, 0.1, 1.0)).save(other, proof=True)
     for wrong in (path, tmp_path / "other.proof.json"):
         code, out, err = run(["verify", str(path), str(wrong), "--copy"], capfd)
         assert (code, out) == (2, "")
@@ -168,10 +166,10 @@ def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: C
 
 def test_what_is_saved_again_is_checked_again(tmp_path: Path, capfd: Capture) -> None:
     """An earlier proof beside a new design of another setting shows nothing about it."""
-    dpopt.design(MajoritySetting(mechanisms=5, epsilon=0.2, allowance=2)).save(
+    dpopt.design(Majority(mechanisms=5, epsilon=0.2, allowance=2)).save(
         tmp_path / "g.json", proof=True
     )
-    dpopt.design(KernelSetting.example()).save(tmp_path / "g.json")
+    dpopt.design(Kernel.example()).save(tmp_path / "g.json")
     code, out, err = run(["verify", str(tmp_path / "g.json")], capfd)
     assert code == 2
     assert "optimal" not in out

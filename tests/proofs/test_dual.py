@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import kernel, majority, verify
+from dpopt import verify
 from dpopt.proofs import Written, dual, proved
 from tests.proofs.judging import displayed
 
-Kernel = kernel.KernelSetting
+Kernel = dpopt.Kernel
 STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 
 
@@ -118,7 +118,7 @@ def test_a_large_one_is_proved_when_asked_for() -> None:
 
 @pytest.mark.parametrize("mechanisms", [11, 51, 101])
 def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
-    found: Any = dpopt.design(majority.MajoritySetting(mechanisms, 0.1, mechanisms // 10 + 1))
+    found: Any = dpopt.design(dpopt.Majority(mechanisms, 0.1, mechanisms // 10 + 1))
     # What is left is the design's own: no solver's point is nearer.
     assert abs(float(found.optimality.bound) - found.float_bound) <= 2e-10
     assert found.optimality.gap <= 5e-10
@@ -133,7 +133,7 @@ def test_thousands_of_tight_rows_hide_none_that_count(
     mechanisms: int, epsilon: float, delta: float, tmp_path: Path
 ) -> None:
     """Where gamma is flat, rows are equal but for e^(-epsilon K / 2): the tightest prove little."""
-    asked = majority.MajoritySetting(mechanisms, epsilon, 0.5, mechanism_delta=delta, delta=delta)
+    asked = dpopt.Majority(mechanisms, epsilon, 0.5, mechanism_delta=delta, delta=delta)
     found: Any = dpopt.design(asked)
     assert 0 <= found.optimality.gap <= 1e-9
     found.save(path := tmp_path / "x.json", proof=True)

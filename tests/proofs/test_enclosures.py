@@ -17,31 +17,36 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import multiclass, plurality, roo, verify
-from dpopt.kernel import KernelSetting, NearestKernel
-from dpopt.majority import MajoritySetting
-from dpopt.public_prior import MollifierSetting, PopulationSetting, PublicPriorSetting
+from dpopt import (
+    Kernel,
+    Majority,
+    Mollifier,
+    NearestKernel,
+    Population,
+    PublicPrior,
+    verify,
+)
 from tests.majority.brute import reduced_multisets
 
 LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
 LAW = [0.1, 0.2, 0.3, 0.4]
 AFFINE: list[Any] = [
-    KernelSetting("absolute", 1.0, size=3, objective="minimax"),
-    KernelSetting("absolute", 1.0, graph="path", size=3),
-    KernelSetting("zero-one", 1.0, 0.125, graph="cycle", size=4),
+    Kernel("absolute", 1.0, size=3, objective="minimax"),
+    Kernel("absolute", 1.0, graph="path", size=3),
+    Kernel("zero-one", 1.0, 0.125, graph="cycle", size=4),
     NearestKernel([[0.75, 0.25], [0.5, 0.5]], 1.0, tolerance=0.5),
-    plurality.PluralitySetting(4, 3, 1.0),
-    plurality.PluralitySetting(3, 2, 1.0, "minimax"),
-    roo.OptimalLetter(4, 3, 1.0),
-    roo.OptimalLetter(3, 2, 1.0, "bayes"),
-    *(roo.MinCount(7, 3, 1.0, rule) for rule in ("exact", "roo", "journal", "conference")),
-    PopulationSetting(LAW, 1.0, [LAW[::-1]], slack=0.125),
+    dpopt.Plurality(4, 3, 1.0),
+    dpopt.Plurality(3, 2, 1.0, "minimax"),
+    dpopt.BestSampler(4, 3, 1.0),
+    dpopt.BestSampler(3, 2, 1.0, "bayes"),
+    *(dpopt.RevealOrObscure(7, 3, 1.0, rule) for rule in ("exact", "roo", "journal", "conference")),
+    Population(LAW, 1.0, [LAW[::-1]], slack=0.125),
 ]
 VOTES: list[Any] = [
-    MajoritySetting(5, 1.0, 2.0),
-    MajoritySetting(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
-    multiclass.MulticlassSetting(3, 3, 1.0, 2.0),
-    multiclass.MulticlassSetting(2, 4, 1.0, 1.0, delta=0.125),
+    Majority(5, 1.0, 2.0),
+    Majority(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
+    dpopt.Multiclass(3, 3, 1.0, 2.0),
+    dpopt.Multiclass(2, 4, 1.0, 1.0, delta=0.125),
 ]
 
 
@@ -77,7 +82,7 @@ def test_a_row_has_the_ends_of_what_is_enclosed(setting: Any) -> None:
 
 
 def test_the_rarest_letter_is_kept_by_no_more_than_lemma_3_says() -> None:
-    q, setting = Fraction(0.1), PublicPriorSetting(LAW, 1.0)
+    q, setting = Fraction(0.1), PublicPrior(LAW, 1.0)
     total = sum(map(Fraction, LAW))
     program = program_of(setting, (LOW, HIGH), {"bits": 62})
     exact = [r * q / total / (r * q / total + 1 - q / total) for r in (LOW, HIGH)]
@@ -85,7 +90,7 @@ def test_the_rarest_letter_is_kept_by_no_more_than_lemma_3_says() -> None:
 
 
 def test_a_mollifier_s_limits_are_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = MollifierSetting(LAW, 1.0, [0.25] * 4)
+    setting = Mollifier(LAW, 1.0, [0.25] * 4)
     exponentials(monkeypatch, {0: (LOW, HIGH)})
     program, total = program_of(setting, None), sum(map(Fraction, LAW))
     for j, mass in enumerate(LAW):
@@ -189,7 +194,7 @@ def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fracti
 def test_a_plurality_s_slack_is_rounded_down(
     delta: float, ratio: Fraction, width: Fraction, units: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 1.0, delta=delta)
+    setting = dpopt.Multiclass(3, 3, 1.0, 1.0, delta=delta)
     known = {x: (ratio**x, ratio**x) for x in range(9)} | {1: (ratio - width, ratio + width)}
     exponentials(monkeypatch, known)
     program = program_of(setting, None, units)
@@ -211,7 +216,7 @@ def test_a_plurality_s_slack_is_rounded_down(
 def test_a_table_beyond_its_corners_is_refused_by_their_excess(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 1.0)
+    setting = dpopt.Multiclass(3, 3, 1.0, 1.0)
     exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
     # All but the first count of two has what it had: too much for one epsilon.
     units = {"total": 105, "weights": [[61, 22], [90, 10, 5], [35]]}
@@ -228,7 +233,7 @@ def test_a_table_beyond_its_corners_is_refused_by_their_excess(
 
 
 def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=0.125)
+    setting = dpopt.Multiclass(3, 3, 1.0, 2.0, delta=0.125)
     program = program_of(setting, (RATIO, RATIO), UNITS)
     pairs = [(0, 1), (0, 2), (1, 2)]
     for name in program.names():
@@ -258,7 +263,7 @@ def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
 def test_a_majority_s_slack_is_that_of_its_worst_corner(
     width: Fraction, upper: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting = MajoritySetting(5, 1.0, 2.0, contrary=True)
+    setting = Majority(5, 1.0, 2.0, contrary=True)
     units = {"total": 64, "weights": [[a, 64 - a] for a in upper]}
     known = {x: (RATIO**x, RATIO**x) for x in range(9)} | {1: (RATIO - width, RATIO + width)}
     exponentials(monkeypatch, known)
@@ -307,7 +312,7 @@ def test_corners_are_no_more_than_their_bound(total: int, classes: int) -> None:
     ],
 )
 def test_voters_that_are_none_are_refused(change: dict[str, float]) -> None:
-    setting = MajoritySetting(3, 1.0, 2.0).to_dict()
+    setting = Majority(3, 1.0, 2.0).to_dict()
     verify.Voters(setting, None)
     verify.Voters({**setting, "mechanism_delta": 0.125, "delta": 0.125}, None)
     with pytest.raises(verify.Malformed):
@@ -317,7 +322,7 @@ def test_voters_that_are_none_are_refused(change: dict[str, float]) -> None:
 def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     low, high = {1: Fraction(2), 2: Fraction(5)}, {1: Fraction(3), 2: Fraction(9)}
     exponentials(monkeypatch, {x: (low[x], high[x]) for x in (1, 2)})
-    voters = verify.Voters(MajoritySetting(3, 1.0, 2.0).to_dict(), None)
+    voters = verify.Voters(Majority(3, 1.0, 2.0).to_dict(), None)
     for a, b in product((-3, 2), repeat=2):
         ends = [
             a * (x[1] if a > 0 else y[1]) + b * (x[2] if b > 0 else y[2])
@@ -328,7 +333,7 @@ def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.M
 
 def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.MonkeyPatch) -> None:
     exponentials(monkeypatch, {1: (LOW, HIGH), 2: (RATIO, RATIO)})
-    setting, d = MajoritySetting(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25), Fraction(1, 8)
+    setting, d = Majority(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25), Fraction(1, 8)
     voters = verify.Voters(setting.to_dict(), None)
     assert voters.chance("b") == ((LOW + d) / (LOW + 1), (HIGH + d) / (HIGH + 1))
     assert voters.chance("c") == ((1 - d) / (HIGH + 1), (1 - d) / (LOW + 1))
@@ -347,7 +352,7 @@ def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.Mon
     ],
 )
 def test_a_corner_that_is_none_is_refused(name: verify.Name) -> None:
-    setting = MajoritySetting(3, 1.0, 2.0).to_dict()
+    setting = Majority(3, 1.0, 2.0).to_dict()
     voters = verify.Voters(setting, None)
     voters.row(("corner", 2, (("bc", 1),)))
     with pytest.raises(verify.Malformed):
@@ -357,9 +362,9 @@ def test_a_corner_that_is_none_is_refused(name: verify.Name) -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        MajoritySetting(1, 1.0, 1.0),
-        MajoritySetting(5, 1.0, 2.0),
-        MajoritySetting(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
+        Majority(1, 1.0, 1.0),
+        Majority(5, 1.0, 2.0),
+        Majority(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
     ],
     ids=repr,
 )
@@ -379,7 +384,7 @@ def test_both_sides_of_a_corner_are_those_of_its_votes(
 ) -> None:
     """For the chance that a voter is taken to have, which is rounded up once."""
     exponentials(monkeypatch, {x: (RATIO**x, RATIO**x) for x in range(9)})
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0, delta=delta)
+    setting = dpopt.Multiclass(3, 3, 1.0, 2.0, delta=delta)
     labels = verify.Labels(setting.to_dict(), verify.Ballots(3, 3, UNITS), None)
     unit, pairs, seen = 1 << verify.CORNER, [(0, 1), (0, 2), (1, 2)], 0
     b = rounded_chance(RATIO)
@@ -411,7 +416,7 @@ def test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be(
 ) -> None:
     exponentials(monkeypatch, {1: (LOW, HIGH)})
     q = [1 << 62] if rule == "roo" else [1 << 62, 1 << 61]
-    program = program_of(roo.MinCount(7, 3, 1.0, rule), None, q)
+    program = program_of(dpopt.RevealOrObscure(7, 3, 1.0, rule), None, q)
     same = rule == "roo"
     assert verify.decide(program).slack == verify.decide_rule(7, 3, q, same, LOW).slack
     assert (
@@ -422,7 +427,7 @@ def test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be(
 def test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    setting, less = roo.SmoothFloor(12, 3, 1.0), roo.SmoothFloor(12, 3, 0.9)
+    setting, less = dpopt.SmoothFloor(12, 3, 1.0), dpopt.SmoothFloor(12, 3, 0.9)
     units = json.loads(json.dumps(less.plain(dpopt.design(less).table)))
     exponentials(monkeypatch, {1: (LOW, HIGH), 0: (Fraction(3, 2), Fraction(2))})
     floor = verify.Floor(12, 3, list(map(int, units[1])), 1 << int(units[0]))

@@ -11,18 +11,16 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import verify
-from dpopt.kernel import KernelSetting, NearestKernel
-from dpopt.majority import MajoritySetting
+from dpopt import Kernel, Majority, NearestKernel, verify
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import displayed
 from dpopt.proofs.simplex import Exact
 from tests.proofs.judging import alone, optimum
 
 
-def path(inputs: int, **other: Any) -> KernelSetting:
+def path(inputs: int, **other: Any) -> Kernel:
     given = {"objective": "minimax", "graph": "path", **other}
-    return KernelSetting("absolute", 1.0, size=inputs, **given)
+    return Kernel("absolute", 1.0, size=inputs, **given)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +39,12 @@ SETTINGS: list[Any] = [
     path(4),
     path(5, objective="bayes", prior=[5, 4, 3, 2, 1]),
     path(3, delta=0.125),
-    KernelSetting("zero-one", 1.0, size=5),
-    KernelSetting([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="minimax"),
-    KernelSetting([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    KernelSetting("squared", 1.0, graph="cycle", size=5),
-    MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
-    MajoritySetting(5, 0.1, 1.0, 0.0625, 0.125, objective="surrogate"),
+    Kernel("zero-one", 1.0, size=5),
+    Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="minimax"),
+    Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
+    Kernel("squared", 1.0, graph="cycle", size=5),
+    Majority(5, 0.1, 2.0, objective="surrogate"),
+    Majority(5, 0.1, 1.0, 0.0625, 0.125, objective="surrogate"),
 ]
 
 
@@ -64,7 +62,7 @@ def test_it_is_the_optimum_of_another_solver(setting: Any, ratio: Fraction) -> N
 @pytest.mark.parametrize("inputs", [3, 4, 6])
 def test_randomised_response_is_best_for_the_zero_one_loss(inputs: int) -> None:
     ratio = Fraction(17, 5)
-    found = dpopt.exact_optimum(KernelSetting("zero-one", 1.0, size=inputs), ratio)
+    found = dpopt.exact_optimum(Kernel("zero-one", 1.0, size=inputs), ratio)
     assert found.value == (inputs - 1) / (ratio + inputs - 1)
 
 
@@ -174,4 +172,4 @@ def test_only_what_can_be_checked_has_an_exact_optimum() -> None:
     with pytest.raises(dpopt.ParameterError, match="too large"):
         dpopt.exact_optimum(path(60), 2)
     with pytest.raises(dpopt.ParameterError, match="rational where"):
-        dpopt.exact_optimum(MajoritySetting(5, 0.1, 1.5, objective="surrogate"), 2)
+        dpopt.exact_optimum(Majority(5, 0.1, 1.5, objective="surrogate"), 2)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from dpopt import majority, roo, verify
+import dpopt
+from dpopt import majority, verify
 from experiments.catalogue import all_experiments
 from experiments.refuted import refutations
 from experiments.refuted.record import Refutation, checker
@@ -174,9 +175,10 @@ def test_numbers_by_hand() -> None:
 
 
 def test_the_recursions_are_those_of_the_package() -> None:
-    for name, data in (("conference", (20, 3, 0.1)), ("journal", (3, 2, 0.5))):
+    cases: Any = (("conference", (20, 3, 0.1)), ("journal", (3, 2, 0.5)))
+    for name, data in cases:
         after, allowed = sides(ALL[f"roo-theorem-2-{name}"])
-        audit = roo.min_count(*data, name).audit
+        audit = dpopt.design(dpopt.RevealOrObscure(*data, rule=name)).audit
         assert float(after[0] / allowed[1]) == pytest.approx(audit.excess_factor, rel=1e-12)
 
 
@@ -200,7 +202,7 @@ def test_three_corners_by_every_outcome() -> None:
 def test_the_audit_of_a_design_is_refused_as_not_private(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    setting = majority.MajoritySetting(3, 0.1, 1)
+    setting = dpopt.Majority(3, 0.1, 1)
     path = tmp_path / "audit.json"
     majority.assess(setting, [1, 1, 1, 1]).save(path, even_if_not_private=True)
     assert verify.main([str(path)]) == 4

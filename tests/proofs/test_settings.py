@@ -13,11 +13,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import verify
-from dpopt.kernel import KernelSetting, NearestKernel
-from dpopt.majority import MajoritySetting
-from dpopt.multiclass import MulticlassSetting
-from dpopt.plurality import PluralitySetting
+from dpopt import Kernel, Majority, Multiclass, NearestKernel, Plurality, verify
 from tests.proofs.test_fuzz import run
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in dpopt.kinds()}
@@ -25,13 +21,13 @@ OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
 # Beside the example of each kind: settings whose other fields are in use.
 SETTINGS: dict[str, Any] = {
     **{kind: KINDS[kind].example() for kind in verify.KINDS if kind in KINDS},
-    "majority with Delta": MajoritySetting(3, 0.5, 1.5, 0.01, 0.02),
-    "majority of coefficients": MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.5]),
-    "majority of priors": MajoritySetting(3, 0.5, 1.5, objective="least-regret"),
-    "multiclass by a rule": MulticlassSetting(3, 3, 0.5, 1.5, 0.01, 0.02, rule="ladder"),
-    "multiclass of a point": MulticlassSetting(3, 3, 0.5, 1.5, prior="point:0.5,0.3,0.2"),
-    "plurality by a rule": PluralitySetting(6, 3, 1.0, rule="ladder", prior="dirichlet:1/2"),
-    "kernel of a table": KernelSetting(
+    "majority with Delta": Majority(3, 0.5, 1.5, 0.01, 0.02),
+    "majority of coefficients": Majority(3, 0.5, 1.5, coefficients=[1.0, 0.5]),
+    "majority of priors": Majority(3, 0.5, 1.5, objective="least-regret"),
+    "multiclass by a rule": Multiclass(3, 3, 0.5, 1.5, 0.01, 0.02, rule="ladder"),
+    "multiclass of a point": Multiclass(3, 3, 0.5, 1.5, prior="point:0.5,0.3,0.2"),
+    "plurality by a rule": Plurality(6, 3, 1.0, rule="ladder", prior="dirichlet:1/2"),
+    "kernel of a table": Kernel(
         [[0, 1, 2], [1, 0, 1], [2, 1, 0]],
         1.0,
         0.01,
@@ -40,15 +36,11 @@ SETTINGS: dict[str, Any] = {
         invariant=[0.25, 0.5, 0.25],
         rows=OWN,
     ),
-    "kernel of pairs": KernelSetting(
-        "absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
-    ),
-    "kernel of words": KernelSetting(
-        "hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"
-    ),
-    "kernel on a grid": KernelSetting([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
-    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", size=4, symmetry="dihedral"),
-    "kernel mirrored": KernelSetting(
+    "kernel of pairs": Kernel("absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])),
+    "kernel of words": Kernel("hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"),
+    "kernel on a grid": Kernel([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
+    "kernel around": Kernel("zero-one", 1.0, graph="cycle", size=4, symmetry="dihedral"),
+    "kernel mirrored": Kernel(
         "absolute", 1.0, graph="path", size=3, symmetry=[([2, 1, 0], [2, 1, 0])]
     ),
     "nearest of names": NearestKernel(
@@ -178,7 +170,7 @@ def test_what_the_package_refuses_is_refused(
 def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     """gamma = .1456 with two voters: Pr[1] moves by a factor of e^.0714, not of e^.05."""
     path, gamma = tmp_path / "x.json", 0.1456
-    dpopt.design(MajoritySetting(3, 0.5, 0.1)).save(path)
+    dpopt.design(Majority(3, 0.5, 0.1)).save(path)
     record = json.loads(path.read_text())
     record["body"]["setting"]["mechanisms"] = 2
     levels = [int(gamma * share * 2**62) for share in (1 / 3, 1)]

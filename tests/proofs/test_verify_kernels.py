@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import kernel, majority, verify
+from dpopt import majority, verify
 from tests.kernel import brute
 
-Kernel = kernel.KernelSetting
+Kernel = dpopt.Kernel
 PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 UNIFORM = majority.parse_prior("uniform:0,1")
 PRIOR = [0.2, 0.3, 0.5]
@@ -26,7 +26,7 @@ OWN = [
 ]
 SETTINGS: dict[str, Any] = {
     "kernel": Kernel.example(),
-    "majority": majority.MajoritySetting.example(),
+    "majority": dpopt.Majority.example(),
     "reflection": Kernel(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
     "words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 2), symmetry="hamming"),
     "letters": Kernel("zero-one", 1.0, size=6, symmetry="letters"),
@@ -37,9 +37,9 @@ SETTINGS: dict[str, Any] = {
     "own rows": Kernel("absolute", 1.0, size=4, graph="path", rows=OWN),
     "epsilon = 0": Kernel("absolute", 0.0, size=4, graph="path"),
     "utility": Kernel(PATH, 0.7, sense="maximise", objective="minimax"),
-    "Delta": majority.MajoritySetting(5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01),
-    "independent": majority.MajoritySetting(5, 0.5, 1.5, prior=UNIFORM),
-    "coefficients": majority.MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.25]),
+    "Delta": dpopt.Majority(5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01),
+    "independent": dpopt.Majority(5, 0.5, 1.5, prior=UNIFORM),
+    "coefficients": dpopt.Majority(3, 0.5, 1.5, coefficients=[1.0, 0.25]),
 }
 
 
@@ -194,7 +194,7 @@ def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() ->
 def test_rows_are_those_of_the_graph_and_of_delta(
     graph: Any, delta: float, names: set[str]
 ) -> None:
-    setting = kernel.KernelSetting("absolute", 1.0, delta, graph, size=3).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, delta, graph, size=3).to_dict()
     program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
     rows = list(program.names())
     assert {name[0] for name in rows} == names
@@ -204,7 +204,7 @@ def test_rows_are_those_of_the_graph_and_of_delta(
 
 
 def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
-    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=3, outputs=5).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=3, outputs=5).to_dict()
     program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
     assert program.cost == {
         ("K", x, y): Fraction(abs(x - y), 3) for x in range(3) for y in range(5)
@@ -214,7 +214,7 @@ def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
 @pytest.mark.parametrize(("sense", "worst"), [("minimise", 1), ("maximise", Fraction(3, 4))])
 def test_a_worst_case_is_the_largest_loss_and_the_least_utility(sense: Any, worst: Any) -> None:
     table = [[1.0, 0.0], [0.0, 2.0]]
-    setting = kernel.KernelSetting(table, 1.0, sense=sense, objective="minimax").to_dict()
+    setting = dpopt.Kernel(table, 1.0, sense=sense, objective="minimax").to_dict()
     units = {"total": 4, "weights": [[3, 1], [2, 2]]}
     program = verify.kernel(json.loads(json.dumps(setting)), units, None, {})
     assert program.point["t",] == program.value == worst
@@ -228,7 +228,7 @@ def test_a_table_has_the_slack_of_all_its_neighbours(
     graph: Any, delta: float, weights: list[list[int]]
 ) -> None:
     """At e^epsilon = 2, in fractions."""
-    setting = kernel.KernelSetting("absolute", 1.0, delta, graph, size=3, outputs=2).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, delta, graph, size=3, outputs=2).to_dict()
     units, exact = {"total": 8, "weights": weights}, Fraction(2)
     program = verify.kernel(json.loads(json.dumps(setting)), units, (exact, exact), {})
     pairs = [(x, z) for x in range(3) for z in range(3) if 0 < abs(x - z) <= 1 + (graph[0] == "c")]
@@ -278,7 +278,7 @@ def test_letters_and_places_of_words_are_exchanged(shape: list[int]) -> None:
 
 def test_what_a_symmetry_changes_is_refused() -> None:
     fixed = ([[1.0, 0.0], [0.0, 1.0]], [[0.6, 0.4], [0.4, 0.6]])
-    setting = kernel.KernelSetting([[0.0, 1.0], [1.0, 0.0]], 1.0, symmetry="reflection").to_dict()
+    setting = dpopt.Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, symmetry="reflection").to_dict()
     known = {**json.loads(json.dumps(setting)), "invariant": [*map(list, fixed)]}
     rows = [["pair", [[0, 0, 0], [1, 1, 1]], [1.0, 1.0], [0.1, 0.1], [None, None]]]
     for change in ({}, {"prior": [0.5, 0.5]}, {"rows": rows}):
@@ -301,7 +301,7 @@ def test_what_a_symmetry_changes_is_refused() -> None:
     "place", [[0, 2, 0], [0, 0, 3], [1, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]]
 )
 def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> None:
-    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=2, outputs=3).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=2, outputs=3).to_dict()
     known = json.loads(json.dumps(setting))
     rows = [["mine", [[0, 1, 2]], [1.0], [0.1], [None]]]
     assert ("rows", "mine", 0, -1) in verify.asked({**known, "rows": rows}, 2, 3)

@@ -23,7 +23,7 @@ from dpopt.majority.priors import SamplePrior
 from tests.oracles import poisson_binomial
 
 Array = npt.NDArray[np.float64]
-Setting: Any = majority.MajoritySetting
+Setting: Any = dpopt.Majority
 
 WORST = ["uniform:0,1", "uniform:0.6,0.9", "common-uniform:0.6,1", "point:0.8,0.7,0.9,0.4,0.6"]
 PAIR: Any = ("common-uniform:0,1", "common-uniform:0.8,1")

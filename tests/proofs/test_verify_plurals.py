@@ -21,7 +21,7 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import multiclass, plurality, verify
+from dpopt import verify
 from dpopt.privacy import exp_lower
 from dpopt.shape import Design, made
 from dpopt.table import SortedHistograms, Table, rounded
@@ -86,7 +86,7 @@ def accepted(found: Design) -> bool:
 
 @pytest.mark.parametrize("given", PLAIN)
 def test_a_plurality_of_records_is_private_and_proved_best(given: tuple[Any, ...]) -> None:
-    found = dpopt.design(plurality.PluralitySetting(*given))
+    found = dpopt.design(dpopt.Plurality(*given))
     assert accepted(found)
     assert found.bound is not None
     assert found.bound.how == "proved"
@@ -96,7 +96,7 @@ def test_a_plurality_of_records_is_private_and_proved_best(given: tuple[Any, ...
 
 @pytest.mark.parametrize("given", PRIVATE)
 def test_a_plurality_of_voters_is_private_and_proved_best(given: tuple[Any, ...]) -> None:
-    found = dpopt.design(multiclass.MulticlassSetting(*given))
+    found = dpopt.design(dpopt.Multiclass(*given))
     assert accepted(found)
     assert found.bound is not None
     assert found.bound.how == "proved"
@@ -105,13 +105,13 @@ def test_a_plurality_of_voters_is_private_and_proved_best(given: tuple[Any, ...]
 
 
 @pytest.mark.parametrize("rule", ["ladder", "permute-and-flip", "exponential"])
-def test_a_rule_is_private_and_says_nothing_of_others(rule: str) -> None:
+def test_a_rule_is_private_and_says_nothing_of_others(rule: Any) -> None:
     for found in (
-        plurality.design(6, 3, 1.0, rule=rule),
-        multiclass.design(5, 3, 0.5, 2, rule=rule),
+        dpopt.design(dpopt.Plurality(6, 3, 1.0, rule=rule)),
+        dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2, rule=rule)),
         # Too many corners, and voters with a Delta: stable in each vote.
-        multiclass.design(20, 5, 0.1, 3, rule=rule),
-        multiclass.design(6, 3, 0.5, 2, rule=rule, mechanism_delta=1e-3),
+        dpopt.design(dpopt.Multiclass(20, 5, 0.1, 3, rule=rule)),
+        dpopt.design(dpopt.Multiclass(6, 3, 0.5, 2, rule=rule, mechanism_delta=1e-3)),
     ):
         assert accepted(found)
         assert displayed(found).value == pytest.approx(found.value, rel=1e-12)
@@ -119,7 +119,7 @@ def test_a_rule_is_private_and_says_nothing_of_others(rule: str) -> None:
 
 
 def test_a_rule_is_saved_without_a_proof_of_optimality(tmp_path: Path) -> None:
-    found = plurality.design(6, 3, 1.0, rule="ladder")
+    found = dpopt.design(dpopt.Plurality(6, 3, 1.0, rule="ladder"))
     with pytest.warns(UserWarning, match="no proof of optimality"):
         found.save(tmp_path / "x.json", proof=True, verifier=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["verify.py", "x.json"]
@@ -129,7 +129,7 @@ def test_a_rule_is_saved_without_a_proof_of_optimality(tmp_path: Path) -> None:
 
 
 def test_a_step_is_not_decided() -> None:
-    found = plurality.design(10_000, 4, 1.0, rule="exponential")
+    found = dpopt.design(dpopt.Plurality(10_000, 4, 1.0, rule="exponential"))
     with pytest.raises(verify.Refused, match="by a theorem"):
         displayed(found)
 
@@ -138,12 +138,12 @@ def test_a_step_is_not_decided() -> None:
     ("found", "said"),
     [
         (
-            plurality.design(6, 3, 1.0),
+            dpopt.design(dpopt.Plurality(6, 3, 1.0)),
             "private: plurality, (1, 0)-DP, 60 inequalities decided exactly, "
             "one of 6 ballots replaced",
         ),
         (
-            multiclass.design(5, 3, 0.5, 2),
+            dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
             "private: multiclass, (1, 0)-DP, 777 inequalities decided exactly, "
             "one record changed, which all 5 voters may have seen",
         ),
@@ -196,7 +196,7 @@ def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> 
             above.append(row)
     equal = np.hstack([np.kron(np.eye(len(inputs)), np.ones(classes)), np.zeros((len(inputs), 1))])
     solved = linprog(cost, np.array(above), np.zeros(len(above)), equal, np.ones(len(inputs)))
-    setting = plurality.PluralitySetting(records, classes, 1.0, objective, loss).to_dict()  # type: ignore[arg-type]
+    setting = dpopt.Plurality(records, classes, 1.0, objective, loss).to_dict()  # type: ignore[arg-type]
     value, bound = least("plurality", setting, Fraction(ratio))
     assert value == pytest.approx(solved.fun, abs=1e-11)
     assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
@@ -206,7 +206,7 @@ def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> 
 def test_one_voter_of_more_classes_than_can_have_a_vote(classes: int) -> None:
     """With s = e^(m epsilon), r = e^epsilon and a / b the ratio of k: a r + b <= s (a + b r)."""
     r, s = math.exp(0.5), math.exp(0.25)
-    found = multiclass.design(1, classes, 0.5, 0.5)
+    found = dpopt.design(dpopt.Multiclass(1, classes, 0.5, 0.5))
     assert found.value == pytest.approx(
         1 - 1 / (1 + (classes - 1) * (r - s) / (s * r - 1)), abs=1e-12
     )
@@ -238,7 +238,7 @@ def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance
     missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
     rows, equal = np.array(sorted(above)), np.kron(np.eye(len(counts)), np.ones(classes))
     solved = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
-    setting = multiclass.MulticlassSetting(voters, classes, 1.0, allowance).to_dict()
+    setting = dpopt.Multiclass(voters, classes, 1.0, allowance).to_dict()
     value, bound = least("multiclass", setting, Fraction(ratio))
     assert value == pytest.approx(solved.fun, abs=1e-11)
     assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
@@ -273,7 +273,7 @@ def broken(table: Table, ratio: Fraction) -> bool:
 
 @pytest.mark.parametrize(("records", "classes"), [(4, 3), (3, 4)])
 def test_records_a_unit_beyond_are_refused(records: int, classes: int) -> None:
-    found = plurality.design(records, classes, 1.0)
+    found = dpopt.design(dpopt.Plurality(records, classes, 1.0))
     ratio, verdicts = exp_lower(1.0, 400), set()
     for exponent in range(0, 60, 4):
         for changed in moved(found.table, 1 << exponent):
@@ -288,7 +288,7 @@ def test_records_a_unit_beyond_are_refused(records: int, classes: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
-    found, verdicts = multiclass.design(3, 3, 0.5, 1.5, delta=delta), set()
+    found, verdicts = dpopt.design(dpopt.Multiclass(3, 3, 0.5, 1.5, delta=delta)), set()
     for exponent in (0, 20, 56):
         for changed in moved(found.table, 1 << exponent):
             private = accepted(made(found.setting, changed, certificate=None, float_bound=None))
@@ -301,7 +301,7 @@ def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_what_is_refused_is_named_and_measured(delta: float) -> None:
     """The row that is broken most, and by how much, of a table far from private."""
-    setting = multiclass.MulticlassSetting(3, 3, 0.5, 1.5, delta=delta)
+    setting = dpopt.Multiclass(3, 3, 0.5, 1.5, delta=delta)
     point = np.zeros(setting.inputs.size)
     point[setting.inputs.starts[:-1]] = 1.0
     program = displayed(made(setting, rounded(setting.inputs, point), certificate=None))
@@ -321,10 +321,10 @@ def test_what_is_refused_is_named_and_measured(delta: float) -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        plurality.design(6, 3, 1.0),
-        plurality.design(6, 3, 1.0, objective="minimax"),
-        multiclass.design(5, 3, 0.5, 2),
-        multiclass.design(4, 3, 0.5, 1.5, delta=0.01),
+        dpopt.design(dpopt.Plurality(6, 3, 1.0)),
+        dpopt.design(dpopt.Plurality(6, 3, 1.0, objective="minimax")),
+        dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
+        dpopt.design(dpopt.Multiclass(4, 3, 0.5, 1.5, delta=0.01)),
     ],
 )
 def test_a_corrupted_multiplier_never_raises_the_bound_above_the_value(found: Design) -> None:
@@ -360,8 +360,8 @@ def test_a_corrupted_multiplier_never_raises_the_bound_above_the_value(found: De
 )
 def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
     found = {
-        "plurality": plurality.design(6, 3, 1.0),
-        "multiclass": multiclass.design(5, 3, 0.5, 2),
+        "plurality": dpopt.design(dpopt.Plurality(6, 3, 1.0)),
+        "multiclass": dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
     }
     with pytest.raises(verify.Malformed):
         displayed(found[kind]).row(name)
@@ -370,7 +370,7 @@ def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
 def test_neighbours_are_those_of_the_package() -> None:
     for records, classes in ((6, 3), (1, 2), (2, 9), (5, 5), (12, 4)):
         inputs = SortedHistograms(records, classes)
-        setting = plurality.PluralitySetting(records, classes, 1.0).to_dict()
+        setting = dpopt.Plurality(records, classes, 1.0).to_dict()
         program = verify.KINDS["plurality"](setting, None, None, {})
         names = list(program.names())
         assert len(set(names)) == len(names) == 2 * len(inputs.neighbours)
@@ -411,21 +411,21 @@ def test_limits_of_a_plurality_are_those_that_are_told(monkeypatch: pytest.Monke
     program = verify.KINDS["plurality"]
     cases: list[tuple[Any, str]] = [("optimal", "SOLVED"), ("ladder", "TABLED")]
     for rule, name in cases:
-        setting = plurality.PluralitySetting(6, 3, 1.0, rule=rule).to_dict()
+        setting = dpopt.Plurality(6, 3, 1.0, rule=rule).to_dict()
         with monkeypatch.context() as patched:
             patched.setattr(verify, name, 7)
             program(setting, None, None, {})
             patched.setattr(verify, name, 6)
             with pytest.raises(verify.Malformed, match="more than 6 sorted counts"):
                 program(setting, None, None, {})
-    many = plurality.PluralitySetting(6, 2, 1.0, rule="ladder").to_dict()
+    many = dpopt.Plurality(6, 2, 1.0, rule="ladder").to_dict()
     program({**many, "records": 10_000, "prior": "uniform"}, None, None, {})
     with pytest.raises(verify.Malformed, match="10000 ballots"):
         program({**many, "records": 10_001, "prior": "uniform"}, None, None, {})
 
 
 def test_voters_that_are_none_are_refused() -> None:
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    setting = dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()
     ballots = verify.Ballots(3, 3, None)
     verify.Labels(setting, ballots, None)
     for change in ({"epsilon": 0}, {"mechanism_delta": 1}, {"mechanism_delta": -1}):
@@ -452,7 +452,7 @@ def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
         "exp",
         lambda x, *_: {0: (1, 1), 1: (low, high), 2: (budget, budget + width)}[int(x)],
     )
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    setting = dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()
     rows = [list(dict.fromkeys(weights[state])) for state in ((3, 0, 0), (2, 1, 0), (1, 1, 1))]
     ballots = verify.Ballots(3, 3, {"total": 48, "weights": rows})
     labels = verify.Labels({**setting, "mechanism_delta": shift}, ballots, None)
@@ -484,7 +484,7 @@ def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
 
 
 def test_a_vote_that_is_impossible_next_to_one_is_not_stable() -> None:
-    setting = multiclass.MulticlassSetting(3, 3, 1.0, 2.0).to_dict()
+    setting = dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()
     ballots = verify.Ballots(3, 3, {"total": 6, "weights": [[6, 0], [3, 3, 0], [2]]})
     with pytest.raises(verify.Refused, match="not shown to be private") as caught:
         verify.Labels(setting, ballots, None).stable()

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import verify
-from dpopt.kernel import NearestKernel
-from dpopt.public_prior import MollifierSetting, PopulationSetting, PublicPriorSetting
+from dpopt import Mollifier, NearestKernel, Population, PublicPrior, verify
 from tests.proofs.judging import alone, displayed, optimum
 
 MASSES = [0.05, 0.1, 0.15, 0.2, 0.5]
@@ -27,14 +25,14 @@ DELTA_PATH = NearestKernel(
     [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], 0.5, 1e-3, "path", tolerance=0.5
 )
 CASES = {
-    "Algorithm 1": (PublicPriorSetting.example(), None),
-    "leximin": (PublicPriorSetting(MASSES, 1.0, objective="leximin"), None),
-    "program of the prior": (PublicPriorSetting.example(), "highs"),
-    "mollifier": (MollifierSetting.example(), None),
-    "program of the mollifier": (MollifierSetting.example(), "highs"),
-    "population": (PopulationSetting.example(), None),
+    "Algorithm 1": (PublicPrior.example(), None),
+    "leximin": (PublicPrior(MASSES, 1.0, objective="leximin"), None),
+    "program of the prior": (PublicPrior.example(), "highs"),
+    "mollifier": (Mollifier.example(), None),
+    "program of the mollifier": (Mollifier.example(), "highs"),
+    "population": (Population.example(), None),
     "diagonal": (
-        PopulationSetting([0.1, 0.2, 0.3, 0.4], 1.0, USERS, slack=0.1, objective="diagonal"),
+        Population([0.1, 0.2, 0.3, 0.4], 1.0, USERS, slack=0.1, objective="diagonal"),
         None,
     ),
     "nearest": (NearestKernel.example(), None),
@@ -76,7 +74,7 @@ def test_values_and_bounds_are_the_optimum_of_the_displayed_program(name: str) -
 def test_the_two_rows_of_a_prior_prove_what_the_whole_program_has_as_optimum(
     objective: Any, epsilon: float
 ) -> None:
-    setting = PublicPriorSetting([0.3, 0.1, 0.4, 0.2], epsilon, objective=objective)
+    setting = PublicPrior([0.3, 0.1, 0.4, 0.2], epsilon, objective=objective)
     # n^2 (n - 1) rows of privacy, written out here.
     n, q, r = 4, np.array([0.3, 0.1, 0.4, 0.2]), math.exp(epsilon)
     above, limits = [], []
@@ -110,7 +108,7 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
     masses: list[float], epsilon: float, objective: Any
 ) -> None:
     prior = np.array(masses) / sum(masses)
-    found = dpopt.design(PublicPriorSetting(prior, epsilon, objective=objective))
+    found = dpopt.design(PublicPrior(prior, epsilon, objective=objective))
     setting, bits = json.loads(json.dumps(found.setting.to_dict())), found.table.bits
     made, unit = verify.layers(setting, bits), 1 << bits
     q = sorted(Fraction(mass) * unit // 1 for mass in setting["prior"])
@@ -134,7 +132,7 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
 def test_integers_of_a_greater_ratio_are_refused(
     objective: Any,
 ) -> None:
-    setting = PublicPriorSetting(MASSES, 1.0, objective=objective).to_dict()
+    setting = PublicPrior(MASSES, 1.0, objective=objective).to_dict()
     grown = verify.growth(Fraction(1))
     # The room for rounding is 2^-40 of e^epsilon; twice as much is beyond it.
     greater = verify.layers({**setting, "epsilon": 1 + 2.0**-39}, 62)
@@ -148,7 +146,7 @@ def test_integers_of_a_greater_ratio_are_refused(
 @pytest.mark.parametrize("place", range(3))
 def test_a_unit_moved_beyond_the_room_of_a_column_is_refused(place: int) -> None:
     grown = verify.growth(Fraction(1))
-    made = verify.layers(PublicPriorSetting(MASSES, 1.0).to_dict(), 62)
+    made = verify.layers(PublicPrior(MASSES, 1.0).to_dict(), 62)
     low, _, unit = grown(126)
 
     def moved(extra: int) -> verify.Layers:
@@ -243,7 +241,7 @@ def test_too_few_bits_are_refused(bits: int, tmp_path: Path) -> None:
 def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     prior = rng.dirichlet(np.ones(12))
-    setting = PopulationSetting(prior, 2.0, rng.dirichlet(np.ones(12), size=10))
+    setting = Population(prior, 2.0, rng.dirichlet(np.ones(12), size=10))
     found = dpopt.design(setting)
     found.save(tmp_path / "x.json", proof=True)
     done = alone(tmp_path / "empty", tmp_path / "x.json", tmp_path / "x.proof.json")
@@ -257,7 +255,7 @@ def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) 
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 def test_many_letters_have_a_proof_of_two_multipliers(objective: Any, tmp_path: Path) -> None:
     masses = np.random.default_rng(3).uniform(size=20_000)
-    found: Any = dpopt.design(PublicPriorSetting(masses / masses.sum(), 8.0, objective=objective))
+    found: Any = dpopt.design(PublicPrior(masses / masses.sum(), 8.0, objective=objective))
     assert found.bound.how == "float"
     found.save(tmp_path / "x.json", proof=True)
     held = json.loads((tmp_path / "x.proof.json").read_text())
@@ -324,7 +322,7 @@ LAYERED = [
     verify.Layers(12, True, [1, 2, 4, 9], [200, 300, 400, 400], [500, 700, 900, 900], [0, 1, 2, 5]),
     verify.Layers(12, True, [5, 6, 7], [1000, 1000, 1000], [700, 800, 900], [3, 4, 5]),
     *(
-        verify.layers(PublicPriorSetting(MASSES, epsilon, objective=objective).to_dict(), 20)
+        verify.layers(PublicPrior(MASSES, epsilon, objective=objective).to_dict(), 20)
         for epsilon in (0.25, 1.0, 3.0)
         for objective in ("minimax", "leximin")
     ),
@@ -419,7 +417,7 @@ def test_integers_of_a_prior_are_those_of_their_formulas(epsilon: float, objecti
     r = grown - (grown - 1) / (1 << 40)
     q = [int(mass * 2**bits) for mass in masses]
     made = verify.layers(
-        PublicPriorSetting(MASSES, epsilon, objective=objective).to_dict(),  # type: ignore[arg-type]
+        PublicPrior(MASSES, epsilon, objective=objective).to_dict(),  # type: ignore[arg-type]
         bits,
     )
     assert [int(a) for a in made.q] == q
@@ -496,13 +494,13 @@ def test_a_law_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_not() -> No
 
 @pytest.mark.parametrize("units", [["1", "1"], ["0", "0", "0"]])
 def test_units_that_are_no_weights_of_the_letters_are_refused(units: list[str]) -> None:
-    setting = MollifierSetting([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]).to_dict()
+    setting = Mollifier([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]).to_dict()
     with pytest.raises(verify.Malformed, match="no weights of the letters"):
         verify.mollifier(setting, units, None, {})
 
 
 def test_users_below_0_are_refused() -> None:
-    setting = PopulationSetting(MASSES, 1.0, [MASSES[::-1]]).to_dict()
+    setting = Population(MASSES, 1.0, [MASSES[::-1]]).to_dict()
     users = [MASSES, [1.1, -0.1, 0, 0, 0]]
     with pytest.raises(verify.Malformed, match="a user's law has a probability below 0"):
         verify.population({**setting, "users": users, "weights": [1, 1]}, None, None, {})

@@ -18,7 +18,7 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import ParameterError, roo, verify
+from dpopt import ParameterError, verify
 from dpopt.shape import Setting, made
 from dpopt.table import Table, rounded
 from tests.oracles import compositions, neighbours
@@ -30,22 +30,22 @@ R = Fraction(3)
 UNIT = 1 << 62
 
 EXAMPLES: tuple[Setting, ...] = (
-    roo.MinCount.example(),
-    roo.MinCount(24, 3, 0.05),
-    roo.MinCount(31, 2, 0.3),
-    roo.MinCount(4, 7, 0.5),
-    roo.MinCount(12, 3, 0.3, "roo"),
-    roo.MinCount(1000, 10, 0.1, "journal"),
-    roo.MinCount(13, 3, 0.3, "journal-repaired"),
-    roo.MinCount(21, 3, 0.1, "conference"),
-    roo.SmoothFloor.example(),
-    roo.SmoothFloor(50, 2, 0.1),
-    roo.SmoothFloor(30, 10, 0.2),
-    roo.OptimalLetter.example(),
-    roo.OptimalLetter(5, 4, 0.5),
-    roo.OptimalLetter(6, 3, 1.0, "bayes", prior=0.3),
-    roo.OptimalLetter(6, 3, 1.0, "mean", P),
-    roo.OptimalLetter(4, 3, 0.2, "fixed", P),
+    dpopt.RevealOrObscure.example(),
+    dpopt.RevealOrObscure(24, 3, 0.05),
+    dpopt.RevealOrObscure(31, 2, 0.3),
+    dpopt.RevealOrObscure(4, 7, 0.5),
+    dpopt.RevealOrObscure(12, 3, 0.3, "roo"),
+    dpopt.RevealOrObscure(1000, 10, 0.1, "journal"),
+    dpopt.RevealOrObscure(13, 3, 0.3, "journal-repaired"),
+    dpopt.RevealOrObscure(21, 3, 0.1, "conference"),
+    dpopt.SmoothFloor.example(),
+    dpopt.SmoothFloor(50, 2, 0.1),
+    dpopt.SmoothFloor(30, 10, 0.2),
+    dpopt.BestSampler.example(),
+    dpopt.BestSampler(5, 4, 0.5),
+    dpopt.BestSampler(6, 3, 1.0, "bayes", prior=0.3),
+    dpopt.BestSampler(6, 3, 1.0, "mean", P),
+    dpopt.BestSampler(4, 3, 0.2, "fixed", P),
 )
 
 
@@ -89,7 +89,7 @@ def test_a_design_and_its_proof_are_accepted_alone(setting: Setting, tmp_path: P
         "about",
         "value",
         # A smooth floor that states no rate is compared with tables of its own growth alone.
-        "bounded" if isinstance(setting, roo.SmoothFloor) else "optimal",
+        "bounded" if isinstance(setting, dpopt.SmoothFloor) else "optimal",
         "not looked at",
     ]
     assert design.bound is not None
@@ -143,7 +143,7 @@ def rule_units(draws: np.random.Generator, size: int) -> tuple[int, ...]:
     ("n", "k"), [(n, k) for k in (2, 3, 4, 5) for n in range(1, 13)] + [(3, 8), (1, 9)]
 )
 def test_rows_of_the_smallest_count_imply_all_neighbours(n: int, k: int) -> None:
-    setting = roo.MinCount(n, k, 1.0)
+    setting = dpopt.RevealOrObscure(n, k, 1.0)
     draws, most = np.random.default_rng(100 * n + k), n // k
     for _ in range(12):
         units = rule_units(draws, int(draws.integers(1, most + 2)))
@@ -171,7 +171,7 @@ def test_the_displayed_optimum_is_that_over_all_data_sets(n: int, k: int, ratio:
         rows.append(row)
         limits.append(r * c / n - d / n)
     found = linprog(np.ones(most + 1), np.array(rows), limits, bounds=(0, 1))
-    program = displayed(roo.MinCount(n, k, 1.0), ratio=ratio)
+    program = displayed(dpopt.RevealOrObscure(n, k, 1.0), ratio=ratio)
     assert optimum(program) == pytest.approx(found.fun, abs=1e-9)
 
 
@@ -232,19 +232,23 @@ def test_published_rules_ask_for_the_rows_of_their_papers() -> None:
     ],
 )
 def test_optima_by_hand(n: int, k: int, value: Fraction) -> None:
-    assert optimum(displayed(roo.MinCount(n, k, 1.0), ratio=R)) == pytest.approx(float(value))
+    assert optimum(displayed(dpopt.RevealOrObscure(n, k, 1.0), ratio=R)) == pytest.approx(
+        float(value)
+    )
 
 
 def test_one_record_of_two_letters_by_hand() -> None:
     # q / 2 + 1 - q <= 3 q / 2, so that q >= 1/2; a multiplier of 1/2 per k n shows it.
-    program = displayed(roo.MinCount(1, 2, 1.0), (UNIT // 2,), R)
+    program = displayed(dpopt.RevealOrObscure(1, 2, 1.0), (UNIT // 2,), R)
     assert verify.decide(program).rows == 1
     assert program.value == Fraction(1, 2)
     assert verify.bound(program, [(("move", 0, 0, 0, 1), Fraction(1, 4))]) == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("setting", EXAMPLES[:4], ids=repr)
-def test_every_unit_of_the_exact_rule_is_needed(setting: roo.MinCount, tmp_path: Path) -> None:
+def test_every_unit_of_the_exact_rule_is_needed(
+    setting: dpopt.RevealOrObscure, tmp_path: Path
+) -> None:
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
@@ -263,7 +267,7 @@ def test_values_of_the_rules_are_those_of_the_papers_recursions() -> None:
         ("exact", 0.648185819618, 0.0),
     ):
         named: Any = rule
-        program = displayed(setting := roo.MinCount(24, 3, 0.05, named))
+        program = displayed(setting := dpopt.RevealOrObscure(24, 3, 0.05, named))
         design = dpopt.design(setting)
         point = displayed(setting, design.table).point
         assert float(point["q", 6]) == pytest.approx(q_6, abs=1e-11)
@@ -273,15 +277,17 @@ def test_values_of_the_rules_are_those_of_the_papers_recursions() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    [roo.MinCount(3, 2, 0.5, "journal"), roo.MinCount(20, 3, 0.1, "conference")],
+    [dpopt.RevealOrObscure(3, 2, 0.5, "journal"), dpopt.RevealOrObscure(20, 3, 0.1, "conference")],
     ids=repr,
 )
-def test_published_rules_that_fail_are_refused(setting: roo.MinCount, tmp_path: Path) -> None:
+def test_published_rules_that_fail_are_refused(
+    setting: dpopt.RevealOrObscure, tmp_path: Path
+) -> None:
     units = dpopt.design(setting).table
     with pytest.raises(verify.Refused, match="not private"):
         verify.decide(displayed(setting, units))
     # The same integers in a file that calls them a design.
-    honest = dpopt.design(roo.MinCount(setting.records, setting.letters, setting.epsilon))
+    honest = dpopt.design(dpopt.RevealOrObscure(setting.records, setting.letters, setting.epsilon))
     honest.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
     file["body"]["units"] = [str(w) for w in units]
@@ -290,10 +296,10 @@ def test_published_rules_that_fail_are_refused(setting: roo.MinCount, tmp_path: 
 
 
 def test_many_records_are_decided_from_the_few_that_matter() -> None:
-    design = dpopt.design(roo.MinCount(10**9, 10, 1.0))
+    design = dpopt.design(dpopt.RevealOrObscure(10**9, 10, 1.0))
     assert verify.decide(displayed(design.setting, design.table)).rows == 11
     with pytest.raises(verify.Malformed, match="beyond"):
-        displayed(roo.MinCount(10**9, 2, 1.0))
+        displayed(dpopt.RevealOrObscure(10**9, 2, 1.0))
 
 
 # --- the smooth floor ------------------------------------------------------------------------
@@ -315,7 +321,7 @@ def floor_ratio(n: int, k: int, table: list[int], unit: int) -> Fraction:
 
 @pytest.mark.parametrize(("n", "k"), [(4, 2), (9, 2), (5, 3), (10, 3), (7, 4), (9, 5), (3, 6)])
 def test_inequalities_of_a_floor_imply_all_neighbours(n: int, k: int) -> None:
-    draws, setting = np.random.default_rng(10 * n + k), roo.SmoothFloor(n, k, 3.0)
+    draws, setting = np.random.default_rng(10 * n + k), dpopt.SmoothFloor(n, k, 3.0)
     for last in (1, 2, 3, 5, 8, 12):
         # Convex up to c* 2^30 by steps that rise to 2^30.
         steps = np.sort(draws.integers(0, 1 << 30, last) // draws.integers(1, 4)).tolist()
@@ -329,7 +335,7 @@ def test_inequalities_of_a_floor_imply_all_neighbours(n: int, k: int) -> None:
 
 def test_the_floor_of_a_growth_is_the_largest_of_its_lines() -> None:
     """w(c) = max over j of j (1 + s)^(c - j), s the growth that the integers have."""
-    design = dpopt.design(roo.SmoothFloor(12, 3, 0.3))
+    design = dpopt.design(dpopt.SmoothFloor(12, 3, 0.3))
     program = displayed(design.setting, design.table)
     bits, weights = design.table
     last = len(weights)
@@ -342,9 +348,9 @@ def test_the_floor_of_a_growth_is_the_largest_of_its_lines() -> None:
 
 def test_a_floor_of_the_next_growth_is_refused() -> None:
     """The growth is the largest of 40 bits: the next one's table is not private."""
-    best = dpopt.design(roo.SmoothFloor(12, 3, 0.3))
+    best = dpopt.design(dpopt.SmoothFloor(12, 3, 0.3))
     faster = best.growth * (1 + 2.0**-38)
-    setting = roo.SmoothFloor(12, 3, 0.3, float(np.log1p(faster)))
+    setting = dpopt.SmoothFloor(12, 3, 0.3, float(np.log1p(faster)))
     units = dpopt.design(setting).table
     assert floor_ratio(12, 3, list(units[1]), 1 << units[0]) > Fraction(exp(0.3))
     with pytest.raises(verify.Refused, match="not private"):
@@ -353,7 +359,7 @@ def test_a_floor_of_the_next_growth_is_refused() -> None:
 
 def test_a_floor_that_is_not_convex_is_not_shown() -> None:
     with pytest.raises(verify.Refused, match="not convex"):
-        displayed(roo.SmoothFloor(12, 3, 0.3), (4, (8, 15, 20)))
+        displayed(dpopt.SmoothFloor(12, 3, 0.3), (4, (8, 15, 20)))
 
 
 # --- the best sampler of one letter ----------------------------------------------------------
@@ -407,7 +413,7 @@ def best_distance(n: int, k: int, r: float, law: dict[Any, float] | None) -> flo
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (4, 2), (5, 2), (1, 4), (3, 3), (4, 3), (2, 4)])
 @pytest.mark.parametrize("ratio", [Fraction(5, 4), R])
 def test_the_best_sampler_is_that_over_all_data_sets(n: int, k: int, ratio: Fraction) -> None:
-    found = optimum(displayed(roo.OptimalLetter(n, k, 1.0), ratio=ratio))
+    found = optimum(displayed(dpopt.BestSampler(n, k, 1.0), ratio=ratio))
     assert found == pytest.approx(best_distance(n, k, float(ratio), None), abs=1e-9)
 
 
@@ -415,9 +421,9 @@ def test_randomised_response_by_hand() -> None:
     """One record: the other letters have (k - 1) / (r + k - 1)."""
     for k in (2, 3, 6):
         value = Fraction(k - 1) / (R + k - 1)
-        found = optimum(displayed(roo.OptimalLetter(1, k, 1.0), ratio=R))
+        found = optimum(displayed(dpopt.BestSampler(1, k, 1.0), ratio=R))
         assert found == pytest.approx(float(value), abs=1e-12)
-    setting = roo.OptimalLetter(1, 2, 1.0)
+    setting = dpopt.BestSampler(1, 2, 1.0)
     program = displayed(setting, Table(setting.inputs, (3 * UNIT, UNIT), 4 * UNIT), R)
     verify.decide(program)
     assert program.value == Fraction(1, 4)
@@ -439,7 +445,7 @@ def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
     """The chance of a histogram, over all 3^4 sequences of records."""
     given = [Fraction(p) for p in P]
     law = law_of_counts(4, [p / sum(given) for p in given])
-    program = displayed(roo.OptimalLetter(4, 3, 1.0, "mean", P))
+    program = displayed(dpopt.BestSampler(4, 3, 1.0, "mean", P))
     for x in {tuple(sorted(counts, reverse=True)) for counts in law}:
         chance = sum(p for counts, p in law.items() if sorted(counts) == sorted(x))
         assert {program.cost["S", x, c] for c in x if c} == {chance}
@@ -449,7 +455,7 @@ def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
         alike = [z for z in law if sorted(z) == sorted(x)]
         for z in alike:
             equal[z] += float(p) / len(alike)
-    found = optimum(displayed(roo.OptimalLetter(4, 3, 1.0, "mean", P), ratio=R))
+    found = optimum(displayed(dpopt.BestSampler(4, 3, 1.0, "mean", P), ratio=R))
     assert found == pytest.approx(best_distance(4, 3, 3.0, equal), abs=1e-9)
 
 
@@ -462,14 +468,14 @@ def test_a_dirichlet_prior_is_polyas_urn() -> None:
         for i, letter in enumerate(records):
             chance *= (alpha + records[:i].count(letter)) / (k * alpha + i)
         law[tuple(sorted((records.count(y) for y in range(k)), reverse=True))] += chance
-    program = displayed(roo.OptimalLetter(n, k, 1.0, "bayes", prior=0.5))
+    program = displayed(dpopt.BestSampler(n, k, 1.0, "bayes", prior=0.5))
     for x, chance in law.items():
         assert {program.cost["S", x, c] for c in x if c} == {chance}
 
 
 def test_the_released_law_is_that_over_all_data() -> None:
     """TV(Q, P) of a design, over all sequences of records."""
-    design = dpopt.design(roo.OptimalLetter(4, 3, 0.2, "fixed", P))
+    design = dpopt.design(dpopt.BestSampler(4, 3, 0.2, "fixed", P))
     given = [Fraction(p) for p in P]
     shares = [p / sum(given) for p in given]
     released = [Fraction(0)] * 3
@@ -522,7 +528,7 @@ def test_chances_of_histograms_and_of_a_letters_count(pmf: list[float]) -> None:
         }
 
 
-def sampler_ratio(setting: roo.OptimalLetter, table: Table) -> Fraction:
+def sampler_ratio(setting: dpopt.BestSampler, table: Table) -> Fraction:
     """The largest ratio of a letter's chances under neighbours, over all data sets."""
     worst, n, k = Fraction(1), setting.records, setting.letters
     laws = {}
@@ -537,7 +543,7 @@ def sampler_ratio(setting: roo.OptimalLetter, table: Table) -> Fraction:
 
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (5, 2), (4, 3), (6, 3), (3, 4), (2, 5)])
 def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
-    setting, draws = roo.OptimalLetter(n, k, 1.0), np.random.default_rng(10 * n + k)
+    setting, draws = dpopt.BestSampler(n, k, 1.0), np.random.default_rng(10 * n + k)
     for _ in range(5):
         table = rounded(setting.inputs, draws.integers(1, UNIT, setting.inputs.size).tolist())
         worst = sampler_ratio(setting, table)
@@ -547,7 +553,7 @@ def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("setting", EXAMPLES[11:], ids=repr)
-def test_a_unit_that_is_too_large_is_refused(setting: roo.OptimalLetter, tmp_path: Path) -> None:
+def test_a_unit_that_is_too_large_is_refused(setting: dpopt.BestSampler, tmp_path: Path) -> None:
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
@@ -572,7 +578,7 @@ def test_a_unit_that_is_too_large_is_refused(setting: roo.OptimalLetter, tmp_pat
 
 
 def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:
-    setting = roo.OptimalLetter(400, 2, 1.0, "mean", (0.5 + 2.0**-52, 0.5 - 2.0**-52))
+    setting = dpopt.BestSampler(400, 2, 1.0, "mean", (0.5 + 2.0**-52, 0.5 - 2.0**-52))
     table = rounded(setting.inputs, [1] * setting.inputs.size)
     design = made(setting, table, float_bound=0.0)
     assert design.bound is not None

@@ -14,16 +14,12 @@ import pytest
 from mpmath import mp, mpf
 
 import dpopt
-from dpopt import verify
-from dpopt.kernel import KernelSetting
-from dpopt.majority import MajoritySetting
+from dpopt import Kernel, Majority, Plurality, RevealOrObscure, SmoothFloor, verify
 from dpopt.majority.priors import SamplePrior
-from dpopt.plurality import PluralitySetting
-from dpopt.roo import MinCount, SmoothFloor
 from tests.oracles import poisson_binomial
 from tests.proofs.test_fuzz import run
 
-Setting: Any = MajoritySetting
+Setting: Any = Majority
 
 
 def saved(setting: Any, folder: Path, proof: bool = True) -> tuple[Path, Path | None]:
@@ -225,7 +221,7 @@ def test_a_smooth_floor_of_another_rate_is_not_optimal(
 
 
 def test_neighbours_are_told(tmp_path: Path) -> None:
-    few = KernelSetting("absolute", 1.0, size=21, graph=[[3, 4]])
+    few = Kernel("absolute", 1.0, size=21, graph=[[3, 4]])
     code, lines, _ = run(*saved(few, tmp_path, proof=False))
     assert code == 0
     assert lines[0].endswith(
@@ -235,7 +231,7 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
         "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective bayes, "
         "sense minimise, size 21, outputs 21, symmetry none"
     )
-    code, lines, _ = run(*saved(KernelSetting("zero-one", 1.0, size=3), tmp_path, proof=False))
+    code, lines, _ = run(*saved(Kernel("zero-one", 1.0, size=3), tmp_path, proof=False))
     assert lines[0].endswith(", between all 3 inputs")
     code, lines, _ = run(*saved(Setting(5, 0.5, 1.5, 0.01, 0.02), tmp_path, proof=False))
     assert lines[0].endswith(", one record changed, which all 5 voters may have seen")
@@ -248,10 +244,10 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
     ("setting", "names"),
     [
         (Setting(5, 0.5, 1.5), {"expected_error", "verdict", "certificate"}),
-        (MinCount.example(), {"excess_factor", "verdict"}),
-        (PluralitySetting.example(), {"mean_regret", "spending"}),
-        (KernelSetting.example(), {"residuals", "file.hash"}),
-        (KernelSetting([[0.0, 1.0]] * 2, 1.0, invariant=[0.5, 0.5]), {"gap"}),
+        (RevealOrObscure.example(), {"excess_factor", "verdict"}),
+        (Plurality.example(), {"mean_regret", "spending"}),
+        (Kernel.example(), {"residuals", "file.hash"}),
+        (Kernel([[0.0, 1.0]] * 2, 1.0, invariant=[0.5, 0.5]), {"gap"}),
     ],
     ids=["majority", "roo", "plurality", "kernel", "residuals"],
 )

@@ -14,18 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpopt
 from dpopt import Design, ParameterError
 from dpopt.public_prior import (
     drop_zeros,
-    leximin_kernel,
-    minimax_kernel,
-    public_prior,
+    public_distribution,
     smooth_prior,
 )
 from tests.public_prior.closed_forms import algorithm_one
 
 Maker = Callable[[npt.ArrayLike, float], Design]
-MAKERS: dict[str, Maker] = {"minimax": minimax_kernel, "leximin": leximin_kernel}
+MAKERS: dict[str, Maker] = {
+    objective: lambda q, epsilon, objective=objective: dpopt.design(
+        dpopt.PublicPrior(q, epsilon, objective=objective)
+    )
+    for objective in ("minimax", "leximin")
+}
 
 
 def priors() -> st.SearchStrategy[list[float]]:
@@ -42,14 +46,17 @@ def test_equals_the_printed_recursion(n: int, epsilon: float) -> None:
         q = rng.dirichlet(np.full(n, concentration)) + 1e-9
         q = (q / q.sum())[rng.permutation(n)]
         expected = algorithm_one(q, epsilon)
-        found = minimax_kernel(q, epsilon)
+        found = dpopt.design(dpopt.PublicPrior(q, epsilon))
         assert found.kernel == pytest.approx(expected, rel=1e-11, abs=1e-14)
         assert found.diagonal == pytest.approx(np.diag(expected), rel=1e-11, abs=1e-14)
 
 
 def test_example_1_of_the_paper() -> None:
     p, q = np.array([0.05, 0.95]), [0.01, 0.99]
-    informed, uniform = minimax_kernel(q, 2.0), minimax_kernel([0.5, 0.5], 2.0)
+    informed, uniform = (
+        dpopt.design(dpopt.PublicPrior(q, 2.0)),
+        dpopt.design(dpopt.PublicPrior([0.5, 0.5], 2.0)),
+    )
     assert abs(p - informed.apply(p)).sum() / 2 == pytest.approx(0.0376, abs=5e-5)
     assert abs(p - uniform.apply(p)).sum() / 2 == pytest.approx(0.107, abs=5e-4)
     assert informed.gamma_tv == pytest.approx(0.93055, abs=5e-6)
@@ -129,22 +136,22 @@ def test_a_hundred_thousand_letters(maker: Maker) -> None:
 
 
 def test_letters_of_a_prior() -> None:
-    assert public_prior([0.4, 0.6], ["a", "b"]).letters == ("a", "b")
-    assert list(public_prior([0.4, 0.6]).letters) == [0, 1]
+    assert public_distribution([0.4, 0.6], ["a", "b"]).letters == ("a", "b")
+    assert list(public_distribution([0.4, 0.6]).letters) == [0, 1]
     wrong: list[Any] = [["a"], ["a", "a"], "ab", {"a", "b"}, [[], []], [1.5, 2], [("a", 1), "b"]]
     for letters in wrong:
         with pytest.raises(ParameterError, match="letters"):
-            public_prior([0.4, 0.6], letters)
-    prior = public_prior([0.4, 0.6])
-    assert public_prior(prior) is prior
+            public_distribution([0.4, 0.6], letters)
+    prior = public_distribution([0.4, 0.6])
+    assert public_distribution(prior) is prior
     with pytest.raises(ParameterError, match="has its own"):
-        public_prior(prior, ["a", "b"])
+        public_distribution(prior, ["a", "b"])
     with pytest.raises(ParameterError, match="mass 0 at 'b'"):
-        public_prior([1.0, 0.0], ["a", "b"])
+        public_distribution([1.0, 0.0], ["a", "b"])
 
 
 def test_nearly_normalised_priors_are_divided_by_their_sum() -> None:
-    prior = public_prior([0.25, 0.75 + 5e-10])
+    prior = public_distribution([0.25, 0.75 + 5e-10])
     assert math.fsum(prior.masses) == pytest.approx(1.0, abs=1e-16)
     assert not prior.masses.flags.writeable
 

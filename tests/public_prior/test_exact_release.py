@@ -19,11 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+import dpopt
 from dpopt import Design, ParameterError, verify
 from dpopt.privacy import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import count_at_most
-from dpopt.public_prior import draw_own_letter, leximin_kernel, minimax_kernel
+from dpopt.public_prior import draw_own_letter
 from dpopt.public_prior.layers import LayeredTable
 from dpopt.table import Graph, Table, certify_table
 from tests.kernel.brute import sure
@@ -31,7 +32,12 @@ from tests.kernel.brute import sure
 DRAWS = 30_000
 FALSE_ALARM = 1e-9
 Maker = Callable[[npt.ArrayLike, float], Design]
-MAKERS: dict[str, Maker] = {"minimax": minimax_kernel, "leximin": leximin_kernel}
+MAKERS: dict[str, Maker] = {
+    objective: lambda q, epsilon, objective=objective: dpopt.design(
+        dpopt.PublicPrior(q, epsilon, objective=objective)
+    )
+    for objective in ("minimax", "leximin")
+}
 REFERENCE = [0.2, 0.05, 0.5, 0.1, 0.15]
 PRIORS = [
     [1.0],
@@ -142,7 +148,7 @@ class ByHand(LayeredTable):
 
 
 def uniform(n: int) -> Any:
-    return minimax_kernel(np.full(n, 1 / n), 1.0).setting.public
+    return dpopt.design(dpopt.PublicPrior(np.full(n, 1 / n), 1.0)).setting.public
 
 
 @given(
@@ -192,7 +198,7 @@ def test_the_rest_of_other_rows_counts() -> None:
 
 
 def test_drift_sees_a_kernel_that_moves_the_prior() -> None:
-    rows = minimax_kernel([0.5, 0.5], 1.0).table.layers
+    rows = dpopt.design(dpopt.PublicPrior([0.5, 0.5], 1.0)).table.layers
     assert replace(rows, q=[1, 3]).drift() > Fraction(1, 10)
 
 
@@ -312,14 +318,14 @@ def test_releases_of_many_words_follow_the_rows(maker: Maker) -> None:
 
 def test_letters_keep_their_names() -> None:
     names = ["c", 17, "b"]
-    kernel = minimax_kernel([0.2, 0.3, 0.5], 30.0, letters=names)
+    kernel = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 30.0, letters=names))
     assert kernel.release("c") == "c"
     assert kernel.release(17) == 17
     assert kernel.release(["b", "c", "b"]) == ["b", "c", "b"]
     assert draw_own_letter([0, 0, 7], names) == "b"
     assert draw_own_letter([[1, 0, 0], [0, 0, 1]], names) == ["c", "b"]
     assert draw_own_letter([[1, 0, 0], [0, 0, 1]], 3).tolist() == [0, 2]
-    plain = leximin_kernel([0.2, 0.3, 0.5], 30.0)
+    plain = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 30.0, objective="leximin"))
     assert plain.release(1) == 1
     assert np.asarray(plain.release([2, 0])).tolist() == [2, 0]
     assert np.asarray(plain.release([])).tolist() == []
@@ -327,14 +333,14 @@ def test_letters_keep_their_names() -> None:
 
 @pytest.mark.parametrize("own", ["z", 3, None, ["a", "z"], [["a"]]])
 def test_unknown_names_are_refused_without_showing_them(own: object) -> None:
-    kernel = minimax_kernel([0.4, 0.6], 1.0, letters=["a", "b"])
+    kernel = dpopt.design(dpopt.PublicPrior([0.4, 0.6], 1.0, letters=["a", "b"]))
     with pytest.raises(ParameterError, match="does not have") as caught:
         kernel.release(own)
     assert "z" not in str(caught.value)
 
 
 def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = minimax_kernel(REFERENCE, 1.0)
+    kernel = dpopt.design(dpopt.PublicPrior(REFERENCE, 1.0))
     assert not {"rng", "seed"} & set(inspect.signature(kernel.release).parameters)
     # The lowest integer falls into the first layer of row 2 by mass: the letter of least mass.
     monkeypatch.setattr(secrets, "token_bytes", bytes)

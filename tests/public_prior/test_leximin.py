@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, linprog
 
-from dpopt.public_prior import leximin_kernel, minimax_kernel
+import dpopt
 
 REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
 
@@ -101,7 +101,9 @@ def best(
 )
 def test_diagonal_is_that_of_successive_programs(q: list[float], epsilon: float) -> None:
     expected = leximin_by_programs(np.array(q), epsilon)
-    assert leximin_kernel(q, epsilon).diagonal == pytest.approx(expected, abs=1e-6)
+    assert dpopt.design(
+        dpopt.PublicPrior(q, epsilon, objective="leximin")
+    ).diagonal == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 12.0])
@@ -118,7 +120,7 @@ def test_matrix_is_the_formula(n: int, epsilon: float) -> None:
     expected = (
         np.outer(np.ones(n), u) + (e - 1) * np.diag(u) + np.outer(rest, shares / shares.sum())
     )
-    kernel = leximin_kernel(q, epsilon)
+    kernel = dpopt.design(dpopt.PublicPrior(q, epsilon, objective="leximin"))
     assert kernel.diagonal.max() == pytest.approx(level, abs=1e-12)
     assert kernel.kernel == pytest.approx(expected, abs=1e-10)
 
@@ -127,8 +129,8 @@ def test_sorted_diagonal_is_at_least_that_of_algorithm_1() -> None:
     rng = np.random.default_rng(3)
     for _ in range(50):
         q, epsilon = rng.dirichlet(np.ones(8)), rng.uniform(0.1, 9.0)
-        ours = np.sort(leximin_kernel(q, epsilon).diagonal)
-        theirs = np.sort(minimax_kernel(q, epsilon).diagonal)
+        ours = np.sort(dpopt.design(dpopt.PublicPrior(q, epsilon, objective="leximin")).diagonal)
+        theirs = np.sort(dpopt.design(dpopt.PublicPrior(q, epsilon)).diagonal)
         differ = np.flatnonzero(abs(ours - theirs) > 1e-12)
         assert differ.size
         assert ours[differ[0]] > theirs[differ[0]]
@@ -136,7 +138,7 @@ def test_sorted_diagonal_is_at_least_that_of_algorithm_1() -> None:
 
 def test_large_epsilon_keeps_its_small_entries() -> None:
     q = np.array([1e-12, 3e-9, 0.02, 0.3, 0.679999996999])
-    kernel = leximin_kernel(q / q.sum(), 50.0)
+    kernel = dpopt.design(dpopt.PublicPrior(q / q.sum(), 50.0, objective="leximin"))
     table = kernel.setting.written(kernel.table)
     exact = np.array([weight / table.total for weight in table.weights]).reshape(5, 5)
     assert kernel.kernel == pytest.approx(exact, rel=1e-9)
@@ -146,9 +148,11 @@ def test_large_epsilon_keeps_its_small_entries() -> None:
 def test_rounding_among_equal_masses_beside_a_rare_letter(epsilon: float) -> None:
     """No letter reached its level in floats, all were taken to be at it, and rows summed to 2/3."""
     for rare in (1e-10 / 2, 1e-12, 3e-7):
-        kernel = leximin_kernel(np.array([rare, 0.5, 0.5]) / (1 + rare), epsilon)
+        kernel = dpopt.design(
+            dpopt.PublicPrior(np.array([rare, 0.5, 0.5]) / (1 + rare), epsilon, objective="leximin")
+        )
         assert kernel.kernel.sum(axis=1) == pytest.approx(np.ones(3), abs=1e-13)
     q = [4.9999999997500004e-11, 0.49999999997500005, 0.49999999997500005]
-    kernel = leximin_kernel(q, epsilon)
+    kernel = dpopt.design(dpopt.PublicPrior(q, epsilon, objective="leximin"))
     exact = kernel.setting.written(kernel.table)
     assert kernel.kernel == pytest.approx(exact.matrix(), abs=1e-11)

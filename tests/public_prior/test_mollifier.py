@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, linprog
 
-from dpopt import solve
+from dpopt import Mollifier, solve
 from dpopt._types import Matrix, Vector
 from dpopt.prob import kl_divergence, total_variation
-from dpopt.public_prior import MollifierSetting, mollifier_tv, mollify
+from dpopt.public_prior import mollifier_tv, mollify
 from tests.public_prior.closed_forms import priors
 
 EPSILONS = [0.1, 1.0, 4.0, 12.0]
@@ -78,7 +78,7 @@ def test_total_variation_is_the_program_s_and_the_projection_attains_it(epsilon:
         values = mollifier_tv(q, p, epsilon)
         assert total_variation(p, mollify(q, p, epsilon)) == pytest.approx(values, abs=1e-12)
         for law, value in zip(p, values, strict=True):
-            solution = solve(MollifierSetting(q, epsilon, law).problem())
+            solution = solve(Mollifier(q, epsilon, law).problem())
             assert solution.objective == pytest.approx(float(value), abs=1e-9)
             assert total_variation(law, solution["law"]) == pytest.approx(float(value), abs=1e-9)
 

@@ -10,16 +10,12 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dpopt import Design, SolverError, design, solve
+import dpopt
+from dpopt import Design, Population, PublicPrior, SolverError, design, solve
 from dpopt._types import Matrix, Vector
 from dpopt.privacy import exp_lower
 from dpopt.prob import total_variation
-from dpopt.public_prior import (
-    PopulationSetting,
-    PublicPriorSetting,
-    leximin_kernel,
-    minimax_utility,
-)
+from dpopt.public_prior import minimax_utility
 from tests.kernel.brute import sure
 from tests.public_prior.closed_forms import algorithm_one, priors
 
@@ -37,7 +33,7 @@ def users(seed: int, letters: int, count: int) -> Matrix:
 def population_kernel(
     q: Any, epsilon: float, users: Any, weights: Any = None, backend: Any = None, **asked: Any
 ) -> Design:
-    return design(PopulationSetting(q, epsilon, users, weights, **asked), backend=backend)
+    return design(Population(q, epsilon, users, weights, **asked), backend=backend)
 
 
 def mean_tv(weights: Vector, laws: Matrix, kernel: Matrix) -> float:
@@ -52,7 +48,10 @@ def test_never_worse_on_its_own_users_than_minimax_and_leximin(epsilon: float) -
         weights = np.random.default_rng(turn).uniform(size=20)
         weights /= weights.sum()
         found = population_kernel(q, epsilon, laws, weights)
-        for other in (algorithm_one(q, epsilon), leximin_kernel(q, epsilon).kernel):
+        for other in (
+            algorithm_one(q, epsilon),
+            dpopt.design(dpopt.PublicPrior(q, epsilon, objective="leximin")).kernel,
+        ):
             assert sure(found.bound) <= mean_tv(weights, laws, other) + 1e-12
             assert found.value <= mean_tv(weights, laws, other) + 1e-7
         assert found.worst_tv <= found.gamma_tv + 1e-8
@@ -174,7 +173,7 @@ def test_point_masses_cost_their_diagonal(epsilon: float) -> None:
     # the paper.
     rarest = population_kernel(PRIOR, epsilon, letters[:1])
     assert rarest.value == pytest.approx(
-        solve(PublicPriorSetting(PRIOR, epsilon).problem()).objective, abs=1e-9
+        solve(PublicPrior(PRIOR, epsilon).problem()).objective, abs=1e-9
     )
 
 
@@ -211,7 +210,7 @@ def test_many_users_have_the_optimum_of_the_simplex_method(epsilon: float, slack
     laws = users(61, 8, 500)
     weights = np.random.default_rng(62).uniform(0.5, 1.0, size=500)
     q = np.random.default_rng(63).dirichlet(np.full(8, 3.0))
-    setting = PopulationSetting(q, epsilon, laws, weights, slack)
+    setting = Population(q, epsilon, laws, weights, slack)
     found = design(setting)
     assert found.solution is not None
     assert found.solution.iterations < 100

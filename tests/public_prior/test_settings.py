@@ -13,16 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from dpopt import NotPrivateError, ParameterError, load
+import dpopt
+from dpopt import Mollifier, NotPrivateError, ParameterError, Population, PublicPrior, load
 from dpopt.privacy import exp_lower
-from dpopt.public_prior import (
-    MollifierSetting,
-    PopulationSetting,
-    PublicPriorSetting,
-    minimax_kernel,
-    mollifier_tv,
-    mollify,
-)
+from dpopt.public_prior import mollifier_tv, mollify
 from dpopt.public_prior.mollifier import integer_box
 from dpopt.shape import design, made
 from tests.public_prior.closed_forms import priors
@@ -35,7 +29,7 @@ REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_the_programs_land_on_the_closed_forms(objective: str, epsilon: float) -> None:
     for q in priors(11, 4, 6):
-        setting = PublicPriorSetting(q, epsilon, objective=objective)  # type: ignore[arg-type]
+        setting = PublicPrior(q, epsilon, objective=objective)  # type: ignore[arg-type]
         closed = design(setting)
         for backend in ("highs", "cvxpy"):
             solved = design(setting, backend=backend)
@@ -46,14 +40,17 @@ def test_the_programs_land_on_the_closed_forms(objective: str, epsilon: float) -
 
 
 def test_settings_read_their_own_texts() -> None:
-    setting = PublicPriorSetting([0.4, 0.6], 1.0, letters="no,yes")  # type: ignore[arg-type]
+    setting = PublicPrior([0.4, 0.6], 1.0, letters="no,yes")  # type: ignore[arg-type]
     assert setting.letters == ("no", "yes")
-    again = PublicPriorSetting.from_dict(setting.to_dict())
+    again = PublicPrior.from_dict(setting.to_dict())
     assert again.to_dict() == setting.to_dict()
 
 
 def test_certificates_are_of_their_own_integers() -> None:
-    kernel, other = minimax_kernel(REFERENCE, 1.0), minimax_kernel(REFERENCE, 2.0)
+    kernel, other = (
+        dpopt.design(dpopt.PublicPrior(REFERENCE, 1.0)),
+        dpopt.design(dpopt.PublicPrior(REFERENCE, 2.0)),
+    )
     with pytest.raises(ParameterError, match="not about"):
         replace(kernel, certificate=other.certificate)
     with pytest.raises(ParameterError, match="another prior, epsilon or objective"):
@@ -62,10 +59,10 @@ def test_certificates_are_of_their_own_integers() -> None:
 
 
 def test_tables_of_another_setting_are_no_design() -> None:
-    setting = PublicPriorSetting(REFERENCE, 1.0)
+    setting = PublicPrior(REFERENCE, 1.0)
     table = design(setting).table
     for other in (
-        PublicPriorSetting(REFERENCE[::-1], 1.0),
+        PublicPrior(REFERENCE[::-1], 1.0),
         replace(setting, epsilon=0.9),
         replace(setting, objective="leximin"),
     ):
@@ -73,7 +70,7 @@ def test_tables_of_another_setting_are_no_design() -> None:
             made(other, table)
     solved = design(setting, backend="highs").table
     with pytest.raises(NotPrivateError, match=r"breaks \(0.9, 0\)-DP"):
-        made(PopulationSetting(REFERENCE, 0.9, np.eye(5)), solved)
+        made(Population(REFERENCE, 0.9, np.eye(5)), solved)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +82,7 @@ def test_tables_of_another_setting_are_no_design() -> None:
     ],
 )
 def test_a_table_of_few_bits_is_refused(objective: str, bits: int, words: str) -> None:
-    setting = PublicPriorSetting(REFERENCE, 1.0, list("abcde"), objective)  # type: ignore[arg-type]
+    setting = PublicPrior(REFERENCE, 1.0, list("abcde"), objective)  # type: ignore[arg-type]
     with pytest.raises(NotPrivateError, match=words) as caught:
         made(setting, replace(setting.closed_form(), bits=bits))
     assert caught.value.output in (list("abcde") if objective == "leximin" else [None])
@@ -107,7 +104,7 @@ def test_every_mollified_law_is_private_from_every_other(
 ) -> None:
     q = np.array(parts) / sum(parts)
     p = np.array(own[: q.size]) / sum(own[: q.size])
-    setting = MollifierSetting(q, epsilon, p)
+    setting = Mollifier(q, epsilon, p)
     found = design(setting)
     first = np.eye(q.size)[0]
     laws = [found.table, *(setting.distribution(found.table, p) for p in (first, q))]
@@ -120,7 +117,7 @@ def test_every_mollified_law_is_private_from_every_other(
 
 
 def test_a_law_one_unit_outside_the_box_is_refused() -> None:
-    setting = MollifierSetting.example()
+    setting = Mollifier.example()
     found = design(setting)
     masses = np.array(setting.prior)
     limits = integer_box(masses, 1.0, sum(found.table).bit_length() - 1)
@@ -153,7 +150,7 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
 
 @pytest.mark.slow
 def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
-    found = design(replace(MollifierSetting.example(), letters=("a", "b", "c")))
+    found = design(replace(Mollifier.example(), letters=("a", "b", "c")))
     rng = np.random.default_rng(3)
     for own, law in (
         (None, mollify([0.25, 0.25, 0.5], [0.8, 0.2, 0.0], 1.0)),

@@ -13,7 +13,7 @@ from typing import TextIO
 import click
 
 import dpopt
-from dpopt import _kinds, majority
+from dpopt import _kinds
 from dpopt._kinds import arguments
 from dpopt.cli import cli, main
 from tests import solved
@@ -134,7 +134,7 @@ def files(folder: Path) -> dict[str, str]:
     if not (folder / "folder").exists():
         (folder / "folder").mkdir()
         (folder / "loop").symlink_to(folder / "loop")
-    majority.design(3, 0.1, 1).save(folder / "majority.json")
+    dpopt.design(dpopt.Majority(3, 0.1, 1)).save(folder / "majority.json")
     found["majority.json"] = str(folder / "majority.json")
     # A ledger is never written over by itself; a hostile place to save may be its own.
     (folder / "study.ledger").unlink(missing_ok=True)

@@ -27,11 +27,8 @@ import dpopt
 from dpopt import (
     Guarantee,
     Problem,
-    kernel,
-    local,
     lp,
     majority,
-    public_prior,
     roo,
     smoothed,
 )
@@ -50,8 +47,8 @@ PRIOR = [0.2, 0.3, 0.5]
 
 
 @cache
-def min_count() -> Any:
-    return roo.min_count(5, 2, 1.0)
+def sampler() -> Any:
+    return dpopt.design(dpopt.RevealOrObscure(5, 2, 1.0))
 
 
 def sampling() -> smoothed.SamplingHistogram:
@@ -73,23 +70,23 @@ def table_program() -> Problem:
 
 
 BY_TYPE: Makers = {
-    "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
-    "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
+    "Majority": lambda: dpopt.Majority(3, 0.1, 1.0),
+    "Voters": lambda: dpopt.Majority(3, 0.1, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
-    "Design": min_count,
+    "Design": sampler,
     "SamplingHistogram": sampling,
     "AnonymousMechanism": sampling,
     "Prior": majority.UniformPrior,
-    "Prior | None": majority.UniformPrior,
+    "PriorLike": majority.UniformPrior,
     "UniformPrior | BetaPrior": majority.UniformPrior,
-    "Prior | str | None": lambda: "uniform:0,1",
-    "npt.ArrayLike | PublicPrior": lambda: PRIOR,
+    "PriorLike | None": lambda: "uniform:0,1",
+    "PublicLike": lambda: PRIOR,
     "Divergence": lambda: "chi-square",
     "np.random.Generator": lambda: np.random.default_rng(0),
 }
 
 BY_NAME: Makers = {
-    **{name: lambda: 1.0 for name in ("a", "allowance")},
+    "a": lambda: 1.0,
     **{name: lambda: 0.1 for name in ("delta", "weight")},
     **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "weights")},
     **{name: lambda: 2 for name in ("categories", "letters", "outputs")},
@@ -129,20 +126,11 @@ BY_NAME: Makers = {
     "values": lambda: [1, 2, 3, 4],
 }
 
-# Three classes for both rooms; a budget that three voters can spend.
-OF_CLASSES: Makers = {"classes": lambda: 3, "epsilon": lambda: 0.1, "prior": lambda: "uniform"}
-
 BY_ROOM: dict[str, Makers] = {
     "public_prior": {"letters": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
     "smoothed": {"records": lambda: 4, "epsilon": lambda: 0.5},
     "local": {"workload": lambda: "prefix", "letters": lambda: 3},
-    "multiclass": OF_CLASSES,
-    "plurality": {
-        **OF_CLASSES,
-        "rule": lambda: "best",
-        "objective": lambda: "bayes",
-        "loss": lambda: "regret",
-    },
+    "plurality": {"classes": lambda: 3, "epsilon": lambda: 0.1, "rule": lambda: "best"},
 }
 
 BY_FUNCTION: dict[str, Makers] = {
@@ -155,13 +143,9 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
-    "majority.design": {"epsilon": lambda: 0.1},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
-    "multiclass.design": {"rule": lambda: "optimal"},
-    "plurality.design": {"rule": lambda: "optimal"},
-    "roo.from_weights": {"weights": lambda: min_count().table},
-    "roo.optimal_sampler": {"records": lambda: 3, "pmf": lambda: None},
+    "roo.from_weights": {"weights": lambda: sampler().table},
     "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
     **{
@@ -203,10 +187,10 @@ BY_FUNCTION: dict[str, Makers] = {
 
 # What users call on results: object, and arguments of the method that follows the point.
 METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
-    "min_count.output_distribution": lambda: (min_count(), {"counts": [3, 2]}),
-    "sampling_kernel.apply": lambda: (public_prior.minimax_kernel(PRIOR, 1.0), {"p": PRIOR}),
+    "sampler.output_distribution": lambda: (sampler(), {"counts": [3, 2]}),
+    "sampling_kernel.apply": lambda: (dpopt.design(dpopt.PublicPrior(PRIOR, 1.0)), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
-        dpopt.design(local.WorkloadSetting("prefix", 3, 1.0)),
+        dpopt.design(dpopt.Workload("prefix", 3, 1.0)),
         {"outputs": [0, 1, 1]},
     ),
     "dpopt.certify": lambda: (
@@ -218,16 +202,16 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     ),
     "dpopt.closed_form": lambda: (
         dpopt,
-        {"setting": kernel.KernelSetting("zero-one", 1.0, size=2), "low": 1, "high": 3},
+        {"setting": dpopt.Kernel("zero-one", 1.0, size=2), "low": 1, "high": 3},
     ),
     "dpopt.exact_optimum": lambda: (
         dpopt,
-        {"setting": kernel.KernelSetting("zero-one", 1.0, size=2), "ratio": 2},
+        {"setting": dpopt.Kernel("zero-one", 1.0, size=2), "ratio": 2},
     ),
     "dpopt.vote": lambda: (
         dpopt,
         {
-            **{"mechanism": majority.MajoritySetting(3, 0.1, 1.0), "votes": [[1, 1, 0]]},
+            **{"mechanism": dpopt.Majority(3, 0.1, 1.0), "votes": [[1, 1, 0]]},
             **{"trained_once": False, "voters_per_record": 1, "slack": 1e-6, "answered": 0},
             "budget": Guarantee(1.0),
         },
@@ -337,7 +321,7 @@ def good_for(name: str) -> Arguments:
 
 
 def called(name: str) -> tuple[Callable[..., object], Arguments]:
-    """Return the callable of a name such as ``roo.min_count`` and arguments that it accepts."""
+    """Return the callable of a name such as ``roo.tally`` and arguments that it accepts."""
     if name in METHODS:
         owner, arguments = METHODS[name]()
         return getattr(owner, name.rpartition(".")[2]), arguments

@@ -20,8 +20,6 @@ from dpopt import (
     SolverError,
     Status,
     majority,
-    public_prior,
-    roo,
     smoothed,
     solve,
 )
@@ -118,21 +116,21 @@ FAULTS: dict[str, Spoil] = {
 
 TASKS: dict[str, Callable[[Faulty], object]] = {
     "program": lambda backend: solve(small_problem(), backend),
-    "majority": lambda backend: majority.design(11, 0.3, 3, backend=backend),
-    "majority with delta": lambda backend: majority.design(
-        5, 0.3, 2, mechanism_delta=1e-3, delta=1e-2, backend=backend
+    "majority": lambda backend: dpopt.design(dpopt.Majority(11, 0.3, 3), backend=backend),
+    "majority with delta": lambda backend: dpopt.design(
+        dpopt.Majority(5, 0.3, 2, mechanism_delta=1e-3, delta=1e-2), backend=backend
     ),
-    "worst case": lambda backend: majority.design(
-        5, 0.3, 2, objective="worst-case", prior="uniform:0.5,1", backend=backend
+    "worst case": lambda backend: dpopt.design(
+        dpopt.Majority(5, 0.3, 2, objective="worst-case", prior="uniform:0.5,1"), backend=backend
     ),
     "kernel": lambda backend: optimal(1.0 - np.eye(3), epsilon=1.0, backend=backend),
     "population kernel": lambda backend: dpopt.design(
-        public_prior.PopulationSetting([0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]),
+        dpopt.Population([0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]),
         backend=backend,
     ),
-    "optimal sampler": lambda backend: roo.optimal_sampler(4, 2, 1.0, backend=backend),
+    "optimal sampler": lambda backend: dpopt.design(dpopt.BestSampler(4, 2, 1.0), backend=backend),
     "leximin": lambda backend: dpopt.design(
-        public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0, objective="leximin"), backend=backend
+        dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, objective="leximin"), backend=backend
     ),
 }
 
@@ -219,13 +217,13 @@ def test_ctrl_c_while_saving_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "gamma.json"
-    majority.design(3, 0.1, 1).save(path)
+    dpopt.design(dpopt.Majority(3, 0.1, 1)).save(path)
     before = path.read_bytes()
 
     def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
-    other = majority.design(5, 0.1, 1)
+    other = dpopt.design(dpopt.Majority(5, 0.1, 1))
     monkeypatch.setattr(Path, "write_text", interrupted)
     with pytest.raises(KeyboardInterrupt):
         other.save(path)
@@ -245,21 +243,27 @@ def test_a_problem_is_unchanged_by_failing() -> None:
 def test_work_in_threads_is_that_in_a_row() -> None:
     """Programs, designs, audits and proofs of different kinds at once; one problem many times."""
     rng = np.random.default_rng(0)
-    shared = majority.gamma_problem(majority.MajoritySetting(21, 0.2, 4), [1.0] * 11)
+    shared = majority.gamma_problem(dpopt.Majority(21, 0.2, 4), [1.0] * 11)
     problems = [*(random_program(seed).problem() for seed in range(30)), *[shared] * 8]
     problems += [case.build() for case in ZOO]
     jobs: list[Callable[[], object]] = [
         lambda program=program: solve(program).x.tobytes() for program in problems
     ]
     for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2), (21, 0.1)):
-        jobs.append(lambda k=voters, e=epsilon: majority.design(k, e, k / 3).table)
+        jobs.append(lambda k=voters, e=epsilon: dpopt.design(dpopt.Majority(k, e, k / 3)).table)
     for records, letters in ((9, 2), (20, 3), (50, 4)):
-        jobs.append(lambda n=records, k=letters: roo.min_count(n, k, 0.5).table)
+        jobs.append(
+            lambda n=records, k=letters: dpopt.design(dpopt.RevealOrObscure(n, k, 0.5)).table
+        )
     for size in (2, 3, 5):
         loss = rng.random((size, size))
         jobs.append(lambda c=loss: optimal(c, epsilon=1.0).table.weights)
         prior = rng.dirichlet(np.ones(size))
-        jobs.append(lambda q=prior: public_prior.leximin_kernel(q, 0.7).diagonal.tobytes())
+        jobs.append(
+            lambda q=prior: dpopt.design(
+                dpopt.PublicPrior(q, 0.7, objective="leximin")
+            ).diagonal.tobytes()
+        )
     mechanism = smoothed.SamplingHistogram(30, 10)
     jobs.append(lambda: smoothed.smoothed_delta(mechanism, 0.5, [[0.4, 0.6], [0.7, 0.3]]).log_delta)
     alone = [job() for job in jobs]
@@ -269,7 +273,7 @@ def test_work_in_threads_is_that_in_a_row() -> None:
 
 
 def test_one_file_written_by_many_threads_is_whole(tmp_path: Path) -> None:
-    designs = [majority.design(voters, 0.1, 1) for voters in (3, 5, 7, 9)]
+    designs = [dpopt.design(dpopt.Majority(voters, 0.1, 1)) for voters in (3, 5, 7, 9)]
     path, start = tmp_path / "gamma.json", threading.Barrier(8)
 
     def write(number: int) -> None:

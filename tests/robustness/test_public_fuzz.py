@@ -153,7 +153,6 @@ CALLED = {
     "ratio": ("slack",),
     "size": ("counts",),
     "population": ("successes",),
-    "mechanism_delta": ("budget",),
     "low": ("high",),
 }
 # So far from all others that something that is computed from them may end first.

@@ -9,8 +9,7 @@ from itertools import product
 
 import pytest
 
-from dpopt import Guarantee, NotPrivateError, roo
-from dpopt.majority import MajoritySetting
+from dpopt import Guarantee, Majority, NotPrivateError, roo
 from tests.majority.brute import at_the_limit, judged, table
 from tests.oracles import exponential
 from tests.robustness.hostile import more
@@ -135,7 +134,7 @@ def test_gammas_a_unit_from_the_limit() -> None:
         shift = rng.choice([0.0, 0.0, 1e-3, 0.05]) if voters < 5 else 0.0
         m = min(rng.choice([0.5, 0.7, 1.0, voters / 2, float(voters)]), float(voters))
         delta = shift + rng.choice([0.0, 0.01])
-        setting = MajoritySetting(voters, rng.choice([0.05, 0.3, 1.0]), m, shift, delta)
+        setting = Majority(voters, rng.choice([0.05, 0.3, 1.0]), m, shift, delta)
         limit = at_the_limit(setting, tuple(rng.randrange(UNIT) for _ in range(setting.middle)))
         for step in (0, *rng.sample((-64, -2, -1, 1, 2, 64, 1 << 40), 2)):
             weights = tuple(min(UNIT, max(0, weight + step)) for weight in limit)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import DpoptError, NotPrivateError, ParameterError, files, majority
+from dpopt import DpoptError, NotPrivateError, ParameterError, files
 from dpopt.privacy.saved import seal
 from tests.kernel.brute import made_of
 from tests.robustness.hostile import more
@@ -264,7 +264,7 @@ def test_a_rule_that_stops_too_early_is_refused_at_once(path: Path) -> None:
 
 
 def test_what_a_file_says_of_optimality_is_named_as_said(path: Path) -> None:
-    made = majority.design(5, 0.5, 2.0)
+    made = dpopt.design(dpopt.Majority(5, 0.5, 2.0))
     assert made.stated == ()
     assert "stated" not in repr(made)
     assert "stated_by_file" not in made.to_dict()
@@ -280,9 +280,9 @@ def test_what_a_file_says_of_optimality_is_named_as_said(path: Path) -> None:
 
 
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
-def test_values_are_computed_again_for_each_objective(objective: str, path: Path) -> None:
+def test_values_are_computed_again_for_each_objective(objective: Any, path: Path) -> None:
     own: Json = {"coefficients": [1.0, 2.0, 3.0]} if objective == "expected-error" else {}
-    made = majority.design(5, 0.5, 2.0, objective=objective, prior="beta:2,3", **own)
+    made = dpopt.design(dpopt.Majority(5, 0.5, 2.0, objective=objective, prior="beta:2,3", **own))
     found = resealed(path, made, value=7.0)
     assert found.value == pytest.approx(made.value, rel=1e-12)
     assert found.stated == ("bound",)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Design, majority, public_prior, roo, vote
+from dpopt import Design, vote
 from dpopt.cli import main
 from dpopt.interop.accounting import dominating_pair
 from dpopt.privacy import Certificate
@@ -30,7 +30,7 @@ def long_kernel(bits: int, epsilon: float = 0.25) -> Design:
 
 
 def long_design() -> dpopt.Design:
-    return majority.design(281, 0.1, 70.25, objective="surrogate")
+    return dpopt.design(dpopt.Majority(281, 0.1, 70.25, objective="surrogate"))
 
 
 LARGEST: dict[str, Callable[[], Any]] = {
@@ -38,16 +38,16 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "kernel-largest": lambda: long_kernel(99_999),
     "majority": long_design,
     "vote": lambda: vote(long_design(), np.ones((2, 281)), trained_once=False),
-    "min-count": lambda: roo.min_count(10**15, 2, 600.0),
-    "roo": lambda: roo.min_count(10**15, 10**15, 600.0, "roo"),
-    "journal": lambda: roo.min_count(10**12, 10**6, 600.0, "journal"),
-    "floor": lambda: roo.smooth_floor(10**15, 10**9, 600.0),
-    "optimal-sampler": lambda: roo.optimal_sampler(4, 2, 600.0),
-    "minimax": lambda: public_prior.minimax_kernel([0.2, 0.3, 0.5], 600.0),
-    "leximin": lambda: public_prior.leximin_kernel([1e-9, 0.3, 0.7 - 1e-9], 600.0),
-    "population": lambda: dpopt.design(
-        public_prior.PopulationSetting([0.4, 0.6], 16.0, [[0.5, 0.5]])
+    "min-count": lambda: dpopt.design(dpopt.RevealOrObscure(10**15, 2, 600.0)),
+    "roo": lambda: dpopt.design(dpopt.RevealOrObscure(10**15, 10**15, 600.0, "roo")),
+    "journal": lambda: dpopt.design(dpopt.RevealOrObscure(10**12, 10**6, 600.0, "journal")),
+    "floor": lambda: dpopt.design(dpopt.SmoothFloor(10**15, 10**9, 600.0)),
+    "optimal-sampler": lambda: dpopt.design(dpopt.BestSampler(4, 2, 600.0)),
+    "minimax": lambda: dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 600.0)),
+    "leximin": lambda: dpopt.design(
+        dpopt.PublicPrior([1e-9, 0.3, 0.7 - 1e-9], 600.0, objective="leximin")
     ),
+    "population": lambda: dpopt.design(dpopt.Population([0.4, 0.6], 16.0, [[0.5, 0.5]])),
     "kernel-design": lambda: optimal(1 - np.eye(3), epsilon=600.0),
     "pair": lambda: dominating_pair(long_kernel(15_000)),
 }

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt.majority import MajoritySetting
+from dpopt import Majority
 from tests.robustness.hostile import more
 
 LARGEST_GAP = 1e-8
@@ -29,25 +29,25 @@ SKEWED: Any = "common-beta:2,3"
 # K, epsilon, m, and the voters' and the design's delta. Each once failed: stalled on rows that the
 # solver already had, cycled in the simplex, or was taken with a gap above 1e-7.
 HARD = (
-    MajoritySetting(51, 0.3299871825232927, 3.0, 1e-3, 1e-3),
-    MajoritySetting(41, 0.04755633357154968, 0.5, 1e-3, 1e-3),
-    MajoritySetting(51, 0.021578925587707066, 0.5, 1e-3, 0.01),
-    MajoritySetting(51, 0.05179131086860103, 0.5, 1e-3, 1e-3, prior=COMMON),
-    MajoritySetting(41, 0.003066628908875724, 0.5, objective="worst-case", prior=COMMON),
-    MajoritySetting(15, 0.03, 2.0, 1e-3, 1e-3, objective="worst-case", prior=COMMON),
-    MajoritySetting(31, 1.0, 1.0, 1e-3, 0.01, objective="worst-case", prior=COMMON),
+    Majority(51, 0.3299871825232927, 3.0, 1e-3, 1e-3),
+    Majority(41, 0.04755633357154968, 0.5, 1e-3, 1e-3),
+    Majority(51, 0.021578925587707066, 0.5, 1e-3, 0.01),
+    Majority(51, 0.05179131086860103, 0.5, 1e-3, 1e-3, prior=COMMON),
+    Majority(41, 0.003066628908875724, 0.5, objective="worst-case", prior=COMMON),
+    Majority(15, 0.03, 2.0, 1e-3, 1e-3, objective="worst-case", prior=COMMON),
+    Majority(31, 1.0, 1.0, 1e-3, 0.01, objective="worst-case", prior=COMMON),
     *(
-        MajoritySetting(
+        Majority(
             *(31, 0.059150723595382, 0.5, shift, 0.01),
             objective="worst-case",
             prior=SKEWED,
         )
         for shift in (0.0, 1e-3)
     ),
-    MajoritySetting(111, 0.1, 1.0),
+    Majority(111, 0.1, 1.0),
     # Their second programs, among the optima, are at the limit of double precision.
-    MajoritySetting(45, 0.00570927016371915, 0.5, 1e-3, 1e-3, objective="worst-case", prior=COMMON),
-    MajoritySetting(
+    Majority(45, 0.00570927016371915, 0.5, 1e-3, 1e-3, objective="worst-case", prior=COMMON),
+    Majority(
         *(49, 0.00100021444836094, 0.5, 2.8919026671590315e-06, 2.8919026671590315e-06),
         objective="worst-case",
         prior=COMMON,
@@ -63,7 +63,7 @@ def log_uniform(rng: random.Random, low: float, high: float) -> float:
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
-def settings(seed: int, largest: int) -> Iterator[MajoritySetting]:
+def settings(seed: int, largest: int) -> Iterator[Majority]:
     """Draw designs for ever: K odd, epsilon over four decades, all objectives and priors."""
     rng = random.Random(seed)
     while True:
@@ -79,10 +79,10 @@ def settings(seed: int, largest: int) -> Iterator[MajoritySetting]:
         if objective == "least-regret":
             belief = {"priors": ";".join(rng.sample(PRIORS, rng.randint(2, 4)))}
         allowance = min(max(allowance, 0.01), float(k))
-        yield MajoritySetting(k, epsilon, allowance, shift, delta, objective=objective, **belief)
+        yield Majority(k, epsilon, allowance, shift, delta, objective=objective, **belief)
 
 
-def check(setting: MajoritySetting) -> None:
+def check(setting: Majority) -> None:
     found = dpopt.design(setting)
     assert found.certificate is not None
     assert found.gap is not None
@@ -91,13 +91,13 @@ def check(setting: MajoritySetting) -> None:
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", HARD, ids=str)
-def test_designs_that_once_failed(setting: MajoritySetting) -> None:
+def test_designs_that_once_failed(setting: Majority) -> None:
     check(setting)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", [HARD[1], HARD[5]], ids=str)
-def test_another_interface_finds_the_same_optimum(setting: MajoritySetting) -> None:
+def test_another_interface_finds_the_same_optimum(setting: Majority) -> None:
     ours, theirs = (dpopt.design(setting, backend=backend) for backend in ("highs", "cvxpy"))
     assert theirs.bound is not None
     assert ours.value == pytest.approx(theirs.value, abs=LARGEST_GAP)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import dpopt
 from dpopt import roo
 from dpopt.roo import accuracy
-from dpopt.roo.optimal import optimal_sampler
 from experiments.roo import published
 from tests.oracles import compositions
 from tests.roo.brute import chance, lower_bound, obscuring
@@ -49,7 +49,7 @@ def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
     ("n", "k", "epsilon"), [(2, 3, 1.0), (5, 3, 0.5), (8, 4, 1.0), (12, 3, 0.7), (9, 2, 0.4)]
 )
 def test_no_sampler_beats_the_lower_bound(n: int, k: int, epsilon: float) -> None:
-    best = optimal_sampler(n, k, epsilon)
+    best = dpopt.design(dpopt.BestSampler(n, k, epsilon))
     bound = accuracy.lower_bound(roo.RooSetting(n, k, epsilon)).value
     assert bound <= best.worst_case * (1 + 1e-9)
     if n * epsilon >= 6 and k >= 3:
@@ -71,8 +71,8 @@ def test_lower_bound_of_large_settings() -> None:
 @pytest.mark.parametrize(
     ("n", "k", "epsilon"), [(7, 3, 0.3), (9, 2, 0.1), (5, 4, 0.8), (2, 4, 1.0)]
 )
-def test_worst_case_is_that_of_all_data_sets(n: int, k: int, epsilon: float, rule: str) -> None:
-    sampler = roo.min_count(n, k, epsilon, rule)
+def test_worst_case_is_that_of_all_data_sets(n: int, k: int, epsilon: float, rule: Any) -> None:
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     each = [
         np.abs(sampler.output_distribution(c) - np.array(c) / n).sum() / 2
         for c in compositions(n, k)
@@ -96,9 +96,9 @@ LAWS = [
 @pytest.mark.parametrize("rule", ["exact", "journal", "conference", "roo"])
 @pytest.mark.parametrize(("n", "k", "epsilon", "p"), LAWS)
 def test_expected_output_is_that_of_all_outcomes(
-    n: int, k: int, epsilon: float, p: list[float], rule: str
+    n: int, k: int, epsilon: float, p: list[float], rule: Any
 ) -> None:
-    sampler = roo.min_count(n, k, epsilon, rule)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     found = accuracy.expected_output(sampler, p)
     differences, mean = enumerated(sampler, [Fraction(share) for share in p])
     assert found.mean_obscuring == pytest.approx(float(mean), rel=1e-13)
@@ -150,7 +150,7 @@ def direct(sampler: Any, p: list[float]) -> tuple[np.ndarray, float]:
 def test_expected_output_agrees_with_conditional_binomials(
     n: int, epsilon: float, p: list[float]
 ) -> None:
-    sampler = roo.min_count(n, len(p), epsilon)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, len(p), epsilon))
     found = accuracy.expected_output(sampler, p)
     differences, mean = direct(sampler, p)
     assert found.mean_obscuring == pytest.approx(mean, rel=1e-9, abs=1e-13)
@@ -160,7 +160,7 @@ def test_expected_output_agrees_with_conditional_binomials(
 def test_expected_output_agrees_with_draws() -> None:
     rng = np.random.default_rng(5)
     p = np.arange(1, 11) / 55
-    sampler = roo.min_count(1000, 10, 0.1)
+    sampler = dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1))
     found = accuracy.expected_output(sampler, p)
     counts = rng.multinomial(1000, p, size=200_000)
     q = np.array([sampler.obscuring(m) for m in range(101)])[counts.min(axis=1)]
@@ -175,7 +175,7 @@ def test_expected_output_agrees_with_draws() -> None:
 
 def test_expected_output_of_many_records_is_between_bonferronis_bounds() -> None:
     n, k, gamma = 100_000, 10, 5e-4
-    sampler = roo.min_count(n, k, 0.1)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, 0.1))
     found = accuracy.expected_output(sampler, [gamma] * 9 + [1 - 9 * gamma])
     m = np.arange(sampler.q.size)
     law = binom.pmf(m, n, gamma)
@@ -189,14 +189,18 @@ def test_expected_output_of_many_records_is_between_bonferronis_bounds() -> None
 
 
 def test_uniform_and_far_away_distributions() -> None:
-    uniform = accuracy.expected_output(roo.min_count(1000, 10, 0.1), np.full(10, 0.1))
+    uniform = accuracy.expected_output(
+        dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)), np.full(10, 0.1)
+    )
     assert uniform.total_variation < 1e-30
     assert 0 < uniform.mean_obscuring < 1e-20
-    far = accuracy.expected_output(roo.min_count(10**6, 10, 0.1), np.full(10, 0.1))
+    far = accuracy.expected_output(
+        dpopt.design(dpopt.RevealOrObscure(10**6, 10, 0.1)), np.full(10, 0.1)
+    )
     assert far.mean_obscuring == 0.0
     assert not far.difference.any()
     p = np.array([0.7, 0.2, 0.1])
-    fixed = accuracy.expected_output(roo.min_count(40, 3, 0.2, "roo"), p)
+    fixed = accuracy.expected_output(dpopt.design(dpopt.RevealOrObscure(40, 3, 0.2, "roo")), p)
     q = roo.RooSetting(40, 3, 0.2).obscuring
     assert fixed.total_variation == pytest.approx(q * np.abs(p - 1 / 3).sum() / 2, rel=1e-12)
 
@@ -209,7 +213,7 @@ def test_expected_output_is_equivariant_and_below_every_bound(data: st.DataObjec
     epsilon = data.draw(st.floats(0.02, 2.0))
     raw = np.array(data.draw(st.lists(st.integers(1, 30), min_size=k, max_size=k)), dtype=float)
     p = raw / raw.sum()
-    sampler = roo.min_count(n, k, epsilon)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
     found = accuracy.expected_output(sampler, p)
     order = np.array(data.draw(st.permutations(range(k))))
     moved = accuracy.expected_output(sampler, p[order])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import NotPrivateError, roo, verify
 from dpopt.roo.audit import audited, witness_of
 from dpopt.roo.setting import UNIT
@@ -100,7 +101,7 @@ def test_random_settings_are_audited_like_all_neighbours(seed: int) -> None:
     n = int(rng.integers(1, 12 if k < 4 else 9))
     epsilon = float(10 ** rng.uniform(-3, 1))
     for rule in roo.RULES:
-        found = roo.min_count(n, k, epsilon, rule)
+        found = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
         assert found.audit == check(found.setting, found.table, constant=rule == "roo")
         assert found.private == (found.audit.worst_ratio <= verify.exp(epsilon)[0])
         assert found.private or rule in ("journal", "conference")
@@ -154,16 +155,16 @@ def test_every_move_has_a_witness(n: int, k: int) -> None:
     ],
 )
 def test_published_rules_that_are_not_private(
-    n: int, k: int, epsilon: float, rule: str, factor: float
+    n: int, k: int, epsilon: float, rule: Any, factor: float
 ) -> None:
-    sampler = roo.min_count(n, k, epsilon, rule)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     assert sampler.audit.excess_factor == pytest.approx(factor, abs=1e-11)
     assert not sampler.private
     assert sampler.certificate is None
     with pytest.raises(NotPrivateError, match=r"e\^epsilon times as likely") as caught:
         sampler.release(roo.Tally.of_counts([n - k + 1] + [1] * (k - 1), k))
     assert caught.value.excess == pytest.approx(factor - 1, abs=1e-11)
-    exact = roo.min_count(n, k, epsilon)
+    exact = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
     assert exact.private
     assert exact.certificate is not None
     assert exact.certificate.slack == decided(exact.setting, exact.table, constant=False) >= 0
@@ -171,10 +172,10 @@ def test_published_rules_that_are_not_private(
 
 
 def test_the_witnesses_of_the_published_rules() -> None:
-    witness = roo.min_count(20, 3, 0.1, "conference").audit.witness
+    witness = dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")).audit.witness
     assert witness.minima == (6, 6)
     assert (witness.counts[0], witness.neighbour[0]) == (6, 7)
-    witness = roo.min_count(3, 2, 0.5, "journal").audit.witness
+    witness = dpopt.design(dpopt.RevealOrObscure(3, 2, 0.5, "journal")).audit.witness
     assert (witness.counts, witness.neighbour) == ((1, 2), (2, 1))
 
 

@@ -14,9 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+import dpopt
 from dpopt import NotPrivateError, ParameterError, roo, verify
 from dpopt.roo.accuracy import expected_output
-from dpopt.roo.floor import SmoothFloor, floor_weights, smooth_floor
+from dpopt.roo.floor import SmoothFloor, floor_weights
 from dpopt.shape import Design, design, made
 from tests.oracles import compositions, neighbours
 from tests.roo.brute import chance, histograms
@@ -77,7 +78,7 @@ CASES = [
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [*CASES, (20, 4, 0.1)])
 def test_no_larger_rate_is_private(n: int, k: int, epsilon: float) -> None:
-    sampler = smooth_floor(n, k, epsilon)
+    sampler = dpopt.design(dpopt.SmoothFloor(n, k, epsilon))
     floor, largest = Floor.of(sampler), grown(epsilon)
     assert sampler.private
     assert floor.worst_of_all() == sampler.worst_ratio <= largest
@@ -101,7 +102,7 @@ def test_the_audit_finds_the_largest_ratio_there_is(
 ) -> None:
     assume(epsilon > math.log1p(1 / n) * 1.001)
     rate = None if share is None else share * epsilon
-    sampler = smooth_floor(n, k, epsilon, rate=rate)
+    sampler = dpopt.design(dpopt.SmoothFloor(n, k, epsilon, rate=rate))
     worst = Floor.of(sampler).worst_of_all()
     assert sampler.worst_ratio == worst
     assert sampler.private == (worst <= grown(epsilon))
@@ -109,7 +110,7 @@ def test_the_audit_finds_the_largest_ratio_there_is(
 
 
 def test_the_rate_epsilon_itself_is_not_private_and_refuses() -> None:
-    sampler = smooth_floor(20, 3, 0.5, rate=0.5)
+    sampler = dpopt.design(dpopt.SmoothFloor(20, 3, 0.5, rate=0.5))
     worst = Floor.of(sampler).worst_of_all()
     assert worst > grown(0.5)
     assert sampler.certificate is None
@@ -153,7 +154,7 @@ def test_weights_are_convex_and_grow_by_at_most_the_step(rate: float) -> None:
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 0.1), (50, 0.4), (10**6, 1e-3), (10**9, 2.0)])
 def test_the_rate_solves_the_equation_where_letters_are_few(n: int, epsilon: float) -> None:
-    sampler = smooth_floor(n, 10 if n > 50 else 3, epsilon)
+    sampler = dpopt.design(dpopt.SmoothFloor(n, 10 if n > 50 else 3, epsilon))
     a, floor = sampler.rate, sampler.floor[0]
     value = math.exp(a) * (n + floor) / (n + floor * math.exp(a) - 1)
     assert math.log(value) == pytest.approx(epsilon, rel=1e-9)
@@ -161,7 +162,7 @@ def test_the_rate_solves_the_equation_where_letters_are_few(n: int, epsilon: flo
 
 
 def test_weights_that_break_the_theorem_are_refused() -> None:
-    sampler = smooth_floor(20, 3, 0.5)
+    sampler = dpopt.design(dpopt.SmoothFloor(20, 3, 0.5))
     bits, (first, *rest) = sampler.table
     assert sampler.setting.judge((bits, (first, *rest))).slack >= 0
     with pytest.raises(NotPrivateError):
@@ -194,7 +195,7 @@ def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> Non
 
 
 def test_no_bias_where_every_count_is_above_the_floor() -> None:
-    sampler = smooth_floor(1000, 4, 0.1)
+    sampler = dpopt.design(dpopt.SmoothFloor(1000, 4, 0.1))
     counts = np.array([700, 250, 30, 20])
     assert len(sampler.floor) <= 20
     assert np.array_equal(sampler.output_distribution(counts), counts / 1000)
@@ -224,7 +225,7 @@ def test_every_drawn_integer_gives_its_letter() -> None:
 @pytest.mark.slow
 def test_a_thousand_million_records_and_a_million_letters() -> None:
     n, k = 10**9, 10**6
-    sampler = smooth_floor(n, k, 1e-2)
+    sampler = dpopt.design(dpopt.SmoothFloor(n, k, 1e-2))
     counts = np.random.default_rng(2).multinomial(n - 5, np.ones(k) / k)
     counts[0] += 5
     assert sampler.private
@@ -234,14 +235,14 @@ def test_a_thousand_million_records_and_a_million_letters() -> None:
 
 @pytest.mark.parametrize("epsilon", [20.0, 50.0, 600.0])
 def test_large_epsilon_keeps_its_tiny_weights(epsilon: float) -> None:
-    sampler = smooth_floor(20, 3, epsilon)
+    sampler = dpopt.design(dpopt.SmoothFloor(20, 3, epsilon))
     assert sampler.private
     assert sampler.rate == pytest.approx(epsilon, rel=1e-9)
     assert math.log(sampler.floor[0]) == pytest.approx(-epsilon, rel=1e-9)
 
 
 def test_the_certificates_slack_is_below_that_of_all_neighbours() -> None:
-    sampler = smooth_floor(12, 3, 0.3)
+    sampler = dpopt.design(dpopt.SmoothFloor(12, 3, 0.3))
     proof, law = sampler.certificate, Floor.of(sampler).law
     assert proof is not None
     assert proof.guarantee.epsilon == 0.3
@@ -260,7 +261,7 @@ def test_the_certificates_slack_is_below_that_of_all_neighbours() -> None:
 def test_expected_output_and_worst_case_sum_over_all_data_sets(
     n: int, k: int, epsilon: float
 ) -> None:
-    sampler = smooth_floor(n, k, epsilon)
+    sampler = dpopt.design(dpopt.SmoothFloor(n, k, epsilon))
     floor = Floor.of(sampler)
     p = [Fraction(int(x), 2**12) for x in np.random.default_rng(n).integers(1, 2**10, k - 1)]
     p.append(1 - sum(p, Fraction(0)))

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.stats import multinomial
 
+import dpopt
 from dpopt import NotPrivateError, ParameterError, roo, solve, verify
 from dpopt.roo.optimal import histogram_prior, incidence
 from dpopt.shape import Design
@@ -28,9 +29,9 @@ SMALL = [(1, 2, 1.0), (2, 2, 0.5), (5, 2, 0.3), (3, 3, 0.7), (6, 3, 0.4), (5, 4,
 Data = tuple[int, ...]
 
 
-def optimal_sampler(*sizes: Any, **options: Any) -> Any:
+def best_sampler(*sizes: Any, **options: Any) -> Any:
     """The sampler, typed loosely: where it was solved, bound, solution and proof are not None."""
-    return roo.optimal_sampler(*sizes, **options)
+    return dpopt.design(dpopt.BestSampler(*sizes, **options))
 
 
 def distance(law: npt.ArrayLike, other: npt.ArrayLike) -> float:
@@ -60,7 +61,7 @@ def test_the_certificate_is_true_of_all_neighbours(
     n: int, k: int, epsilon: float, objective: str
 ) -> None:
     law = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "fixed" else None
-    sampler = optimal_sampler(n, k, epsilon, objective=objective, pmf=law)
+    sampler = best_sampler(n, k, epsilon, objective=objective, pmf=law)
     laws, r, slacks = exact_laws(sampler), verify.exp(epsilon, 128)[0], []
     for counts in brute.histograms(n, k):
         before = law_of(laws, counts)
@@ -129,7 +130,7 @@ TINY = [(1, 2), (3, 2), (5, 2), (1, 3), (2, 3), (4, 3), (3, 4)]
 @pytest.mark.parametrize(("n", "k"), TINY)
 def test_no_sampler_that_tells_letters_apart_does_better(n: int, k: int) -> None:
     for epsilon in (0.2, 1.0):
-        sampler = optimal_sampler(n, k, epsilon)
+        sampler = best_sampler(n, k, epsilon)
         free = over_all_data_sets(n, k, epsilon, None)
         assert sampler.value == pytest.approx(free, abs=3e-9)
         assert sampler.bound == pytest.approx(free, abs=1e-9)
@@ -145,7 +146,7 @@ def test_nor_on_average(alpha: float) -> None:
             rising = [prod(alpha + i for i in range(x.count(y))) for y in range(k)]
             weights.append(prod(rising) / prod(k * alpha + i for i in range(n)))
         assert sum(weights) == pytest.approx(1.0)
-        sampler = optimal_sampler(n, k, 0.6, objective="bayes", prior=alpha)
+        sampler = best_sampler(n, k, 0.6, objective="bayes", prior=alpha)
         free = over_all_data_sets(n, k, 0.6, np.array(weights))
         assert sampler.value == pytest.approx(free, abs=1e-9)
         assert sampler.value == pytest.approx(sampler.mean, abs=1e-15)
@@ -213,7 +214,7 @@ def test_fixed_is_the_least_over_all_orders_of_the_letters(n: int, k: int, epsil
         bounds=(0, 1),
     )
     assert answer.success
-    sampler = optimal_sampler(n, k, epsilon, objective="fixed", pmf=law)
+    sampler = best_sampler(n, k, epsilon, objective="fixed", pmf=law)
     assert sampler.value == pytest.approx(answer.fun, abs=3e-6)
     assert sampler.bound == pytest.approx(answer.fun, abs=1e-9)
     output = incidence(sampler.setting.inputs, law) @ sampler.kernel
@@ -224,7 +225,7 @@ def test_fixed_is_the_least_over_all_orders_of_the_letters(n: int, k: int, epsil
 @pytest.mark.parametrize("k", [2, 3, 7, 40])
 def test_one_record_is_randomised_response(k: int) -> None:
     for epsilon in (0.1, 1.0, 3.0):
-        sampler = optimal_sampler(1, k, epsilon)
+        sampler = best_sampler(1, k, epsilon)
         expected = (k - 1) / (math.exp(epsilon) + k - 1)
         assert sampler.value == pytest.approx(expected, abs=2e-9)
         counts = [0] * (k - 1) + [1]
@@ -236,9 +237,7 @@ def test_one_record_is_randomised_response(k: int) -> None:
 def test_two_records_of_two_letters() -> None:
     """K(1 | 1 of 2) = 1/2, so K of a letter that no record has is at least e^-epsilon / 2."""
     for epsilon in (0.1, 0.5, 2.0):
-        assert optimal_sampler(2, 2, epsilon).value == pytest.approx(
-            math.exp(-epsilon) / 2, abs=2e-9
-        )
+        assert best_sampler(2, 2, epsilon).value == pytest.approx(math.exp(-epsilon) / 2, abs=2e-9)
 
 
 LARGER = [(30, 2, 0.2), (30, 3, 0.2), (30, 3, 0.5), (60, 3, 0.5), (20, 4, 0.4), (15, 5, 0.5)]
@@ -248,12 +247,12 @@ LARGER = [(30, 2, 0.2), (30, 3, 0.2), (30, 3, 0.5), (60, 3, 0.5), (20, 4, 0.4), 
 def test_the_worst_case_meets_the_lower_bound_and_beats_min_count_rules(
     n: int, k: int, epsilon: float
 ) -> None:
-    sampler = optimal_sampler(n, k, epsilon)
+    sampler = best_sampler(n, k, epsilon)
     assert n * epsilon >= 6
     assert sampler.value == pytest.approx(lower_bound(n, k, epsilon), abs=2e-9)
     assert sampler.worst_case == sampler.value
     for rule in ("exact", "roo"):
-        other = roo.min_count(n, k, epsilon, rule)
+        other = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
         distances = [
             distance(other.output_distribution(row), row / n) for row in sampler.histograms
         ]
@@ -265,9 +264,9 @@ def test_the_worst_case_meets_the_lower_bound_and_beats_min_count_rules(
 @pytest.mark.slow
 def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
     for n, k, epsilon in product((1, 2, 3, 5, 9, 14), (2, 3, 4, 5), (0.1, 0.5, 1.5)):
-        sampler = optimal_sampler(n, k, epsilon)
-        best = optimal_sampler(n, k, epsilon, objective="bayes")
-        rule = roo.min_count(n, k, epsilon)
+        sampler = best_sampler(n, k, epsilon)
+        best = best_sampler(n, k, epsilon, objective="bayes")
+        rule = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
         found = sampler.histograms
         distances = [distance(rule.output_distribution(row), row / n) for row in found]
         prior = histogram_prior(sampler.setting.inputs, 1.0)
@@ -280,7 +279,7 @@ def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
 
 
 def test_value_is_the_largest_distance_by_enumeration() -> None:
-    sampler = optimal_sampler(9, 3, 0.5)
+    sampler = best_sampler(9, 3, 0.5)
     laws = exact_laws(sampler)
     distances = [
         sum(abs(p - Fraction(c, 9)) for p, c in zip(laws[counts], counts, strict=True)) / 2
@@ -298,13 +297,13 @@ def test_value_is_the_largest_distance_by_enumeration() -> None:
 
 
 def test_among_the_optima_the_mean_is_least() -> None:
-    sampler = optimal_sampler(12, 3, 0.4)
+    sampler = best_sampler(12, 3, 0.4)
     problem = sampler.problem
     problem.minimise({"worst": 1.0})
     first = sampler.setting.table(sampler.setting.point(solve(problem)))
     prior = histogram_prior(sampler.setting.inputs, 1.0)
     mean = float(prior @ sampler.setting.distances(first))
-    best = optimal_sampler(12, 3, 0.4, objective="bayes").value
+    best = best_sampler(12, 3, 0.4, objective="bayes").value
     assert best - 1e-9 <= sampler.mean <= mean + 1e-9
     assert sampler.mean < 1.1 * best
 
@@ -323,7 +322,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
 )
 def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[float, ...]) -> None:
     """The least of the means among the optima gives nothing of the optimum away."""
-    sampler = optimal_sampler(n, len(law), epsilon, objective="fixed", pmf=law)
+    sampler = best_sampler(n, len(law), epsilon, objective="fixed", pmf=law)
     assert -1e-12 <= sampler.gap <= 5e-9
     problem = sampler.problem
     problem.minimise({"below": 1.0})
@@ -335,14 +334,14 @@ def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[floa
 def test_a_hundred_records_of_three_letters() -> None:
     """Once without an answer; P is met exactly, by the dual bound and by what is released."""
     law = np.array([0.5, 0.3, 0.2])
-    sampler = optimal_sampler(100, 3, 1.0, objective="fixed", pmf=law)
+    sampler = best_sampler(100, 3, 1.0, objective="fixed", pmf=law)
     assert -1e-12 <= sampler.gap <= 5e-9
     output = incidence(sampler.setting.inputs, law) @ sampler.kernel
     assert distance(output, law) == pytest.approx(0.0, abs=5e-9)
 
 
 def test_repair_of_a_kernel_that_is_not_private() -> None:
-    setting = roo.OptimalLetter(6, 3, 0.5)
+    setting = dpopt.BestSampler(6, 3, 0.5)
     empirical = setting.inputs.values / 6
     table = setting.table(empirical)
     assert setting.judge(table).slack >= 0
@@ -350,13 +349,13 @@ def test_repair_of_a_kernel_that_is_not_private() -> None:
     least = 1 / (1 + 6 / 3 * math.expm1(0.5))
     assert setting.value(table) <= setting.value(setting.interior(empirical))
     assert setting.value(table) < least
-    private = optimal_sampler(6, 3, 0.5)
+    private = best_sampler(6, 3, 0.5)
     again = setting.table(private.kernel).probabilities
     np.testing.assert_allclose(again, private.kernel, atol=1e-13)
 
 
 def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
-    sampler = optimal_sampler(6, 3, 0.5)
+    sampler = best_sampler(6, 3, 0.5)
     inputs, table = sampler.setting.inputs, sampler.table
     assert sampler.setting.judge(table).slack == sampler.certificate.slack
     for variable in np.flatnonzero(inputs.counts < 3):
@@ -373,7 +372,7 @@ def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
 
 @pytest.mark.slow
 def test_draws_follow_the_certified_weights() -> None:
-    sampler = optimal_sampler(6, 4, 0.8)
+    sampler = best_sampler(6, 4, 0.8)
     counts = roo.Tally.of_counts([0, 3, 1, 2], 4)
     rng = np.random.default_rng(5)
     drawn = Counter(sampler.simulate(counts, rng) for _ in range(20_000))
@@ -385,15 +384,15 @@ def test_draws_follow_the_certified_weights() -> None:
     np.testing.assert_allclose(sampler.output_distribution([0, 3, 1, 2]), expected)
     assert {sampler.release(counts) for _ in range(300)} == {0, 1, 2, 3}
     with pytest.raises(ParameterError, match="7 records"):
-        optimal_sampler(7, 4, 0.8).release(counts)
+        best_sampler(7, 4, 0.8).release(counts)
 
 
 def test_extreme_epsilons() -> None:
-    nearly = optimal_sampler(6, 3, 600.0)
+    nearly = best_sampler(6, 3, 600.0)
     np.testing.assert_allclose(nearly.kernel, nearly.setting.inputs.values / 6, atol=1e-12)
-    assert optimal_sampler(6, 3, 50.0).value < 1e-12
+    assert best_sampler(6, 3, 50.0).value < 1e-12
     for epsilon in (1e-6, 1e-12):
-        blind = optimal_sampler(6, 3, epsilon)
+        blind = best_sampler(6, 3, epsilon)
         np.testing.assert_allclose(blind.kernel, 1 / 3, atol=1e-5)
         assert blind.certificate.slack >= 0
 
@@ -445,7 +444,7 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
         np.ones(len(data)),
         bounds=(0, 1),
     )
-    found = optimal_sampler(n, k, epsilon, objective="mean", pmf=law)
+    found = best_sampler(n, k, epsilon, objective="mean", pmf=law)
     assert found.value == pytest.approx(answer.fun, abs=1e-8)
     assert 0 <= found.gap < 1e-8
     mean = sum(
@@ -458,4 +457,4 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
 
 def test_the_mean_needs_a_law() -> None:
     with pytest.raises(ParameterError, match="belongs to objective 'mean' or 'fixed'"):
-        optimal_sampler(3, 2, 1.0, objective="mean")
+        best_sampler(3, 2, 1.0, objective="mean")

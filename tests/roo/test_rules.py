@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import NotPrivateError, ParameterError, roo, solve
 from dpopt.roo.audit import audited
 from dpopt.roo.rules import first_free
@@ -113,7 +114,7 @@ def test_every_q_is_least_on_its_own(n: int, k: int) -> None:
         setting = roo.RooSetting(n, k, epsilon)
         exact = q_of(setting, "exact")
         for m, value in enumerate(exact):
-            problem = roo.MinCount(n, k, epsilon).problem()
+            problem = dpopt.RevealOrObscure(n, k, epsilon).problem()
             problem.minimise({"q": np.eye(exact.size)[m]})
             assert solve(problem).objective == pytest.approx(value, abs=1e-11)
 
@@ -192,7 +193,7 @@ def test_every_recursion_solves_its_program_by_every_solver(rule: Any, backend: 
         (101, 10, 0.01),
         (1000, 10, 0.1),
     ]:
-        setting = roo.MinCount(n, k, epsilon, rule)
+        setting = dpopt.RevealOrObscure(n, k, epsilon, rule)
         recursion, solved = design(setting), design(setting, backend=backend)
         assert solved.value == pytest.approx(recursion.value, rel=1e-9), setting
         assert solved.bound == pytest.approx(recursion.value, rel=1e-9), setting
@@ -206,7 +207,7 @@ def test_every_recursion_solves_its_program_by_every_solver(rule: Any, backend: 
 
 
 def test_the_conference_recursion_is_not_least_in_the_plain_sum() -> None:
-    setting = roo.MinCount(101, 10, 0.01, "conference")
+    setting = dpopt.RevealOrObscure(101, 10, 0.01, "conference")
     problem = setting.problem()
     problem.minimise({"q": 1.0})
     assert q_of(setting, "conference").sum() - solve(problem).objective == pytest.approx(
@@ -217,7 +218,7 @@ def test_the_conference_recursion_is_not_least_in_the_plain_sum() -> None:
 @pytest.mark.parametrize("rule", ["exact", "roo"])
 def test_a_point_that_is_not_private_is_raised_until_it_is(rule: Any) -> None:
     for n, k, epsilon in product((7, 12, 30), (2, 3, 5), (0.05, 1.0)):
-        setting = roo.MinCount(n, k, epsilon, rule)
+        setting = dpopt.RevealOrObscure(n, k, epsilon, rule)
         best = setting.point(solve(setting.problem()))
         for less in (0.0, 1e-12, 1e-3, 1.0):
             raised = setting.table(best * (1 - less))
@@ -230,7 +231,7 @@ def test_a_point_that_is_not_private_is_raised_until_it_is(rule: Any) -> None:
 
 
 def test_a_published_rule_is_not_mended_by_its_rounding() -> None:
-    setting = roo.MinCount(20, 3, 0.1, "conference")
+    setting = dpopt.RevealOrObscure(20, 3, 0.1, "conference")
     solved = design(setting, backend="highs")
     assert solved.audit.excess_factor == pytest.approx(1.00668167682, abs=1e-9)
     assert solved.certificate is None
@@ -239,9 +240,9 @@ def test_a_published_rule_is_not_mended_by_its_rounding() -> None:
 
 
 @pytest.mark.parametrize("rule", ["exact", "journal"])
-def test_rules_of_many_steps(rule: str) -> None:
+def test_rules_of_many_steps(rule: Any) -> None:
     n, k, epsilon = 10**12, 10, 1e-4
-    sampler = roo.min_count(n, k, epsilon, rule)
+    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     assert sampler.private
     # With many records a letter's chance at the smallest count, times n, is 1 / s at first, and
     # e^epsilon times that at m is 2 more than that at m - 1, until m itself is as much.

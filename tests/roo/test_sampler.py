@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import dpopt
 from dpopt import roo
 
 DRAWS = 20_000
@@ -19,9 +20,9 @@ FALSE_ALARM = 1e-9
 Maker = Callable[[int, int, float], Any]
 
 SAMPLERS: dict[str, Maker] = {
-    "exact": lambda n, k, e: roo.min_count(n, k, e, "exact"),
-    "roo": lambda n, k, e: roo.min_count(n, k, e, "roo"),
-    "floor": roo.smooth_floor,
+    "exact": lambda n, k, e: dpopt.design(dpopt.RevealOrObscure(n, k, e, "exact")),
+    "roo": lambda n, k, e: dpopt.design(dpopt.RevealOrObscure(n, k, e, "roo")),
+    "floor": lambda n, k, e: dpopt.design(dpopt.SmoothFloor(n, k, e)),
 }
 DATA = [
     (7, 0.3, [3, 2, 2]),
@@ -56,7 +57,7 @@ def test_draws_of_the_system_follow_the_law(
 
 @pytest.mark.slow
 def test_the_check_of_laws_sees_a_wrong_one() -> None:
-    sampler = roo.min_count(6, 3, 0.8)
+    sampler = dpopt.design(dpopt.RevealOrObscure(6, 3, 0.8))
     letters = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
     right = sampler.output_distribution([4, 0, 2])
     wrong = right + np.array([-0.06, 0.0, 0.06])
@@ -103,8 +104,8 @@ def test_no_letter_is_certain_or_impossible(name: str) -> None:
 
 
 def test_release_takes_no_seed_and_ignores_global_ones() -> None:
-    assert not {"seed", "rng", "random_state"} & set(inspect.signature(roo.min_count).parameters)
-    sampler = roo.smooth_floor(20, 5, 0.5)
+    assert not {"seed", "rng", "random_state"} & set(inspect.signature(dpopt.design).parameters)
+    sampler = dpopt.design(dpopt.SmoothFloor(20, 5, 0.5))
     assert "rng" not in inspect.signature(sampler.release).parameters
     draws = []
     for _ in range(2):
@@ -114,7 +115,7 @@ def test_release_takes_no_seed_and_ignores_global_ones() -> None:
 
 
 def test_data_of_every_kind_are_the_same_data() -> None:
-    sampler = roo.min_count(4, 3, 1.0)
+    sampler = dpopt.design(dpopt.RevealOrObscure(4, 3, 1.0))
     records = [2, 0, 2, 2]
     expected = None
     for data in (records, np.array(records), Counter(records), {0: 1, 2: 3}, roo.tally(records, 3)):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import Guarantee, Setting, _kinds, kernel, majority, public_prior, roo
+from dpopt import Guarantee, Setting, _kinds
 from tests.shape import checks, toys
 
 CASES = [(kind, check) for kind in dpopt.kinds() for check in checks.CHECKS]
@@ -36,24 +36,33 @@ CIRCLE = [[0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [1.0
 # A setting whose proof is another one than its example's, and an input of it.
 VARIANTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "deltas": lambda: (
-        majority.MajoritySetting(3, 0.5, 1.5, mechanism_delta=1e-3, delta=0.01),
+        dpopt.Majority(3, 0.5, 1.5, mechanism_delta=1e-3, delta=0.01),
         [0, 1, 1],
     ),
-    "one q": lambda: (roo.min_count(6, 3, 0.9, "roo").setting, [0, 0, 0, 1, 1, 2]),
-    "journal": lambda: (roo.min_count(6, 3, 0.9, "journal-repaired").setting, [0, 0, 0, 1, 1, 2]),
-    "leximin": lambda: (public_prior.leximin_kernel(PRIOR, 0.8).setting, 1),
-    "delta": lambda: (kernel.KernelSetting(PATH, 0.5, 0.1, graph="path"), 1),
-    "complete": lambda: (kernel.KernelSetting(PATH, 0.5, prior=PRIOR, invariant=PRIOR), 1),
+    "one q": lambda: (
+        dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9, "roo")).setting,
+        [0, 0, 0, 1, 1, 2],
+    ),
+    "journal": lambda: (
+        dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9, "journal-repaired")).setting,
+        [0, 0, 0, 1, 1, 2],
+    ),
+    "leximin": lambda: (
+        dpopt.design(dpopt.PublicPrior(PRIOR, 0.8, objective="leximin")).setting,
+        1,
+    ),
+    "delta": lambda: (dpopt.Kernel(PATH, 0.5, 0.1, graph="path"), 1),
+    "complete": lambda: (dpopt.Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR), 1),
     "orbits": lambda: (
-        kernel.KernelSetting(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
+        dpopt.Kernel(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
         1,
     ),
     "orbits with delta": lambda: (
-        kernel.KernelSetting(CIRCLE, 0.5, 0.1, graph="cycle", symmetry="dihedral"),
+        dpopt.Kernel(CIRCLE, 0.5, 0.1, graph="cycle", symmetry="dihedral"),
         1,
     ),
     "orbits of words": lambda: (
-        kernel.KernelSetting(SQUARE, 0.5, graph="hamming", shape=(2, 2), symmetry="hamming"),
+        dpopt.Kernel(SQUARE, 0.5, graph="hamming", shape=(2, 2), symmetry="hamming"),
         1,
     ),
 }

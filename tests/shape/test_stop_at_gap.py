@@ -14,12 +14,6 @@ import pytest
 import dpopt
 from dpopt import (
     Status,
-    kernel,
-    majority,
-    multiclass,
-    plurality,
-    public_prior,
-    roo,
 )
 from dpopt.shape import made
 from tests.cli.running import run
@@ -40,17 +34,17 @@ def stands(found: Any, full: Any, gap: float, unit: float) -> None:
 
 
 @cache
-def full_majority(voters: int, objective: str) -> Any:
-    return majority.design(voters, 0.1, 3, objective=objective)
+def full_majority(voters: int, objective: Any) -> Any:
+    return dpopt.design(dpopt.Majority(voters, 0.1, 3, objective=objective))
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("objective", ["expected-error", "worst-case", "least-regret"])
 @pytest.mark.parametrize("voters", [51, 101])
-def test_a_majority(voters: int, objective: str, gap: float) -> None:
+def test_a_majority(voters: int, objective: Any, gap: float) -> None:
     full = full_majority(voters, objective)
-    found = majority.design(voters, 0.1, 3, objective=objective, stop_at_gap=gap)
+    found = dpopt.design(dpopt.Majority(voters, 0.1, 3, objective=objective), stop_at_gap=gap)
     assert full.status is Status.OPTIMAL
     # The objectives are sums of at most 1, or one number of at most 1.
     stands(found, full, gap, 1.0)
@@ -62,7 +56,7 @@ def test_a_majority(voters: int, objective: str, gap: float) -> None:
 
 
 def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
-    found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
+    found: Any = dpopt.design(dpopt.Majority(51, 0.1, 3), stop_at_gap=1e-2)
     assert found.private
     assert f"status=gap, gap={found.gap:.6g}" in repr(found)
     assert found.summary()["status"] == "gap"
@@ -80,7 +74,7 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
 
 
 def test_a_proof_of_a_stopped_design_bounds_it(tmp_path: Path) -> None:
-    found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
+    found: Any = dpopt.design(dpopt.Majority(51, 0.1, 3), stop_at_gap=1e-2)
     full = full_majority(51, "expected-error")
     found.save(tmp_path / "stopped.json", proof=True)
     proved = found.optimality
@@ -95,32 +89,34 @@ def path_loss(size: int) -> np.ndarray:
 Designed = Callable[..., Any]
 WAYS: dict[str, Designed] = {
     "kernel along a path": lambda **way: dpopt.design(
-        kernel.KernelSetting(path_loss(30), 0.5, graph="path"), **way
+        dpopt.Kernel(path_loss(30), 0.5, graph="path"), **way
     ),
     "worst row along a path": lambda **way: dpopt.design(
-        kernel.KernelSetting(path_loss(12), 0.5, graph="path", objective="minimax"), **way
+        dpopt.Kernel(path_loss(12), 0.5, graph="path", objective="minimax"), **way
     ),
     "kernel with further rows": lambda **way: dpopt.design(
-        kernel.KernelSetting(path_loss(10), 0.5, rows=[("first", np.eye(1, 100), 0.2, 0.3)]), **way
+        dpopt.Kernel(path_loss(10), 0.5, rows=[("first", np.eye(1, 100), 0.2, 0.3)]), **way
     ),
     "kernel under symmetry": lambda **way: dpopt.design(
-        kernel.KernelSetting("absolute", 0.5, graph="cycle", size=9, symmetry="auto"),
+        dpopt.Kernel("absolute", 0.5, graph="cycle", size=9, symmetry="auto"),
         backend="highs",
         **way,
     ),
-    "letter": lambda **way: roo.optimal_sampler(8, 3, 1.0, **way),
-    "letter of a prior": lambda **way: roo.optimal_sampler(8, 3, 1.0, objective="bayes", **way),
-    "plurality": lambda **way: plurality.design(12, 3, 0.7, **way),
-    "worst plurality": lambda **way: plurality.design(12, 3, 0.7, objective="minimax", **way),
-    "private voters": lambda **way: multiclass.design(9, 3, 0.5, 2.0, **way),
+    "letter": lambda **way: dpopt.design(dpopt.BestSampler(8, 3, 1.0, **way)),
+    "letter of a prior": lambda **way: dpopt.design(
+        dpopt.BestSampler(8, 3, 1.0, objective="bayes", **way)
+    ),
+    "plurality": lambda **way: dpopt.design(dpopt.Plurality(12, 3, 0.7, **way)),
+    "worst plurality": lambda **way: dpopt.design(
+        dpopt.Plurality(12, 3, 0.7, objective="minimax", **way)
+    ),
+    "private voters": lambda **way: dpopt.design(dpopt.Multiclass(9, 3, 0.5, 2.0, **way)),
     "population": lambda **way: dpopt.design(
-        public_prior.PopulationSetting(
-            [0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40)
-        ),
+        dpopt.Population([0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40)),
         **way,
     ),
     "prior": lambda **way: dpopt.design(
-        public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0), backend="highs", **way
+        dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0), backend="highs", **way
     ),
 }
 
@@ -141,10 +137,10 @@ def test_designs_of_other_programs(way: str, gap: float) -> None:
 
 
 def test_a_closed_form_has_nothing_to_stop() -> None:
-    full = roo.min_count(6, 3, 1.0)
+    full = dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
     found = dpopt.design(full.setting, stop_at_gap=0.5)
     assert (found.table, found.status) == (full.table, None)
-    path = kernel.KernelSetting("absolute", 1.0, size=9, graph="path")
+    path = dpopt.Kernel("absolute", 1.0, size=9, graph="path")
     assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
 
 

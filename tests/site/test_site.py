@@ -25,7 +25,6 @@ from matplotlib.figure import Figure
 
 import dpopt
 from docs.building import names
-from dpopt import majority
 from dpopt._kinds import described
 from dpopt.cli import cli
 from experiments.catalogue import all_experiments
@@ -177,8 +176,8 @@ def test_every_module_has_a_page_that_the_index_links(documents: dict[str, Page]
 
 def test_every_name_is_in_the_index(inventory: set[str]) -> None:
     found = set(all_names())
-    assert {"dpopt.solve", "dpopt.majority.design", "dpopt.roo.RULES"} <= found
-    assert {"dpopt.majority.MajoritySetting.table", "dpopt.lp.Problem.add_rows"} <= found
+    assert {"dpopt.solve", "dpopt.Majority", "dpopt.roo.RULES"} <= found
+    assert {"dpopt.majority.Majority.table", "dpopt.lp.Problem.add_rows"} <= found
     assert {"dpopt.Status.OPTIMAL", "dpopt.roo.LetterSetting.weights"} <= found
     assert sorted(found - inventory) == []
 
@@ -228,7 +227,7 @@ def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page
     assert "epsilon: float, allowance: float, *, backend: str | Backend | None = None" in shown
     assert "gamma: npt.ArrayLike" in shown
     assert "Bound v with |tilted(t)| <= v / t: twice the peak of each density" in shown
-    for line in (majority.design.__doc__ or "").splitlines():
+    for line in (dpopt.Majority.__doc__ or "").splitlines():
         if line.strip().startswith(">>>"):
             assert line.strip() in shown
     for name, page in documents.items():
@@ -316,7 +315,7 @@ Promise.all(images.map(image => image.decode().then(() => null, () => image.src)
 
 def test_the_search_works_from_files(site: Path, tmp_path: Path) -> None:
     with chromium(tmp_path) as driver:
-        driver.get((site / "search.html").as_uri() + "?q=KernelSetting")
+        driver.get((site / "search.html").as_uri() + "?q=Kernel")
         found = "return document.querySelectorAll('#search-results li a').length > 0"
         wait_for(lambda: driver.execute_script(found), True)
         assert complaints(driver) == []

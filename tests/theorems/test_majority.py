@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+import dpopt
 from dpopt import majority
 from dpopt.privacy import Guarantee
 from experiments.majority.published import harmonic, printed_constant
@@ -263,7 +264,7 @@ def test_the_largest_constant_by_brute_force(m: int) -> None:
         f = (2 * one - 1) - target * (2 * other - 1)
         if f > 0:
             largest = min(largest, (target - 1) / f)
-    setting = majority.MajoritySetting(5, 0.1, m)
+    setting = dpopt.Majority(5, 0.1, m)
     found = float(majority.assess(setting, np.ones(6), repair=True).gamma[0])
     assert found == pytest.approx(float(largest), rel=1e-12)
     assert majority.constant(setting)[0] < found
@@ -281,7 +282,7 @@ def test_lemma_a_1_fails_below_tau() -> None:
         + exp(1.6)
         - 1
     )
-    setting = majority.MajoritySetting(k, epsilon, m)
+    setting = dpopt.Majority(k, epsilon, m)
     assert printed_constant(setting, Guarantee(tau * epsilon, slack)) == pytest.approx(g, rel=1e-12)
     assert g >= 1
     # Output 1 from 18 voters at b or at c, the others at 0: a ratio of e^(18 epsilon).
@@ -292,7 +293,7 @@ def test_lemma_a_1_fails_below_tau() -> None:
 
 def test_queries_to_voters_trained_once_do_not_compose() -> None:
     """The paper's own gamma in its own range: 12 labels at epsilon 0.5 each spend over 6."""
-    design = majority.design(41, 0.5, 1, objective="surrogate")
+    design = dpopt.design(dpopt.Majority(41, 0.5, 1, objective="surrogate"))
     # Rational voters with p / p' below e^(1/2): 1.6487 < sqrt(e) = 1.64872...
     r = Fraction(16487, 10000)
     assert float(r) < exp(0.5)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dpopt
-from dpopt import kernel, lp, majority, privacy, public_prior, roo, smoothed
+from dpopt import lp, privacy, smoothed
 from dpopt.proofs import Bound
 
 
@@ -48,7 +48,7 @@ def proved_program() -> float:
     assert_type(design, dpopt.Design)
     least = dpopt.certify(again["K"])
     assert_type(least, privacy.Least)
-    setting = majority.MajoritySetting(3, 0.1, 1)
+    setting = dpopt.Majority(3, 0.1, 1)
     vote = dpopt.certify([1.0, 0.0, 0.0, 1.0], setting=setting)
     assert_type(vote, dpopt.Design)
     return design.value + least.upper
@@ -56,17 +56,17 @@ def proved_program() -> float:
 
 def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     """One design of each kind, what it is worth, and what it releases."""
-    design = majority.design(mechanisms=3, epsilon=0.1, allowance=1)
+    design = dpopt.design(dpopt.Majority(mechanisms=3, epsilon=0.1, allowance=1))
     assert_type(design, dpopt.Design)
     design.save(folder / "gamma.json")
     loaded = dpopt.load(folder / "gamma.json")
     if not isinstance(loaded, dpopt.Design):
         raise TypeError(loaded)
     label = loaded.release([1, 0, 1])
-    rule = roo.min_count(records=10, letters=2, epsilon=0.5)
-    prior = public_prior.minimax_kernel([0.2, 0.8], epsilon=1.0)
+    rule = dpopt.design(dpopt.RevealOrObscure(records=10, letters=2, epsilon=0.5))
+    prior = dpopt.design(dpopt.PublicPrior([0.2, 0.8], epsilon=1.0))
     assert_type(prior, dpopt.Design)
-    best = dpopt.design(kernel.KernelSetting(1.0 - np.eye(3), epsilon=1.0))
+    best = dpopt.design(dpopt.Kernel(1.0 - np.eye(3), epsilon=1.0))
     assert_type(best.value, float)
     found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
     assert_type(found.delta, float)
@@ -79,7 +79,7 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
 
 def proofs(folder: Path) -> Fraction:
     """What proves that nothing is better: a bound, a saved proof, a fraction, and a formula."""
-    setting = kernel.KernelSetting("absolute", 1.0, graph="path", size=3, objective="minimax")
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=3, objective="minimax")
     design = dpopt.design(setting)
     assert_type(design.bound, Bound | None)
     if design.bound is None or design.bound.how != "proved":
@@ -107,7 +107,7 @@ def own_cube(side: float) -> dict[str, float]:
 def refused() -> str:
     """Errors are caught by the names that `dpopt` exports."""
     try:
-        majority.design(mechanisms=4, epsilon=0.1, allowance=1)
+        dpopt.design(dpopt.Majority(mechanisms=4, epsilon=0.1, allowance=1))
     except dpopt.ParameterError as error:
         return str(error)
     raise ValueError("an even number of voters")

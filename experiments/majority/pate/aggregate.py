@@ -71,7 +71,7 @@ def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
     """
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
     delta = allowance * shift
-    setting = majority.MajoritySetting(k, epsilon, allowance, shift, delta)
+    setting = dpopt.Majority(k, epsilon, allowance, shift, delta)
     # At m = 1 subsampling spends all it may, so that rounding its gamma could break the proof.
     sampled = majority.assess(setting, majority.subsampling(k, allowance), repair=True)
     return (
