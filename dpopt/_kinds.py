@@ -25,49 +25,46 @@ VERBS = (
 """The commands that are no kinds, in the order of the help."""
 
 KINDS: dict[str, tuple[str, str]] = {
+    "best-sampler": (
+        "dpopt.roo.optimal",
+        "The best private sampler of one category from n records",
+    ),
     "kernel": (
         "dpopt.kernel.setting",
         "The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs",
     ),
     "majority": (
         "dpopt.majority.setting",
-        "K voters, each (epsilon, mechanism_delta)-private, and the target (m epsilon, delta)",
+        "The best private majority vote of K voters who are private themselves (DaRRM)",
     ),
     "mollifier": (
         "dpopt.public_prior.mollifier",
-        "The law r nearest to a user's p in the relative mollifier, and a letter drawn from it",
+        "The distribution nearest to a user's in the relative mollifier of a public one",
     ),
     "multiclass": (
         "dpopt.multiclass.setting",
-        "K voters, each epsilon-private with a label of C classes, and the target "
-        "(m epsilon, delta)",
+        "The best private plurality vote over C classes of K voters who are private themselves",
     ),
-    "nearest": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
-    "optimal-sampler": (
-        "dpopt.roo.optimal",
-        "The best sampler of one letter: K(y | x) depends on y's count and on the sorted "
-        "counts of x",
-    ),
+    "nearest-kernel": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
     "plurality": (
         "dpopt.plurality.setting",
-        "The best private choice of the class that most of K records have, or of K plain voters",
+        "The best private choice of the most common class of K records, or of K non-private votes",
     ),
     "population": (
         "dpopt.public_prior.population",
-        "The kernel of least mean distance over given users, among those that keep a public prior",
+        "The kernel nearest to given users on average, of those that keep a public distribution",
     ),
-    "prior": (
+    "public-prior": (
         "dpopt.public_prior.setting",
-        "The kernel that loses least at the worst law p, of those that keep a public prior q",
+        "The minimax optimal locally private sampler that keeps a public distribution q",
     ),
-    "roo": (
+    "reveal-or-obscure": (
         "dpopt.roo.minimum",
-        "With probability q_m a uniform letter, else that of a uniform record; m the "
-        "smallest count",
+        "A uniform record's category, or with probability q_m a uniform category (DS-ROO)",
     ),
     "smooth-floor": (
         "dpopt.roo.floor",
-        "One letter y with probability w(c_y) over the sum of w: counts, with a smooth floor",
+        "One category y with probability proportional to w(c_y), its count with a smooth floor",
     ),
     "workload": (
         "dpopt.local.setting",

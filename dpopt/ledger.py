@@ -218,7 +218,7 @@ class Ledger:
         Args:
             of: the mechanism, or the guarantee of one release of another program.
             dataset: your name of the data. Spaces around it do not count, nor how Unicode writes
-                its letters: names are kept in its composed form (NFC).
+                its categories: names are kept in its composed form (NFC).
             count: number of releases.
             what: of what they are, in a few words; needed with a guarantee.
             fresh: of labels of private voters: True if every vote was drawn afresh, or its voters

@@ -110,7 +110,7 @@ class Setting(ABC):
     What it must say: an `example` and its `guarantee`; and a `dpopt.table.Table` over `inputs` that
     has `losses` needs no more: program, value, table, repair, proof, draws, files, frames and the
     proof of its bound follow. One with another objective says `problem` and `value`; one whose
-    integers are something else says `table`, `judge`, `distribution`, `plain` and `read`.
+    integers are something else says `table`, `judge`, `output_weights`, `plain` and `read`.
 
     Attributes:
         kind: of its files and its command; lower case with hyphens.
@@ -264,13 +264,13 @@ class Setting(ABC):
             raise ParameterError(f"table is {shown(table)}; it must be one over these inputs.")
         return certify_table(table, self.guarantee)
 
-    def distribution(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+    def output_weights(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the distribution of the output for one input: integers in proportion.
 
         Raises:
             ParameterError: if the data are not an input of this setting.
         """
-        return _of_table(self, table, "row", "distribution")(data)
+        return _of_table(self, table, "row", "output_weights")(data)
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
@@ -283,7 +283,7 @@ class Setting(ABC):
             if single:
                 return self.output(int(outputs[0]))
             return outputs if type(self).output is Setting.output else self._called(outputs)
-        return self.output(_one_of(self.kind, self.distribution(table, data), source))
+        return self.output(_one_of(self.kind, self.output_weights(table, data), source))
 
     def _called(self, places: IntVector) -> npt.NDArray[Any]:
         """Return what outputs are called, as an array of objects."""
@@ -297,7 +297,7 @@ class Setting(ABC):
         """Return how many outputs are drawn for data, which are checked; each spends all."""
         if isinstance(table, Table):
             return len(table.inputs.located(data)[0])
-        self.distribution(table, data)
+        self.output_weights(table, data)
         return 1
 
     def output(self, place: int) -> Any:  # noqa: ANN401
@@ -483,7 +483,7 @@ def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:
         sums, fits = [], False
     if not fits:
         raise ParameterError(
-            f"distribution of kind {kind!r} must be a list of integers of at least 0, not all of "
+            f"output_weights of kind {kind!r} must be a list of integers of at least 0, not all of "
             "them 0; Python's own, which do not overflow."
         )
     return sum(map(below(sums[-1], source).__ge__, sums))
@@ -902,7 +902,7 @@ def design(
     Example:
         >>> import dpopt
         >>> from dpopt import RevealOrObscure
-        >>> dpopt.design(RevealOrObscure(records=5, letters=2, epsilon=1.0)).verdict
+        >>> dpopt.design(RevealOrObscure(records=5, categories=2, epsilon=1.0)).verdict
         'private'
     """
     _check_setting(setting)
@@ -1039,7 +1039,7 @@ def _register(cls: type[Setting]) -> None:
     name = cls.__dict__["kind"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ParameterError(
-            f"kind is {shown(name)}; it must be lower case letters, digits and hyphens."
+            f"kind is {shown(name)}; it must be lower case categories, digits and hyphens."
         )
     if name in _kinds.VERBS:
         raise ParameterError(f"kind is {name!r}; the command line has a verb of that name.")

@@ -439,9 +439,9 @@ def believed(text: str) -> tuple[str, list[Fraction]]:
 
 def majority_fits(s: Setting) -> Wrong:
     """Yield what voters, target and objective of a majority must be."""
-    count, m = s["mechanisms"], s["allowance"]
-    yield count % 2 == 1, "mechanisms is even; it must be odd, so that no vote is tied"
-    yield count <= 501 or not s["mechanism_delta"], "mechanisms is above 501, with mechanism_delta"
+    count, m = s["voters"], s["allowance"]
+    yield count % 2 == 1, "voters is even; it must be odd, so that no vote is tied"
+    yield count <= 501 or not s["voter_delta"], "voters is above 501, with voter_delta"
     yield m <= count, "allowance is above mechanisms"
     yield max(m, 1.0) * s["epsilon"] <= 600, "allowance times epsilon is above 600"
     for prior in [s["prior"], *(s["priors"] or [])]:
@@ -462,10 +462,10 @@ def votes_fit(prior: str, classes: int) -> bool:
 def multiclass_fits(s: Setting) -> Wrong:
     """Yield what voters, target and prior of a plurality of private voters must be."""
     m, spent = s["allowance"], s["allowance"] * s["epsilon"]
-    yield m <= s["mechanisms"], "allowance is above mechanisms"
+    yield m <= s["voters"], "allowance is above mechanisms"
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
     stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
-    yield stable or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
+    yield stable or s["voter_delta"] == 0, "voter_delta is of rules alone"
     yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
@@ -476,9 +476,10 @@ def plurality_fits(s: Setting) -> Wrong:
 
 def sampler_fits(s: Setting) -> Wrong:
     """Yield what the law of an optimal sampler's records must be."""
-    law, asked_ = s["pmf"], s["objective"] in ("mean", "fixed")
-    yield (law is not None) == asked_, "pmf is of the objectives mean and fixed, and of both"
-    yield law is None or (len(law) == s["letters"] and is_law(law)), "pmf is no law"
+    law, objective = s["distribution"], s["objective"]
+    yield law is None or objective != "worst-case", "distribution is of the mean and the output"
+    yield law is not None or objective != "output", "distribution is missing for the output"
+    yield law is None or (len(law) == s["categories"] and is_law(law)), "distribution is no law"
 
 
 def floor_fits(s: Setting) -> Wrong:
@@ -487,25 +488,28 @@ def floor_fits(s: Setting) -> Wrong:
 
 
 def prior_fits(s: Setting) -> Wrong:
-    """Yield what a public prior and the names of its letters must be."""
-    q, names = s["prior"], s["letters"]
-    yield is_law(q), "prior has a sum that is not 1"
+    """Yield what a public prior and the names of its categories must be."""
+    q, names = s["public"], s["labels"]
+    yield is_law(q), "public has a sum that is not 1"
     same = names is None or len(names) == len(set(names)) == len(q)
-    yield same, "letters are not as many different names as masses"
+    yield same, "labels are not as many different names as masses"
 
 
 def mollifier_fits(s: Setting) -> Wrong:
     """Yield what the prior and the user's own law must be."""
     yield from prior_fits(s)
-    yield len(s["own"]) == len(s["prior"]) and is_law(s["own"]), "own is no law of these letters"
+    yield (
+        len(s["distribution"]) == len(s["public"]) and is_law(s["distribution"]),
+        "distribution is no law of these categories",
+    )
 
 
 def population_fits(s: Setting) -> Wrong:
     """Yield what the prior, the users' laws and their weights must be."""
     yield from prior_fits(s)
     users, weights = s["users"], s["weights"]
-    laws = all(len(law) == len(s["prior"]) and is_law(law) for law in users)
-    yield laws, "users hold what is no law of these letters"
+    laws = all(len(law) == len(s["public"]) and is_law(law) for law in users)
+    yield laws, "users hold what is no law of these categories"
     fits = len(weights) == len(users) and max(weights) <= 1e300 / len(users)
     yield fits and sum(weights) > 0, "weights are not one for each user, or all 0"
 
@@ -523,17 +527,23 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Wrong:
 
 def rows_fit(s: Setting, taken: set[str]) -> Wrong:
     """Yield what the user's own rows must be."""
-    for name, places, coefficients, lower, upper in s["rows"] or []:
-        yield TEXT[1](name) and name not in {"", *taken}, "rows hold a name that is taken, or none"
+    for name, places, coefficients, lower, upper in s["constraints"] or []:
+        yield (
+            TEXT[1](name) and name not in {"", *taken},
+            "constraints hold a name that is taken, or none",
+        )
         taken = {*taken, name}
-        yield listed(listed(INDEX, 3, 3), 0)[1](places), "rows hold places that are none"
-        yield listed(NUMBER, 0)[1](coefficients), "rows hold coefficients that are no numbers"
+        yield listed(listed(INDEX, 3, 3), 0)[1](places), "constraints hold places that are none"
+        yield (
+            listed(NUMBER, 0)[1](coefficients),
+            "constraints hold coefficients that are no numbers",
+        )
         limits = listed(none_or(NUMBER))
-        yield limits[1](lower) and limits[1](upper), "rows hold limits that are no numbers"
-        yield len(lower) == len(upper), "rows hold other numbers of limits"
+        yield limits[1](lower) and limits[1](upper), "constraints hold limits that are no numbers"
+        yield len(lower) == len(upper), "constraints hold other numbers of limits"
         both = zip(lower, upper, strict=True)
         rising = all(a is None or b is None or a <= b for a, b in both)
-        yield rising, "rows hold a lower limit above the upper one"
+        yield rising, "constraints hold a lower limit above the upper one"
 
 
 def kernel_fits(s: Setting) -> Wrong:
@@ -544,7 +554,7 @@ def kernel_fits(s: Setting) -> Wrong:
     yield [inputs, outputs] == size, "size and outputs are not those of loss and shape"
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
-    yield prior is None or s["objective"] == "bayes", "prior is of the objective bayes"
+    yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
     fixed, taken = s["invariant"], {"sums", "privacy"}
     if fixed is not None and isinstance(fixed[0], list):
         table_ = tabled(NUMBER)[1]
@@ -554,7 +564,7 @@ def kernel_fits(s: Setting) -> Wrong:
         yield inputs == outputs == len(fixed) and is_law(fixed), "invariant is no law of the inputs"
     taken |= {"invariance"} if fixed is not None else set()
     taken |= {"delta"} if s["delta"] else set()
-    taken |= {"losses"} if s["objective"] == "minimax" else set()
+    taken |= {"losses"} if s["objective"] == "worst-case" else set()
     yield from rows_fit(s, taken)
     alike = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield alike or inputs == outputs, "symmetry is of as many outputs as inputs"
@@ -577,19 +587,19 @@ def nearest_fits(s: Setting) -> Wrong:
 
 def workload_fits(s: Setting) -> Wrong:
     """Yield what queries and prior must be."""
-    queries, prior = s["workload"], s["prior"]
+    queries, prior = s["queries"], s["prior"]
     if isinstance(queries, list):
-        yield any(len(set(row)) > 1 for row in queries), "workload tells no letters apart"
+        yield any(len(set(row)) > 1 for row in queries), "queries tell no categories apart"
         most = max(abs(a) for row in queries for a in row)
-        yield 1e-100 <= most <= 1e100, "workload has no entry from 1e-100 to 1e100"
+        yield 1e-100 <= most <= 1e100, "queries have no entry from 1e-100 to 1e100"
     yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
     even = prior is None or max(prior) <= 1e6 * min(prior)
-    yield even, "prior has a letter that is more than 1e6 times as likely as another"
+    yield even, "prior has a category that is more than 1e6 times as likely as another"
 
 
 RECORDS: dict[str, Allowed] = {
     "records": whole_number(1, 10**15),
-    "letters": whole_number(2, 10**15),
+    "categories": whole_number(2, 10**15),
     "epsilon": EPSILON,
 }
 GRAPH: dict[str, Allowed] = {
@@ -599,12 +609,14 @@ GRAPH: dict[str, Allowed] = {
         word("complete", "path", "cycle", "grid", "hamming"), listed(listed(INDEX, 2, 2))
     ),
     "shape": none_or(listed(whole_number(1, 2**31 - 1))),
-    "rows": none_or(listed(("a block of rows", lambda v: isinstance(v, list) and len(v) == 5), 0)),
+    "constraints": none_or(
+        listed(("a block of rows", lambda v: isinstance(v, list) and len(v) == 5), 0)
+    ),
 }
 PRIOR: dict[str, Allowed] = {
-    "prior": listed(real("(0, 2]")),
+    "public": listed(real("(0, 2]")),
     "epsilon": real("[1e-9, 600]"),
-    "letters": none_or(NAMES),
+    "labels": none_or(NAMES),
 }
 Fields = dict[str, Allowed]
 
@@ -618,7 +630,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
                 tabled(real("[-1e100, 1e100]"), 2),
             ),
             "prior": none_or(listed(WEIGHT)),
-            "objective": word("bayes", "minimax"),
+            "objective": word("mean", "worst-case"),
             "sense": word("minimise", "maximise"),
             "invariant": none_or(
                 listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
@@ -626,7 +638,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "size": whole_number(2, 2**22),
             "outputs": whole_number(1, 2**22),
             "symmetry": either(
-                word("none", "reflection", "cyclic", "dihedral", "hamming", "letters"),
+                word("none", "reflection", "cyclic", "dihedral", "hamming", "symbols"),
                 listed(listed(listed(INDEX), 2, 2)),
             ),
         },
@@ -634,12 +646,12 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
     ),
     "majority": (
         {
-            "mechanisms": whole_number(1, 4001),
+            "voters": whole_number(1, 4001),
             "epsilon": EPSILON,
             "allowance": real("(0, 4001]"),
-            "mechanism_delta": SHARE,
+            "voter_delta": SHARE,
             "delta": SHARE,
-            "objective": word("expected-error", "surrogate", "worst-case", "least-regret"),
+            "objective": word("mean", "surrogate", "worst-case", "least-regret"),
             "prior": TEXT,
             "priors": none_or(listed(TEXT, 2)),
             "coefficients": none_or(listed(NUMBER)),
@@ -647,32 +659,32 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
         },
         majority_fits,
     ),
-    "mollifier": (PRIOR | {"own": listed(WEIGHT)}, mollifier_fits),
+    "mollifier": (PRIOR | {"distribution": listed(WEIGHT)}, mollifier_fits),
     "multiclass": (
         {
-            "mechanisms": whole_number(1, 10_000),
+            "voters": whole_number(1, 10_000),
             "classes": whole_number(2, 100),
             "epsilon": EPSILON,
             "allowance": real("(0, 10000]"),
-            "mechanism_delta": SHARE,
+            "voter_delta": SHARE,
             "delta": SHARE,
             "prior": TEXT,
             "rule": word("optimal", "ladder", "permute-and-flip", "exponential", "subsampling"),
         },
         multiclass_fits,
     ),
-    "nearest": (
+    "nearest-kernel": (
         GRAPH
         | {"kernel": tabled(NUMBER, 2), "tolerance": real("(0, 1]")}
         | {"input_names": none_or(NAMES), "output_names": none_or(NAMES)},
         nearest_fits,
     ),
-    "optimal-sampler": (
+    "best-sampler": (
         RECORDS
         | {
-            "letters": whole_number(2, 100),
-            "objective": word("worst-case", "bayes", "mean", "fixed"),
-            "pmf": none_or(listed(WEIGHT)),
+            "categories": whole_number(2, 100),
+            "objective": word("worst-case", "mean", "output"),
+            "distribution": none_or(listed(WEIGHT)),
             "prior": real("[1e-3, 1e3]"),
         },
         sampler_fits,
@@ -682,7 +694,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "records": whole_number(1, 10**15),
             "classes": whole_number(2, 10**6),
             "epsilon": real("(0, 50]"),
-            "objective": word("bayes", "minimax"),
+            "objective": word("mean", "worst-case"),
             "loss": word("regret", "error"),
             "rule": word("optimal", "ladder", "permute-and-flip", "exponential"),
             "prior": TEXT,
@@ -696,12 +708,12 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "users": tabled(WEIGHT),
             "weights": listed(WEIGHT),
             "slack": real("[0, 1]"),
-            "objective": word("tv", "diagonal"),
+            "objective": word("mean", "diagonal"),
         },
         population_fits,
     ),
-    "prior": (PRIOR | {"objective": word("minimax", "leximin")}, prior_fits),
-    "roo": (
+    "public-prior": (PRIOR | {"objective": word("minimax", "leximin")}, prior_fits),
+    "reveal-or-obscure": (
         RECORDS | {"rule": word("exact", "roo", "journal", "journal-repaired", "conference")},
         lambda _: iter(()),
     ),
@@ -717,13 +729,13 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
     ),
     "workload": (
         {
-            "workload": either(
+            "queries": either(
                 word("histogram", "prefix", "range", "marginals"), tabled(NUMBER, 1, 2)
             ),
-            "letters": whole_number(2, 128),
+            "categories": whole_number(2, 128),
             "epsilon": real("[0.01, 12]"),
             "prior": none_or(listed(real("(0, 1e300]"))),
-            "objective": word("mean", "worst"),
+            "objective": word("mean", "worst-case"),
         },
         workload_fits,
     ),
@@ -887,7 +899,11 @@ LOSSES: dict[str, Callable[[Any, Any], int]] = {
 
 def words(shape: object, size: int) -> list[tuple[int, ...]]:
     """Return what the numbers 0, 1, ... stand for: words, the last place changing first."""
-    sizes = [integer(letters, 1, MOST) for letters in shape] if isinstance(shape, list) else [size]
+    sizes = (
+        [integer(categories, 1, MOST) for categories in shape]
+        if isinstance(shape, list)
+        else [size]
+    )
     require_size(*sizes, len(sizes), len(sizes))
     return list(product(*map(range, sizes)))
 
@@ -905,12 +921,12 @@ def neighbours(setting: Setting, inputs: int) -> list[tuple[int, int]] | None:
         }
         if len(place) != inputs:
             raise Malformed("the shape is of another number of inputs")
-        letters = range(1 + max(max(word) for word in place))
-        require_size(len(place), len(letters) if graph == "hamming" else 1)
+        categories = range(1 + max(max(word) for word in place))
+        require_size(len(place), len(categories) if graph == "hamming" else 1)
         found = [(inputs - 1, 0)] if graph == "cycle" else []
         for word, x in place.items():
-            for i, letter in enumerate(word):
-                others = letters[letter + 1 :] if graph == "hamming" else (letter + 1,)
+            for i, category in enumerate(word):
+                others = categories[category + 1 :] if graph == "hamming" else (category + 1,)
                 changed = (place.get((*word[:i], other, *word[i + 1 :])) for other in others)
                 found += [(x, z) for z in changed if z is not None]
     else:
@@ -1046,9 +1062,9 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     rows = asked(setting, inputs, outputs)
     if setting["sense"] not in ("minimise", "maximise"):
         raise Malformed("sense is neither minimise nor maximise")
-    if setting["objective"] not in ("bayes", "minimax"):
+    if setting["objective"] not in ("mean", "worst-case"):
         raise Malformed("objective is neither bayes nor minimax")
-    if setting["objective"] == "minimax":
+    if setting["objective"] == "worst-case":
         # "worst", x: loss_x . K_x <= t, or t <= loss_x . K_x of a utility.
         sign, cells = (-1 if program.maximise else 1), [loss[x][y] for x, y in places]
         for x, line in enumerate(loss):
@@ -1148,8 +1164,8 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
     A kernel that is one weight for each orbit is written out: its symmetries need no proof.
     """
     symmetry, found = setting["symmetry"], dict[tuple[int, int], int]()
-    if symmetry in ("hamming", "letters"):
-        # Pairs of words that differ in as many places, among those with as many letters.
+    if symmetry in ("hamming", "symbols"):
+        # Pairs of words that differ in as many places, among those with as many categories.
         shape = setting["shape"] if symmetry == "hamming" else [inputs]
         places = [[i for i, q in enumerate(shape) if q == size] for size in sorted(set(shape))]
         apart = {
@@ -1172,15 +1188,15 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
 def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
     """Return generators of the symmetries: where each moves inputs and outputs."""
     symmetry, sizes = setting["symmetry"], (inputs, outputs)
-    if symmetry in ("hamming", "letters"):
-        # Two letters exchanged at a place, and two places with as many letters.
+    if symmetry in ("hamming", "symbols"):
+        # Two categories exchanged at a place, and two places with as many categories.
         shape = setting["shape"] if symmetry == "hamming" else [inputs]
         known = words(shape, inputs)
         place = {w: x for x, w in enumerate(known)}
         found = list[list[int]]()
         for i, size in enumerate(shape):
-            for letter in range(1, size):
-                swap = {0: letter, letter: 0}
+            for category in range(1, size):
+                swap = {0: category, category: 0}
                 turned_ = ((*w[:i], swap.get(w[i], w[i]), *w[i + 1 :]) for w in known)
                 found.append([place[w] for w in turned_])
             for j in (j for j in range(i) if shape[j] == size):
@@ -1240,9 +1256,9 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
     for (i, line), y in product(enumerate(left), range(outputs)):
         terms: dict[Variable, Any] = {("K", x, y): a for x, a in enumerate(line) if a}
         rows["invariance", i, y] = Row(terms, right[i][y], equality=True, promised=False)
-    if len({own[0] for own in setting["rows"] or []}) < len(setting["rows"] or []):
+    if len({own[0] for own in setting["constraints"] or []}) < len(setting["constraints"] or []):
         raise Malformed("two blocks of rows have the same name")
-    for name, places, coefficients, *limits in setting["rows"] or []:
+    for name, places, coefficients, *limits in setting["constraints"] or []:
         sums: list[dict[Variable, Any]] = [defaultdict(Fraction) for _ in limits[0]]
         for (i, x, y), a in zip(places, vector(coefficients, len(places)), strict=True):
             place = "K", integer(x, 0, inputs - 1), integer(y, 0, outputs - 1)
@@ -1280,8 +1296,8 @@ class Voters:
     """K voters, each (epsilon, Delta)-private, and the target (m epsilon, delta)."""
 
     def __init__(self, setting: Setting, ratio: Between | None) -> None:
-        self.count = integer(setting["mechanisms"], 1, 4001)
-        self.epsilon, self.shift = number(setting["epsilon"]), number(setting["mechanism_delta"])
+        self.count = integer(setting["voters"], 1, 4001)
+        self.epsilon, self.shift = number(setting["epsilon"]), number(setting["voter_delta"])
         self.target = number(setting["allowance"]) * self.epsilon
         self.delta = number(setting["delta"])
         self.rational = number(ratio[0]) if ratio else None
@@ -1563,14 +1579,14 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
     Where these are no rationals that follow from the setting, those of the proof, if they are near
     what is computed here; None where nothing is.
     """
-    k, text = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
+    k, text = integer(setting["voters"], 1, 4001), str(setting["prior"])
     half, law = (k + 1) // 2, [Fraction(0)] * (k + 1)
     if setting["coefficients"] is not None:
         return vector(setting["coefficients"], half), ""
     name, points = believed(text)
     if setting["objective"] == "surrogate":
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
-    elif setting["objective"] != "expected-error":
+    elif setting["objective"] != "mean":
         raise Malformed(f"{setting['objective']} has no coefficients")
     elif name == "common-uniform":
         require_size(len(points), k, 1 + k * max(p.denominator.bit_length() for p in points) // 64)
@@ -1734,7 +1750,7 @@ class LargestError:
     """
 
     def __init__(self, setting: Setting) -> None:
-        self.count, prior = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
+        self.count, prior = integer(setting["voters"], 1, 4001), str(setting["prior"])
         name, points = believed(prior)
         if name == "samples":
             raise Malformed(f"{prior[:40]} does not say which p it allows")
@@ -1835,7 +1851,7 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
     if len(proof["priors"]) != len(setting["priors"]):
         raise Malformed("the proof has other priors")
     for j, (prior, known) in enumerate(zip(setting["priors"], proof["priors"], strict=True)):
-        one = {**setting, "objective": "expected-error", "prior": prior}
+        one = {**setting, "objective": "mean", "prior": prior}
         weights, note = vote_weights(one, known)
         if weights is None:
             raise Malformed(f"prior {str(prior)[:40]}{note}")
@@ -2027,7 +2043,7 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     """
     ballots = Ballots(setting["records"], setting["classes"], units)
     low, high = ratio or exp(number(setting["epsilon"]))
-    minimax = {"bayes": False, "minimax": True}[setting["objective"]]
+    minimax = {"mean": False, "worst-case": True}[setting["objective"]]
     program = ballots.program(setting["prior"], setting["loss"], minimax)
     names, rows, near = program.names, program.row, cache(lambda at: set(ballots.near(at)))
 
@@ -2071,7 +2087,7 @@ class Labels:
     def __init__(self, setting: Setting, ballots: Ballots, ratio: Between | None) -> None:
         self.ballots, self.voters, self.classes = ballots, ballots.voters, ballots.classes
         self.epsilon, self.allowance, self.delta, self.shift = (
-            number(setting[name]) for name in ("epsilon", "allowance", "delta", "mechanism_delta")
+            number(setting[name]) for name in ("epsilon", "allowance", "delta", "voter_delta")
         )
         self.ratio, self.pairs = ratio, list(combinations(range(self.classes), 2))
         if not self.epsilon > 0 or not 0 <= self.shift < 1:
@@ -2256,7 +2272,7 @@ def walked(voters: int, classes: int) -> bool:
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display a plurality of private voters, see `Labels`; how often it is missed counts."""
-    ballots = Ballots(setting["mechanisms"], setting["classes"], units)
+    ballots = Ballots(setting["voters"], setting["classes"], units)
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
     program.names, program.row = labels.names, cache(labels.row)
@@ -2264,24 +2280,24 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     return program
 
 
-# --- one letter of n records over k letters ------------------------------------------------------
+# --- one category of n records over k categories -------------------------------------------------
 
 
 def sizes(setting: Setting, ratio: Between | None, most: int) -> tuple[int, int, Between]:
     """Return n, k and e^epsilon."""
-    n, k = integer(setting["records"], 1, most), integer(setting["letters"], 2, most)
+    n, k = integer(setting["records"], 1, most), integer(setting["categories"], 2, most)
     return n, k, ratio or exp(number(setting["epsilon"]))
 
 
 def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
     """Return rows "move", m, c, m~, c~: f(m~, c~) <= e^epsilon f(m, c); m is the larger of m, m~.
 
-    f(m, c) = q_m / k + (1 - q_m) c / n is the chance of a letter with count c, m the least count.
+    f(m, c) = q_m / k + (1 - q_m) c / n is the chance of a category with count c, m the least count.
     For "exact" and "roo" they imply all: f rises in c, a row is affine in c, and c is from m to
     t = n - (k - 1) m, so that both ends decide, with the largest c~ and the least c. Where m stays,
-    c + 1 after c is hardest at c = m. From m to m - 1, a letter goes from c to c + 1 or c, or from
-    m to m - 1. Two letters can only gain what the other loses. Published rules ask for c + 1 after
-    c at c = m and c = n, or for some of that; it does not always make them private.
+    c + 1 after c is hardest at c = m. From m to m - 1, a category goes from c to c + 1 or c, or
+    from m to m - 1. Two categories can only gain what the other loses. Published rules ask for c +
+    1 after c at c = m and c = n, or for some of that; it does not always make them private.
     """
     t, more = n - (k - 1) * m, int(k > 2)
     if rule in ("exact", "roo"):
@@ -2302,20 +2318,20 @@ def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
 
 
 def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple[Name, int, int]]:
-    """Yield the moves that imply all, with a letter's chance before and after, over k n 2^62.
+    """Yield the moves that imply all, with a category's chance before and after, over k n 2^62.
 
     From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
     is enough; and with one q for all m, those of the least counts.
 
     Args:
         n: number of records.
-        k: number of letters.
+        k: number of categories.
         q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
         same: whether there is one q.
     """
     last = min(n // k, 1 if same else len(q) + 1)
     padded = q * (last + 1) if same else [*q, 0, 0]
-    # A letter of count c has q_m n + (1 - q_m) k c.
+    # A category of count c has q_m n + (1 - q_m) k c.
     fixed, each = [w * n for w in padded], [((1 << 62) - w) * k for w in padded]
     for m in range(last + 1):
         for name in moves(n, k, m, "exact"):
@@ -2324,11 +2340,11 @@ def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple
 
 
 def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
-    """Decide that no move of `chances_of_moves` makes a letter more than e^epsilon times as likely.
+    """Decide that no move of `chances_of_moves` makes a category over e^epsilon times as likely.
 
     Args:
         n: number of records.
-        k: number of letters.
+        k: number of categories.
         q: q_0, q_1, ... over 2^62; 0 afterwards, or if same, all like the one.
         same: whether there is one q.
         growth: e^epsilon, or what it is at least.
@@ -2350,7 +2366,7 @@ def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Ver
 
 
 def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the rule of least sum of q_m, the chance of a uniform letter at the least count m.
+    """Display the rule of least sum of q_m, the chance of a uniform category at the least count m.
 
     The sum over the first q_m is below that over all. For "roo" all q_m are one.
     """
@@ -2386,20 +2402,20 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
     program.private = partial(decide_rule, n, k, q, same, low) if q else None
-    program.neighbours = f"one of {n} records over {k} letters changed"
+    program.neighbours = f"one of {n} records over {k} categories changed"
     return program
 
 
 class Floor:
-    """Weights W of a smooth floor, W(c) = c unit from its end c* on; a letter has W(c) / Z.
+    """Weights W of a smooth floor, W(c) = c unit from its end c* on; a category has W(c) / Z.
 
-    Z is the sum over all letters, D(c) = W(c + 1) - W(c), L(l, t) the least and H(l, t) the largest
-    sum over l letters with t records. For W(0) > 0 and 0 <= D(0) <= D(1) <= ... <= unit, the floor
-    is epsilon-DP if and only if
+    Z is the sum over all categories, D(c) = W(c + 1) - W(c), L(l, t) the least and H(l, t) the
+    largest sum over l categories with t records. For W(0) > 0 and 0 <= D(0) <= D(1) <= ... <= unit,
+    the floor is epsilon-DP if and only if
 
         (2)  W(c + 1) Z <= e^epsilon W(c) (Z + D(c) - D(d - 1))
 
-    for one letter that gains at c and one that loses at d, c + d <= n (= n for k = 2), where Z is
+    for one category that gains at c and one that loses at d, c + d <= n (= n for k = 2), where Z is
     W(c) + W(d) plus L(k - 2, n - c - d) if D(d - 1) >= D(c), else plus H(k - 2, n - c - d). With
     v = floor((n - c) / (k - 1)), only the d from min(v, c* + 1) to c* + 1 need a look, d = c* + 1
     standing for the larger of v and c* + 1. From c* on, (2) is at most c + 1 <= e^epsilon c.
@@ -2413,7 +2429,7 @@ class Floor:
     """
 
     def __init__(self, n: int, k: int, weights: list[int], unit: int) -> None:
-        self.records, self.letters, self.unit, self.last = n, k, unit, len(weights)
+        self.records, self.categories, self.unit, self.last = n, k, unit, len(weights)
         self.values = [*weights, self.last * unit]
         self.steps = [after - before for before, after in pairwise(self.values)] + [unit]
         falls = any(before > after for before, after in pairwise(self.steps))
@@ -2428,33 +2444,33 @@ class Floor:
         """Return D."""
         return self.steps[min(count, self.last)]
 
-    def least(self, letters: int, records: int) -> int:
+    def least(self, categories: int, records: int) -> int:
         """Return L: convex weights are least where counts are even."""
-        if letters == 0:
+        if categories == 0:
             return 0
-        each, more = divmod(records, letters)
+        each, more = divmod(records, categories)
         if each >= self.last:
             return records * self.unit
-        return (letters - more) * self.values[each] + more * self.values[each + 1]
+        return (categories - more) * self.values[each] + more * self.values[each + 1]
 
-    def most(self, letters: int, records: int) -> int:
-        """Return H: convex weights are largest where one letter has all records."""
-        return self.weight(records) + (letters - 1) * self.weight(0) if letters else 0
+    def most(self, categories: int, records: int) -> int:
+        """Return H: convex weights are largest where one category has all records."""
+        return self.weight(records) + (categories - 1) * self.weight(0) if categories else 0
 
     def even(self, c: int) -> int:
         """Return v."""
-        return (self.records - c) // (self.letters - 1)
+        return (self.records - c) // (self.categories - 1)
 
     def occurs(self, c1: int, c2: int, d1: int, d2: int) -> bool:
-        """Whether a block has a c and d that two letters can have, and d not below the worst."""
+        """Whether a block has a c and d that two categories can have, and d not below the worst."""
         return d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records
 
     def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
         """Return the two parts of (3), both above 0: Z >= W(0) + unit, since W(c) >= c unit."""
-        total = self.weight(c1) + self.least(self.letters - 1, self.records - c2)
+        total = self.weight(c1) + self.least(self.categories - 1, self.records - c2)
         if d2 <= self.last or self.even(c1) <= self.last + 1:
             rest = max(0, self.records - c2 - d2)
-            other = self.weight(c1) + self.weight(d1) + self.least(self.letters - 2, rest)
+            other = self.weight(c1) + self.weight(d1) + self.least(self.categories - 2, rest)
             total = max(total, other)
         change = min(0, self.step(c1) - self.step(d2 - 1))
         return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
@@ -2464,12 +2480,12 @@ class Floor:
         if d > self.last:
             d = max(d, self.even(c))
         rest, change = self.records - c - d, self.step(c) - self.step(d - 1)
-        others = (self.least if change <= 0 else self.most)(self.letters - 2, rest)
+        others = (self.least if change <= 0 else self.most)(self.categories - 2, rest)
         total = self.weight(c) + self.weight(d) + others
         return d, self.weight(c + 1) * total, self.weight(c) * (total + change)
 
     def worst(self) -> tuple[Fraction, tuple[int, int], int]:
-        """Return the largest ratio of a letter's chances, its c and d, and how many rows it took.
+        """Return the largest ratio of a category's chances, its c and d, and how many rows it took.
 
         The block with the largest bound is halved across its longer side, until no bound is above
         the largest ratio that was met.
@@ -2507,19 +2523,19 @@ class Floor:
         return Fraction(high, low), at, rows
 
     def decide(self, growth: Number) -> Verdict:
-        """Decide that no letter becomes more than e^epsilon times as likely.
+        """Decide that no category becomes more than e^epsilon times as likely.
 
         Raises:
-            Refused: with the counts of the two letters, if one does.
+            Refused: with the counts of the two categories, if one does.
         """
         worst, at, rows = self.worst()
         # The least chance there is: no row's slack is smaller.
         least = Fraction(
-            self.weight(0), self.weight(self.records) + (self.letters - 1) * self.weight(0)
+            self.weight(0), self.weight(self.records) + (self.categories - 1) * self.weight(0)
         )
         slack = (growth - worst) * least
         if slack < 0:
-            told = f"not private: a letter gains at {at[0]} and one loses at {at[1]}"
+            told = f"not private: a category gains at {at[0]} and one loses at {at[1]}"
             raise Refused(told, at, -slack)
         return Verdict(rows, slack, at)
 
@@ -2552,7 +2568,7 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
     program.private, program.point = partial(made.decide, low), point
     program.note = f" for growth {float(growth - 1)!r}"
     program.among = "" if stated else " of this growth"
-    program.neighbours = f"one of {n} records over {k} letters changed"
+    program.neighbours = f"one of {n} records over {k} categories changed"
     return program
 
 
@@ -2566,7 +2582,7 @@ def sorted_counts(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def passages(x: tuple[int, ...]) -> Iterator[Name]:
-    """Yield what one changed record does to a letter: from histogram x, count c to z, d."""
+    """Yield what one changed record does to a category: from histogram x, count c to z, d."""
     for loss, gain in product(dict.fromkeys(x), repeat=2):
         if loss and (loss != gain or x.count(loss) > 1):
             rest = list(x)
@@ -2578,14 +2594,14 @@ def passages(x: tuple[int, ...]) -> Iterator[Name]:
 
 
 def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fraction]:
-    """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
+    """Return the law of the histogram x, and of (x, c, y) where category y has c of the records."""
     weight: dict[Any, int] = defaultdict(int)
-    bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
-    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["pmf"], k)
+    bayes, fixed = setting["distribution"] is None, setting["objective"] == "output"
+    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
     scale = lcm(*(p.denominator for p in law))
     require_size(n, n, k, scale.bit_length())
     # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
-    # over scale^c, whose product over the letters is scale^n.
+    # over scale^c, whose product over the categories is scale^n.
     steps = [[int(p * scale) + bayes * i * scale for i in range(n)] for p in law]
     ways = [[prod(step[:c]) * perm(n, n - c) for c in range(n + 1)] for step in steps]
     if bayes:
@@ -2605,10 +2621,11 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
 
 
 def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the best law of a letter: K_xc, that of all letters with count c in histogram x.
+    """Display the best law of a category: K_xc, that of all categories with count c in histogram x.
 
-    "short", x, c: S_xc >= letters c / n - K_xc, whose sum over c is the distance of x; "distance",
-    x: it is at most t; "output", y: P_y - sum of Pr[x, y has c] K_xc / letters is at most B_y.
+    "short", x, c: S_xc >= categories c / n - K_xc, whose sum over c is the distance of x;
+    "distance",
+    x: it is at most t; "output", y: P_y - sum of Pr[x, y has c] K_xc / categories is at most B_y.
     """
     n, k, (low, high) = sizes(setting, ratio, 4001)
     require_size(n, k, 10)
@@ -2619,7 +2636,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     laws: list[Law] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in found]
     rows: dict[Name, Any] = {name: None for x in found for name in passages(x)}
     program = Program(laws, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
-    program.neighbours = f"one of {n} records over {k} letters changed"
+    program.neighbours = f"one of {n} records over {k} categories changed"
     point, boxes, costs = program.point, program.boxes, {}
     if units is not None:
         counts_ = [x.count(c) for x, c in places]
@@ -2634,7 +2651,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
         program.private, program.others = decided, lambda: [n for n in rows if n[0] != "privacy"]
 
     def passage(_: str, x: Any, c: int, z: Any, d: int) -> Row:
-        """K_zd / letters <= e^epsilon K_xc / letters."""
+        """K_zd / categories <= e^epsilon K_xc / categories."""
         over, under = x.count(c), z.count(d)
         return Row({("K", z, d): over, ("K", x, c): (-high * under, -low * under)})
 
@@ -2655,8 +2672,8 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
         for x in found:
             least(("t",), ("distance", x), 0, distance[x])
         costs = {("t",): 1}
-    elif objective == "fixed":
-        asked = weights_of(setting["pmf"], k)
+    elif objective == "output":
+        asked = weights_of(setting["distribution"], k)
         for y, p in enumerate(asked):
             at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
             least(("B", y), ("output", y), p / sum(asked), at)
@@ -2667,7 +2684,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     return program
 
 
-# --- public priors: kernels K over n letters with q K = q --------------------------------------
+# --- public priors: kernels K over n categories with q K = q --------------------------------------
 
 
 def extend(program: Program, rows: dict[Name, Row]) -> Program:
@@ -2680,12 +2697,17 @@ def extend(program: Program, rows: dict[Name, Row]) -> Program:
 
 def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = None) -> Program:
     """Display the kernel that keeps the prior and loses least: the mean or the most of 1 - K_xx."""
-    n = len(setting["prior"])
+    n = len(setting["public"])
     require_size(n, n)
     loss = [[int(x != y) for y in range(n)] for x in range(n)]
     asks = {"size": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
-    asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
-    asks |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
+    asks |= {
+        "objective": "mean" if mean else "worst-case",
+        "prior": mean,
+        "delta": 0,
+        "constraints": None,
+    }
+    asks |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["public"]}
     return kernel(asks, units, ratio, None)
 
 
@@ -2695,7 +2717,7 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
     K_ii is at most R times each other entry of its column, so at most R times their mean by the
     prior; and that mean times 1 - q is q - q K_ii, since the prior is kept.
     """
-    masses, _ = whole(setting["prior"], len(setting["prior"]))
+    masses, _ = whole(setting["public"], len(setting["public"]))
     q = Fraction(min(masses), sum(masses))
     low, high = [r * q / (r * q + 1 - q) for r in ratio or exp(number(setting["epsilon"]))]
     return low, high
@@ -2703,18 +2725,18 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
 
 @dataclass(frozen=True)
 class Layers:
-    """The integers of a closed form over T = 2^bits, letters by ascending mass.
+    """The integers of a closed form over T = 2^bits, categories by ascending mass.
 
     Row i gives w_j to each j < i (flat: to all j), e_i to i on top, and its rest, what is left of
     T, to the j > i (flat: all j) in proportion to k_j: with S the sum of these k and C of those
-    before a letter, its share begins at the floor of rest C / S, so that all of T is given away.
+    before a category, its share begins at the floor of rest C / S, so that all of T is given away.
 
     Attributes:
         bits: of T.
         flat: whether all rows have the same w and k.
-        q: the masses of the letters, in proportion.
+        q: the masses of the categories, in proportion.
         w: see above, as for e and k.
-        e: on the letter itself.
+        e: on the category itself.
         k: by which the rest is split.
     """
 
@@ -2744,12 +2766,12 @@ class Layers:
         return [(rest << fine) // of for rest, of in self.rests]
 
     def columns(self) -> Iterator[tuple[int, int, int]]:
-        """Yield K_jj and bounds of the least and the largest K_ij of each letter j, off by 2."""
+        """Yield K_jj and bounds of the least and the largest K_ij of each category j, off by 2."""
         fine, last = self.bits + 64, len(self.w) - 1
         if self.flat:
             low = min(self.rates)
             for own, extra, share, rate in zip(self.w, self.e, self.k, self.rates, strict=True):
-                # Who keeps more has as much less to share: no other row gives the letter more.
+                # Who keeps more has as much less to share: no other row gives the category more.
                 kept = own + extra + (rate * share >> fine)
                 yield kept, own + (low * share >> fine), kept + 2
             return
@@ -2760,13 +2782,13 @@ class Layers:
             if 0 < j < last:
                 yield kept, min(kept, own, least), max(kept, own, most)
             else:
-                # No row is before the first letter, and none after the last one.
+                # No row is before the first category, and none after the last one.
                 ends_ = [kept, *([least, most] if j else []), *([own] if j < last else [])]
                 yield kept, min(ends_), max(ends_)
             low, high = min(low, rate), max(high, rate + 1)
 
     def drift(self) -> Fraction:
-        """Return a bound of the total variation between q K and q: half the sum over letters."""
+        """Return a bound of the total variation between q K and q: half the sum over categories."""
         total, moved, flat, bits = sum(self.q), 0, self.flat, self.bits
         below, came = total, 0
         if flat:
@@ -2776,7 +2798,7 @@ class Layers:
             below -= 0 if flat else mass
             moved += abs(own * below + extra * mass + (came * share >> 64) - (mass << bits))
             came += 0 if flat else mass * rate >> bits
-        # What rounding of the shares and of what came changes is less than 2 S for each letter.
+        # What rounding of the shares and of what came changes is less than 2 S for each category.
         return Fraction(moved + 2 * len(self.q) * total, 2 * total << bits)
 
 
@@ -2787,7 +2809,7 @@ def layers(setting: Setting, bits: int) -> Layers:
     has w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
     leximin w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all), e_i = (r - 1) w_i.
     """
-    masses, unit = whole(setting["prior"], len(setting["prior"]))
+    masses, unit = whole(setting["public"], len(setting["public"]))
     q = sorted([(mass << bits) // unit for mass in masses])
     epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
     fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
@@ -2822,7 +2844,7 @@ def decide_layers(made: Layers, grown: Growth) -> tuple[Verdict, Fraction]:
     """Decide that no entry of a column is above e^epsilon times another; return the least K_ii.
 
     Returns:
-        The verdict: at is the letter by ascending mass, missed how far the prior drifts.
+        The verdict: at is the category by ascending mass, missed how far the prior drifts.
     """
     (low, _, unit), count = grown(64 + made.bits), len(made.q)
     kept, slack, at = 1 << made.bits, unit << made.bits, 0
@@ -2832,7 +2854,7 @@ def decide_layers(made: Layers, grown: Growth) -> tuple[Verdict, Fraction]:
             slack, at = room, j
     found = Fraction(slack, unit << made.bits)
     if slack < 0:
-        raise Refused(f"not private: letter {at} by ascending mass", at, -found)
+        raise Refused(f"not private: category {at} by ascending mass", at, -found)
     drift = made.drift()
     if drift > SMALL:
         raise Refused(f"the prior is kept up to {float(drift):.3g} only")
@@ -2840,13 +2862,13 @@ def decide_layers(made: Layers, grown: Growth) -> tuple[Verdict, Fraction]:
 
 
 def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the kernel of a public prior; of a closed form, for any n, its rarest letter alone.
+    """Display the kernel of a public prior; of a closed form, for any n, its rarest category alone.
 
     "worst": 1 - kept <= t; "lemma 3": kept <= R q / (R q + 1 - q).
     """
     if units is None or "weights" in units:
         return truthful(setting, units, ratio)
-    count, bits = len(setting["prior"]), integer(units["bits"], 1, 4096)
+    count, bits = len(setting["public"]), integer(units["bits"], 1, 4096)
     require_size(count, 1 + bits // 64)
     made, grown = layers(setting, bits), growth(number(setting["epsilon"]), ratio)
     verdict, kept = decide_layers(made, grown)
@@ -2865,7 +2887,7 @@ def population(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
 
     "shortfall", u, j: p_uj - (p_u K)_j <= s_uj; "worst case", i: K_ii >= lemma 3's bound - slack.
     """
-    n, count = len(setting["prior"]), len(setting["users"])
+    n, count = len(setting["public"]), len(setting["users"])
     require_size(count, n, n)
     users, weights = matrix(setting["users"], count, n), weights_of(setting["weights"], count)
     if min(map(min, users)) < 0:
@@ -2899,7 +2921,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     inputs, outputs = len(setting["kernel"]), len(setting["kernel"][0])
     require_size(inputs, outputs)
     given = matrix(setting["kernel"], inputs, outputs)
-    zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
+    zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "mean"}
     zero |= {"size": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
     zero |= {"symmetry": "none"}
     program, rows = kernel({**setting, **zero}, units, ratio, None), dict[Name, Row]()
@@ -2923,7 +2945,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
 
 
 def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
-    """Decide q_j / h <= r_j <= q_j h for each letter, h = e^(epsilon/2), r and q over their sums.
+    """Decide q_j / h <= r_j <= q_j h for each category, h = e^(epsilon/2), r and q over their sums.
 
     Any two laws r that keep this are within e^epsilon of each other.
     """
@@ -2936,7 +2958,7 @@ def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
     found = Fraction(slack, unit * total * mass)
     if slack < 0:
         why = "is outside" if high * min(sides[at]) < unit * max(sides[at]) else "is at the end of"
-        raise Refused(f"not private: letter {at} {why} the box", at, -found)
+        raise Refused(f"not private: category {at} {why} the box", at, -found)
     return Verdict(2 * len(q), found, at)
 
 
@@ -2945,9 +2967,9 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
 
     "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
     """
-    n = len(setting["prior"])
+    n = len(setting["public"])
     require_size(3, n)
-    masses, p = vector(setting["prior"], n), vector(setting["own"], n)
+    masses, p = vector(setting["public"], n), vector(setting["distribution"], n)
     law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
     q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if ratio:
@@ -2965,11 +2987,11 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
     if units:
         if len(law) != n or not sum(law):
-            raise Malformed("units are no weights of the letters")
+            raise Malformed("units are no weights of the categories")
         known = [Fraction(weight, sum(law)) for weight in law]
         program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(known)}
         program.point |= {("r", j): a for j, a in enumerate(known)}
-        program.private = partial(decide_box, law, whole(setting["prior"], n)[0], growth(half))
+        program.private = partial(decide_box, law, whole(setting["public"], n)[0], growth(half))
     program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 
@@ -3188,12 +3210,12 @@ def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
     yield f"false: {shown}"
 
 
-# --- linear queries: an output tells of a letter, V y estimates W x ------------------------------
+# --- linear queries: an output tells of a category, V y estimates W x ----------------------------
 
 
 def asked_of(setting: Setting, n: int) -> list[list[Fraction]]:
-    """Return G = W'W: of all letters, of the first ones, of intervals, of tables of bits, or W."""
-    queries, apart = setting["workload"], lambda u, v: (u ^ v).bit_count()
+    """Return G = W'W: of all categories, the first ones, intervals, tables of bits, or W."""
+    queries, apart = setting["queries"], lambda u, v: (u ^ v).bit_count()
     named: dict[str, Callable[[int, int], int]] = {
         "histogram": lambda u, v: int(u == v),
         "prefix": lambda u, v: n - max(u, v),
@@ -3240,15 +3262,15 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     X, if (lambda . s)(p . s) >= s'X G X's for all s in {1, e^epsilon}^n: F is at least its tangent,
     2 tr(X G) - tr(X G X'M), and the rows of Q are sums of multiples of such s.
     """
-    n = integer(setting["letters"], 2, 64)
+    n = integer(setting["categories"], 2, 64)
     if not units:
         raise Malformed("it is a convex program, not a linear one")
     outputs = len(units["weights"][0])
     require_size(n, n, outputs)
     made = table_of(units, [outputs] * n, [1] * (n * outputs))
-    if setting["objective"] not in ("mean", "worst"):
+    if setting["objective"] not in ("mean", "worst-case"):
         raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
-    gram, worst = asked_of(setting, n), setting["objective"] == "worst"
+    gram, worst = asked_of(setting, n), setting["objective"] == "worst-case"
     given = proof["prior"] if worst and proof else setting["prior"]
     weights = weights_of([1] * n if given is None else given, n)
     p = [weight / sum(weights) for weight in weights]
@@ -3266,9 +3288,9 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     scaled = [[share * q for q in line] for share, line in zip(shares, lines, strict=True)]
     information = times(list(map(list, zip(*scaled, strict=True))), lines)
     undone = inverse(information)
-    # Queries that tell no more letters apart than the outputs do still have their decoder.
+    # Queries that tell no more categories apart than the outputs do still have their decoder.
     if not all(map(any, undone)) and times(information, times(undone, gram)) != gram:
-        raise Refused("the outputs do not tell all letters apart")
+        raise Refused("the outputs do not tell all categories apart")
     spread = times(undone, times(gram, undone))
     norms = [
         share * sum(map(mul, a, b))
@@ -3286,9 +3308,9 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     )
     add_privacy(program, None, (n, outputs), ratio or exp(epsilon), Fraction(0))
     program.private = partial(decide_table, made, variable, None, growth(epsilon, ratio), 0)
-    if not proof or "multipliers_of_letters" not in proof:
+    if not proof or "multipliers_of_categories" not in proof:
         return program
-    x, lam = matrix(proof["inverse"], n, n), vector(proof["multipliers_of_letters"], n)
+    x, lam = matrix(proof["inverse"], n, n), vector(proof["multipliers_of_categories"], n)
     tilted = times(x, times(gram, list(map(list, zip(*x, strict=True)))))
     at_most_at_all_patterns(tilted, lam, p, Fraction(-floor(-high * (1 << 64)), 1 << 64))
     least = 2 * sum(times(x, gram)[u][u] for u in range(n)) - sum(lam)
@@ -3323,7 +3345,7 @@ def at_most_at_all_patterns(
         sides = [side + change * value for side, value in zip(sides, square[i], strict=True)]
         pays, weighs = pays + change * paid[i], weighs + change * mass[i]
         if total * left > pays * weighs * right:
-            raise Refused("the multipliers of letters do not pay for a pattern")
+            raise Refused("the multipliers of categories do not pay for a pattern")
 
 
 # --- any table over inputs that the file writes out ----------------------------------------------
@@ -3482,12 +3504,12 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "majority": majority,
     "mollifier": mollifier,
     "multiclass": multiclass,
-    "nearest": nearest,
-    "optimal-sampler": optimal_sampler,
+    "nearest-kernel": nearest,
+    "best-sampler": optimal_sampler,
     "plurality": plurality,
     "population": population,
-    "prior": prior,
-    "roo": roo,
+    "public-prior": prior,
+    "reveal-or-obscure": roo,
     "smooth-floor": smooth_floor,
     "table": any_table,
     "workload": workload,

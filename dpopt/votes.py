@@ -107,7 +107,7 @@ class Spending:
         else:
             once = _checks.flag("trained_once", self.trained_once)
             object.__setattr__(self, "trained_once", once)
-            voters = reach = self.setting.mechanisms
+            voters = reach = self.setting.voters
         if self.voters_per_record is not None:
             reach = _checks.integer("voters_per_record", self.voters_per_record, 1, voters)
         object.__setattr__(self, "voters_per_record", reach)

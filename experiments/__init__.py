@@ -3,7 +3,7 @@
 ```python
 import experiments
 
-run = experiments.run("majority-figure-2", mechanisms=15)
+run = experiments.run("majority-figure-2", voters=15)
 run.tables["errors"].records
 run.figure("neurips").savefig("figure.pdf")
 ```

@@ -29,13 +29,9 @@ def example(kind: str) -> Any:
 _MAKERS: dict[str, Callable[[], Design]] = {
     **{kind: lambda kind=kind: design(example(kind)) for kind in _kinds.KINDS},
     "kernel-tight": _tight,
-    "majority-delta": lambda: dpopt.design(
-        dpopt.Majority(3, 0.4, 1, mechanism_delta=1e-3, delta=2e-3)
-    ),
+    "majority-delta": lambda: dpopt.design(dpopt.Majority(3, 0.4, 1, voter_delta=1e-3, delta=2e-3)),
     "roo-two": lambda: dpopt.design(dpopt.RevealOrObscure(9, 2, 0.3)),
-    "letters": lambda: dpopt.design(
-        dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, letters=["a", "b", "c"])
-    ),
+    "labels": lambda: dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, labels=["a", "b", "c"])),
 }
 SOLVED = sorted(_MAKERS)
 

@@ -53,19 +53,19 @@ def test_a_picture_scales_up_to_its_own_size() -> None:
 
 @pytest.mark.slow
 def test_what_is_moved_is_designed_anew() -> None:
-    box = interact(Majority(11, 0.1, 3), mechanisms=range(3, 22, 2), allowance=(1, 4))
+    box = interact(Majority(11, 0.1, 3), voters=range(3, 22, 2), allowance=(1, 4))
     moved = controls(box)
     kinds = {name: type(control).__name__ for name, control in moved.items()}
     assert kinds == {
-        "mechanisms": "SelectionSlider",
+        "voters": "SelectionSlider",
         "epsilon": "FloatLogSlider",
         "allowance": "FloatSlider",
-        "mechanism_delta": "FloatText",
+        "voter_delta": "FloatText",
         "delta": "FloatText",
         "objective": "Dropdown",
         "contrary": "Checkbox",
     }
-    moved["mechanisms"].value = 5
+    moved["voters"].value = 5
     assert answer(box) == shown(Majority(5, 0.1, 3))
     moved["epsilon"].value = 0.5
     moved["objective"].value = "worst-case"
@@ -102,7 +102,7 @@ def test_a_range_holds_where_the_controls_begin() -> None:
         (
             RevealOrObscure,
             {"votes": (1, 2)},
-            "votes is no field of roo, which has records, letters",
+            "votes is no field of reveal-or-obscure, which has records, categories",
         ),
         (
             RevealOrObscure,

@@ -196,8 +196,8 @@ def test_a_message_that_compares_tells_two_numbers_apart() -> None:
     assert f"{below:g}" == f"{1e-5:g}"
     shift = math.nextafter(below, 1.0)
     with pytest.raises(ParameterError) as caught:
-        dpopt.Majority(11, 0.1, 3, mechanism_delta=shift, delta=below)
-    told = re.findall(r"(?:mechanism_delta is|and delta) (\S+?)[; ]", str(caught.value))
+        dpopt.Majority(11, 0.1, 3, voter_delta=shift, delta=below)
+    told = re.findall(r"(?:voter_delta is|and delta) (\S+?)[; ]", str(caught.value))
     assert [float(number) for number in told] == [shift, below]
     with pytest.raises(ParameterError) as caught:
         _checks.real("t", math.nextafter(0.1, 0.0), 0.1, 1 / 3)

@@ -74,13 +74,13 @@ def test_track_tells_start_end_and_steps_that_are_slow_enough(
     monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", quiet)
     seen: list[ProgressEvent] = []
     with reporting(seen.append):
-        assert list(track("abc", "letters")) == ["a", "b", "c"]
+        assert list(track("abc", "categories")) == ["a", "b", "c"]
         assert [(event.done, event.total) for event in seen] == told
         seen.clear()
         monkeypatch.setattr("dpopt._progress._QUIET_SECONDS", 1e9)
-        assert list(track(iter("a"), "letters")) == ["a"]
-        assert list(track(iter("a"), "letters", total=5)) == ["a"]
-        assert list(track([], "letters")) == []
+        assert list(track(iter("a"), "categories")) == ["a"]
+        assert list(track(iter("a"), "categories", total=5)) == ["a"]
+        assert list(track([], "categories")) == []
     assert [(e.done, e.total) for e in seen] == [(0, None), (1, 1), (0, 5), (1, 1), (0, 0)]
 
 

@@ -245,6 +245,6 @@ def test_the_page_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     rows = [json.loads(row) for row in (tmp_path / "study.jsonl").read_text().splitlines()]
     for row in rows[:27:7]:
         design = dpopt.design(
-            dpopt.Majority(row["point"]["mechanisms"], 0.1, row["point"]["allowance"])
+            dpopt.Majority(row["point"]["voters"], 0.1, row["point"]["allowance"])
         )
         assert row["values"]["error"] == design.expected_error

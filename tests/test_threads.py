@@ -38,7 +38,7 @@ def solve_votes() -> None:
 
 
 def solve_workload() -> None:
-    dpopt.design(dpopt.Workload("prefix", 8, 1.0))
+    dpopt.design(dpopt.Workload("prefix", 1.0, 8))
 
 
 def decode_a_mechanism() -> None:

@@ -54,8 +54,8 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def chance_of_one(made: Design, ones: int) -> Fraction:
     """From the certified integers."""
-    votes = [1] * ones + [0] * (made.setting.mechanisms - ones)
-    weights = made.setting.distribution(made.table, votes)
+    votes = [1] * ones + [0] * (made.setting.voters - ones)
+    weights = made.setting.output_weights(made.table, votes)
     return Fraction(weights[1], sum(weights))
 
 
@@ -139,7 +139,7 @@ def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -
     r = math.exp(made.setting.epsilon)
     laws = []
     for p in (r / (1 + r), 1 / (1 + r)):
-        law = np.zeros(made.setting.mechanisms + 1)
+        law = np.zeros(made.setting.voters + 1)
         law[: voters + 1] = binomial(voters, p)
         laws.append(law @ events)
     return abs(math.log(laws[0] / laws[1]))
@@ -149,7 +149,7 @@ def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -
     ("k", "epsilon", "m", "objective", "times", "voters", "spent"),
     [
         (41, 0.5, 1.0, "surrogate", 12, 35, 6.048),
-        (25, 1.0, 1.0, "expected-error", 6, 17, 6.474),
+        (25, 1.0, 1.0, "mean", 6, 17, 6.474),
     ],
 )
 def test_voters_trained_once_spend_more_than_their_queries_composed(
@@ -233,7 +233,7 @@ def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> N
     """All histograms of 5 ballots over 3 classes, and all ways to replace ``reach`` ballots."""
     made = dpopt.design(dpopt.Plurality(5, 3, 0.7))
     histograms = [(a, b, 5 - a - b) for a in range(6) for b in range(6 - a)]
-    told = made.setting.distribution
+    told = made.setting.output_weights
     laws = {counts: told(made.table, Counts(counts)) for counts in histograms}
     largest = max(
         Fraction(p, q)

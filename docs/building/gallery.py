@@ -25,7 +25,7 @@ To turn one, set its parameters; `--style` is the width and the fonts of a venue
 
 ```sh
 python -m experiments show majority-figure-2
-python -m experiments run majority-figure-2 --set mechanisms=15 --style neurips --out mine
+python -m experiments run majority-figure-2 --set voters=15 --style neurips --out mine
 ```
 
 The same from Python, as tables and a matplotlib figure:
@@ -33,7 +33,7 @@ The same from Python, as tables and a matplotlib figure:
 ```python
 import experiments
 
-run = experiments.run("majority-figure-2", mechanisms=15)
+run = experiments.run("majority-figure-2", voters=15)
 run.figure("neurips").savefig("figure.pdf")
 ```""".splitlines()
 _CODE = re.compile(r"(`[^`]+`)")

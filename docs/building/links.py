@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _SPEAKING = (
-    *("papers", "findings/", "index", "mechanisms", "quickstart", "your_program", "guides/"),
+    *("papers", "findings/", "index", "voters", "quickstart", "your_program", "guides/"),
     *("limits", "theorems/", "tools"),
 )
 

@@ -110,7 +110,7 @@ class ClassSetting(Setting):
         """
         return counted(data, self.votes, self.classes)
 
-    def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
+    def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
         """Return the distribution of the class for one query, in the order of the classes.
 
         Raises:

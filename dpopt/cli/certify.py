@@ -16,7 +16,7 @@ from dpopt.cli.output import show, to_json
 from dpopt.files import TABLES, check_json_target
 
 if TYPE_CHECKING:
-    from dpopt.kernel.own import ExtraRows
+    from dpopt.kernel.constraints import Constraints
 
 
 @command()
@@ -27,7 +27,7 @@ def certify(
     graph: str | Literal["complete", "path", "cycle", "grid", "hamming"] | None = None,
     shape: str | None = None,
     inputs: str | None = None,
-    rows: ExtraRows | None = None,
+    constraints: Constraints | None = None,
     tolerance: float | None = None,
     save: Path | None = None,
     json: Flag = False,
@@ -47,7 +47,7 @@ def certify(
             names where inputs have names.  [complete]
         shape: for grid and hamming, sizes such as 2,3,3.
         inputs: names of the inputs in their order, low,mid,high: a graph with a name goes by it.
-        rows: A JSON file of own rows that are kept.
+        constraints: A JSON file of linear rows of your own, which are kept.
         tolerance: most total variation that a row is moved by.  [0.001]
         save: write the mechanism as JSON.
         json: print the certificate as JSON.
@@ -56,7 +56,7 @@ def certify(
         dpopt certify kernel.csv --epsilon 1 --graph path --save kernel.json
     """
     given = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape}
-    given |= {"inputs": inputs, "rows": rows, "tolerance": tolerance}
+    given |= {"inputs": inputs, "constraints": constraints, "tolerance": tolerance}
     asked = {name: value for name, value in given.items() if value is not None}
     start = time.perf_counter()
     table = file.suffix.lower() in TABLES

@@ -25,10 +25,10 @@ from dpopt._errors import (
 )
 from dpopt._kinds import KINDS, VERBS, hyphened
 from dpopt.cli.about import cite, completion, doctor
+from dpopt.cli.categories import mode, sample
 from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
-from dpopt.cli.letters import mode, sample
 from dpopt.cli.output import CLOSED, OutputError, abandon, refused
 from dpopt.cli.release import release
 from dpopt.cli.smoothed import profile, smoothed
@@ -43,7 +43,7 @@ Exit codes:
        release that its ledger refuses
   3    no solution: infeasible, out of time or memory, or a solver failed
   4    not private, or not proved to be; what was found is printed all the same
-  5    standard output took no answer; if a letter or label was drawn, that is
+  5    standard output took no answer; if a category or label was drawn, that is
        spent, and the message says so
   130  interrupted (Ctrl-C)
 """

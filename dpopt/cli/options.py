@@ -56,7 +56,7 @@ class Rows(Words):
     Rows of one number each, without a colon, are a list of numbers.
     """
 
-    name = "rows"
+    name = "constraints"
 
     def __init__(self, *words: str) -> None:
         super().__init__(*words, files=True)
@@ -101,9 +101,9 @@ class OwnBlocks(Words):
         del ctx
         if value.startswith("["):
             return _listed(value, param)
-        from dpopt.kernel import read_own_rows
+        from dpopt.kernel import read_constraints
 
-        return read_own_rows(value)
+        return read_constraints(value)
 
 
 class Exact(Words):
@@ -140,7 +140,7 @@ _TYPES: dict[str, click.ParamType] = {
     "Numbers": Row(),
     "PublicLike": Row(),
     "RowsOfNumbers": Rows(),
-    "ExtraRows": OwnBlocks(),
+    "Constraints": OwnBlocks(),
     "TextOrFile": Words(files=True),
 }
 
@@ -202,7 +202,7 @@ def _help(field: Field) -> str:
     """Return what the docstring says, with the words of a choice and the default."""
     about = field.about.replace("`", "")
     if re.match(r"[a-z]{2,}[ ,:]", about):
-        # The paper's letters stay as they are.
+        # The paper's categories stay as they are.
         about = f"{about[0].upper()}{about[1:]}"
     words = choices(parted(field.annotation)[0])
     if any(word not in about for word in words):

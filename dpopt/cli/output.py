@@ -48,7 +48,7 @@ def _finite(value: object) -> object:
 
 def show_draw(
     draw: Callable[[], Sequence[object]],
-    letters: Sequence[object],
+    categories: Sequence[object],
     guarantee: Guarantee,
     as_json: bool,
     facts: Mapping[str, object] | None = None,
@@ -56,23 +56,26 @@ def show_draw(
     """Write what ``draw`` returns; all that can be known to fail fails before it is called.
 
     Args:
-        draw: checks its input, then releases one or more letters.
-        letters: all that it can release.
+        draw: checks its input, then releases one or more categories.
+        categories: all that it can release.
         guarantee: what each of them spends.
-        as_json: whether to write JSON, which every encoding has, or a letter in each line.
-        facts: what is known beforehand and written after the letters: of the mechanism, in ASCII.
+        as_json: whether to write JSON, which every encoding has, or a category in each line.
+        facts: what is known beforehand and written after the categories: of the mechanism, in
+            ASCII.
 
     Raises:
         OutputError: before the draw; or after it, then saying that it is spent.
     """
     stream, told = _stream(), facts or {}
-    if not (as_json or isinstance(letters, range)):
-        _encodable(stream, "\n".join(map(str, letters)))
+    if not (as_json or isinstance(categories, range)):
+        _encodable(stream, "\n".join(map(str, categories)))
     _probe(stream)
     try:
         drawn = draw()
         if as_json:
-            plain = [letter if isinstance(letter, str) else int(str(letter)) for letter in drawn]
+            plain = [
+                category if isinstance(category, str) else int(str(category)) for category in drawn
+            ]
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
             _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent, **told}))
         else:

@@ -42,12 +42,12 @@ def release(
     Args:
         file: the mechanism.
         input: what the mechanism takes: votes 1,0,1,... of one query (majority, plurality), the
-            counts of all letters (min-count), inputs, by name if they have names (kernel); or a
+            counts of all categories (min-count), inputs, by name if they have names (kernel); or a
             file, a query a line.
-        counts: for a plurality or one letter of records, how many there are of each class instead;
-            or a file, a query a line.
+        counts: for a plurality or one category of records, how many there are of each class
+            instead; or a file, a query a line.
         distribution: for a kernel, a file with the user's p instead: counts, decimals or fractions
-            such as 1/3, in the order of the inputs. The user's own letter is drawn from it first.
+            such as 1/3, in the order of the inputs. The user's own category is drawn from it first.
         json: print what is released as JSON.
         keeping: the fields of a `Keeper`, trained_once for its opposite, fresh.
 
@@ -56,13 +56,13 @@ def release(
     """
     if sum(value is not None for value in (input, counts, distribution)) > 1:
         raise ParameterError("give either --input or --counts or --distribution, one of them.")
-    from dpopt.public_prior import draw_own_letter
+    from dpopt.public_prior import draw_own_category
 
     p = None if distribution is None else _rationals(distribution)
     mechanism = loaded(file)
     once = keeping.pop("trained_once", None)
     keeper = Keeper(**keeping, fresh=None if once is None else not once)
-    own = None if p is None else _letters_of(mechanism)
+    own = None if p is None else _categories_of(mechanism)
     if p is not None:
         queries = [p.astype(float)] if own is None else [own[0]]
     elif input is not None:
@@ -72,7 +72,7 @@ def release(
 
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
-        asked = queries if own is None else [own[draw_own_letter(p, len(own))]]
+        asked = queries if own is None else [own[draw_own_category(p, len(own))]]
         keeper.charge(mechanism, sum(mechanism.asked(query) for query in asked))
         return [mechanism.release(query) for query in asked]
 
@@ -90,19 +90,19 @@ def _of_rows(setting: Any, text: str) -> list[Any]:  # noqa: ANN401
 def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
     """Return the inputs that a line of integers or names stands for.
 
-    The counts of all letters; or one input each, where an input of the example is an integer; else
-    all of the line is one input.
+    The counts of all categories; or one input each, where an input of the example is an integer;
+    else all of the line is one input.
     """
     from dpopt.public_prior.setting import KeptPriorSetting
-    from dpopt.roo import LetterSetting, Tally
+    from dpopt.roo import CategorySetting, Tally
 
-    if isinstance(setting, LetterSetting):
-        return [Tally.of_counts(list(row), setting.letters)]
+    if isinstance(setting, CategorySetting):
+        return [Tally.of_counts(list(row), setting.categories)]
     if isinstance(setting, KeptPriorSetting):
-        letters = setting.public.letters
-        if not all(0 <= place < len(letters) for place in row):
-            raise ParameterError(f"the inputs must be places in 0..{len(letters) - 1} of letters.")
-        return [letters[place] for place in row]
+        labels = setting.labelled.labels
+        if not all(0 <= place < len(labels) for place in row):
+            raise ParameterError(f"the inputs must be indices in 0..{len(labels) - 1}.")
+        return [labels[place] for place in row]
     example = next(iter(setting.example_neighbours()), (None,))[0]
     return list(row) if isinstance(example, int) else [list(row)]
 
@@ -110,12 +110,12 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
 def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
     """Return the inputs of lines of counts."""
     from dpopt.plurality.setting import Plurality
-    from dpopt.roo import LetterSetting, Tally
+    from dpopt.roo import CategorySetting, Tally
 
     rows = read_integer_rows(text)
-    if not isinstance(mechanism.setting, Plurality | LetterSetting):
+    if not isinstance(mechanism.setting, Plurality | CategorySetting):
         raise ParameterError(
-            "counts is given; it belongs to a plurality or one letter of records, and only there."
+            "counts is given; it belongs to a plurality or one category of records, and only there."
         )
     return [Tally.of_counts(row, len(row)) for row in rows]
 
@@ -123,7 +123,7 @@ def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
 def _of_nothing(mechanism: Any) -> list[Any]:  # noqa: ANN401
     """Return the only input of a mechanism whose setting holds the data, such as a mollifier."""
     try:
-        mechanism.setting.distribution(mechanism.table, None)
+        mechanism.setting.output_weights(mechanism.table, None)
     except ParameterError:
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
@@ -131,15 +131,15 @@ def _of_nothing(mechanism: Any) -> list[Any]:  # noqa: ANN401
     return [None]
 
 
-def _letters_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
+def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
     """Return the inputs of a kernel, one of which is drawn from a user's own p.
 
     None of a mechanism whose input a distribution is itself, or of none.
     """
     setting = mechanism.setting
     if hasattr(mechanism, "apply"):
-        return setting.public.letters
-    if setting.kind in ("kernel", "nearest"):
+        return setting.labelled.labels
+    if setting.kind in ("kernel", "nearest-kernel"):
         return getattr(setting, "input_names", None) or range(setting.inputs.inputs)
     return None
 
@@ -151,7 +151,7 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
     setting = mechanism.setting
     if type(setting).output is Setting.output:
         return range(0)
-    outputs = len(setting.distribution(mechanism.table, query))
+    outputs = len(setting.output_weights(mechanism.table, query))
     return [setting.output(place) for place in range(outputs)]
 
 

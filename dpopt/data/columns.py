@@ -12,19 +12,19 @@ from typing import Any
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
-from dpopt.data.tally import OUTSIDE, Tally, counts_of, letters_of
+from dpopt.data.tally import OUTSIDE, Tally, counts_of, labels_of
 from dpopt.files import check_target
 
 # polars belongs to an extra, so its modules and expressions have no static type here.
 Polars = Any
 
 
-def tally_file(path: str | Path, column: str, alphabet: object) -> Tally:
+def tally_file(path: str | Path, column: str, labels: object) -> Tally:
     """Count a column of a CSV or Parquet file over a public alphabet, without loading it.
 
-    The letters must all be strings, all numbers or all booleans. A Parquet column must have the
+    The categories must all be strings, all numbers or all booleans. A Parquet column must have the
     same kind of values; categories are strings. A CSV file has a header and holds text, which is
-    compared with strings as it stands ("01" is not "1"), read as integers if all letters are
+    compared with strings as it stands ("01" is not "1"), read as integers if all categories are
     integers and as floats if some are not, and taken for a boolean if it is true or false in any
     case. Empty fields, text that cannot be read so, and missing values are records outside the
     alphabet; see `tally` on what that error tells. No message shows what is in the file.
@@ -32,14 +32,14 @@ def tally_file(path: str | Path, column: str, alphabet: object) -> Tally:
     Args:
         path: a file ending in .csv or .parquet.
         column: its name.
-        alphabet: the letters in order, or k for 0..k-1.
+        labels: the categories in order, or k for 0..k-1.
 
     Raises:
         ParameterError: if polars is missing, the file cannot be read, it has no such column or
             one of another kind, or a record is outside the alphabet.
     """
-    letters = letters_of(alphabet)
-    kind, target = _kind(letters), _file(path)
+    labels = labels_of(labels)
+    kind, target = _kind(labels), _file(path)
     try:
         pl: Polars = importlib.import_module("polars")
     except ImportError:
@@ -47,7 +47,7 @@ def tally_file(path: str | Path, column: str, alphabet: object) -> Tally:
             "tally_file needs polars; install it with pip install 'dpopt[data]'."
         ) from None
     try:
-        counted = _counted(pl, target, column, letters, kind)
+        counted = _counted(pl, target, column, labels, kind)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         # What polars says may quote a record.
         raise ParameterError(
@@ -55,7 +55,7 @@ def tally_file(path: str | Path, column: str, alphabet: object) -> Tally:
         ) from None
     if any(value is None for value, _ in counted):
         raise ParameterError(OUTSIDE)
-    return Tally.of_counts(counts_of(counted, letters), letters)
+    return Tally.of_counts(counts_of(counted, labels), labels)
 
 
 def _file(path: str | Path) -> Path:
@@ -70,9 +70,9 @@ def _file(path: str | Path) -> Path:
     return target
 
 
-def _kind(letters: Sequence[Hashable]) -> str:
-    """Return what all letters are."""
-    types = {int} if isinstance(letters, range) else set(map(type, letters))
+def _kind(labels: Sequence[Hashable]) -> str:
+    """Return what all categories are."""
+    types = {int} if isinstance(labels, range) else set(map(type, labels))
     for kind, held in (
         ("booleans", {bool}),
         ("strings", {str}),
@@ -82,14 +82,14 @@ def _kind(letters: Sequence[Hashable]) -> str:
         if types <= held:
             return kind
     raise ParameterError(
-        "alphabet must hold only strings, only numbers or only booleans to be looked for in a file."
+        "labels must hold only strings, only numbers or only booleans to be looked for in a file."
     )
 
 
 def _counted(
-    pl: Polars, path: Path, column: str, letters: Sequence[Hashable], kind: str
+    pl: Polars, path: Path, column: str, labels: Sequence[Hashable], kind: str
 ) -> list[tuple[Any, int]]:
-    """Return (value, rows) of what may be letters, and (None, rows) of all else together."""
+    """Return (value, rows) of what may be categories, and (None, rows) of all else together."""
     text = path.suffix.lower() == ".csv"
     scan = pl.scan_csv(path, glob=False, infer_schema=False) if text else None
     scan = pl.scan_parquet(path, glob=False) if scan is None else scan
@@ -108,13 +108,15 @@ def _counted(
         dtype = read[kind]
         values = values.cast(dtype, strict=False)
     elif not fits[kind]:
-        raise ParameterError(f"column is {column!r}, which holds {dtype}; the letters are {kind}.")
-    if isinstance(letters, range) and letters.step == 1:
-        known = values.is_between(letters.start, letters.stop - 1)
+        raise ParameterError(
+            f"column is {column!r}, which holds {dtype}; the categories are {kind}."
+        )
+    if isinstance(labels, range) and labels.step == 1:
+        known = values.is_between(labels.start, labels.stop - 1)
         known &= values == values.floor() if not dtype.is_integer() else True
     else:
-        # What the type rounds may let in a value that is no letter, which is refused later.
-        held = [x for x in letters if not isinstance(x, int) or abs(x) < 1 << 63]
+        # What the type rounds may let in a value that is no category, which is refused later.
+        held = [x for x in labels if not isinstance(x, int) or abs(x) < 1 << 63]
         wanted = pl.Series(held, strict=False).cast(dtype, strict=False).drop_nulls()
         known = values.is_in(wanted.implode())
     # One group for all that is outside, or as many distinct values as rows would be kept.

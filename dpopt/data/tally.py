@@ -15,7 +15,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 
-_MOST_LETTERS = 100_000_000
+_MOST_LABELS = 100_000_000
 OUTSIDE = (
     "data holds a record outside the alphabet (not shown, it is private); the alphabet must be "
     "public and list every value that a record can take, in the records' own type, and none may "
@@ -25,103 +25,103 @@ OUTSIDE = (
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How often each letter of a public alphabet occurs.
+    """How often each category of a public alphabet occurs.
 
     Attributes:
-        letters: the k letters, in the caller's order: a tuple, or a range for 0..k-1.
+        labels: the k categories, in the caller's order: a tuple, or a range for 0..k-1.
         counts: shape (k,), read-only.
     """
 
-    letters: Sequence[Hashable]
+    labels: Sequence[Hashable]
     counts: IntVector
 
     @classmethod
-    def of_counts(cls, counts: npt.ArrayLike | Mapping[Any, Any], alphabet: object) -> Tally:
+    def of_counts(cls, counts: npt.ArrayLike | Mapping[Any, Any], labels: object) -> Tally:
         """Return given counts as a tally.
 
         Args:
-            counts: non-negative integers, shape (k,); or a mapping from letters, or a pandas
-                column whose index names letters, in any order, those left out being 0.
-            alphabet: the k letters, or k.
+            counts: non-negative integers, shape (k,); or a mapping from categories, or a pandas
+                column whose index names categories, in any order, those left out being 0.
+            labels: the k categories, or k.
 
         Raises:
             ParameterError: for another shape or other values.
         """
-        letters = letters_of(alphabet)
+        labels = labels_of(labels)
         if isinstance(counts, Mapping):
-            return tally(counts, letters)
+            return tally(counts, labels)
         index = getattr(counts, "index", None)
         if _library(counts) == "pandas" and type(index).__name__ not in ("NoneType", "RangeIndex"):
-            return tally(dict(zip(cast(Any, index), cast(Any, counts), strict=True)), letters)
+            return tally(dict(zip(cast(Any, index), cast(Any, counts), strict=True)), labels)
         array = _whole(_checks.array("counts", counts))
-        if array.shape != (len(letters),):
+        if array.shape != (len(labels),):
             raise ParameterError(
-                f"counts has shape {array.shape}; it must be ({len(letters)},), one for each "
-                "letter of the alphabet."
+                f"counts has shape {array.shape}; it must be ({len(labels)},), one for each "
+                "category of the alphabet."
             )
         array.setflags(write=False)
-        return cls(letters, array)
+        return cls(labels, array)
 
     def columns(self) -> dict[str, Sequence[Any]]:
-        """Return letter and count as one tidy table."""
-        return {"letter": list(self.letters), "count": self.counts.tolist()}
+        """Return category and count as one tidy table."""
+        return {"category": list(self.labels), "count": self.counts.tolist()}
 
 
-def letters_of(alphabet: object) -> Sequence[Hashable]:
-    """Return the letters of an alphabet: k for 0..k-1, or the distinct letters themselves.
+def labels_of(labels: object) -> Sequence[Hashable]:
+    """Return the categories of an alphabet: k for 0..k-1, or the distinct categories themselves.
 
     Raises:
-        ParameterError: for fewer than two letters, repeated, unhashable or missing ones, or a set,
-            which has no order.
+        ParameterError: for fewer than two categories, repeated, unhashable or missing ones, or a
+            set, which has no order.
     """
-    if isinstance(alphabet, int | np.integer) and not isinstance(alphabet, bool):
-        if not 2 <= alphabet <= _MOST_LETTERS:
+    if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
+        if not 2 <= labels <= _MOST_LABELS:
             raise ParameterError(
-                f"alphabet is {_checks.shown(alphabet)}; it must have 2 to {_MOST_LETTERS} letters."
+                f"labels is {_checks.shown(labels)}; it must have 2 to {_MOST_LABELS} categories."
             )
-        return range(int(alphabet))
-    if isinstance(alphabet, range) and alphabet[1:] and not alphabet[_MOST_LETTERS:]:
-        return alphabet
-    unordered = isinstance(alphabet, str | bytes | set | frozenset | Mapping | range)
-    if unordered or not isinstance(alphabet, Iterable) or getattr(alphabet, "ndim", 1) != 1:
+        return range(int(labels))
+    if isinstance(labels, range) and labels[1:] and not labels[_MOST_LABELS:]:
+        return labels
+    unordered = isinstance(labels, str | bytes | set | frozenset | Mapping | range)
+    if unordered or not isinstance(labels, Iterable) or getattr(labels, "ndim", 1) != 1:
         raise ParameterError(
-            f"alphabet is {_checks.shown(alphabet)}; it must be a sequence of letters, or "
+            f"labels is {_checks.shown(labels)}; it must be a sequence of categories, or "
             "their number."
         )
-    letters = tuple(item.item() if isinstance(item, np.generic) else item for item in alphabet)
+    labels = tuple(item.item() if isinstance(item, np.generic) else item for item in labels)
     try:
-        distinct = len(set(letters))
+        distinct = len(set(labels))
     except TypeError:
-        raise ParameterError("alphabet holds a letter that is not hashable.") from None
-    if distinct != len(letters) or distinct < 2:
+        raise ParameterError("labels holds a category that is not hashable.") from None
+    if distinct != len(labels) or distinct < 2:
         raise ParameterError(
-            f"alphabet has {len(letters)} letters, {distinct} of them distinct; it must have at "
+            f"labels has {len(labels)} categories, {distinct} of them distinct; it must have at "
             "least 2, none twice."
         )
-    if any(item is None or (isinstance(item, float) and item != item) for item in letters):
+    if any(item is None or (isinstance(item, float) and item != item) for item in labels):
         raise ParameterError(
-            "alphabet holds a missing value (None or NaN); give it a name, such as 'missing', in "
+            "labels holds a missing value (None or NaN); give it a name, such as 'missing', in "
             "the alphabet and in the data."
         )
-    return letters
+    return labels
 
 
-def tally(data: object, alphabet: object) -> Tally:
+def tally(data: object, labels: object) -> Tally:
     """Count records over a public alphabet.
 
-    The alphabet has to be fixed before the data are looked at: which letters occur is private,
-    so it cannot be read off the data, and a record outside it is an error rather than a letter.
+    The alphabet has to be fixed before the data are looked at: which categories occur is private,
+    so it cannot be read off the data, and a record outside it is an error rather than a category.
     The message of that error shows no record, since to show one is to release it. That there was
     an error is not private either, and is for the curator alone: where values may be unforeseen
-    or missing, map them to a letter of their own before.
+    or missing, map them to a category of their own before.
 
-    A record is a letter if Python holds them equal and both or neither are booleans: 1.0 is 1,
+    A record is a category if Python holds them equal and both or neither are booleans: 1.0 is 1,
     but neither "1" nor True is. None, NaN and masked entries are outside every alphabet.
 
     Args:
         data: the records: a sequence, an iterator, a one-dimensional array, a pandas or polars
-            column; or a mapping from letters to counts; or a `Tally` over the same letters.
-        alphabet: the letters in order, or k for 0..k-1.
+            column; or a mapping from categories to counts; or a `Tally` over the same categories.
+        labels: the categories in order, or k for 0..k-1.
 
     Raises:
         ParameterError: if a record is outside the alphabet, or data is of another kind.
@@ -131,27 +131,27 @@ def tally(data: object, alphabet: object) -> Tally:
         >>> roo.tally(["Bern", "Chur", "Bern"], ["Basel", "Bern", "Chur"]).counts.tolist()
         [0, 2, 1]
     """
-    letters = letters_of(alphabet)
+    labels = labels_of(labels)
     if isinstance(data, Tally):
-        same = len(data.letters) == len(letters) and all(
+        same = len(data.labels) == len(labels) and all(
             a == b and _is_boolean(a) == _is_boolean(b)
-            for a, b in zip(data.letters, letters, strict=True)
+            for a, b in zip(data.labels, labels, strict=True)
         )
         if not same:
             raise ParameterError("data is a tally over another alphabet; they must be the same.")
         return data
-    return Tally.of_counts(counts_of(_pairs(data), letters), letters)
+    return Tally.of_counts(counts_of(_pairs(data), labels), labels)
 
 
-def counts_of(pairs: Iterable[tuple[Any, int]], letters: Sequence[Hashable]) -> IntVector:
-    """Return the counts of letters from values with how often each occurs, if at all.
+def counts_of(pairs: Iterable[tuple[Any, int]], labels: Sequence[Hashable]) -> IntVector:
+    """Return the counts of categories from values with how often each occurs, if at all.
 
     Raises:
-        ParameterError: for a value that is no letter.
+        ParameterError: for a value that is no category.
     """
-    counts = np.zeros(len(letters), dtype=np.int64)
-    numbered = isinstance(letters, range)
-    known = {} if numbered else {(_is_boolean(x), x): place for place, x in enumerate(letters)}
+    counts = np.zeros(len(labels), dtype=np.int64)
+    numbered = isinstance(labels, range)
+    known = {} if numbered else {(_is_boolean(x), x): place for place, x in enumerate(labels)}
     for value, count in pairs:
         if not count:
             continue
@@ -160,8 +160,8 @@ def counts_of(pairs: Iterable[tuple[Any, int]], letters: Sequence[Hashable]) -> 
             if not numbered:
                 place = known.get((boolean, value))
             elif isinstance(value, Number) and not boolean and int(cast(int, value)) == value:
-                place = letters.index(int(cast(int, value)))
-        except (TypeError, ValueError, OverflowError):  # not hashable, NaN, infinite or no letter
+                place = labels.index(int(cast(int, value)))
+        except (TypeError, ValueError, OverflowError):  # not hashable, NaN, infinite or no category
             place = None
         if place is None:
             raise ParameterError(OUTSIDE) from None

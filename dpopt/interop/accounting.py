@@ -51,7 +51,8 @@ def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:
     """Return the tight dominating pair of a certified mechanism, over all of its neighbours.
 
     - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
-      prior: every two letters, which covers every two users, since a divergence is jointly convex.
+      prior: every two categories, which covers every two users, since a divergence is jointly
+          convex.
     - A majority: every choice of corners for the voters (lemma 5.1 of the DaRRM paper) up to the
       reduction theorem, whose proof holds at every alpha. One query.
     - A min-count rule: all neighbouring data sets, from O(1) events for each smallest count.

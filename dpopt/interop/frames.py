@@ -1,7 +1,7 @@
 """Results as tables of pandas or polars, one row for each number.
 
 Needs the library that is asked for: ``pip install 'dpopt[interop]'``. The other way round no module
-is needed: records, letters, votes, counts and priors are taken from columns and tables of both
+is needed: records, categories, votes, counts and priors are taken from columns and tables of both
 libraries where they are taken from arrays.
 """
 
@@ -58,6 +58,6 @@ def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
 
 
 def _polars_column(module: Any, name: str, values: Any) -> Any:  # noqa: ANN401
-    """Return a column; letters of several types stay what they are, as objects."""
+    """Return a column; categories of several types stay what they are, as objects."""
     mixed = not isinstance(values, np.ndarray) and len(set(map(type, values))) > 1
     return module.Series(name, list(values) if mixed else values, module.Object if mixed else None)

@@ -13,8 +13,9 @@ of laws is a post-processing of one with these events (Kairouz, Oh, Viswanath 20
 
 An error is an output, which no map covers. So nothing here is refused for its value: OpenDP does
 not ask a domain for membership before it invokes a function, and what lies outside is moved into
-the domain, each record, letter or vote for itself, by a rule that no other one enters. That cannot
-bring neighbours further apart. Only what the domain makes public is checked: how many there are.
+the domain, each record, category or vote for itself, by a rule that no other one enters. That
+cannot bring neighbours further apart. Only what the domain makes public is checked: how many there
+are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import numpy as np
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
-from dpopt.data.tally import letters_of, tally
+from dpopt.data.tally import labels_of, tally
 from dpopt.kernel import directed_pairs
 from dpopt.kernel.nearest import NearestKernel
 from dpopt.kernel.setting import Kernel
@@ -38,7 +39,7 @@ from dpopt.majority.setting import Majority
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
-from dpopt.roo import LetterSetting
+from dpopt.roo import CategorySetting
 from dpopt.shape import Design
 
 try:
@@ -72,13 +73,13 @@ _CERTAIN = 800.0
 def make_kernel(kernel: Design) -> Measurement:
     """Return a certified kernel as a measurement: one input to one output.
 
-    - Every two inputs are neighbours: an integer, or a letter of the public prior, under
+    - Every two inputs are neighbours: an integer, or a category of the public prior, under
       `discrete_distance`; any distance above 0 spends the guarantee once.
     - A path: an integer under `absolute_distance`.
     - A Hamming graph: a word, a list of integers, under `hamming_distance`.
 
     An integer outside is taken for the nearest input, anything else for the first one; so is each
-    letter of a word.
+    symbol of a word.
 
     Args:
         kernel: a design of a `Kernel` or a `NearestKernel` without names, or a kernel of a
@@ -91,13 +92,13 @@ def make_kernel(kernel: Design) -> Measurement:
     """
     setting: Any = kernel.setting if isinstance(kernel, Design) else None
     if isinstance(setting, KeptPriorSetting):
-        own, spent = _letters(setting.public.letters), _certified(kernel)
+        own, spent = _categories(setting.labelled.labels), _certified(kernel)
         return _measurement(
             own.domain,
             discrete_distance(),
             spent,
             1,
-            lambda letter: kernel.release(own.into(letter)),
+            lambda category: kernel.release(own.into(category)),
             own.output,
         )
     if not isinstance(setting, Kernel | NearestKernel):
@@ -128,37 +129,37 @@ def make_kernel(kernel: Design) -> Measurement:
     )
 
 
-def make_sampler(sampler: Design, alphabet: object = None) -> Measurement:
-    """Return a Reveal-or-Obscure sampler as a measurement: n records to one letter.
+def make_sampler(sampler: Design, labels: object = None) -> Measurement:
+    """Return a Reveal-or-Obscure sampler as a measurement: n records to one category.
 
-    The domain is all lists of n letters, the metric `change_one_distance`: records changed, in any
-    order. A record outside the alphabet counts as its first letter.
+    The domain is all lists of n categories, the metric `change_one_distance`: records changed, in
+    any order. A record outside the alphabet counts as its first category.
 
     Args:
         sampler: certified, a design of `dpopt.roo`.
-        alphabet: the k letters, public; 0..k-1 if None.
+        labels: the k categories, public; 0..k-1 if None.
 
     Raises:
-        ParameterError: for another object, or letters that do not fit.
+        ParameterError: for another object, or categories that do not fit.
         NotPrivateError: if the sampler has no certificate.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if not isinstance(sampler, Design) or not isinstance(sampler.setting, LetterSetting):
+    if not isinstance(sampler, Design) or not isinstance(sampler.setting, CategorySetting):
         raise ParameterError(
             f"sampler is of type {type(sampler).__name__}; it must be a certified sampler of "
             "dpopt.roo."
         )
-    spent, k, n = _certified(sampler), sampler.setting.letters, sampler.setting.records
-    letters = letters_of(k if alphabet is None else alphabet)
-    if len(letters) != k:
-        raise ParameterError(f"alphabet has {len(letters)} letters; the sampler is for {k}.")
-    own = _letters(letters)
+    spent, k, n = _certified(sampler), sampler.setting.categories, sampler.setting.records
+    categories = labels_of(k if labels is None else labels)
+    if len(categories) != k:
+        raise ParameterError(f"labels has {len(categories)} categories; the sampler is for {k}.")
+    own = _categories(categories)
     return _measurement(
         vector_domain(own.domain, size=n),
         change_one_distance(),
         spent,
         n,
-        lambda records: sampler.release(tally(list(map(own.into, records)), letters)),
+        lambda records: sampler.release(tally(list(map(own.into, records)), categories)),
         own.output,
     )
 
@@ -185,7 +186,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     """
     if not isinstance(design, Design) or not isinstance(design.setting, Majority):
         raise ParameterError(f"design is {shown(design)}; it must be a design of a majority.")
-    spent, k = _certified(design), design.setting.mechanisms
+    spent, k = _certified(design), design.setting.voters
     listed = isinstance(voters, Sequence) and all(isinstance(v, Measurement) for v in voters)
     if not listed or len(voters) != k:
         raise ParameterError(f"voters must be {k} OpenDP measurements.")
@@ -196,7 +197,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
             f"voters have the measure {together.output_measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
         )
-    limit = design.setting.epsilon, design.setting.mechanism_delta
+    limit = design.setting.epsilon, design.setting.voter_delta
     pure = pure and spent[1] == 0.0
 
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
@@ -223,14 +224,14 @@ def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> Measure
     def release(word: Any) -> Any:  # noqa: ANN401
         if len(word) != places:
             raise ParameterError(
-                f"word does not fit the shape {shape}: it has {len(word)} letters."
+                f"word does not fit the shape {shape}: it has {len(word)} symbols."
             )
-        inside = [_nearest(letter, size - 1) for letter, size in zip(word, shape, strict=True)]
+        inside = [_nearest(symbol, size - 1) for symbol, size in zip(word, shape, strict=True)]
         return kernel.release(int(np.ravel_multi_index(inside, shape)))
 
     if len(set(shape)) != 1:
         raise ParameterError(
-            f"shape is {shape}; an OpenDP vector has the same letters at every place."
+            f"shape is {shape}; an OpenDP vector has the same symbols at every place."
         )
     domain = vector_domain(atom_domain(bounds=(0, shape[0] - 1)), size=places)
     return _measurement(domain, hamming_distance(), spent, places, release, int)
@@ -252,12 +253,12 @@ def _nearest(value: object, last: int) -> int:
     return min(max(int(cast(int, value)), 0), last)
 
 
-class _Letters(NamedTuple):
+class _Categories(NamedTuple):
     """An alphabet for OpenDP.
 
     Attributes:
-        domain: of one letter; its name tells alphabets apart.
-        into: leaves a letter as it is and makes the first one of all else.
+        domain: of one category; its name tells alphabets apart.
+        into: leaves a category as it is and makes the first one of all else.
         output: type of what is released.
     """
 
@@ -266,11 +267,13 @@ class _Letters(NamedTuple):
     output: Any
 
 
-def _letters(letters: Sequence[Hashable]) -> _Letters:
-    numbered = letters == range(len(letters))
-    if not numbered and not all(isinstance(x, str | int | float | bool) for x in letters):
-        raise ParameterError("letters must be strings, numbers or booleans to be named in OpenDP.")
-    known = range(len(letters)) if numbered else frozenset((type(x), x) for x in letters)
+def _categories(categories: Sequence[Hashable]) -> _Categories:
+    numbered = categories == range(len(categories))
+    if not numbered and not all(isinstance(x, str | int | float | bool) for x in categories):
+        raise ParameterError(
+            "categories must be strings, numbers or booleans to be named in OpenDP."
+        )
+    known = range(len(categories)) if numbered else frozenset((type(x), x) for x in categories)
 
     def member(own: Any) -> bool:  # noqa: ANN401
         try:
@@ -279,15 +282,17 @@ def _letters(letters: Sequence[Hashable]) -> _Letters:
             return False
 
     def into(own: Any) -> Hashable:  # noqa: ANN401
-        return own if member(own) else letters[0]
+        return own if member(own) else categories[0]
 
     if numbered:
-        return _Letters(atom_domain(bounds=(0, len(letters) - 1)), into, int)
-    names = repr(tuple(letters))
-    if len(letters) > _NAMED:
-        names = f"{len(letters)} letters, SHA-256 {hashlib.sha256(names.encode()).hexdigest()}"
-    output = str if all(isinstance(x, str) for x in letters) else "ExtrinsicObject"
-    return _Letters(user_domain(f"dpopt letter of {names}", member), into, output)
+        return _Categories(atom_domain(bounds=(0, len(categories) - 1)), into, int)
+    names = repr(tuple(categories))
+    if len(categories) > _NAMED:
+        names = (
+            f"{len(categories)} categories, SHA-256 {hashlib.sha256(names.encode()).hexdigest()}"
+        )
+    output = str if all(isinstance(x, str) for x in categories) else "ExtrinsicObject"
+    return _Categories(user_domain(f"dpopt category of {names}", member), into, output)
 
 
 def _measurement(

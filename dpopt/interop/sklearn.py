@@ -42,8 +42,8 @@ except ImportError as error:
 class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     """Private vote of K estimators over any number of classes.
 
-    - ``teachers="private"``: each estimator is (epsilon, mechanism_delta)-DP itself, which cannot
-      be checked here, and one prediction may spend m epsilon and max(m, 1) mechanism_delta:
+    - ``teachers="private"``: each estimator is (epsilon, voter_delta)-DP itself, which cannot
+      be checked here, and one prediction may spend m epsilon and max(m, 1) voter_delta:
       `dpopt.majority` for two classes and odd K, else `dpopt.multiclass`.
     - "plain": the estimators are not private; each was trained on a part of the data of its own,
       and one prediction may spend epsilon (`dpopt.plurality`). With one ``estimator``, `fit` trains
@@ -69,7 +69,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             "in-y": those that occur in y, which are then told to everyone.
         allowance: m in (0, K], of private estimators.
         trained_once: of private estimators, see `dpopt.votes.Spending`; no default.
-        mechanism_delta: Delta of each private estimator, in [0, 1).
+        voter_delta: Delta of each private estimator, in [0, 1).
         rule: of the setting; "best" is that of `dpopt.plurality.mode_design`, and of private
             estimators the optimum, or the ladder where they have a Delta or are too many.
         voters_per_record: how many estimators a change of the data can reach; None: all private
@@ -96,7 +96,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         classes: Sequence[Any] | npt.NDArray[Any] | str | None = None,
         allowance: float | None = None,
         trained_once: bool | None = None,
-        mechanism_delta: float = 0.0,
+        voter_delta: float = 0.0,
         rule: str = "best",
         voters_per_record: int | None = None,
         budget_epsilon: float | None = None,
@@ -111,7 +111,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.allowance = allowance
         self.trained_once = trained_once
-        self.mechanism_delta = mechanism_delta
+        self.voter_delta = voter_delta
         self.rule = rule
         self.voters_per_record = voters_per_record
         self.budget_epsilon = budget_epsilon
@@ -227,7 +227,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
 
     def _plain(self, voters: int, classes: int) -> Design:
         """Return the vote of plain teachers."""
-        for name, absent in (("allowance", None), ("trained_once", None), ("mechanism_delta", 0)):
+        for name, absent in (("allowance", None), ("trained_once", None), ("voter_delta", 0)):
             if getattr(self, name) != absent:
                 raise ParameterError(
                     f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
@@ -236,7 +236,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         return mode_design(voters, classes, self.epsilon, rule=cast(Any, self.rule))
 
     def _private(self, voters: int, classes: int) -> Design:
-        delta, rule = self.mechanism_delta, cast(Any, self.rule)
+        delta, rule = self.voter_delta, cast(Any, self.rule)
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
         given = self.epsilon, m, delta, max(m, 1.0) * delta
         if rule == "best" and classes == 2 and voters % 2:

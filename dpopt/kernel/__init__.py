@@ -1,11 +1,11 @@
 """The optimal private kernel for a finite set of inputs and outputs, by linear programming."""
 
-from dpopt.kernel.own import ExtraRows, OwnRows, read_own_rows
+from dpopt.kernel.constraints import ConstraintBlock, Constraints, read_constraints
 from dpopt.privacy import directed_pairs
 
 __all__ = [
-    "ExtraRows",
-    "OwnRows",
+    "ConstraintBlock",
+    "Constraints",
     "directed_pairs",
-    "read_own_rows",
+    "read_constraints",
 ]

@@ -19,6 +19,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import Matrix
 from dpopt.files import LONG_ENTRIES, read_table
+from dpopt.kernel.constraints import read_constraints
 from dpopt.kernel.names import Name, Names, checked_names, listed, place, plain_name
 from dpopt.kernel.nearest import (
     TOLERANCE,
@@ -28,7 +29,6 @@ from dpopt.kernel.nearest import (
     moved,
     nearest,
 )
-from dpopt.kernel.own import read_own_rows
 from dpopt.kernel.setting import GraphLike, Kernel
 from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS, SHAPED
@@ -52,7 +52,7 @@ def certify(
     graph: GraphLike = ...,
     shape: Sequence[int] | None = ...,
     inputs: Names | None = ...,
-    rows: object = ...,
+    constraints: object = ...,
     tolerance: float = ...,
 ) -> Design: ...
 
@@ -95,7 +95,7 @@ def certify(
     graph: GraphLike = "complete",
     shape: Sequence[int] | None = None,
     inputs: Names | None = None,
-    rows: object = None,
+    constraints: object = None,
     tolerance: float = TOLERANCE,
     setting: Setting | None = None,
 ) -> Any:
@@ -138,9 +138,9 @@ def certify(
             or file with names that are no numbers it must be said for such a graph, and its rows
             are put into this order; of a table without names they are those of its rows. Inputs and
             outputs with names other than 0, 1, ... go by these in what is told, and in releases.
-        rows: linear constraints of your own on K, which repair keeps as well: tuples (name, matrix,
+        constraints: linear rows of your own on K, which repair keeps as well: tuples (name, matrix,
             lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a JSON
-            file of them, see `dpopt.kernel.read_own_rows`; or, where ``kernel`` is a variable of
+            file of them, see `dpopt.kernel.read_constraints`; or, where ``kernel`` is a variable of
             cvxpy, constraints of cvxpy that are affine in it alone. Inequalities that leave room
             hold exactly; others, and equalities, up to ``residuals`` of the design, about 1e-15:
             see `NearestKernel`.
@@ -175,7 +175,7 @@ def certify(
         (True, True)
     """
     if setting is not None:
-        asked = (epsilon, delta, graph, shape, inputs, rows, tolerance)
+        asked = (epsilon, delta, graph, shape, inputs, constraints, tolerance)
         return _of_kind(kernel, setting, asked)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     if inputs is not None and isinstance(kernel, Design | Table):
@@ -183,10 +183,10 @@ def certify(
             "inputs is given with a design, whose inputs have their order and names; leave it out."
         )
     if epsilon is None or delta is None:
-        if rows is not None:
+        if constraints is not None:
             raise ParameterError(
-                "rows are given without both epsilon and delta; the least of either is that of the "
-                "table as it is."
+                "constraints are given without both epsilon and delta; the least of either "
+                "is that of the table as it is."
             )
         return _least(kernel, epsilon, delta, graph, shape, inputs, tolerance)
     given, table = given_table(kernel, inputs), _integers_of(kernel)
@@ -195,7 +195,7 @@ def certify(
     given.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = given.axes
-    own: Any = read_own_rows(rows) if isinstance(rows, str | Path) else rows
+    own: Any = read_constraints(constraints) if isinstance(constraints, str | Path) else constraints
     blocks = own if isinstance(own, Sequence) else ()
     if any(type(row).__module__.startswith("cvxpy.constraints") for row in blocks):
         own = _of_constraints(kernel, own)
@@ -299,7 +299,7 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
             f"setting is {_checks.shown(setting)}; it must be an object of a Setting."
         )
     defaults = {"epsilon": None, "delta": 0.0, "graph": "complete", "shape": None, "inputs": None}
-    defaults |= {"rows": None, "tolerance": TOLERANCE}
+    defaults |= {"constraints": None, "tolerance": TOLERANCE}
     for (name, default), value in zip(defaults.items(), asked, strict=True):
         same = value is default or (type(value) is type(default) and value == default)
         if not same:
@@ -465,7 +465,7 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
 
     if not isinstance(kernel, cp.Variable) or kernel.ndim != 2 or kernel.value is None:
         raise ParameterError(
-            "rows hold constraints of cvxpy; kernel must then be a variable of cvxpy with two axes "
+            "constraints are those of cvxpy; kernel must then be a variable of cvxpy with two axes "
             "and a value."
         )
     equalities = (Equality, Zero)
@@ -480,7 +480,7 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
         )
         if not known or not side.is_affine() or [v.id for v in side.variables()] != [kernel.id]:
             raise ParameterError(
-                f"rows hold {_checks.shown(row)} at place {at}; it must be an equality or "
+                f"constraints hold {_checks.shown(row)} at place {at}; it must be an equality or "
                 "inequality of cvxpy that is affine in the kernel alone."
             )
         matrix = sp.csr_array(side.grad[kernel].T)[:, order]

@@ -23,8 +23,8 @@ and from it on, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-
 least 0 up to the last place with z(i) at y or before, and after it, and may be handed on to it.
 
 **Grids.** Let inputs and outputs be words of one shape, neighbours words that differ by 1 in one
-letter, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of
-priors of the letters, as the uniform one is. Then the optimum tells each letter on its own, by its
+symbol, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of
+priors of the symbols, as the uniform one is. Then the optimum tells each symbol on its own, by its
 own optimal kernel with the whole epsilon, and its loss is the sum of theirs. That is
 proved on the same page.
 
@@ -65,7 +65,7 @@ _MOST_ROUNDS, _MOST_IDLE = 40, 5
 _UNSEEN = 1e-13
 # Rounding of eight operations.
 _EIGHT = 2.0**-50
-# Up to this, relative to the largest, losses and priors may differ from those of letters.
+# Up to this, relative to the largest, losses and priors may differ from those of symbols.
 _NOISE = 1e-12
 
 Options = npt.NDArray[np.bool_]
@@ -104,13 +104,13 @@ class Optimum:
 
 
 @dataclass(frozen=True, eq=False)
-class _Letters:
-    """A setting as one of words: a path has words of one letter.
+class _Symbols:
+    """A setting as one of words: a path has words of one symbol.
 
     Attributes:
-        lines: the path of each letter.
-        priors: the prior of each letter; None where the largest loss counts.
-        missed: most that any kernel's loss differs from the sum over the letters, for the rounding
+        lines: the path of each symbol.
+        priors: the prior of each symbol; None where the largest loss counts.
+        missed: most that any kernel's loss differs from the sum over the symbols, for the rounding
             of the loss and of the prior.
     """
 
@@ -132,14 +132,14 @@ def optimum(setting: Kernel) -> Optimum | None:
     priors = [None] * len(words.lines) if words.priors is None else words.priors
     solved: list[Optimum] = []
     for line, prior in zip(words.lines, priors, strict=True):
-        letter = _solved(line, prior)
-        if letter is None:
+        symbol = _solved(line, prior)
+        if symbol is None:
             return None
-        solved.append(letter)
-    bound = math.fsum(letter.bound for letter in solved)
+        solved.append(symbol)
+    bound = math.fsum(symbol.bound for symbol in solved)
     bound -= words.missed + (_EIGHT * abs(bound) if len(solved) > 1 else 0.0)
     return Optimum(
-        kernel=frozen(reduce(np.kron, (letter.kernel for letter in solved))),
+        kernel=frozen(reduce(np.kron, (symbol.kernel for symbol in solved))),
         bound=-bound if setting.maximises else bound,
     )
 
@@ -163,7 +163,7 @@ def _solved(line: Line, prior: Vector | None) -> Optimum | None:
     return Optimum(kernel[place][:, output], _proved(line, along))
 
 
-def _words(setting: Kernel) -> _Letters | None:
+def _words(setting: Kernel) -> _Symbols | None:
     """Return the setting as one of the theorem; None if it is none."""
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
@@ -176,7 +176,7 @@ def _words(setting: Kernel) -> _Letters | None:
     line = None if inputs is None else _line(losses, inputs, setting.epsilon)
     if line is None:
         return None
-    return _Letters((line,), None if setting.weights is None else (setting.weights,), 0.0)
+    return _Symbols((line,), None if setting.weights is None else (setting.weights,), 0.0)
 
 
 def _line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
@@ -194,27 +194,27 @@ def _line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
 
 def _grid(
     losses: Matrix, prior: Vector | None, shape: tuple[int, ...], epsilon: float
-) -> _Letters | None:
-    """Return the letters of a grid; None if loss or prior are not made of the letters' own.
+) -> _Symbols | None:
+    """Return the symbols of a grid; None if loss or prior are not made of the symbols' own.
 
-    With losses of one letter as they are between words whose other letters are all 0, these are
-    counted once for each letter: the share of the others is taken off.
+    With losses of one symbol as they are between words whose other symbols are all 0, these are
+    counted once for each symbol: the share of the others is taken off.
     """
     if losses.shape[0] != losses.shape[1] or min(shape) < 2:
         return None
     count, size = len(shape), float(np.max(np.abs(losses)))
     words, lines = losses.reshape(*shape, *shape), []
     rebuilt = np.zeros_like(words)
-    for j, letters in enumerate(shape):
+    for j, symbols in enumerate(shape):
         place: list[Any] = [0] * (2 * count)
         place[j] = place[count + j] = slice(None)
         own = words[tuple(place)] - losses[0, 0] * ((count - 1) / count)
-        line = _line(own, np.arange(letters), epsilon)
+        line = _line(own, np.arange(symbols), epsilon)
         if line is None:
             return None
         lines.append(line)
         sides = [1] * (2 * count)
-        sides[j] = sides[count + j] = letters
+        sides[j] = sides[count + j] = symbols
         rebuilt += own.reshape(sides)
     missed, priors = float(np.max(np.abs(rebuilt - words))), None
     if prior is not None:
@@ -222,7 +222,7 @@ def _grid(
         priors = tuple(table.sum(axis=tuple({*range(count)} - {j})) for j in range(count))
         missed += float(np.sum(np.abs(reduce(np.kron, priors) - prior))) * size
     # Twice, for the rounding of these differences themselves.
-    return None if missed > _NOISE * size else _Letters(tuple(lines), priors, 2.0 * missed)
+    return None if missed > _NOISE * size else _Symbols(tuple(lines), priors, 2.0 * missed)
 
 
 def _along(setting: Kernel) -> IntVector | None:

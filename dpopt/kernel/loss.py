@@ -67,7 +67,7 @@ def _count(
     if shape is None and loss == "hamming":
         raise ParameterError(
             "shape is None and loss is 'hamming', which compares words; shape must say how many "
-            "letters there are at each place, such as 2,2,2."
+            "symbols there are at each place, such as 2,2,2."
         )
     words = None if shape is None else math.prod(shape)
     if words is not None and not 2 <= words <= _MOST_INPUTS:
@@ -110,17 +110,17 @@ def named_loss(name: str, x: IntVector, y: IntVector, shape: Sequence[int] | Non
         name: one of `LOSSES`.
         x: inputs.
         y: outputs.
-        shape: letters at each place of the words that inputs and outputs are; None for numbers,
+        shape: symbols at each place of the words that inputs and outputs are; None for numbers,
             words of one place.
     """
     if name == "zero-one":
         return (x != y).astype(np.float64)
     total = np.zeros(np.broadcast_shapes(x.shape, y.shape))
-    # The last letter of a word changes fastest, as np.unravel_index has it.
+    # The last symbol of a word changes fastest, as np.unravel_index has it.
     for size in reversed(shape or ()):
-        x, letter_of_x = np.divmod(x, size)
-        y, letter_of_y = np.divmod(y, size)
-        total += _at_a_place(name, letter_of_x, letter_of_y)
+        x, symbol_of_x = np.divmod(x, size)
+        y, symbol_of_y = np.divmod(y, size)
+        total += _at_a_place(name, symbol_of_x, symbol_of_y)
     return total if shape else _at_a_place(name, x, y)
 
 

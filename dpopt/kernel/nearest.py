@@ -17,8 +17,13 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, Json, Matrix, RowsOfNumbers, Vector, frozen
+from dpopt.kernel.constraints import (
+    ConstraintBlock,
+    Constraints,
+    add_constraints,
+    constraint_blocks,
+)
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
-from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
 from dpopt.kernel.setting import GraphLike, Kernel, Sizes, draw_heat_map
 from dpopt.lp import Solution
@@ -79,20 +84,20 @@ class NearestKernel(Setting):
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
             ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
             (edges, 2), as a text 0:1,1:2; between names, where inputs have names.
-        shape: for "grid" and "hamming": number of letters at each place of the word that an input
+        shape: for "grid" and "hamming": number of symbols at each place of the word that an input
             is.
-        rows: own rows: tuples (name, matrix, lower, upper), K[x, y] at column x * outputs + y. On
-            the command line a JSON file; see `dpopt.kernel.read_own_rows`.
+        constraints: linear rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
+            x * outputs + y. On the command line a JSON file; see `dpopt.kernel.read_constraints`.
         tolerance: most that t may be, in (0, 1].
         input_names: names of the inputs in the order of the table's rows, which is that of a graph
             with a name; releases take these. As a text, a,b,c; 0, 1, ... if None.
         output_names: names of the outputs, which releases return; likewise.
 
     Example:
-        dpopt nearest --kernel 0.8:0.2,0.2:0.8 --epsilon 1 --tolerance 0.1
+        dpopt nearest-kernel --kernel 0.8:0.2,0.2:0.8 --epsilon 1 --tolerance 0.1
     """
 
-    kind: ClassVar[str] = "nearest"
+    kind: ClassVar[str] = "nearest-kernel"
     summary: ClassVar[tuple[str, ...]] = ("moved", "residuals")
 
     kernel: RowsOfNumbers
@@ -100,7 +105,7 @@ class NearestKernel(Setting):
     delta: float = 0.0
     graph: GraphLike = "complete"
     shape: Sizes | None = None
-    rows: ExtraRows | None = None
+    constraints: Constraints | None = None
     tolerance: float = TOLERANCE
     input_names: Names | None = None
     output_names: Names | None = None
@@ -121,7 +126,7 @@ class NearestKernel(Setting):
             delta=general.delta,
             graph=graph,
             shape=general.shape,
-            rows=own_rows(self.rows, *table.shape) or None,
+            constraints=constraint_blocks(self.constraints, *table.shape) or None,
             tolerance=tolerance,
             input_names=names,
             output_names=checked_names("outputs", self.output_names, table.shape[1]),
@@ -149,7 +154,7 @@ class NearestKernel(Setting):
         return cls(
             [[0.8, 0.2], [0.2, 0.8]],
             1.0,
-            rows=[("seldom", [[0.0, 1.0, 0.0, 0.0]], None, [0.26])],
+            constraints=[("seldom", [[0.0, 1.0, 0.0, 0.0]], None, [0.26])],
             tolerance=0.1,
         )
 
@@ -169,9 +174,9 @@ class NearestKernel(Setting):
         return cast(Matrix, self.kernel)
 
     @property
-    def own(self) -> tuple[OwnRows, ...]:
+    def own(self) -> tuple[ConstraintBlock, ...]:
         """The own rows."""
-        return cast("tuple[OwnRows, ...]", self.rows or ())
+        return cast("tuple[ConstraintBlock, ...]", self.constraints or ())
 
     @cached_property
     def pairs(self) -> IntVector | None:
@@ -207,7 +212,7 @@ class NearestKernel(Setting):
         """
         problem, inputs, guarantee = Problem("nearest kernel"), self.inputs, self.guarantee
         add_table(problem, inputs, guarantee)
-        add_own_rows(problem, inputs, guarantee, self.own)
+        add_constraints(problem, inputs, guarantee, self.own)
         problem.add_variables("moved", self.given.size, lower=0.0, upper=2.0)
         every = sp.eye_array(self.given.size, format="csr")
         sides = {**over_masses(problem, inputs, guarantee, every), "moved": -every}

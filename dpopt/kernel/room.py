@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from dpopt._errors import InfeasibleError, NotPrivateError, SolverError
 from dpopt._types import Vector
-from dpopt.kernel.own import OwnRows, add_own_rows
+from dpopt.kernel.constraints import ConstraintBlock, add_constraints
 from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.model import Model
@@ -53,7 +53,11 @@ _SMALL, _FARTHEST, _SECONDS = 1e-8, 1e4, 20.0
 
 
 def kept(
-    inputs: Inputs, guarantee: Guarantee, blocks: Sequence[OwnRows], point: Vector, bits: int
+    inputs: Inputs,
+    guarantee: Guarantee,
+    blocks: Sequence[ConstraintBlock],
+    point: Vector,
+    bits: int,
 ) -> Table:
     """Return a table next to a point that is private and keeps own inequalities that leave room.
 
@@ -110,7 +114,7 @@ def _moved(table: Table, point: Vector) -> float:
 
 
 def _changed(
-    inputs: Inputs, guarantee: Guarantee, blocks: Sequence[OwnRows], values: Vector
+    inputs: Inputs, guarantee: Guarantee, blocks: Sequence[ConstraintBlock], values: Vector
 ) -> Vector:
     """Return K + v D, v being the worst violation and D the change of least largest entry.
 
@@ -123,7 +127,7 @@ def _changed(
     problem = Problem("kept")
     add_table(problem, inputs, guarantee)
     masses = over_masses(problem, inputs, guarantee, sp.eye_array(inputs.size, format="csr"))
-    add_own_rows(problem, inputs, guarantee, blocks)
+    add_constraints(problem, inputs, guarantee, blocks)
     model = problem.assemble()
     matrix, rows = model.rows.matrix, model.rows
     none = {
@@ -177,7 +181,9 @@ def _placed(model: Model, inputs: Inputs, guarantee: Guarantee, values: Vector) 
     return x
 
 
-def _slacks(blocks: Sequence[OwnRows], table: Table) -> dict[tuple[str, int, str], Fraction]:
+def _slacks(
+    blocks: Sequence[ConstraintBlock], table: Table
+) -> dict[tuple[str, int, str], Fraction]:
     """Return how far a table is within each limit of own inequalities, exactly.
 
     By block, row and side, in units of the row's largest coefficient.
@@ -223,7 +229,11 @@ def _normalised(inputs: Inputs, point: Vector) -> Vector:
 
 
 def _strict(
-    inputs: Inputs, guarantee: Guarantee, blocks: Sequence[OwnRows], values: Vector, bits: int
+    inputs: Inputs,
+    guarantee: Guarantee,
+    blocks: Sequence[ConstraintBlock],
+    values: Vector,
+    bits: int,
 ) -> Table | None:
     """Return a table with room in privacy and in the own rows; None if privacy has none.
 
@@ -247,7 +257,7 @@ def _strict(
 def _most_room(
     inputs: Inputs,
     guarantee: Guarantee,
-    blocks: Sequence[OwnRows],
+    blocks: Sequence[ConstraintBlock],
     outputs: np.ndarray[Any, Any],
     *,
     together: bool,

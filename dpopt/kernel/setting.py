@@ -14,9 +14,14 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, RowsOfNumbers, Vector, frozen
+from dpopt.kernel.constraints import (
+    ConstraintBlock,
+    Constraints,
+    add_constraints,
+    constraint_blocks,
+)
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
-from dpopt.kernel.own import ExtraRows, OwnRows, add_own_rows, own_rows
 from dpopt.kernel.room import kept
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
@@ -30,7 +35,7 @@ from dpopt.table.rounding import alike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OBJECTIVES = ("bayes", "minimax")
+OBJECTIVES = ("mean", "worst-case")
 SENSES = ("minimise", "maximise")
 
 Invariances = tuple[Matrix, Matrix]
@@ -39,7 +44,7 @@ GraphLike = str | npt.ArrayLike
 Sizes = Sequence[int]
 """Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
 
-_MOST_LETTERS = 2**31 - 1
+_MOST_SYMBOLS = 2**31 - 1
 _MOST_LOSSES = 20_000_000
 # Entries of a kernel beyond which no proof of its bound is made, whatever its neighbours.
 _MOST_PROVED = 1_000_000
@@ -81,22 +86,22 @@ class Kernel(Setting):
             ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
             (edges, 2), as a text 0:1,1:2. Inputs without an edge are not protected, nor are parts
             that no edge joins from each other; the certificate's claim counts them.
-        shape: letters at each place of the word that an input is, as a text 2,3,3; for "grid",
+        shape: symbols at each place of the word that an input is, as a text 2,3,3; for "grid",
             "hamming" and losses by name.
-        prior: weights of the inputs for "bayes", shape (inputs,), non-negative, scaled to sum 1,
+        prior: weights of the inputs for "mean", shape (inputs,), non-negative, scaled to sum 1,
             as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
-        objective: "bayes" or "minimax", as above; of a utility, the least one counts.
+        objective: "mean" or "worst-case", as above; of a utility, the least one counts.
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
         size: number of inputs, for a loss by name; known already from a table, a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
-        rows: rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y; on the command line a JSON file, see `dpopt.kernel.read_own_rows`.
+        constraints: linear rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
+            x * outputs + y; on the command line a JSON file, see `dpopt.kernel.read_constraints`.
         symmetry: what leaves the setting as it is, so that its program is one over orbits of pairs
             (x, y), see `dpopt.kernel.symmetry`: "reflection" (both ends exchanged), "cyclic" (all
-            moved on by one), "dihedral" (both of these), "hamming" (letters and places of words
-            permuted), "letters" (all permuted), the first of them that there is ("auto"), or
+            moved on by one), "dihedral" (both of these), "hamming" (symbols and places of words
+            permuted), "symbols" (all permuted), the first of them that there is ("auto"), or
             generators, pairs of permutations (sigma, tau) of the inputs and of the outputs.
     """
 
@@ -109,13 +114,13 @@ class Kernel(Setting):
     graph: GraphLike = "complete"
     shape: Sizes | None = None
     prior: Numbers | None = None
-    objective: Literal["bayes", "minimax"] = "bayes"
+    objective: Literal["mean", "worst-case"] = "mean"
     sense: Literal["minimise", "maximise"] = "minimise"
     invariant: Numbers | None = None
     # Numbers once the setting is made, whoever counted them.
     size: int = cast(int, None)
     outputs: int = cast(int, None)
-    rows: ExtraRows | None = None
+    constraints: Constraints | None = None
     symmetry: Symmetry = "none"
 
     def __post_init__(self) -> None:
@@ -125,9 +130,9 @@ class Kernel(Setting):
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
         _checks.choice("sense", self.sense, SENSES)
-        if self.prior is not None and self.objective == "minimax":
+        if self.prior is not None and self.objective == "worst-case":
             raise ParameterError(
-                "prior is given and objective is 'minimax'; it belongs to objective 'bayes', "
+                "prior is given and objective is 'worst-case'; it belongs to objective 'mean', "
                 "and only there."
             )
         prior = None if self.prior is None else _law("prior", self.prior, size)
@@ -144,7 +149,7 @@ class Kernel(Setting):
             "outputs": outputs,
         }
         self.keep(**values)
-        self.keep(rows=self._own_blocks())
+        self.keep(constraints=self._own_blocks())
         by_name = isinstance(graph, str) and isinstance(loss, str)
         if by_name and (shape is not None or graph not in SHAPED):
             # Such a graph may be large: it is written out by whoever needs it.
@@ -157,24 +162,24 @@ class Kernel(Setting):
             # Of a symmetry they are known by now.
             vars(self)["inputs"] = orbits
 
-    def _own_blocks(self) -> tuple[OwnRows, ...] | None:
+    def _own_blocks(self) -> tuple[ConstraintBlock, ...] | None:
         """Return the user's own rows as blocks under names of their own, None if there are none."""
-        blocks = own_rows(self.rows, self.size, self.outputs)
+        blocks = constraint_blocks(self.constraints, self.size, self.outputs)
         taken = ["sums", "privacy"]
         taken += ["delta"] if self.delta > 0 else []
-        taken += ["losses"] if self.objective == "minimax" else []
+        taken += ["losses"] if self.objective == "worst-case" else []
         taken += ["invariance"] if self.invariant is not None else []
         for block in blocks:
             if block.name in taken:
                 raise ParameterError(
-                    f"rows holds the name {block.name!r}; {', '.join(taken)} are taken already."
+                    f"constraints holds the name {block.name!r}; {', '.join(taken)} are taken."
                 )
         return blocks or None
 
     @classmethod
     def example(cls) -> Self:
         """Return a count of three people, told with the least largest error."""
-        return cls("absolute", 1.0, graph="path", objective="minimax", size=4)
+        return cls("absolute", 1.0, graph="path", objective="worst-case", size=4)
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
@@ -238,14 +243,14 @@ class Kernel(Setting):
         return self.loss_table[x, y]
 
     @property
-    def blocks(self) -> tuple[OwnRows, ...]:
+    def blocks(self) -> tuple[ConstraintBlock, ...]:
         """The rows of your own, a block for each name."""
-        return cast("tuple[OwnRows, ...]", self.rows or ())
+        return cast("tuple[ConstraintBlock, ...]", self.constraints or ())
 
     @cached_property
     def weights(self) -> Vector | None:
-        """The prior, shape (inputs,), sum 1, read-only; None for "minimax"."""
-        if self.prior is None and self.objective == "bayes":
+        """The prior, shape (inputs,), sum 1, read-only; None for "worst-case"."""
+        if self.prior is None and self.objective == "mean":
             return _law("prior", np.ones(self.size), self.size)
         return cast("Vector | None", self.prior)
 
@@ -277,11 +282,11 @@ class Kernel(Setting):
             ParameterError: if it would have more than 2,000,000 privacy rows.
         """
         problem = super().problem()
-        add_own_rows(problem, self.inputs, self.guarantee, (*self.invariance_rows, *self.blocks))
+        add_constraints(problem, self.inputs, self.guarantee, (*self.invariance_rows, *self.blocks))
         return problem
 
     @cached_property
-    def invariance_rows(self) -> tuple[OwnRows, ...]:
+    def invariance_rows(self) -> tuple[ConstraintBlock, ...]:
         """A K = B as rows, for one output of each orbit; the others keep what it keeps."""
         if self.invariances is None:
             return ()
@@ -294,7 +299,7 @@ class Kernel(Setting):
         places = np.stack(np.broadcast_arrays(rows, x[:, None], outputs), axis=-1)
         limits = tuple(right[:, outputs].ravel().tolist())
         coefficients = np.repeat(left[i, x], len(outputs))
-        return (OwnRows("invariance", places.reshape(-1, 3), coefficients, limits, limits),)
+        return (ConstraintBlock("invariance", places.reshape(-1, 3), coefficients, limits, limits),)
 
     @cached_property
     def geometric(self) -> Optimum | None:
@@ -306,7 +311,7 @@ class Kernel(Setting):
 
         On a path, delta = 0, for a loss by which of two outputs the better one changes once along
         the path, such as any that does not fall in |x - y|; on a grid, for a sum of such losses of
-        the letters. `dpopt.kernel.geometric` has the proof. None elsewhere.
+        the symbols. `dpopt.kernel.geometric` has the proof. None elsewhere.
         """
         return None if self.geometric is None else self.table(self.geometric.kernel.ravel())
 
@@ -485,7 +490,7 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it must be a row of sizes, such as 2,3,3."
         )
-    return tuple(_checks.integer("shape", size, 1, _MOST_LETTERS) for size in shape)
+    return tuple(_checks.integer("shape", size, 1, _MOST_SYMBOLS) for size in shape)
 
 
 def _invariant(

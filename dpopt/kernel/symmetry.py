@@ -20,21 +20,21 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Vector
-from dpopt.kernel.own import OwnRows
+from dpopt.kernel.constraints import ConstraintBlock
 from dpopt.table import Generated, Inputs, Words
 from dpopt.table.symmetric import Generator
 
 if TYPE_CHECKING:
     from dpopt.kernel.setting import Kernel
 
-SYMMETRIES = ("none", "auto", "reflection", "cyclic", "dihedral", "hamming", "letters")
+SYMMETRIES = ("none", "auto", "reflection", "cyclic", "dihedral", "hamming", "symbols")
 """Names of groups."""
 
 Symmetry = str | Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
 """A name, or generators (sigma, tau): input x goes to sigma[x], output y to tau[y]."""
 
 # In the order that they are tried in: those that leave fewer orbits first.
-_TRIED = ("hamming", "letters", "dihedral", "cyclic", "reflection")
+_TRIED = ("hamming", "symbols", "dihedral", "cyclic", "reflection")
 _CHUNK, _MOST_COMPARED = 2**20, 2**27
 _LARGEST = 1e308
 
@@ -102,14 +102,14 @@ def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None
 def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
     """Return the orbits of a symmetry that the setting has."""
     inputs, outputs = setting.size, setting.outputs
-    if symmetry in ("hamming", "letters"):
+    if symmetry in ("hamming", "symbols"):
         shape = _shape(setting, cast(str, symmetry))
         generators = _word_generators(shape)
     else:
         shape = None
         generators = _generators(symmetry, inputs, outputs)
     name = repr(symmetry) if isinstance(symmetry, str) else None
-    # Words that differ in one place still do, whatever their letters and places become.
+    # Words that differ in one place still do, whatever their symbols and places become.
     hamming = symmetry == "hamming" and setting.graph_name == "hamming"
     for place, generator in enumerate(generators):
         called = f"symmetry {name or place}"
@@ -120,19 +120,19 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
             _require_loss(called, generator, setting)
         _require_invariances(called, generator, setting.invariances)
         for block in setting.blocks:
-            _require_own_rows(called, generator, block)
+            _require_constraints(called, generator, block)
     if shape is None:
         return Generated(inputs, outputs, generators, setting.pairs)
-    letters = tuple(size for size in shape if size > 1)
-    if hamming and len(letters) > 1:
+    symbols = tuple(size for size in shape if size > 1)
+    if hamming and len(symbols) > 1:
         # One place differs, of each size of an alphabet.
-        single = np.eye(len(set(letters)), dtype=int)
-        return Words(letters, tuple(map(tuple, single.tolist())))
+        single = np.eye(len(set(symbols)), dtype=int)
+        return Words(symbols, tuple(map(tuple, single.tolist())))
     if hamming or setting.pairs is None:
-        return Words(letters, None)
+        return Words(symbols, None)
     # One neighbour that is so far away makes all of them neighbours.
-    words = Words(letters, None)
-    return Words(letters, words.apart(*setting.pairs.T))
+    words = Words(symbols, None)
+    return Words(symbols, words.apart(*setting.pairs.T))
 
 
 def _shape(setting: Kernel, name: str) -> tuple[int, ...]:
@@ -141,11 +141,11 @@ def _shape(setting: Kernel, name: str) -> tuple[int, ...]:
             f"symmetry is {name!r} with {setting.size} inputs and {setting.outputs} outputs; it "
             "moves both alike, and needs as many of both."
         )
-    if name == "letters":
+    if name == "symbols":
         return (setting.size,)
     if setting.shape is None:
         raise ParameterError(
-            "symmetry is 'hamming' without a shape; it permutes the letters and places of words: "
+            "symmetry is 'hamming' without a shape; it permutes the symbols and places of words: "
             "take graph 'hamming' and its shape."
         )
     sizes = tuple(setting.shape)
@@ -174,18 +174,18 @@ def _generators(
 
 
 def _word_generators(shape: tuple[int, ...]) -> tuple[Generator, ...]:
-    """Return generators of all permutations of letters and of places with as many letters.
+    """Return generators of all permutations of symbols and of places with as many symbols.
 
-    For the places of each size: the first two letters exchanged at the first of them, its letters
+    For the places of each size: the first two symbols exchanged at the first of them, its symbols
     moved on by one, its first two places exchanged, and all of them moved on by one.
     """
     words = np.arange(int(np.prod(shape, dtype=object))).reshape(shape)
     moved = []
-    for letters in sorted(set(shape) - {1}):
-        places = [i for i, size in enumerate(shape) if size == letters]
-        order = np.arange(letters)
+    for symbols in sorted(set(shape) - {1}):
+        places = [i for i, size in enumerate(shape) if size == symbols]
+        order = np.arange(symbols)
         moved.append(np.take(words, [1, 0, *order[2:]], axis=places[0]))
-        if letters > 2:
+        if symbols > 2:
             moved.append(np.roll(words, 1, axis=places[0]))
         if len(places) > 1:
             moved.append(np.swapaxes(words, places[0], places[1]))
@@ -227,7 +227,7 @@ def _known(setting: Kernel, symmetry: str | tuple[Generator, ...], generator: Ge
     if setting.loss == "zero-one":
         return sigma is tau or np.array_equal(sigma, tau)
     if symmetry == "reflection":
-        # Every letter of a word is reflected.
+        # Every symbol of a word is reflected.
         return setting.size == setting.outputs
     return symmetry == setting.loss == "hamming"
 
@@ -264,7 +264,7 @@ def _require_invariances(
     _require_rows(f"{called} does not keep invariant", images, rows)
 
 
-def _require_own_rows(called: str, generator: Generator, block: OwnRows) -> None:
+def _require_constraints(called: str, generator: Generator, block: ConstraintBlock) -> None:
     i, x, y = block.places.T
     sigma, tau = generator
     # The first columns hold the limits, which an image of a row must share.

@@ -37,12 +37,13 @@ from dpopt.local.subsets import alike, best_subset
 from dpopt.local.symmetry import Symmetry, centred
 
 How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
-"""How (*) is known: for all letters are alike, pattern by pattern, as a sum of squares and products
-of what is at least 0; or not: by local search alone."""
+"""How (*) is known: for all categories are alike, pattern by pattern, as a sum of squares and
+products of what is at least 0; or not: by local search alone."""
 
-# Up to so many letters all patterns are looked at: 2^24 of them.
+# Up to so many categories all patterns are looked at: 2^24 of them.
 ENUMERATED = 24
-# Up to so many letters `dpopt.verify` looks at all patterns itself, and lambda has to pay for them.
+# Up to so many categories `dpopt.verify` looks at all patterns itself, and lambda has to pay for
+# them.
 _SHOWN = 17
 
 
@@ -71,8 +72,8 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
     """
     n, p, least = len(gram), found.prior, None
     if alike(gram) and np.ptp(p) == 0:
-        # The mean of a mechanism over all orders of its letters is as good, for F is convex; so M
-        # may be a multiple of the identity plus one of ones, as of subset selection (Ye, Barg
+        # The mean of a mechanism over all orders of its categories is as good, for F is convex; so
+        # M may be a multiple of the identity plus one of ones, as of subset selection (Ye, Barg
         # 2018), where M is largest for the best size: F is linear in the inverse of the multiple.
         least = best_subset(n, ratio, gram)[0] * (1 - ROUNDING)
     if least is not None and n > _SHOWN:
@@ -124,9 +125,9 @@ def semidefinite(b: Matrix, ratio: float, prior: Vector, symmetry: Symmetry) -> 
             + sum_{i < j} (A_ij y_i y_j + N_ij (1 - y_i / g)(1 - y_j / g))
             + sum_{i != j} C_ij y_i (1 - y_j / g)
 
-    with P positive semidefinite and A, C, N >= 0. A solver finds all of them, the same for letters
-    and pairs that some order exchanges, so that P falls into blocks; P is computed again, and what
-    it lacks is made up for by a larger lambda.
+    with P positive semidefinite and A, C, N >= 0. A solver finds all of them, the same for
+    categories and pairs that some order exchanges, so that P falls into blocks; P is computed
+    again, and what it lacks is made up for by a larger lambda.
 
     Args:
         b: B, shape (n, n).
@@ -183,7 +184,7 @@ def semidefinite(b: Matrix, ratio: float, prior: Vector, symmetry: Symmetry) -> 
 
 
 def _orbits(moves: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return for each letter the number of its orbit."""
+    """Return for each category the number of its orbit."""
     return np.unique(moves.min(axis=0), return_inverse=True)[1].ravel()
 
 
@@ -195,11 +196,11 @@ def _parts(gain: float, prior: Vector, symmetry: Symmetry) -> list[sp.csr_array]
     n = len(prior)
     i, j = (side.ravel() for side in np.mgrid[:n, :n])
     u = np.arange(n)
-    # Of each letter or pair, the first of its orbit in the order of numbers.
+    # Of each category or pair, the first of its orbit in the order of numbers.
     pairs = (symmetry.moves[:, i] * n + symmetry.moves[:, j]).min(axis=0)
     back = (symmetry.moves[:, j] * n + symmetry.moves[:, i]).min(axis=0)
     apart = i != j
-    letters = _orbits(symmetry.moves)
+    categories = _orbits(symmetry.moves)
     ordered = np.unique(pairs[apart], return_inverse=True)[1].ravel()
     unordered = np.unique(np.minimum(pairs, back)[apart], return_inverse=True)[1].ravel()
     i, j = i[apart], j[apart]
@@ -220,13 +221,13 @@ def _parts(gain: float, prior: Vector, symmetry: Symmetry) -> list[sp.csr_array]
         # (lambda . s)(p . s) = sum_u lambda_u (1 + y_u)(1 + p . y)
         placed(
             [
-                (0, 0, letters, 1.0),
-                (0, u + 1, letters, 1.0),
-                (0, times + 1, letters[every], prior[times]),
-                (every + 1, times + 1, letters[every], prior[times]),
+                (0, 0, categories, 1.0),
+                (0, u + 1, categories, 1.0),
+                (0, times + 1, categories[every], prior[times]),
+                (every + 1, times + 1, categories[every], prior[times]),
             ]
         ),
-        placed([(u + 1, u + 1, letters, -1 / gain), (0, u + 1, letters, 1.0)]),
+        placed([(u + 1, u + 1, categories, -1 / gain), (0, u + 1, categories, 1.0)]),
         placed([(i + 1, j + 1, unordered, -0.5)]),
         placed([(0, i + 1, ordered, -1.0), (i + 1, j + 1, ordered, 1 / gain)]),
         placed(

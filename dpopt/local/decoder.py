@@ -23,11 +23,11 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Groups:
-    """Letters that are alike, taken as one: averages over each group by the prior.
+    """Categories that are alike, taken as one: averages over each group by the prior.
 
     Attributes:
-        first: the first letter of each group, shape (groups,).
-        group: of each letter, shape (n,).
+        first: the first category of each group, shape (groups,).
+        group: of each category, shape (n,).
     """
 
     first: npt.NDArray[np.intp]
@@ -50,7 +50,7 @@ class Groups:
 
 
 def groups_of(columns: Matrix) -> Groups:
-    """Return letters with equal columns, groups in the order of their first letters."""
+    """Return categories with equal columns, groups in the order of their first categories."""
     _, first, group = np.unique(columns.T, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return Groups(first[order], np.argsort(order)[group.ravel()])
@@ -60,8 +60,8 @@ def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
     """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W, of least variance.
 
     Args:
-        rows: Q, Pr[output | letter], shape (outputs, n), of full rank but for equal columns.
-        queries: W, shape (queries, n); its mean by the prior over letters whose columns of Q are
+        rows: Q, Pr[output | category], shape (outputs, n), of full rank but for equal columns.
+        queries: W, shape (queries, n); its mean by the prior over categories whose columns of Q are
             equal is what can be estimated, and W itself if it does not tell these apart either.
         prior: p, shape (n,).
     """
@@ -74,8 +74,8 @@ def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
     return found
 
 
-def letter_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
-    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each letter u: what a person with it adds.
+def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
+    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: what a person with it adds.
 
     Args:
         rows: Q, shape (outputs, n).
@@ -83,7 +83,7 @@ def letter_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
         prior: p, for which V is best.
 
     Raises:
-        SolverError: if the mechanism does not tell letters apart that the queries do.
+        SolverError: if the mechanism does not tell categories apart that the queries do.
     """
     alike, rows, merged = _merged(rows, gram)
     p = alike.sums(prior)
@@ -97,12 +97,12 @@ def letter_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
 
 
 def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
-    """Return letters with equal columns of Q, and Q and G with one of each."""
+    """Return categories with equal columns of Q, and Q and G with one of each."""
     alike = groups_of(rows)
     merged = gram[np.ix_(alike.first, alike.first)]
     other = np.abs(gram - merged[np.ix_(alike.group, alike.group)]).max()
     if other > _EQUAL * np.trace(gram):
-        raise SolverError("the mechanism tells nothing of some letter.", Status.NUMERICAL)
+        raise SolverError("the mechanism tells nothing of some category.", Status.NUMERICAL)
     return alike, rows[np.ix_(rows[:, 0] > 0, alike.first)], merged
 
 
@@ -110,8 +110,8 @@ def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
 def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
     """Return the law p for which the best decoder's variance is largest: concave in p.
 
-    Where no letter adds more than the mean under p, the decoder of p is the best against the worst
-    data. Newton's method along a barrier, as for the mechanism itself.
+    Where no category adds more than the mean under p, the decoder of p is the best against the
+    worst data. Newton's method along a barrier, as for the mechanism itself.
 
     Args:
         rows: Q, shape (outputs, n).
@@ -162,8 +162,8 @@ class Estimate:
     Attributes:
         values: of W x, shape (queries,), read-only.
         standard_errors: of each, shape (queries,), estimated from the same outputs, read-only.
-        histogram: of x, shape (n,), read-only; negative entries are no error. Letters that no query
-            tells apart share the estimate of them all by the prior.
+        histogram: of x, shape (n,), read-only; negative entries are no error. Categories that no
+            query tells apart share the estimate of them all by the prior.
         people: N.
     """
 
@@ -178,7 +178,7 @@ class Decoder:
     """The best linear unbiased estimates of queries from the outputs of a mechanism.
 
     Attributes:
-        rows: Q, Pr[output | letter], shape (outputs, n).
+        rows: Q, Pr[output | category], shape (outputs, n).
         queries: W, shape (queries, n).
         prior: p, shape (n,).
     """

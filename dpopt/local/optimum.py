@@ -1,6 +1,6 @@
 """The least variance of a linear query: a convex program over patterns, by column generation.
 
-A row of the mechanism, Pr[output | letter] as a function of the letter, may be taken as theta s
+A row of the mechanism, Pr[output | category] as a function of the category, may be taken as theta s
 with a pattern s in {1, e}^n, e = e^epsilon, theta >= 0: other rows are sums of such rows, and
 splitting a row never loses information. With d_s = s . p, M = sum_s theta_s s s' / d_s, and G = W'W
 the program is
@@ -11,9 +11,10 @@ the program is
 which is convex, for M is linear in theta. With B = M^-1 G M^-1, q_s = s'B s / d_s is minus the
 derivative of F by theta_s, and sum_s theta_s q_s = F.
 
-Where orders of the letters leave the queries alike (`dpopt.local.symmetry`), a pattern stands for
-all its images, and M falls into blocks. The Hessian of F is a sum of r = sum_b n_b (n_b + 1) / 2
-squares, n_b the sizes of the blocks: with M^-1 = C C' and B = C diag(b) C' in a block, and y = C's,
+Where orders of the categories leave the queries alike (`dpopt.local.symmetry`), a pattern stands
+for all its images, and M falls into blocks. The Hessian of F is a sum of r = sum_b n_b (n_b + 1) /
+2 squares, n_b the sizes of the blocks: with M^-1 = C C' and B = C diag(b) C' in a block, and y =
+C's,
 
     (s'M^-1 t)(s'B t) = sum_{i <= j} w_ij (y_i y_j)(s) (y_i y_j)(t),  w_ii = b_i, w_ij = b_i + b_j,
 
@@ -38,11 +39,11 @@ from dpopt.local.symmetry import Symmetry, centred
 from dpopt.lp.solution import Status
 
 Patterns = npt.NDArray[np.bool_]
-"""Shape (patterns, letters): where a pattern is e; it is 1 elsewhere."""
+"""Shape (patterns, categories): where a pattern is e; it is 1 elsewhere."""
 
-# Up to so many letters all patterns are in the program from the start, or priced in each round.
+# Up to so many categories all patterns are in the program from the start, or priced in each round.
 ALL, LISTED = 8, 20
-# Letters in the lower half of a pattern, which is tabulated.
+# Categories in the lower half of a pattern, which is tabulated.
 _LOW = 10
 # What the barrier may leave as a share of the variance; and of F, what it leaves where it can.
 _RELATIVE, _LEAST = 1e-9, 1e-13
@@ -53,7 +54,7 @@ _SHRINK, _NEAR = 0.3, 0.05
 _INSIDE = 0.1
 # Patterns below both shares, of the median and of the largest weight, are left out.
 _SLACK, _WEIGHTLESS = 50, 1e-4
-# Starts of the search beyond `LISTED` letters: blends of B's largest eigenvectors.
+# Starts of the search beyond `LISTED` categories: blends of B's largest eigenvectors.
 _DIRECTIONS, _RANDOM = 12, 200
 # Patterns above a number of squares by this factor: a step then goes by the squares; as long as the
 # barrier leaves this share of F.
@@ -164,7 +165,7 @@ class Master:
 
     @property
     def multipliers(self) -> Vector:
-        """Lambda, shape (n,): the same for letters that some order exchanges."""
+        """Lambda, shape (n,): the same for categories that some order exchanges."""
         return self.symmetry.blocks[0] @ self.sides
 
     @property
@@ -285,7 +286,7 @@ class Master:
                 root = np.linalg.cholesky(part.T @ t)
             except np.linalg.LinAlgError:
                 raise SolverError(
-                    "the mechanism tells nothing of some letter.", Status.NUMERICAL
+                    "the mechanism tells nothing of some category.", Status.NUMERICAL
                 ) from None
             half = scipy.linalg.solve_triangular(root, gram, lower=True)
             half = scipy.linalg.solve_triangular(root, half.T, lower=True)
@@ -372,7 +373,9 @@ def inverted(matrix: Matrix) -> Matrix:
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        raise SolverError("the mechanism tells nothing of some letter.", Status.NUMERICAL) from None
+        raise SolverError(
+            "the mechanism tells nothing of some category.", Status.NUMERICAL
+        ) from None
     return (inverse + inverse.T) / 2
 
 
@@ -488,7 +491,7 @@ class Search:
     """Patterns s with s'B s / (s . p) above lambda . s: all of them, or by single flips.
 
     Args:
-        n: number of letters.
+        n: number of categories.
         ratio: e^epsilon.
     """
 

@@ -12,57 +12,59 @@ from dpopt._errors import ParameterError
 from dpopt._types import Matrix, frozen
 
 NAMES = ("histogram", "prefix", "range", "marginals")
-MOST_LETTERS, MOST_QUERIES = 256, 100_000
+MOST_CATEGORIES, MOST_QUERIES = 256, 100_000
 
 
-def query_matrix(workload: npt.ArrayLike | str, letters: int | None) -> Matrix:
-    """Return W, shape (queries, letters), read-only.
+def query_matrix(queries: npt.ArrayLike | str, categories: int | None) -> Matrix:
+    """Return W, shape (queries, categories), read-only.
 
     Args:
-        workload: "histogram", a row for each letter; "prefix", for u = 1..n the first u letters, an
-            empirical distribution function; "range", all intervals of letters; "marginals", of
-            letters that are words of d bits, n = 2^d, every table of every set of bits, 3^d rows;
-            or the matrix itself.
-        letters: n, in 2..256; of a matrix its number of columns, or None.
+        queries: "histogram", a row for each category; "prefix", for u = 1..n the first u
+            categories, an empirical distribution function; "range", all intervals of categories;
+            "marginals", of categories that are words of d bits, n = 2^d, every table of every set
+            of bits, 3^d rows; or the matrix itself.
+        categories: n, in 2..256; of a matrix its number of columns, or None.
 
     Raises:
         ParameterError: if it is none of these.
     """
-    if isinstance(workload, str):
-        _checks.choice("workload", workload, NAMES)
-        if letters is None:
-            raise ParameterError(f"letters is None; {workload!r} needs the number of letters.")
-        return frozen(_named(workload, _checks.integer("letters", letters, 2, MOST_LETTERS)))
-    matrix = _checks.floats("workload", workload)
-    if matrix.ndim != 2 or not 2 <= matrix.shape[1] <= MOST_LETTERS:
+    if isinstance(queries, str):
+        _checks.choice("queries", queries, NAMES)
+        if categories is None:
+            raise ParameterError(f"categories is None; {queries!r} needs the number of categories.")
+        return frozen(
+            _named(queries, _checks.integer("categories", categories, 2, MOST_CATEGORIES))
+        )
+    matrix = _checks.floats("queries", queries)
+    if matrix.ndim != 2 or not 2 <= matrix.shape[1] <= MOST_CATEGORIES:
         raise ParameterError(
-            f"workload has shape {matrix.shape}; it must be a matrix with a row for each query and "
-            f"2 to {MOST_LETTERS} columns, one for each letter."
+            f"queries has shape {matrix.shape}; it must be a matrix with a row for each query and "
+            f"2 to {MOST_CATEGORIES} columns, one for each category."
         )
     if len(matrix) > MOST_QUERIES or not np.all(np.isfinite(matrix)):
-        raise ParameterError(f"workload must be finite numbers in at most {MOST_QUERIES:,} rows.")
+        raise ParameterError(f"queries must be finite numbers in at most {MOST_QUERIES:,} rows.")
     size = float(np.max(np.abs(matrix), initial=0.0))
     if not 1e-100 <= size <= 1e100:
         raise ParameterError(
-            f"workload has {size:g} as its largest entry; it must be in 1e-100..1e100."
+            f"queries has {size:g} as its largest entry; it must be in 1e-100..1e100."
         )
-    if letters is not None and _checks.integer("letters", letters, 2) != matrix.shape[1]:
-        raise ParameterError(f"letters is {letters}; the workload has {matrix.shape[1]} columns.")
+    if categories is not None and _checks.integer("categories", categories, 2) != matrix.shape[1]:
+        raise ParameterError(f"categories is {categories}; queries have {matrix.shape[1]} columns.")
     return frozen(matrix)
 
 
-def _named(workload: str, n: int) -> Matrix:
-    if workload == "histogram":
+def _named(queries: str, n: int) -> Matrix:
+    if queries == "histogram":
         return np.eye(n)
-    if workload == "prefix":
+    if queries == "prefix":
         return np.tril(np.ones((n, n)))
-    if workload == "range":
+    if queries == "range":
         first, last = np.triu_indices(n)
         place = np.arange(n)
         return np.where((place >= first[:, None]) & (place <= last[:, None]), 1.0, 0.0)
     bits = n.bit_length() - 1
     if n != 1 << bits:
-        raise ParameterError(f"letters is {n}; for 'marginals' it must be a power of 2.")
+        raise ParameterError(f"categories is {n}; for 'marginals' it must be a power of 2.")
     word = (np.arange(n)[:, None] >> np.arange(bits)) & 1
     # A row asks for some bits, and what they are: 2 stands for a bit that is not asked for.
     asked = np.array(list(product((0, 1, 2), repeat=bits)))

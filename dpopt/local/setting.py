@@ -14,7 +14,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.local.bound import How, LowerBound, lower_bound
-from dpopt.local.decoder import Decoder, Groups, groups_of, letter_variances, worst_prior
+from dpopt.local.decoder import Decoder, Groups, category_variances, groups_of, worst_prior
 from dpopt.local.optimum import (
     Optimum,
     every_pattern,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from dpopt.verify import Name
 
-# Letters up to which the program is written out, a variable for each pattern; and up to which it is
-# solved by column generation, or in closed form.
+# Categories up to which the program is written out, a variable for each pattern; and up to which it
+# is solved by column generation, or in closed form.
 WRITTEN, DESIGNED, EVEN = 6, 64, 128
 _TOLERANCE = 1e-6
 # Weights below this share of the largest are left out of the kernel.
@@ -50,10 +50,10 @@ _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
 class Workload(Setting):
     """The locally private mechanism whose answers to linear queries vary least.
 
-    Each of N people holds one letter u of n, and answers once. From the outputs the queries W x of
-    the histogram x are estimated without bias by V y, where y counts outputs, Q[o, u] = Pr[o | u],
-    and V Q = W. For people who are drawn from a law p the variance of all answers together is, for
-    each person,
+    Each of N people holds one category u of n, and answers once. From the outputs the queries W x
+    of the histogram x are estimated without bias by V y, where y counts outputs, Q[o, u] = Pr[o |
+    u], and V Q = W. For people who are drawn from a law p the variance of all answers together is,
+    for each person,
 
         sum_u p_u (sum_o Q[o, u] |V_o|^2 - |W_u|^2),
 
@@ -70,60 +70,62 @@ class Workload(Setting):
     see `dpopt.local.bound`.
 
     Attributes:
-        workload: "histogram" (every letter), "prefix" (the first u letters, for all u), "range"
-            (all intervals), "marginals" (all tables of words of bits), or W, shape (queries, n); on
-            the command line rows 1:0:0,1:1:0 or a file.
-        letters: n, in 2..64, and up to 128 where all letters are alike, as for "histogram" and a
-            uniform prior; of a matrix the number of its columns, 0 takes it from there.
+        queries: "histogram" (every category), "prefix" (the first u categories, for all u),
+            "range" (all intervals), "marginals" (all tables of words of bits), or W, shape
+            (queries, n); on the command line rows 1:0:0,1:1:0 or a file.
         epsilon: of each person, in [0.01, 12], in nats.
+        categories: n, in 2..64, and up to 128 where all categories are alike, as for "histogram"
+            and a uniform prior; of a matrix the number of its columns, 0 takes it from there.
         prior: p, shape (n,), above 0, divided by its sum; uniform if None.
-        objective: "mean" under the prior, or "worst": the variance for the worst data.
+        objective: "mean" under the prior, or "worst-case": the variance for the worst data.
     """
 
     kind: ClassVar[str] = "workload"
     summary: ClassVar[tuple[str, ...]] = ("outputs",)
 
-    workload: RowsOfNumbers | Literal["histogram", "prefix", "range", "marginals"]
-    letters: int = 0
-    epsilon: float = 1.0
+    queries: RowsOfNumbers | Literal["histogram", "prefix", "range", "marginals"]
+    epsilon: float
+    # A number once the setting is made.
+    categories: int = cast(int, None)
     prior: Numbers | None = None
-    objective: Literal["mean", "worst"] = "mean"
+    objective: Literal["mean", "worst-case"] = "mean"
 
     def __post_init__(self) -> None:
-        n = _checks.integer("letters", self.letters, 0, EVEN)
-        matrix = query_matrix(self.workload, n or None)
+        if self.categories is not None:
+            _checks.integer("categories", self.categories, 2, EVEN)
+        matrix = query_matrix(self.queries, self.categories)
         n = matrix.shape[1]
         if np.all(matrix == matrix[:, :1]):
             raise ParameterError(
-                "workload has the same column for every letter; it must tell letters apart."
+                "queries have the same column for every category; they must tell categories apart."
             )
-        _checks.choice("objective", self.objective, ("mean", "worst"))
+        _checks.choice("objective", self.objective, ("mean", "worst-case"))
         self.keep(
-            workload=self.workload if isinstance(self.workload, str) else matrix,
-            letters=n,
+            queries=self.queries if isinstance(self.queries, str) else matrix,
+            categories=n,
             epsilon=_checks.real("epsilon", self.epsilon, 0.01, 12.0),
             prior=_prior(self.prior, n, self.objective),
         )
         if n > DESIGNED and (n > EVEN or not self.even):
             raise ParameterError(
-                f"letters is {n}; beyond {DESIGNED}, and up to {EVEN}, all letters must be alike, "
-                "as for 'histogram' and a uniform prior."
+                f"categories is {n}; beyond {DESIGNED}, and up to {EVEN}, all categories must "
+                "be alike, as for 'histogram' and a uniform prior."
             )
 
     @classmethod
     def example(cls) -> Self:
-        """Return a distribution function over three letters."""
-        return cls("prefix", 3, 1.0)
+        """Return a distribution function over three categories."""
+        return cls("prefix", 1.0, 3)
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
-        """Return all pairs of letters."""
+        """Return all pairs of categories."""
         return [(0, 1), (0, 2), (1, 2)]
 
     @cached_property
     def matrix(self) -> Matrix:
         """W, shape (queries, n), read-only."""
-        return query_matrix(self.workload, self.letters)
+        return query_matrix(self.queries, self.categories)
 
     @cached_property
     def gram(self) -> Matrix:
@@ -132,7 +134,7 @@ class Workload(Setting):
 
     @cached_property
     def groups(self) -> Groups:
-        """Letters that no query tells apart: of these the best mechanism does not tell more.
+        """Categories that no query tells apart: of these the best mechanism does not tell more.
 
         Their mean law by p estimates the same answers without bias, and varies as much.
         """
@@ -140,39 +142,42 @@ class Workload(Setting):
 
     @cached_property
     def merged(self) -> tuple[Matrix, Vector | None]:
-        """G and p with one letter of each group."""
+        """G and p with one category of each group."""
         first, p = self.groups.first, self.weights
         return self.gram[np.ix_(first, first)], None if p is None else self.groups.sums(p)
 
     @cached_property
     def even(self) -> bool:
-        """Whether all letters are alike, and as likely; of the worst prior they are."""
+        """Whether all categories are alike, and as likely; of the worst prior they are."""
         gram, p = self.merged
         return alike(gram) and (p is None or bool(np.ptp(p) == 0))
 
     @cached_property
     def weights(self) -> Vector | None:
         """p, shape (n,), read-only; None where the worst data count."""
-        if self.objective == "worst":
+        if self.objective == "worst-case":
             return None
-        return frozen(np.full(self.letters, 1 / self.letters) if self.prior is None else self.prior)
+        return frozen(
+            np.full(self.categories, 1 / self.categories) if self.prior is None else self.prior
+        )
 
     @property
     def guarantee(self) -> Guarantee:
-        """(epsilon, 0), between any two letters of a person."""
+        """(epsilon, 0), between any two categories of a person."""
         return Guarantee(self.epsilon)
 
     def problem(self) -> Problem:
         """Return the linear program of all patterns and all tangents of F, which an oracle finds.
 
         Raises:
-            ParameterError: for more than 6 letters, or the worst data, which have no such program.
+            ParameterError: for more than 6 categories, or the worst data, which have no such
+                program.
         """
         gram, p = self.merged
         if p is None or len(gram) > WRITTEN:
             raise ParameterError(
-                f"letters is {len(gram)} and objective {self.objective!r}; the program is "
-                f"written out for at most {WRITTEN} letters and 'mean'. Leave out backend."
+                f"categories is {len(gram)} and objective {self.objective!r}; the program is "
+                f"written out for at most {WRITTEN} categories and 'mean'. Leave out backend."
             )
         rows = rows_of(every_pattern(len(gram)), math.exp(self.epsilon))
         problem = Problem("workload")
@@ -186,9 +191,9 @@ class Workload(Setting):
 
     @cached_property
     def found(self) -> Optimum:
-        """The weights of least F, with one letter of each group.
+        """The weights of least F, with one category of each group.
 
-        By column generation; subset selection where all letters are alike.
+        By column generation; subset selection where all categories are alike.
         """
         gram, p = self.merged
         if self.even:
@@ -207,7 +212,7 @@ class Workload(Setting):
         return self.table(_kernel(best.patterns[:, self.groups.group], best.theta, self.epsilon))
 
     def point(self, solution: Solution) -> Matrix:
-        """Return Pr[output | letter], shape (n, outputs)."""
+        """Return Pr[output | category], shape (n, outputs)."""
         patterns = every_pattern(self.groups.size)[:, self.groups.group]
         return _kernel(patterns, solution["theta"], self.epsilon)
 
@@ -219,23 +224,25 @@ class Workload(Setting):
         return repair(first, interior(inputs, values, self.bits), self.judge, self.bits)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof of a table over these letters, of any number of outputs.
+        """Return the proof of a table over these categories, of any number of outputs.
 
         Raises:
             NotPrivateError: if it is not private.
-            ParameterError: if it is no table over the letters, every two of them neighbours.
+            ParameterError: if it is no table over the categories, every two of them neighbours.
         """
         inputs = table.inputs if isinstance(table, Table) else None
-        if inputs != Graph(self.letters, getattr(inputs, "outputs", 1)):
-            raise ParameterError(f"table must be one over {self.letters} letters, all neighbours.")
+        if inputs != Graph(self.categories, getattr(inputs, "outputs", 1)):
+            raise ParameterError(
+                f"table must be one over {self.categories} categories, all neighbours."
+            )
         return certify_table(table, self.guarantee)
 
     def read(self, plain: Any) -> Table:  # noqa: ANN401
         """Return the table of a file, which says how many outputs there are."""
-        return Table.read(Graph(self.letters, len(plain["weights"][0])), plain)
+        return Table.read(Graph(self.categories, len(plain["weights"][0])), plain)
 
     def prior_of(self, table: Table) -> Vector:
-        """Return p, or the law of letters for which a mechanism is worst."""
+        """Return p, or the law of categories for which a mechanism is worst."""
         if self.weights is not None:
             return self.weights
         return worst_prior(table.matrix().T, self.gram)
@@ -243,18 +250,18 @@ class Workload(Setting):
     def value(self, table: Table) -> float:
         """Return the variance for each person, with the best decoder of the certified kernel."""
         p = self.prior_of(table)
-        variances = letter_variances(table.matrix().T, self.gram, p)
+        variances = category_variances(table.matrix().T, self.gram, p)
         return float(variances.max() if self.weights is None else p @ variances)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the decoder of a mechanism Q, and how good it is.
 
-        - rows: Q, Pr[output | letter], shape (outputs, n); outputs: how many.
+        - rows: Q, Pr[output | category], shape (outputs, n); outputs: how many.
         - decoder: V, shape (queries, outputs), with V Q = W; estimate: a function that returns the
           `dpopt.local.decoder.Estimate` of the answers for what people released.
         - variance: of all answers together, for each person: divide by N for answers as shares of
-          N; letter_variances: what one person adds to it, by letter, shape (n,).
-        - prior: p, or the worst law of letters for this mechanism, shape (n,).
+          N; category_variances: what one person adds to it, by category, shape (n,).
+        - prior: p, or the worst law of categories for this mechanism, shape (n,).
         - proof: how the bound is known, see `dpopt.local.bound`; "unproved" where there is none.
         """
         gram, rows = self.gram, frozen(table.matrix().T)
@@ -265,7 +272,9 @@ class Workload(Setting):
         return {
             "decoder": lambda: best().matrix,
             "estimate": best,
-            "letter_variances": lambda: frozen(letter_variances(rows, gram, self.prior_of(table))),
+            "category_variances": lambda: frozen(
+                category_variances(rows, gram, self.prior_of(table))
+            ),
             "outputs": lambda: table.inputs.outputs,
             "prior": lambda: frozen(self.prior_of(table)),
             "proof": lambda: self.how(table),
@@ -295,12 +304,12 @@ class Workload(Setting):
 
     def _proof_size(self, table: Table) -> int:
         """Return about how many numbers a proof looks at: all patterns, and the kernel."""
-        return (1 << self.letters) + 8 * len(table.weights)
+        return (1 << self.categories) + 8 * len(table.weights)
 
     def _proof_data(self, table: Table) -> Json:
-        """Return X and lambda of the tangent that is the bound, and the worst law of letters.
+        """Return X and lambda of the tangent that is the bound, and the worst law of categories.
 
-        Within a group lambda is shared as p is, and X is of the mean letter.
+        Within a group lambda is shared as p is, and X is of the mean category.
         """
         del table
         best = self.found
@@ -311,21 +320,21 @@ class Workload(Setting):
         inverse = np.linalg.inv(information(rows, best.prior))
         return {
             "inverse": (shares @ inverse @ shares.T).tolist(),
-            "multipliers_of_letters": (shares @ self.lowest.multipliers).tolist(),
+            "multipliers_of_categories": (shares @ self.lowest.multipliers).tolist(),
             **({"prior": p.tolist()} if weights is None else {}),
         }
 
     def _known(self, p: Vector) -> float:
-        """Return sum_u p_u |W_u|^2 over groups of letters."""
+        """Return sum_u p_u |W_u|^2 over groups of categories."""
         return float(p @ np.diagonal(self.merged[0]))
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
-        """Draw the mechanism as a heat map, letters down, the likeliest outputs first."""
+        """Draw the mechanism as a heat map, categories down, the likeliest outputs first."""
         rows = table.matrix()
         axes.imshow(rows[:, np.argsort(-rows.sum(axis=0))], vmin=0.0, aspect="auto")
         axes.grid(False)
         axes.set_xlabel("output, by how often it occurs")
-        axes.set_ylabel("letter $u$")
+        axes.set_ylabel("category $u$")
         if label is not None:
             axes.set_title(label)
 
@@ -367,14 +376,14 @@ def _kernel(patterns: Any, theta: Vector, epsilon: float) -> Matrix:  # noqa: AN
     return kernel / kernel.sum(axis=1, keepdims=True)
 
 
-def _prior(prior: Numbers | None, letters: int, objective: str) -> Vector | None:
+def _prior(prior: Numbers | None, categories: int, objective: str) -> Vector | None:
     if prior is None:
         return None
-    if objective == "worst":
+    if objective == "worst-case":
         raise ParameterError("prior must be None for the worst data; objective is 'worst'.")
     p = _checks.floats("prior", prior)
-    if p.shape != (letters,):
-        raise ParameterError(f"prior has shape {p.shape}; it must be ({letters},).")
+    if p.shape != (categories,):
+        raise ParameterError(f"prior has shape {p.shape}; it must be ({categories},).")
     if not np.all(np.isfinite(p)) or p.min() <= 0 or p.max() > 1e6 * p.min():
         raise ParameterError(
             f"prior has {float(p.min()):g} as its least number; all must be above 0, and none more "

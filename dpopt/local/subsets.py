@@ -1,10 +1,10 @@
-"""Letters that are all alike: subset selection is best, of a few sets that meet evenly.
+"""Categories that are all alike: subset selection is best, of a few sets that meet evenly.
 
-Of subset selection (Ye, Barg 2018) only this matters for linear queries: each letter is in as many
-sets as any other, and so is each pair. All sets of k letters are far too many; sets around a circle
-of n letters, each with all its n turns, are enough. With c_d(s) the letters of s whose d-th next is
-in s too, weights w >= 0 of sets s with sum_s w_s c_d(s) = k (k - 1) / (n - 1) for all d make each
-pair as likely as any other; some n / 2 + 1 of random sets have such weights.
+Of subset selection (Ye, Barg 2018) only this matters for linear queries: each category is in as
+many sets as any other, and so is each pair. All sets of k categories are far too many; sets around
+a circle of n categories, each with all its n turns, are enough. With c_d(s) the categories of s
+whose d-th next is in s too, weights w >= 0 of sets s with sum_s w_s c_d(s) = k (k - 1) / (n - 1)
+for all d make each pair as likely as any other; some n / 2 + 1 of random sets have such weights.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def alike(gram: Matrix) -> bool:
 
 
 def selected(gram: Matrix, ratio: float) -> Optimum:
-    """Return subset selection of the best size as a solution, for letters that are `alike`.
+    """Return subset selection of the best size as a solution, for categories that are `alike`.
 
-    It is best for uniform letters, and these are the worst ones for it.
+    It is best for uniform categories, and these are the worst ones for it.
 
     Raises:
         SolverError: if no sets were found that meet evenly.
@@ -44,28 +44,28 @@ def selected(gram: Matrix, ratio: float) -> Optimum:
     return Optimum(patterns, theta, np.full(n, least / n), np.full(n, 1 / n), least)
 
 
-def subset_value(letters: int, ratio: float, gram: Matrix, size: int) -> float:
+def subset_value(categories: int, ratio: float, gram: Matrix, size: int) -> float:
     """Return F of subset selection of a size, for uniform data, in closed form.
 
     M is a multiple of the identity plus one of the matrix of ones, so that of G only its trace and
     its sum count.
 
     Args:
-        letters: n.
+        categories: n.
         ratio: e^epsilon.
         gram: G, shape (n, n).
         size: of the sets, in 1..n-1.
     """
-    n, e, k = letters, ratio, size
+    n, e, k = categories, ratio, size
     # M = m I + (n - m) 1 1' / n, for M 1 = n 1.
     m = n * k * (n - k) * (e - 1) ** 2 / ((n - 1) * (k * e + n - k) ** 2)
     mean = float(gram.sum()) / n
     return (float(np.trace(gram)) - mean) / m + mean / n
 
 
-def best_subset(letters: int, ratio: float, gram: Matrix) -> tuple[float, int]:
+def best_subset(categories: int, ratio: float, gram: Matrix) -> tuple[float, int]:
     """Return the least `subset_value` of any size, and that size."""
-    return min((subset_value(letters, ratio, gram, k), k) for k in range(1, letters))
+    return min((subset_value(categories, ratio, gram, k), k) for k in range(1, categories))
 
 
 def even_sets(n: int, size: int) -> tuple[Patterns, Vector]:
@@ -86,4 +86,4 @@ def even_sets(n: int, size: int) -> tuple[Patterns, Vector]:
         if missed < _MISSED * n:
             kept = weights > 0
             return sets[kept], weights[kept] / weights[kept].sum()
-    raise SolverError("no sets of letters were found that meet evenly.", Status.ITERATION_LIMIT)
+    raise SolverError("no sets of categories were found that meet evenly.", Status.ITERATION_LIMIT)

@@ -1,10 +1,11 @@
-"""Orders of the letters that leave the queries alike: they make the program smaller.
+"""Orders of the categories that leave the queries alike: they make the program smaller.
 
-If the letters in another order have the same queries and the same prior, up to a query that all
-letters answer alike, then a mechanism and the one in that order are as good; so is their mean, for
-F is convex. Only such orders are looked for as are their own inverse, and commute: the reverse one,
-and for words of bits the flips of each bit. A mean mechanism has a pattern beside all its images,
-each as likely, and in a basis of vectors that each order keeps or negates M falls into blocks.
+If the categories in another order have the same queries and the same prior, up to a query that all
+categories answer alike, then a mechanism and the one in that order are as good; so is their mean,
+for F is convex. Only such orders are looked for as are their own inverse, and commute: the reverse
+one, and for words of bits the flips of each bit. A mean mechanism has a pattern beside all its
+images, each as likely, and in a basis of vectors that each order keeps or negates M falls into
+blocks.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Some orders of the letters: a group, each its own inverse.
+    """Some orders of the categories: a group, each its own inverse.
 
     Attributes:
-        moves: place u of each holds the letter that comes there, shape (orders, n); the first is
-            that of the letters themselves.
+        moves: place u of each holds the category that comes there, shape (orders, n); the first is
+            that of the categories themselves.
         blocks: orthonormal columns, shape (n, size) each, that every order keeps or negates all
             alike; those that all orders keep come first.
     """

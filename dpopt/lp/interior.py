@@ -254,9 +254,11 @@ class Interior:
         ridge = np.maximum(few[1], _RIDGE * np.minimum(own, light))
         triangle, unit = _factor(self._square(few[0], ridge))
         triangle = np.triu(triangle) / unit
-        own_rows = np.zeros((wide.size, size))
-        own_rows[np.arange(wide.size), wide] = roots[1][wide]
-        weighted = np.vstack([self.matrix[large] * roots[0][large, None], own_rows, triangle])
+        constraint_blocks = np.zeros((wide.size, size))
+        constraint_blocks[np.arange(wide.size), wide] = roots[1][wide]
+        weighted = np.vstack(
+            [self.matrix[large] * roots[0][large, None], constraint_blocks, triangle]
+        )
         # Large rows first: Householder's method is then accurate in each row.
         order = np.argsort(-np.max(np.abs(weighted), axis=1), kind="stable")
         block: Any = np.asfortranarray(weighted[order])

@@ -12,14 +12,14 @@ from dpopt.majority.voters import Voters, full_gamma, odd, require_voters
 from dpopt.prob import hypergeometric_pmf
 
 
-def subsampling(mechanisms: int, size: int) -> Vector:
+def subsampling(voters: int, size: int) -> Vector:
     """Return gamma_Sub: the majority of ``size`` voters drawn without replacement (lemma 3.1).
 
     gamma(l) = 2 Pr[majority of the sample is 1 | L = l] - 1 for l >= (K + 1) / 2, where a tie of
     an even sample counts half, and the mirror image below.
 
     Args:
-        mechanisms: K, odd.
+        voters: K, odd.
         size: number of voters drawn, in 1..K; (m epsilon, m Delta)-DP for size = m.
 
     Returns:
@@ -30,7 +30,7 @@ def subsampling(mechanisms: int, size: int) -> Vector:
         >>> majority.subsampling(11, 3)[6:].round(4).tolist()
         [0.1515, 0.4424, 0.697, 0.8909, 1.0, 1.0]
     """
-    k = odd(mechanisms)
+    k = odd(voters)
     size = _checks.integer("size", size, 1, k)
     share = np.arange(size + 1) / size
     win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
@@ -39,19 +39,19 @@ def subsampling(mechanisms: int, size: int) -> Vector:
     return frozen(full_gamma(np.clip(upper, 0.0, 1.0)))
 
 
-def double_subsampling(mechanisms: int, allowance: int) -> Vector:
+def double_subsampling(voters: int, allowance: int) -> Vector:
     """Return gamma_DSub: the majority of 2m - 1 voters, or of all if m >= (K + 1) / 2.
 
     m epsilon-DP for pure epsilon-DP voters with equal p_i (theorem 4.1).
 
     Args:
-        mechanisms: K, odd.
+        voters: K, odd.
         allowance: m, an integer in 1..K.
 
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
     """
-    k = odd(mechanisms)
+    k = odd(voters)
     m = _checks.integer("allowance", allowance, 1, k)
     return subsampling(k, min(2 * m - 1, k))
 
@@ -74,11 +74,9 @@ def constant(setting: Voters, tau: float | None = None, lam: float | None = None
         gamma on 0..K, shape (K + 1,), read-only.
     """
     require_voters(setting)
-    k, r = setting.mechanisms, setting.ratio
+    k, r = setting.voters, setting.ratio
     tau = float(k) if tau is None else _checks.real("tau", tau, 0.0, open_lower=True)
-    lam = (
-        min(k * setting.mechanism_delta, 1.0) if lam is None else _checks.real("lam", lam, 0.0, 1.0)
-    )
+    lam = min(k * setting.voter_delta, 1.0) if lam is None else _checks.real("lam", lam, 0.0, 1.0)
     # Divided through by e^{tau eps} so that large tau eps does not overflow.
     shrink = math.exp(-tau * setting.epsilon)
     loss = 2.0 * (1.0 - r * shrink + (1.0 + r) * lam * shrink) / (1.0 + shrink)

@@ -68,7 +68,7 @@ def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Ce
             "table has votes whose majority is the less likely answer; contrary must be True."
         )
     voters, chances = verify.Voters(parameters, None), [*zeros[::-1], *ones]
-    screened = partial(_screened, setting, voters) if setting.mechanism_delta else voters.screened
+    screened = partial(_screened, setting, voters) if setting.voter_delta else voters.screened
     try:
         others, close = screened(chances, table.total)
         sizes = [len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close]
@@ -82,7 +82,7 @@ def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Ce
     except verify.Refused as refusal:
         raise _refusal(setting, refusal.at, Fraction(refusal.missed)) from None
     except verify.Malformed as error:
-        raise ParameterError(f"the votes of {setting.mechanisms} voters: {error}.") from None
+        raise ParameterError(f"the votes of {setting.voters} voters: {error}.") from None
     one, other = sides_of(setting, verdict.at)
     return Certificate(
         claim=table.inputs.claim(),
@@ -130,7 +130,7 @@ def screen(voters: verify.Voters) -> tuple[CornerValues, Fraction]:
 def sides_of(setting: Voters, at: verify.Name) -> tuple[str, str]:
     """Return the voters of both neighbours at a row of `dpopt.verify`, in words."""
     _, ones, placed = at
-    rest = setting.mechanisms - ones - sum(n for _, n in placed)
+    rest = setting.voters - ones - sum(n for _, n in placed)
     one, other = (
         ", ".join(
             f"{count} voters at {name}"

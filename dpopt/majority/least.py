@@ -43,15 +43,15 @@ class Chances:
     def __init__(self, setting: Voters, parameters: Json, table: Table, bits: int) -> None:
         if reduced_size(setting) > _MOST_POINTS:
             raise ParameterError(
-                f"mechanisms is {setting.mechanisms}; what is spent is found over at most "
+                f"voters is {setting.voters}; what is spent is found over at most "
                 f"{_MOST_POINTS:,} choices of corners, and these are {reduced_size(setting):,}."
             )
         if bits > _MOST_BITS:
             raise ParameterError(
-                f"mechanisms is {setting.mechanisms} and epsilon {setting.epsilon:g}; "
+                f"voters is {setting.voters} and epsilon {setting.epsilon:g}; "
                 f"probabilities of output 1 that are below 2^-{_MOST_BITS // 2} are not told apart."
             )
-        self.bits, self.unit, self.error = bits, 1 << bits, 2 * setting.mechanisms + 1
+        self.bits, self.unit, self.error = bits, 1 << bits, 2 * setting.voters + 1
         self.voters, self.total = verify.Voters(parameters, None), table.total
         self.voters.fine(bits + verify.BITS)
         self.ones = [*table.weights[1::2][::-1], *table.weights[::2]]
@@ -183,9 +183,9 @@ def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPai
     holds at every alpha. Probabilities are rounded outward, which only raises the hull.
     """
     bits = _FIRST_BITS
-    if not setting.mechanism_delta:
+    if not setting.voter_delta:
         # So many that a positive probability never becomes 0: that would be an infinite loss.
-        bits += setting.mechanisms * math.ceil(setting.epsilon / math.log(2) + 1)
+        bits += setting.voters * math.ceil(setting.epsilon / math.log(2) + 1)
     chances = Chances(setting, parameters, table, bits)
 
     def points() -> Iterator[Point]:

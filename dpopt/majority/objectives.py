@@ -62,14 +62,14 @@ class Weights:
     method: str
 
 
-def surrogate_weights(mechanisms: int, prior: PriorLike | None = None) -> Weights:
+def surrogate_weights(voters: int, prior: PriorLike | None = None) -> Weights:
     """Return the weights of the paper's objective: 1/2 E[alpha_l - alpha_{K-l}].
 
     The paper takes p uniform on [0.5, 1] (its equation 3 and algorithms 4 and 5), the default
     here. By multi-affinity E alpha is the law of Binomial(K, E p) for independent p_i, in closed
     form; so it is for a common p.
     """
-    k = odd(mechanisms)
+    k = odd(voters)
     prior = UniformPrior(((0.5, 1.0),)) if prior is None else as_prior(prior)
     if isinstance(prior, CommonPrior):
         law = prior.base.binomial(k)
@@ -80,7 +80,7 @@ def surrogate_weights(mechanisms: int, prior: PriorLike | None = None) -> Weight
     return Weights(frozen(0.5 * fold(law)), 0.0, "closed form")
 
 
-def expected_error_weights(mechanisms: int, prior: PriorLike) -> Weights:
+def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
     """Return c_l = 1/2 E[sign(sum p - K/2) (alpha_l - alpha_{K-l})], l >= (K + 1) / 2.
 
     sum_l c_l (1 - gamma(l)) is the expected error wherever the error's sign is that of
@@ -94,7 +94,7 @@ def expected_error_weights(mechanisms: int, prior: PriorLike) -> Weights:
     `variation` v bounds the tail. For a common p it is a difference of incomplete beta functions.
     Other priors, and those whose transforms decay too slowly, are averaged over samples.
     """
-    k, prior = odd(mechanisms), as_prior(prior)
+    k, prior = odd(voters), as_prior(prior)
     if isinstance(prior, CommonPrior):
         return Weights(frozen(0.5 * fold(prior.base.binomial(k, signed=True))), 0.0, "closed form")
     if not isinstance(prior, IndependentPrior):
@@ -222,14 +222,14 @@ def _times(count: int, log: Vector) -> Vector:
 
 
 def sampled_margins(
-    mechanisms: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
+    voters: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
 ) -> np.ndarray:
     """Return 1/2 (alpha_l - alpha_{K-l}) for sampled p, l = (K + 1) / 2..K.
 
     The error of gamma at the sampled p's is |margins @ (1 - gamma's upper half)|.
 
     Args:
-        mechanisms: K.
+        voters: K.
         prior: where p is drawn from.
         rng: numpy generator; this is an experiment, not a release.
         draws: number of p's, at least 1.
@@ -238,9 +238,9 @@ def sampled_margins(
         Shape (draws, (K + 1) / 2).
     """
     draws = _checks.integer("draws", draws, 1, _MOST_DRAWS)
-    mechanisms, prior = odd(mechanisms), as_prior(prior)
+    voters, prior = odd(voters), as_prior(prior)
     _checks.instance("rng", rng, np.random.Generator)
-    return _margins_at(prior.sample((draws, mechanisms), rng))
+    return _margins_at(prior.sample((draws, voters), rng))
 
 
 def sampled_error(
@@ -262,7 +262,7 @@ def sampled_error(
     require_voters(setting)
     draws = _checks.integer("draws", draws, 2, _MOST_DRAWS)
     gamma = check_gamma(setting, gamma)
-    margins = sampled_margins(setting.mechanisms, prior, rng, draws)
+    margins = sampled_margins(setting.voters, prior, rng, draws)
     errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
     return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))
 
@@ -276,19 +276,19 @@ class WorstCase:
     its largest values refined.
 
     Args:
-        mechanisms: K.
+        voters: K.
         prior: where p may lie.
     """
 
-    def __init__(self, mechanisms: int, prior: Prior) -> None:
-        mechanisms, prior = odd(mechanisms), as_prior(prior)
-        self._k = mechanisms
+    def __init__(self, voters: int, prior: Prior) -> None:
+        voters, prior = odd(voters), as_prior(prior)
+        self._k = voters
         self._pieces: list[Vector] = []
         if isinstance(prior, CommonPrior):
-            self._pieces = _nodes(mechanisms, prior)
-            self._margins = _common(mechanisms, np.concatenate(self._pieces))
+            self._pieces = _nodes(voters, prior)
+            self._margins = _common(voters, np.concatenate(self._pieces))
         else:
-            self._margins = _extremes(mechanisms, prior)
+            self._margins = _extremes(voters, prior)
 
     def __call__(self, point: Vector) -> Separation:
         """Return the rows that gamma and t break most."""

@@ -70,7 +70,7 @@ def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
     problem.maximise({"gamma": weights})
-    first = None if setting.mechanism_delta else oracle.spread
+    first = None if setting.voter_delta else oracle.spread
     problem.add_family("corners", oracle, over="gamma", first=first)
     # Without gamma the output is a fair coin; the rows are divided by their budget.
     problem.set_inside({"gamma": 0.0}, slack=1.0)
@@ -98,7 +98,7 @@ def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:
     sides = [
         np.array([_distribution(setting, counts, side) for counts in multisets]) for side in (0, 1)
     ]
-    matrix = (sides[0] - setting.ratio * sides[1]).reshape(-1, setting.mechanisms + 1)
+    matrix = (sides[0] - setting.ratio * sides[1]).reshape(-1, setting.voters + 1)
     return make_rows(fold(matrix) / setting.budget, upper=1.0)
 
 
@@ -112,7 +112,7 @@ def _distribution(setting: Voters, counts: Counts, side: int) -> Vector:
         elif p > 0.0:
             binomial = binomial_pmf(count, p)
             pmf = binomial if pmf.size == 1 else np.convolve(pmf, binomial)
-    full = np.zeros(setting.mechanisms + 1)
+    full = np.zeros(setting.voters + 1)
     full[ones : ones + pmf.size] = pmf
     return full
 
@@ -199,7 +199,7 @@ class CornerOracle:
     Example:
         >>> from dpopt import majority
         >>> import dpopt
-        >>> voters = dpopt.Majority(mechanisms=3, epsilon=0.5, allowance=1)
+        >>> voters = dpopt.Majority(voters=3, epsilon=0.5, allowance=1)
         >>> oracle = majority.CornerOracle(voters)
         >>> round(oracle.price([1.0, 1.0]).violation, 4)  # the majority itself is not private
         0.47
@@ -210,9 +210,9 @@ class CornerOracle:
         self.setting, self.checked = setting, reduced_size(setting)
         most = 2 * setting.middle + 8
         self.cuts = most if cuts is None else _checks.integer("cuts", cuts, 1)
-        inner, shift = np.array(setting.corner("bc")), setting.mechanism_delta
+        inner, shift = np.array(setting.corner("bc")), setting.voter_delta
         self._values = CornerValues(
-            setting.mechanisms, inner, 1.0 - inner, (shift, 1.0 - shift), setting.ratio
+            setting.voters, inner, 1.0 - inner, (shift, 1.0 - shift), setting.ratio
         )
 
     def spread(self) -> Rows:
@@ -222,7 +222,7 @@ class CornerOracle:
         moves with the voters at 11: rows nearer than that to each other say nearly the same. With
         all others at 00, it is the one whose multiplier is largest at most optima.
         """
-        k, p = self.setting.mechanisms, self.setting.corner("bc")[0]
+        k, p = self.setting.voters, self.setting.corner("bc")[0]
         places = [(0, s, 0) for s in range(k, 0, -_ALONE)]
         s = _FIRST_VOTERS
         while s < k:
@@ -247,13 +247,13 @@ class CornerOracle:
             gamma: shape ((K + 1) / 2,).
         """
         h = self._scaled(gamma)
-        best = self._values.best(h, 1.0, _MOST_PLACES * self.setting.mechanisms**2)
+        best = self._values.best(h, 1.0, _MOST_PLACES * self.setting.voters**2)
         if not best.complete and best.values.max() <= 1.0 + _PLAIN:
             best = self._values.best(h, 1.0, np.inf)
         worst = max(float(best.values.max()) - 1.0, 0.0) if best.complete else np.inf
         places = _peaks(best.values - 1.0)
         order = np.arange(len(places))
-        if self.setting.mechanism_delta:
+        if self.setting.voter_delta:
             # Voters at Delta or 1 - Delta are next to 0 or 1, so multisets with the same voters at
             # b or c and as many near 1 have nearly the same row: one cut speaks for all.
             first = np.unique(places[:, 2:], axis=0, return_index=True)[1]
@@ -286,7 +286,7 @@ class CornerOracle:
             if len(tight) == _MOST_TIGHT * self.setting.middle:
                 break
             ones = dict(counts).get("11", 0)
-            most = self.setting.mechanisms - dict(counts).get("00", 0)
+            most = self.setting.voters - dict(counts).get("00", 0)
             if changes[ones] != changes[most]:
                 tight.append(counts)
         return tight

@@ -97,9 +97,9 @@ def hedged(priors: object) -> tuple[Prior, ...] | None:
     return tuple(map(as_prior, named))
 
 
-def linear_of(mechanisms: int, prior: Prior) -> Vector:
+def linear_of(voters: int, prior: Prior) -> Vector:
     """Return the weights of the expected error under one of several priors."""
-    linear = expected_error_weights(mechanisms, prior).values
+    linear = expected_error_weights(voters, prior).values
     if float(np.sum(linear)) < _LEAST_COIN:
         raise ParameterError(
             f"priors holds {prior}, under which a fair coin has no expected error; it must hold "

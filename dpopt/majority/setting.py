@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     from dpopt.verify import Name
 
-OBJECTIVES = ("expected-error", "surrogate", "worst-case", "least-regret")
+OBJECTIVES = ("mean", "surrogate", "worst-case", "least-regret")
 
 _LARGEST_EXPONENT = 600.0
 # So many voters, without Delta and with it, have their corners gone through in minutes.
@@ -83,7 +83,7 @@ _SPEED = 5e6
 
 @dataclass(frozen=True)
 class Majority(Voters, Setting):
-    """K voters, each (epsilon, mechanism_delta)-private, and the target (m epsilon, delta).
+    """The best private majority vote of K voters who are private themselves (DaRRM).
 
     With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
     fair coin (algorithm 1 of the paper). gamma(l) = gamma(K - l), so the variables are its upper
@@ -120,12 +120,12 @@ class Majority(Voters, Setting):
     under each of several priors.
 
     Attributes:
-        mechanisms: K, odd; at most 4,001, and 501 for mechanism_delta above 0.
+        voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
         epsilon: of each voter, above 0, in nats.
         allowance: m, real, in (0, K]: the majority may spend m epsilon.
-        mechanism_delta: the paper's Delta, of each voter, in [0, 1).
-        delta: of the majority, in [mechanism_delta, 1).
-        objective: "expected-error" minimises E|error| under the prior, "surrogate" maximises the
+        voter_delta: the paper's Delta, of each voter, in [0, 1).
+        delta: of the majority, in [voter_delta, 1).
+        objective: "mean" minimises E|error| under the prior, "surrogate" maximises the
             paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
             minimises the largest error over all p that the prior allows, all in [0, 1] if none is
             given. "least-regret" minimises the largest loss against the best gamma of each of
@@ -150,21 +150,19 @@ class Majority(Voters, Setting):
     kind: ClassVar[str] = "majority"
     summary: ClassVar[tuple[str, ...]] = ("expected_error",)
 
-    mechanisms: int
+    voters: int
     epsilon: float
     allowance: float
-    mechanism_delta: float = 0.0
+    voter_delta: float = 0.0
     delta: float = 0.0
-    objective: Literal["expected-error", "surrogate", "worst-case", "least-regret"] = (
-        "expected-error"
-    )
+    objective: Literal["mean", "surrogate", "worst-case", "least-regret"] = "mean"
     prior: PriorLike = DEFAULT_PRIOR
     priors: Sequence[PriorLike] | str | None = None
     coefficients: Numbers | None = None
     contrary: bool = False
 
     def __post_init__(self) -> None:
-        k = odd(self.mechanisms)
+        k = odd(self.voters)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, k, open_lower=True)
         if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
@@ -172,17 +170,17 @@ class Majority(Voters, Setting):
                 f"epsilon is {epsilon} and allowance {allowance}; "
                 f"epsilon and their product must be at most {_LARGEST_EXPONENT:g}."
             )
-        shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
+        shift = _checks.real("voter_delta", self.voter_delta, 0.0, 1.0, open_upper=True)
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
         if shift > delta:
             raise ParameterError(
-                f"mechanism_delta is {digits(shift)} and delta {digits(delta)}; "
-                "mechanism_delta must not exceed delta."
+                f"voter_delta is {digits(shift)} and delta {digits(delta)}; "
+                "voter_delta must not exceed delta."
             )
         if k > (_MOST_SHIFTED if shift else _MOST):
             raise ParameterError(
-                f"mechanisms is {k}; every constraint can be decided up to {_MOST} voters if "
-                f"mechanism_delta is 0, else up to {_MOST_SHIFTED}."
+                f"voters is {k}; every constraint can be decided up to {_MOST} voters if "
+                f"voter_delta is 0, else up to {_MOST_SHIFTED}."
             )
         objective = _checks.choice("objective", self.objective, OBJECTIVES)
         several = hedged(self.priors)
@@ -194,10 +192,10 @@ class Majority(Voters, Setting):
             # Not given: what is meant is no belief at all, not that all p are equal.
             prior = UniformPrior()
         self.keep(
-            mechanisms=k,
+            voters=k,
             epsilon=epsilon,
             allowance=allowance,
-            mechanism_delta=shift,
+            voter_delta=shift,
             delta=delta,
             objective=objective,
             prior=prior,
@@ -239,7 +237,7 @@ class Majority(Voters, Setting):
     @property
     def behind(self) -> tuple[Guarantee, int]:
         """(epsilon, Delta) of each voter, and K."""
-        return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
+        return Guarantee(self.epsilon, self.voter_delta), self.voters
 
     @cached_property
     def linear(self) -> Vector:
@@ -251,8 +249,8 @@ class Majority(Voters, Setting):
         if self.coefficients is not None:
             return frozen(self.coefficients)
         if self.objective == "surrogate":
-            return surrogate_weights(self.mechanisms).values
-        return expected_error_weights(self.mechanisms, self.belief).values
+            return surrogate_weights(self.voters).values
+        return expected_error_weights(self.voters, self.belief).values
 
     @property
     def _over_worst_case(self) -> bool:
@@ -279,7 +277,7 @@ class Majority(Voters, Setting):
 
     def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
         def yardstick(alone: Majority) -> Yardstick:
-            linear = linear_of(self.mechanisms, alone.belief)
+            linear = linear_of(self.voters, alone.belief)
             bound = solve(alone.problem(), time_limit=time_limit).bound
             return Yardstick.of(alone.belief, linear, bound)
 
@@ -309,7 +307,7 @@ class Majority(Voters, Setting):
     ) -> None:
         """Add the objective, and the rows that it has, to a program of gamma alone."""
         if self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.mechanisms, self.belief))
+            add_worst_case(problem, WorstCase(self.voters, self.belief))
         elif self.hedges:
             with_regrets(problem, self.yardsticks, seen)
         else:
@@ -322,7 +320,7 @@ class Majority(Voters, Setting):
         if self.hedges and "yardsticks" not in vars(self):
             vars(self)["yardsticks"] = self._measured(time_limit)
         # Without Delta the multisets are few, and each is a row of K numbers.
-        each = 1 if self.mechanism_delta else self.mechanisms
+        each = 1 if self.voter_delta else self.voters
         expect("design of the noise function", reduced_size(self) * each, _SPEED)
         return super().solved(backend, time_limit, stop_at_gap)
 
@@ -332,7 +330,7 @@ class Majority(Voters, Setting):
 
     def as_point(self, values: Vector) -> Vector:
         """Return the upper half of a gamma on 0..K, or on its upper half, without 1e-6 of noise."""
-        if values.shape == (self.mechanisms + 1,):
+        if values.shape == (self.voters + 1,):
             even = 0.5 * (values + values[::-1])
             values = even if np.all(np.abs(values - even) <= _NOISE) else values
         inside = np.clip(values, self.least, 1.0)
@@ -370,14 +368,14 @@ class Majority(Voters, Setting):
         gamma = gamma_of(table)
         found, best = proving_corners(self, gamma, self._add_objective)
         if self._over_worst_case:
-            errors = WorstCase(self.mechanisms, self.belief)
+            errors = WorstCase(self.voters, self.belief)
             found += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
         return found + [("prior", place) for place, _ in enumerate(self._alone)]
 
     @property
     def _alone(self) -> tuple[Majority, ...]:
         """The settings whose best errors a least regret is measured against."""
-        told: Any = {"objective": "expected-error", "priors": None}
+        told: Any = {"objective": "mean", "priors": None}
         priors = self.beliefs if self.hedges else ()
         return tuple(replace(self, prior=prior, **told) for prior in priors)
 
@@ -395,7 +393,7 @@ class Majority(Voters, Setting):
         del table
         if self.hedges:
             return {"priors": self._proofs_alone}
-        told = self.objective == "expected-error" and self.coefficients is None
+        told = self.objective == "mean" and self.coefficients is None
         if not told or str(self.belief).startswith("common-uniform:"):
             return {}
         return {} if isinstance(self.belief, RecordedPrior) else {"coefficients": [*self.linear]}
@@ -432,7 +430,7 @@ class Majority(Voters, Setting):
         if needs_prior and isinstance(self.belief, RecordedPrior):
             return math.nan
         if self._over_worst_case:
-            return -WorstCase(self.mechanisms, self.belief).value(upper)
+            return -WorstCase(self.voters, self.belief).value(upper)
         return float(self.linear @ upper)
 
     def regrets(self, table: Table) -> tuple[Regret, ...]:
@@ -512,7 +510,7 @@ def assess(
     Example:
         >>> from dpopt import majority
         >>> import dpopt
-        >>> setting = dpopt.Majority(mechanisms=3, epsilon=0.1, allowance=1)
+        >>> setting = dpopt.Majority(voters=3, epsilon=0.1, allowance=1)
         >>> majority.assess(setting, [1.0, 1.0]).verdict  # the majority itself
         'not private'
         >>> majority.assess(setting, [1.0, 1.0], repair=True).verdict
@@ -528,10 +526,10 @@ def assess(
     return made(setting, setting.table(upper), float_bound=None)
 
 
-def _coefficients(values: object, mechanisms: int) -> tuple[float, ...] | None:
+def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:
     if values is None:
         return None
-    linear, middle = _checks.floats("coefficients", values), (mechanisms + 1) // 2
+    linear, middle = _checks.floats("coefficients", values), (voters + 1) // 2
     if linear.shape != (middle,) or not np.all(np.isfinite(linear)):
         raise ParameterError(
             f"coefficients has shape {np.shape(linear)}; it must be {middle} finite numbers, "

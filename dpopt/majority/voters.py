@@ -37,11 +37,11 @@ Counts = tuple[tuple[str, int], ...]
 _ROUNDING = 1e-15
 
 
-def odd(mechanisms: object) -> int:
+def odd(voters: object) -> int:
     """Return a number of voters K, which must be odd."""
-    k = _checks.integer("mechanisms", mechanisms, 1)
+    k = _checks.integer("voters", voters, 1)
     if k % 2 == 0:
-        raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
+        raise ParameterError(f"voters is {k}; it must be odd, so that no vote is tied.")
     return k
 
 
@@ -117,17 +117,17 @@ class Votes(Inputs):
 class Voters:
     """What follows from the parameters of a `Majority` about its voters and its target."""
 
-    mechanisms: int
+    voters: int
     epsilon: float
     allowance: float
-    mechanism_delta: float
+    voter_delta: float
     delta: float
     contrary: bool
 
     @property
     def middle(self) -> int:
         """Smallest count of ones that is a majority, (K + 1) / 2; also the number of unknowns."""
-        return (self.mechanisms + 1) // 2
+        return (self.voters + 1) // 2
 
     @property
     def least(self) -> float:
@@ -137,7 +137,7 @@ class Voters:
     @property
     def inputs(self) -> Votes:
         """The numbers of votes for the majority."""
-        return Votes(self.mechanisms)
+        return Votes(self.voters)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -160,7 +160,7 @@ class Voters:
         Raises:
             ParameterError: if there is no such corner.
         """
-        shift, r = self.mechanism_delta, math.exp(self.epsilon)
+        shift, r = self.voter_delta, math.exp(self.epsilon)
         b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
         values = {"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c}
         text = str(name)
@@ -184,8 +184,8 @@ def reduced_size(setting: Voters) -> int:
     (K + 1)^2 for Delta = 0, else C(K+4, 4) + 3 C(K+3, 4) + 3 C(K+2, 4) + C(K+1, 4).
     """
     require_voters(setting)
-    k = setting.mechanisms
-    if setting.mechanism_delta == 0.0:
+    k = setting.voters
+    if setting.voter_delta == 0.0:
         return (k + 1) ** 2
     return sum(ways * math.comb(k + 4 - n, 4) for n, ways in enumerate((1, 3, 3, 1)))
 
@@ -226,7 +226,7 @@ def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
 def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
     """Return gamma on 0..K as an array, given on 0..K or on its upper half."""
     array = _checks.floats("gamma", gamma)
-    k = setting.mechanisms
+    k = setting.voters
     if array.shape == (setting.middle,):
         array = full_gamma(array)
     if array.shape != (k + 1,):

@@ -44,7 +44,7 @@ def require_walked(voters: int, classes: int) -> None:
         if classes == 2 and voters > verify.LEVELS:
             number, limit = f"{voters:,} levels", f"at most {verify.LEVELS}"
         raise ParameterError(
-            f"mechanisms is {voters} and classes {classes}; they have {number}, and {limit} are "
+            f"voters is {voters} and classes {classes}; they have {number}, and {limit} are "
             "priced: take rule 'ladder' or 'permute-and-flip', of which a bound is proved."
         )
 

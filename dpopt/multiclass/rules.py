@@ -76,14 +76,14 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
 
 def bounded_rule(
     rule: Rule,
-    mechanisms: int,
+    voters: int,
     classes: int,
     epsilon: float,
     allowance: float,
-    mechanism_delta: float,
+    voter_delta: float,
 ) -> Table:
     """Return the strongest table of a rule that the bound on stable rules proves."""
-    ratio = vote_ratio_below(mechanisms, epsilon, allowance, mechanism_delta)
+    ratio = vote_ratio_below(voters, epsilon, allowance, voter_delta)
     # What is rounded next to the limit would be above it.
     of_vote = _LARGEST if ratio is None else min(_LARGEST, log_near(ratio) * (1 - 2.0**-40))
     if not of_vote > 0.0:
@@ -91,21 +91,21 @@ def bounded_rule(
             f"allowance * epsilon is {allowance * epsilon:g}; no rule is proved for so small a "
             "budget."
         )
-    return audit_rule(rule, mechanisms, classes, of_vote).table
+    return audit_rule(rule, voters, classes, of_vote).table
 
 
 def vote_ratio_below(
-    mechanisms: int, epsilon: float, allowance: float, mechanism_delta: float = 0.0
+    voters: int, epsilon: float, allowance: float, voter_delta: float = 0.0
 ) -> Fraction | None:
     """Return the largest multiple v of 2^-128, up to rounding, with K psi <= m epsilon.
 
     None where every rule is private: m = K and Delta = 0.
 
     Args:
-        mechanisms: K.
+        voters: K.
         epsilon: of each voter, positive.
         allowance: m, in (0, K].
-        mechanism_delta: Delta of each voter, in [0, 1).
+        voter_delta: Delta of each voter, in [0, 1).
 
     Raises:
         ParameterError: for so small a budget that v is 1.
@@ -115,12 +115,12 @@ def vote_ratio_below(
         >>> round(float(vote_ratio_below(11, 0.1, 3)), 6)
         1.750795
     """
-    delta = Fraction(mechanism_delta)
-    budget = exp_lower(Fraction(allowance) * Fraction(epsilon) / mechanisms)
+    delta = Fraction(voter_delta)
+    budget = exp_lower(Fraction(allowance) * Fraction(epsilon) / voters)
     voter = (exp_upper(Fraction(epsilon)) + delta) / (1 - delta)
     limits = []
     # g(r, v) is below r for every v: m = K bounds nothing, though the budget is rounded down.
-    if budget < voter and (delta or allowance < mechanisms):
+    if budget < voter and (delta or allowance < voters):
         limits.append((voter * budget - 1) / (voter - budget))
     if delta:
         limits.append(1 + (budget - 1) / delta)
@@ -129,7 +129,7 @@ def vote_ratio_below(
     ratio = Fraction(int(min(limits) * (1 << _BITS)), 1 << _BITS)
     if ratio <= 1:
         raise ParameterError(
-            f"epsilon is {digits(epsilon)}; with allowance {digits(allowance)} and {mechanisms} "
+            f"epsilon is {digits(epsilon)}; with allowance {digits(allowance)} and {voters} "
             "mechanisms it must be larger: no rule but a constant one is proved."
         )
     return ratio

@@ -46,7 +46,7 @@ _MOST_POINTS = 2_000_000
 
 @dataclass(frozen=True)
 class Multiclass(ClassSetting):
-    """K voters, each epsilon-private with a label of C classes, and the target (m epsilon, delta).
+    """The best private plurality vote over C classes of K voters who are private themselves.
 
     With the counts of the votes sorted, lambda, the plurality outputs a class of count c with
     probability k[lambda, c]: relabelling the classes relabels the output. A plurality class is one
@@ -65,14 +65,14 @@ class Multiclass(ClassSetting):
 
     A rule in place of "optimal" is no program: it has its strongest parameter that is private for
     all voters. Sizes with more than 8e6 corner configurations, more than 300 voters over two
-    classes, and voters with a mechanism_delta are for rules only, which a bound proves.
+    classes, and voters with a voter_delta are for rules only, which a bound proves.
 
     Attributes:
-        mechanisms: K, at least 1; even numbers are fine.
+        voters: K, at least 1; even numbers are fine.
         classes: C, in 2..100; votes are 0..C-1.
         epsilon: of each voter, above 0, in nats.
         allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
-        mechanism_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
+        voter_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
         prior: of the votes, all drawn from one law p: "uniform" makes every histogram equally
             likely, p being uniform on the simplex; "dirichlet:A" if p is from a symmetric Dirichlet
@@ -91,17 +91,17 @@ class Multiclass(ClassSetting):
 
     kind: ClassVar[str] = "multiclass"
 
-    mechanisms: int
+    voters: int
     classes: int
     epsilon: float
     allowance: float
-    mechanism_delta: float = 0.0
+    voter_delta: float = 0.0
     delta: float = 0.0
     prior: str = "uniform"
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
-        voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
+        voters = _checks.integer("voters", self.voters, 1, 10_000)
         classes = _checks.integer("classes", self.classes, 2, 100)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
@@ -117,20 +117,20 @@ class Multiclass(ClassSetting):
             )
         shift, delta = (
             _checks.real(name, getattr(self, name), 0.0, 1.0, open_upper=True)
-            for name in ("mechanism_delta", "delta")
+            for name in ("voter_delta", "delta")
         )
         rule = _checks.choice("rule", self.rule, RULES)
         if shift > 0.0 and rule in ("optimal", "subsampling"):
             raise ParameterError(
-                f"mechanism_delta is {digits(shift)}; it must be 0 with rule {rule!r}, and a rule "
+                f"voter_delta is {digits(shift)}; it must be 0 with rule {rule!r}, and a rule "
                 "such as 'ladder' has a proved bound with it."
             )
         self.keep(
-            mechanisms=voters,
+            voters=voters,
             classes=classes,
             epsilon=epsilon,
             allowance=allowance,
-            mechanism_delta=shift,
+            voter_delta=shift,
             delta=delta,
             prior=str(VotePrior.of(self.prior, classes)),
             rule=rule,
@@ -163,17 +163,17 @@ class Multiclass(ClassSetting):
     @property
     def behind(self) -> tuple[Guarantee, int]:
         """(epsilon, Delta) of each voter, and K."""
-        return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
+        return Guarantee(self.epsilon, self.voter_delta), self.voters
 
     @property
     def exact(self) -> bool:
         """Whether all configurations decide; otherwise a bound does."""
-        return self.mechanism_delta == 0.0 and verify.walked(self.mechanisms, self.classes)
+        return self.voter_delta == 0.0 and verify.walked(self.voters, self.classes)
 
     @property
     def votes(self) -> int:
         """K."""
-        return self.mechanisms
+        return self.voters
 
     @property
     def losses(self) -> Losses:
@@ -187,12 +187,12 @@ class Multiclass(ClassSetting):
         Raises:
             ParameterError: if there are too many configurations, or the voters have a Delta.
         """
-        if self.mechanism_delta > 0.0:
+        if self.voter_delta > 0.0:
             raise ParameterError(
-                f"mechanism_delta is {self.mechanism_delta:g}; it must be 0 where configurations "
+                f"voter_delta is {self.voter_delta:g}; it must be 0 where configurations "
                 "are priced."
             )
-        return Pricing(self.mechanisms, self.classes, self.epsilon, self.allowance, self.delta)
+        return Pricing(self.voters, self.classes, self.epsilon, self.allowance, self.delta)
 
     def problem(self) -> Problem:
         """Return the program: variable "k", rows "sums", family "corners".
@@ -201,7 +201,7 @@ class Multiclass(ClassSetting):
             ParameterError: if there are too many configurations, or of a rule, which has none.
         """
         self.require_program()
-        require_walked(self.mechanisms, self.classes)
+        require_walked(self.voters, self.classes)
         inputs, losses = self.inputs, self.losses
         problem = Problem("plurality of private voters")
         problem.add_variables("k", inputs.size, lower=0.0, upper=1.0)
@@ -217,9 +217,9 @@ class Multiclass(ClassSetting):
         if self.rule == "optimal":
             return None
         if self.exact or self.rule == "subsampling":
-            require_walked(self.mechanisms, self.classes)
+            require_walked(self.voters, self.classes)
             return self.table(strongest(self.rule, self.pricing))
-        sizes = self.mechanisms, self.classes, self.epsilon, self.allowance, self.mechanism_delta
+        sizes = self.voters, self.classes, self.epsilon, self.allowance, self.voter_delta
         return bounded_rule(self.rule, *sizes)
 
     def solved(
@@ -227,7 +227,7 @@ class Multiclass(ClassSetting):
     ) -> Solution:
         """Solve `problem`."""
         if self.rule == "optimal" and self.exact:
-            corners = verify.corner_count(self.mechanisms, self.classes)
+            corners = verify.corner_count(self.voters, self.classes)
             expect("design of the plurality", corners, _SPEED)
         return super().solved(backend, time_limit, stop_at_gap)
 
@@ -258,7 +258,7 @@ class Multiclass(ClassSetting):
         if not isinstance(table, Table) or table.inputs != self.inputs:
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
-            require_walked(self.mechanisms, self.classes)
+            require_walked(self.voters, self.classes)
         return table.proof(self, partial(_judged, self, table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
@@ -284,13 +284,13 @@ class Multiclass(ClassSetting):
         return _dominating(self._labels(table))
 
     def _labels(self, table: Table) -> verify.Labels:
-        if self.mechanism_delta > 0.0:
+        if self.voter_delta > 0.0:
             raise ParameterError(
-                f"mechanism_delta is {self.mechanism_delta:g}; the privacy loss is found for "
+                f"voter_delta is {self.voter_delta:g}; the privacy loss is found for "
                 "voters without one."
             )
-        require_walked(self.mechanisms, self.classes)
-        ballots = verify.Ballots(self.mechanisms, self.classes, table.plain())
+        require_walked(self.voters, self.classes)
+        ballots = verify.Ballots(self.voters, self.classes, table.plain())
         return verify.Labels(self.to_dict(), ballots, None)
 
 
@@ -365,7 +365,7 @@ def _dominating(labels: verify.Labels) -> DominatingPair:
     events = len(sizes) * verify.corner_count(labels.voters, labels.classes)
     if events > _MOST_POINTS:
         raise ParameterError(
-            f"mechanisms is {labels.voters} and classes {labels.classes}; the privacy loss is "
+            f"voters is {labels.voters} and classes {labels.classes}; the privacy loss is "
             f"found from at most {_MOST_POINTS:.0e} events, and these may be {events:.1e}."
         )
     total = labels.ballots.whole << verify.CORNER

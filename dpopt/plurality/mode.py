@@ -1,4 +1,4 @@
-"""The mode of a column: its most common letter, told privately, for any number of records."""
+"""The mode of a column: its most common category, told privately, for any number of records."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _MOST_STEPS = 2_000_000
 
 @dataclass(frozen=True)
 class ModeRelease:
-    """A letter that was released.
+    """A category that was released.
 
     Attributes:
-        letter: of the alphabet.
+        category: of the alphabet.
         rule: ladder, permute-and-flip, exponential or optimal: by which it was drawn.
         guarantee: what it spends, where one record may be replaced by another.
         records: K, which is public.
         proof: why the guarantee holds.
     """
 
-    letter: Hashable
+    category: Hashable
     rule: str
     guarantee: Guarantee
     records: int
@@ -47,21 +47,22 @@ def mode(
     data: object,
     epsilon: float,
     *,
-    alphabet: object = None,
+    labels: object = None,
     rule: Rule = "best",
 ) -> ModeRelease:
-    """Return the most common letter of some records, privately.
+    """Return the most common category of some records, privately.
 
     Neighbours differ in one record that is replaced by another, so the number of records is public.
-    So is the alphabet: it must be fixed before the data are looked at, since which letters occur is
-    private. The letter is drawn with the operating system's randomness; how long that takes, and
-    that a record was outside the alphabet, are not covered by the guarantee.
+    So is the alphabet: it must be fixed before the data are looked at, since which categories occur
+    is private. The category is drawn with the operating system's randomness; how long that takes,
+    and that a record was outside the alphabet, are not covered by the guarantee.
 
     Args:
-        data: records (a sequence, an array, a column of a table), a mapping from letters to
-            counts, or a `Tally`; without an alphabet the counts of the letters 0..C-1, shape (C,).
-        epsilon: of the letter, in (0, 50].
-        alphabet: the C letters in order, at least 2.
+        data: records (a sequence, an array, a column of a table), a mapping from categories to
+            counts, or a `Tally`; without an alphabet the counts of the categories 0..C-1, shape
+            (C,).
+        epsilon: of the category, in (0, 50].
+        labels: the C categories in order, at least 2.
         rule: see `mode_design`.
 
     Raises:
@@ -71,14 +72,16 @@ def mode(
     Example:
         >>> from dpopt import plurality
         >>> cities = ["Basel", "Bern", "Chur"]
-        >>> city = plurality.mode({"Bern": 9000, "Chur": 10}, 1.0, alphabet=cities)
-        >>> city.letter, city.rule
+        >>> city = plurality.mode({"Bern": 9000, "Chur": 10}, 1.0, labels=cities)
+        >>> city.category, city.rule
         ('Bern', 'permute-and-flip')
     """
-    counted = _tallied(data, alphabet)
+    counted = _tallied(data, labels)
     made = mode_design(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
-    letter = counted.letters[int(made.release(counted))]
-    return ModeRelease(letter, made.setting.rule, made.guarantee, made.setting.records, proof(made))
+    category = counted.labels[int(made.release(counted))]
+    return ModeRelease(
+        category, made.setting.rule, made.guarantee, made.setting.records, proof(made)
+    )
 
 
 def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> Design:
@@ -121,20 +124,20 @@ def _few(records: int, classes: int) -> bool:
     return partition_count(records, classes) * min(classes, records) ** 2 <= _MOST_STEPS
 
 
-def _tallied(data: object, alphabet: object) -> Tally:
-    """Return data as counts of letters; counts themselves where no alphabet is given."""
-    if isinstance(data, Tally) and alphabet is None:
+def _tallied(data: object, labels: object) -> Tally:
+    """Return data as counts of categories; counts themselves where no alphabet is given."""
+    if isinstance(data, Tally) and labels is None:
         counted = data
-    elif alphabet is None:
+    elif labels is None:
         counts: Any = _checks.array("counts", data)
         if counts.ndim != 1 or counts.size < 2:
             raise ParameterError(
                 f"counts has shape {counts.shape}; without an alphabet it must be (C,), a count "
-                "for each of at least 2 letters."
+                "for each of at least 2 categories."
             )
         counted = Tally.of_counts(counts, counts.size)
     else:
-        counted = tally(data, alphabet)
+        counted = tally(data, labels)
     if not counted.counts.any():
         raise ParameterError("data holds no records; a mode needs at least one.")
     return counted

@@ -42,7 +42,7 @@ from dpopt.table import Losses, Table, add_lazy_table
 from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
 
-OBJECTIVES = ("bayes", "minimax")
+OBJECTIVES = ("mean", "worst-case")
 LOSSES = ("regret", "error")
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
 THEOREMS = {
@@ -69,15 +69,15 @@ _TIGHT, _MOST_TIGHT = 1e-6, 4
 
 @dataclass(frozen=True)
 class Plurality(ClassSetting):
-    """The best private choice of the class that most of K records have, or of K plain voters.
+    """The best private choice of the most common class of K records, or of K non-private votes.
 
     Neighbours differ in one replaced record. The mechanism sees the counts l of the C classes and
     outputs one class. Averaged over all relabellings of the classes, a mechanism stays private and
     loses nothing; it is then a number k[lambda, c] for each sorted histogram lambda and each count
     c in it, the probability of one class of that count, and the best one is
 
-        minimise   sum_lambda prior(lambda) sum_y loss(l_y) k[lambda, l_y]       of "bayes"
-                   worst,  sum_y loss(l_y) k[lambda, l_y] <= worst     "losses", of "minimax"
+        minimise   sum_lambda prior(lambda) sum_y loss(l_y) k[lambda, l_y]       of "mean"
+                   worst,  sum_y loss(l_y) k[lambda, l_y] <= worst     "losses", of "worst-case"
         subject to sum_y k[lambda, l_y] = 1                                      "sums"
                    k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
                                        "ladder", "privacy"
@@ -85,14 +85,14 @@ class Plurality(ClassSetting):
     over all neighbours l, l' and classes y. The rows of "ladder" are those with a a class of the
     largest count of l and b = y below it; all others are a family, of which violated rows are
     written. The variable "kernel" holds the probability of all classes of a count together. Among
-    the optima of "minimax" the one of the least mean loss is taken, up to 4,000 variables: it can
-    have half the mean of another.
+    the optima of "worst-case" the one of the least mean loss is taken, up to 4,000 variables: it
+    can have half the mean of another.
 
     Classes of the same count have exactly the same probability.
 
     A rule takes the place of the program:
 
-    - "ladder": all rows of "ladder" are tight. Often the optimum of "bayes", never of "minimax".
+    - "ladder": all rows of "ladder" are tight. Often the optimum of "mean", never of "worst-case".
       Every pair of neighbours is decided for these K and C, up to 20,000 sorted histograms. It can
       fail from 7 classes on, and e^epsilon is then lowered in it until it passes.
     - "permute-and-flip", "exponential": private for all K and C by theorem, at a step of
@@ -107,7 +107,7 @@ class Plurality(ClassSetting):
         records: K, in 1..10^15, public: the number of records, or of voters that are not private.
         classes: C, in 2..1,000,000.
         epsilon: in (0, 50], in nats.
-        objective: "bayes", the mean loss under the prior, or "minimax", that of the worst counts.
+        objective: "mean", the mean loss under the prior, or "worst-case", that of the worst counts.
         loss: "regret", by how much the largest count is above that of the output, or "error", 1
             for a class below the largest count.
         rule: "optimal", or a rule without a program: "ladder", "permute-and-flip", "exponential".
@@ -135,7 +135,7 @@ class Plurality(ClassSetting):
     records: int
     classes: int
     epsilon: float
-    objective: Literal["bayes", "minimax"] = "bayes"
+    objective: Literal["mean", "worst-case"] = "mean"
     loss: Literal["regret", "error"] = "regret"
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential"] = "optimal"
     prior: str = "uniform"
@@ -205,10 +205,10 @@ class Plurality(ClassSetting):
     @property
     def losses(self) -> Losses:
         """The loss of one class of each variable, in the mean or of the worst histogram."""
-        return self.losses_of(self.loss, self.objective == "bayes")
+        return self.losses_of(self.loss, self.objective == "mean")
 
     def problem(self) -> Problem:
-        """Return the program: variable "kernel", of "minimax" also "worst"; family "privacy".
+        """Return the program: variable "kernel", of "worst-case" also "worst"; family "privacy".
 
         Raises:
             ParameterError: of a rule, which has none.
@@ -219,7 +219,7 @@ class Plurality(ClassSetting):
         add_lazy_table(problem, inputs, self.epsilon, Rungs(inputs).pairs, "ladder")
         unit = losses.add(problem, inputs, self.guarantee)
         uniform: dict[str, Any] = {"kernel": inputs.counts / self.classes}
-        if self.objective == "minimax":
+        if self.objective == "worst-case":
             uniform["worst"] = losses.costs.max() / unit
             if problem.size <= _MANY:
                 problem.then_minimise({"kernel": losses.costs * self.occurring[inputs.rows]})
@@ -231,13 +231,13 @@ class Plurality(ClassSetting):
     ) -> Solution:
         """Solve the program.
 
-        Of "minimax" above 4,000 variables the least mean is not asked for, which could take ten
+        Of "worst-case" above 4,000 variables the least mean is not asked for, which could take ten
         times as long, and the program is solved by an interior point, with a bound within 1e-7 of
         the value instead of 1e-9.
         """
         problem = self.problem()
         limits: Any = {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
-        if self.objective == "minimax" and problem.size > _MANY and backend == "highs":
+        if self.objective == "worst-case" and problem.size > _MANY and backend == "highs":
             try:
                 return solve(problem, Highs(interior=True), **limits)
             except SolverError as error:
@@ -306,7 +306,7 @@ class Plurality(ClassSetting):
         slack = (growth * kernel[smaller] - kernel[larger]) / scale
         tight = np.argsort(slack, kind="stable")[: _MOST_TIGHT * inputs.size]
         tight = tight[slack[tight] <= _TIGHT]
-        every = range(len(inputs.histograms)) if self.objective == "minimax" else ()
+        every = range(len(inputs.histograms)) if self.objective == "worst-case" else ()
         parts = [
             part[side[tight]].tolist()
             for side in (larger, smaller)
@@ -340,14 +340,14 @@ class Plurality(ClassSetting):
             )
         return Fraction(above, below)
 
-    def distribution(self, table: Table | Fraction, data: Any) -> list[int]:  # noqa: ANN401
+    def output_weights(self, table: Table | Fraction, data: Any) -> list[int]:  # noqa: ANN401
         """Return the distribution of the class for one query, in the order of the classes.
 
         Raises:
             ParameterError: for data as `counted`, or of several queries.
         """
         if isinstance(table, Table) or not self.counted(data)[1]:
-            return super().distribution(table, data)
+            return super().output_weights(table, data)
         own = self.counted(data)[0][0].tolist()
         gaps = [max(own) - count for count in own]
         if sum(gaps) * table.numerator.bit_length() * self.classes > _LONGEST_DISTRIBUTION:

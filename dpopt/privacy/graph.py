@@ -41,8 +41,8 @@ def directed_pairs(
             neighbours), "grid" (words that differ by 1 in one place), "hamming" (words that differ
             in one place), or undirected edges, shape (edges, 2), entries in 0..inputs-1.
         inputs: number of inputs.
-        shape: for "grid" and "hamming" only: number of letters at each place; input x is the word
-            ``np.unravel_index(x, shape)``.
+        shape: for "grid" and "hamming" only: number of categories at each place; input x is the
+            word ``np.unravel_index(x, shape)``.
 
     Returns:
         Shape (pairs, 2), sorted, read-only; None if every two inputs are neighbours.
@@ -124,7 +124,7 @@ def _named(graph: str, inputs: int, shape: Sequence[int] | None) -> IntVector:
 
 
 def _sizes(shape: Sequence[int], inputs: int) -> tuple[int, ...]:
-    """Return the number of letters at each place, if they make as many words as inputs."""
+    """Return the number of categories at each place, if they make as many words as inputs."""
     listed = isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str)
     if not listed or len(shape) == 0:
         raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a sequence of integers.")

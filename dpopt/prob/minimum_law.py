@@ -1,4 +1,4 @@
-"""Joint law of the smallest count and of each letter's count, for records drawn from P.
+"""Joint law of the smallest count and of each category's count, for records drawn from P.
 
 The counts are independent Poisson(n p_y) variables given their sum n, so the joint law is a
 product of convolutions, all of whose terms are positive.
@@ -23,7 +23,7 @@ _UNDERFLOW = 1e-290
 
 @dataclass(frozen=True)
 class Piece:
-    """Weights of the sum of some letters' counts, by where the smallest of these counts is.
+    """Weights of the sum of some categories' counts, by where the smallest of these counts is.
 
     Attributes:
         low: the sum that the first entry is for.
@@ -36,7 +36,7 @@ class Piece:
     exact: Vector
 
     def times(self, other: Piece, window: tuple[int, int]) -> Piece:
-        """Return the piece of both sets of letters together, cut to sums in the window."""
+        """Return the piece of both sets of categories together, cut to sums in the window."""
         above = np.convolve(self.above, other.above)
         exact = np.convolve(self.exact, other.above + other.exact)
         exact += np.convolve(self.above, other.exact)
@@ -57,18 +57,18 @@ class MinimumLaw:
 
     Attributes:
         records: n.
-        letters: k.
+        categories: k.
         shares: p of each group, ascending.
-        sizes: letters of each group.
-        bound: number of groups, the first ones, whose letters can have the smallest count; the
+        sizes: categories of each group.
+        bound: number of groups, the first ones, whose categories can have the smallest count; the
             others are a single piece without a lower limit.
         minima: the m that matter.
-        tables: Poisson weights of one letter of each of these groups, then of the others' total,
+        tables: Poisson weights of one category of each of these groups, then of the others' total,
             as (first count, weights).
     """
 
     records: int
-    letters: int
+    categories: int
     shares: Vector
     sizes: npt.NDArray[np.int64]
     bound: int
@@ -77,7 +77,7 @@ class MinimumLaw:
 
     @classmethod
     def of(cls, n: int, shares: Vector, sizes: npt.NDArray[np.int64], q: Vector) -> MinimumLaw:
-        """Find the letters and the m that matter: E[q_M] >= E[q_c] for each count c."""
+        """Find the categories and the m that matter: E[q_M] >= E[q_c] for each count c."""
         k, m = int(sizes.sum()), np.arange(min(q.size, n // int(sizes.sum()) + 1))
         logs = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
         with np.errstate(divide="ignore"):
@@ -96,48 +96,48 @@ class MinimumLaw:
         return cls(n, k, shares, sizes, bound, minima, tables)
 
     def bias(self, m: int) -> tuple[Vector, float]:
-        """Return E[(1/k - c_y / n) 1{M = m}] for a letter of each group, and Pr(M = m)."""
+        """Return E[(1/k - c_y / n) 1{M = m}] for a category of each group, and Pr(M = m)."""
         pieces = [self._group(m, group) for group in range(self.bound)]
         masses = (self.shares * self.sizes)[: self.bound].tolist()
-        letters = self.sizes[: self.bound].tolist()
+        categories = self.sizes[: self.bound].tolist()
         if self.bound < self.shares.size:
             low, table = self.tables[-1]
             pieces.append(Piece(low, table, np.zeros(table.size)))
             masses.append(self._free)
-            letters.append(0)
+            categories.append(0)
         scale = _poisson(float(self.records), self.records, self.records)[0]
         bias, mass = np.zeros(self.shares.size), 0.0
-        for i, rest in enumerate(self._rests(m, pieces, masses, letters)):
+        for i, rest in enumerate(self._rests(m, pieces, masses, categories)):
             sums, weights = _joined(self.records, pieces[i], rest)
             mass = float(weights.sum() / scale)
             places = slice(i, i + 1) if i < self.bound else slice(i, None)
             share = self.shares[places, None] / (masses[i] * self.records)
-            bias[places] = ((1 / self.letters - share * sums) @ weights) / scale
+            bias[places] = ((1 / self.categories - share * sums) @ weights) / scale
         return bias, mass
 
     @property
     def _free(self) -> float:
-        """Probability of the letters that never have the smallest count."""
+        """Probability of the categories that never have the smallest count."""
         return float((self.shares * self.sizes)[self.bound :].sum())
 
     def _rests(
-        self, m: int, pieces: list[Piece], masses: list[float], letters: list[int]
+        self, m: int, pieces: list[Piece], masses: list[float], categories: list[int]
     ) -> Iterator[Piece]:
         """Yield, for each piece, that of all others, from products of first and of last ones."""
         count = len(pieces)
         after = [_EMPTY] * count
         for i in range(count - 2, -1, -1):
-            window = self._window(m, sum(masses[i + 1 :]), sum(letters[i + 1 :]))
+            window = self._window(m, sum(masses[i + 1 :]), sum(categories[i + 1 :]))
             after[i] = pieces[i + 1].times(after[i + 1], window)
         before = _EMPTY
         for i in range(count):
-            mass, number = sum(masses) - masses[i], sum(letters) - letters[i]
+            mass, number = sum(masses) - masses[i], sum(categories) - categories[i]
             yield before.times(after[i], self._window(m, mass, number))
-            window = self._window(m, sum(masses[: i + 1]), sum(letters[: i + 1]))
+            window = self._window(m, sum(masses[: i + 1]), sum(categories[: i + 1]))
             before = before.times(pieces[i], window)
 
     def _group(self, m: int, group: int) -> Piece:
-        """Return the piece of all letters of a group, by repeated squaring."""
+        """Return the piece of all categories of a group, by repeated squaring."""
         share, size = float(self.shares[group]), int(self.sizes[group])
         low, high = self._window(m, share, 1)
         start, table = self.tables[group]
@@ -155,8 +155,8 @@ class MinimumLaw:
                 return product
             power = power.times(power, self._window(m, share * squared, squared))
 
-    def _window(self, m: int, mass: float, letters: int) -> tuple[int, int]:
-        """Return the range of the sum of some letters' counts, given that some count is m.
+    def _window(self, m: int, mass: float, categories: int) -> tuple[int, int]:
+        """Return the range of the sum of some categories' counts, given that some count is m.
 
         Given c_z = m, the others are multinomial with probabilities p / (1 - p_z). Outside the
         range lies less than `_DROPPED` of that law, by Bernstein's inequality.
@@ -164,15 +164,15 @@ class MinimumLaw:
         trials, worst = self.records - m, float(self.shares[self.bound - 1])
         least = max(0.0, mass - worst) / (1 - worst)
         most = min(1.0, mass / (1 - worst))
-        low = math.floor(trials * least - _spread(trials * least * (1 - least), self.letters))
-        high = math.ceil(m + trials * most + _spread(trials * most * (1 - most), self.letters))
-        others = int(self.sizes[: self.bound].sum()) - letters
-        return max(low, m * letters), min(high, self.records - m * others)
+        low = math.floor(trials * least - _spread(trials * least * (1 - least), self.categories))
+        high = math.ceil(m + trials * most + _spread(trials * most * (1 - most), self.categories))
+        others = int(self.sizes[: self.bound].sum()) - categories
+        return max(low, m * categories), min(high, self.records - m * others)
 
     def _table(self, group: int | None) -> tuple[int, Vector]:
-        """Return Poisson weights over all windows of a letter, or of the letters never smallest."""
-        mass, letters = (self._free, 0) if group is None else (float(self.shares[group]), 1)
-        ends = [self._window(m, mass, letters) for m in (self.minima[0], self.minima[-1])]
+        """Return Poisson weights over all windows of a category, or of those never smallest."""
+        mass, categories = (self._free, 0) if group is None else (float(self.shares[group]), 1)
+        ends = [self._window(m, mass, categories) for m in (self.minima[0], self.minima[-1])]
         low = min(ends[0][0], ends[1][0], *([] if group is None else [self.minima[0]]))
         high = max(ends[0][1], ends[1][1]) + len(self.minima)
         return low, _poisson(self.records * mass, low, high)
@@ -188,9 +188,9 @@ def _joined(n: int, one: Piece, other: Piece) -> tuple[npt.NDArray[np.int64], Ve
     return sums, one.exact[here] * both + one.above[here] * other.exact[there]
 
 
-def _spread(variance: float, letters: int) -> float:
+def _spread(variance: float, categories: int) -> float:
     """Return t with exp(-t^2 / (2 (variance + t / 3))) = 1e-18 / k^2."""
-    log = 2 * math.log(letters) - math.log(_DROPPED)
+    log = 2 * math.log(categories) - math.log(_DROPPED)
     return log / 3 + math.sqrt(log * log / 9 + 2 * log * variance)
 
 

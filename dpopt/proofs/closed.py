@@ -80,11 +80,11 @@ FORMS: dict[str, Form] = {
     "kernel": _affine,
     "majority": _voters,
     "multiclass": _voters,
-    "nearest": _affine,
-    "optimal-sampler": _affine,
+    "nearest-kernel": _affine,
+    "best-sampler": _affine,
     "plurality": _affine,
-    "prior": _affine,
-    "roo": _affine,
+    "public-prior": _affine,
+    "reveal-or-obscure": _affine,
 }
 """Kinds whose rows are known to be polynomials of these degrees; others are tried as affine."""
 

@@ -6,7 +6,7 @@ Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 from dpopt.public_prior.mollifier import mollifier_tv, mollify
 from dpopt.public_prior.prior import (
     PublicDistribution,
-    draw_own_letter,
+    draw_own_category,
     drop_zeros,
     public_distribution,
     smooth_prior,
@@ -22,7 +22,7 @@ __all__ = [
     "DIVERGENCES",
     "PublicDistribution",
     "diagonal_bounds",
-    "draw_own_letter",
+    "draw_own_category",
     "drop_zeros",
     "minimax_utility",
     "mollifier_tv",

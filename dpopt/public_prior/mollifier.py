@@ -27,7 +27,7 @@ from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
     LEAST_EPSILON,
-    Letters,
+    Labels,
     PublicLike,
     laws_over,
     public_distribution,
@@ -39,47 +39,47 @@ if TYPE_CHECKING:
 
 # Probabilities held at once while users are projected.
 _CHUNK = 1 << 20
-# Bits of the room that the rarest letter has in the box; a law is over 2^bits of whole words.
+# Bits of the room that the rarest category has in the box; a law is over 2^bits of whole words.
 _ROOM, _WORD = 40, 64
 
 
 @dataclass(frozen=True, eq=False)
 class Mollifier(PriorSetting):
-    """The law r nearest to a user's p in the relative mollifier, and a letter drawn from it.
+    """The distribution nearest to a user's in the relative mollifier of a public one.
 
         minimise   sum_j z[j]
         subject to z[j] >= p[j] - r[j]                              "distance"
                    sum_j r[j] = 1                                   "sum"
                    q[j] e^(-epsilon/2) <= r[j] <= q[j] e^(epsilon/2),  z >= 0
 
-    for all letters j; the optimum is the total variation between p and r. The projection in KL
+    for all categories j; the optimum is the total variation between p and r. The projection in KL
     (`mollify`) attains it, in O(n log n), and is the closed form. Any two laws in the box are
     within a factor of e^epsilon of each other, whatever the users' p. What is proved is that the
-    integers of r are in the box; what is released is a letter. The setting holds p itself, and so
+    integers of r are in the box; what is released is a category. The setting holds p itself, and so
     does a file of the design: neither is private. Another user's p is given to `release`.
 
     Attributes:
-        prior: q, shape (n,), above 0, summing to 1.
-        epsilon: in [1e-9, 600], in nats: local privacy of a released letter.
-        own: the user's p, shape (n,), may hold zeros.
-        letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
+        public: q, shape (n,), above 0, summing to 1.
+        epsilon: in [1e-9, 600], in nats: local privacy of a released category.
+        distribution: the user's p, shape (n,), may hold zeros.
+        labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
 
     kind: ClassVar[str] = "mollifier"
 
-    prior: PublicLike
+    public: PublicLike
     epsilon: float
-    own: Numbers
-    letters: Letters | None = None
+    distribution: Numbers
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
         epsilon = _checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON)
-        own = frozen(_one_law("own", self.own, self.public.size))
-        self.keep(epsilon=epsilon, own=own)
+        distribution = frozen(_one_law("distribution", self.distribution, self.labelled.size))
+        self.keep(epsilon=epsilon, distribution=distribution)
 
     @classmethod
     def example(cls) -> Self:
-        """Return a user who holds the rarest of three letters, mostly."""
+        """Return a user who holds the rarest of three categories, mostly."""
         return cls([0.25, 0.25, 0.5], 1.0, [0.8, 0.2, 0.0])
 
     @classmethod
@@ -88,20 +88,20 @@ class Mollifier(PriorSetting):
         return [(None, [0.0, 0.0, 1.0]), ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
 
     def problem(self) -> Problem:
-        """Return the program of appendix A.8, for any number of letters."""
-        low, high = _limits(self.public.masses, self.epsilon)
-        problem, n = Problem("relative mollifier"), self.public.size
+        """Return the program of appendix A.8, for any number of categories."""
+        low, high = _limits(self.labelled.masses, self.epsilon)
+        problem, n = Problem("relative mollifier"), self.labelled.size
         problem.add_variables("law", n, lower=low, upper=np.minimum(high, 1.0))
         problem.add_variables("shortfall", n, lower=0.0, upper=1.0)
         problem.add_rows("sum", {"law": np.ones((1, n))}, lower=1.0, upper=1.0)
         eye = sp.eye_array(n)
-        problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=self.own)
+        problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=self.distribution)
         problem.minimise({"shortfall": 1.0})
         return problem
 
     def closed_form(self) -> tuple[int, ...]:
         """Return the projection in KL."""
-        return self.table(mollify(self.public, cast(Vector, self.own), self.epsilon))
+        return self.table(mollify(self.labelled, cast(Vector, self.distribution), self.epsilon))
 
     def point(self, solution: Solution) -> Vector:
         """Return r."""
@@ -109,26 +109,28 @@ class Mollifier(PriorSetting):
 
     def table(self, point: Vector) -> tuple[int, ...]:
         """Return r as integers in the box whose sum is a power of two."""
-        return within_box(point, self.public.masses, self.epsilon)
+        return within_box(point, self.labelled.masses, self.epsilon)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the proof that r is in the box, and the box within e^epsilon.
 
         Raises:
-            ParameterError: if it is no law of the letters.
+            ParameterError: if it is no law of the categories.
             NotPrivateError: if it is outside.
         """
         whole = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
-        if not whole or len(table) != self.public.size or not sum(table):
-            raise ParameterError(f"table must hold {self.public.size} weights, not all of them 0.")
+        if not whole or len(table) != self.labelled.size or not sum(table):
+            raise ParameterError(
+                f"table must hold {self.labelled.size} weights, not all of them 0."
+            )
         grown = verify.growth(Fraction(self.epsilon) / 2)
-        masses, _ = verify.whole(self.public.masses.tolist(), len(table))
+        masses, _ = verify.whole(self.labelled.masses.tolist(), len(table))
         try:
             verdict = verify.decide_box(list(table), masses, grown)
         except verify.Refused as refusal:
             raise self.refused(refusal, refusal.at) from None
         claim = (
-            f"law of {len(table)} letters is in the relative mollifier of the prior, where all "
+            f"law of {len(table)} categories is in the relative mollifier of the prior, where all "
             "laws are private from each other"
         )
         return self.proved(verdict, claim, verdict.at)
@@ -144,26 +146,26 @@ class Mollifier(PriorSetting):
     def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon between any two users, whatever their p, for delta = 0.
 
-        Upper end: the largest ratio of what a letter can have in the box, next to all others.
-        Lower end: the integers of two users, one with this letter alone and one with all others.
+        Upper end: the largest ratio of what a category can have in the box, next to all others.
+        Lower end: the integers of two users, one with this category alone and one with all others.
         """
         require_pure(self.kind, epsilon, delta)
-        q, total = self.public.masses, sum(table)
+        q, total = self.labelled.masses, sum(table)
         limits = integer_box(q, self.epsilon, total.bit_length() - 1)
         lows, highs = map(sum, zip(*limits, strict=True))
         reach = [
             (max(low, total - highs + high), min(high, total - lows + low)) for low, high in limits
         ]
-        letter = max(range(len(reach)), key=lambda j: Fraction(reach[j][1], reach[j][0]))
-        alone = np.arange(q.size) == letter
+        category = max(range(len(reach)), key=lambda j: Fraction(reach[j][1], reach[j][0]))
+        alone = np.arange(q.size) == category
         users = (alone, q * ~alone / q[~alone].sum()) if q.size > 1 else (alone, alone)
-        ends = [self.distribution(table, p.astype(float))[letter] for p in users]
-        name, (least, most) = self.public.letters[letter], reach[letter]
-        inputs = f"p with most of letter {name}", f"p with least of letter {name}"
+        ends = [self.output_weights(table, p.astype(float))[category] for p in users]
+        name, (least, most) = self.labelled.labels[category], reach[category]
+        inputs = f"p with most of category {name}", f"p with least of category {name}"
         lower = max(Fraction(1), Fraction(*ends))
-        return least_of_ratio(Fraction(most, least), inputs, (letter,), lower=lower)
+        return least_of_ratio(Fraction(most, least), inputs, (category,), lower=lower)
 
-    def distribution(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
+    def output_weights(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the integers of r; of another user's p, those that its projection gives.
 
         Args:
@@ -175,7 +177,7 @@ class Mollifier(PriorSetting):
         """
         if data is None:
             return table
-        other = replace(self, own=_one_law("data", data, self.public.size))
+        other = replace(self, distribution=_one_law("data", data, self.labelled.size))
         found = other.closed_form()
         other.judge(found)
         return found
@@ -187,12 +189,15 @@ class Mollifier(PriorSetting):
     def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
         """Return the rows that add up to the larger of the two sums of `mollifier_tv`.
 
-        sum_j z[j] >= sum (p - r) over the letters where p is above the box, so at least what p has
-        above it there; and over those where p is not below it, so what r has to have more than p
-        where it is.
+        sum_j z[j] >= sum (p - r) over the categories where p is above the box, so at least what p
+        has above it there; and over those where p is not below it, so what r has to have more than
+        p where it is.
         """
         del table
-        p, (low, high) = cast(Vector, self.own), _limits(self.public.masses, self.epsilon)
+        p, (low, high) = (
+            cast(Vector, self.distribution),
+            _limits(self.labelled.masses, self.epsilon),
+        )
         over, under = np.maximum(0.0, p - high), np.maximum(0.0, low - p)
         if over.sum() >= under.sum():
             places, limited, side = np.flatnonzero(over), np.flatnonzero(over), "above"
@@ -203,26 +208,26 @@ class Mollifier(PriorSetting):
 
     def value(self, table: tuple[int, ...]) -> float:
         """Return the total variation between p and r."""
-        return float(total_variation(cast(Vector, self.own), _floats(table)))
+        return float(total_variation(cast(Vector, self.distribution), _floats(table)))
 
     def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
         """Draw r between the limits, and p."""
-        places = np.arange(self.public.size)
-        low, high = _limits(self.public.masses, self.epsilon)
+        places = np.arange(self.labelled.size)
+        low, high = _limits(self.labelled.masses, self.epsilon)
         limits = axes.vlines(places, low, np.minimum(high, 1.0), color=LIMIT, linewidth=1)
         limits.set_label("allowed")
-        axes.plot(places, cast(Vector, self.own), "x", color=LIMIT, label="$p$")
+        axes.plot(places, cast(Vector, self.distribution), "x", color=LIMIT, label="$p$")
         axes.plot(places, _floats(table), "o", label="$r$" if label is None else label)
         axes.locator_params(axis="x", integer=True)
-        axes.set_xlabel("letter")
+        axes.set_xlabel("category")
         axes.set_ylabel("probability")
 
     def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
-        """Return letter, prior, p and r, a line for each letter."""
+        """Return category, prior, p and r, a line for each category."""
         return {
-            "letter": list(self.public.letters),
-            "prior": self.public.masses.tolist(),
-            "own": cast(Vector, self.own).tolist(),
+            "category": list(self.labelled.labels),
+            "public": self.labelled.masses.tolist(),
+            "distribution": cast(Vector, self.distribution).tolist(),
             "mollified": _floats(table).tolist(),
         }
 
@@ -231,14 +236,14 @@ def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
     """Return a law as integers over a power of two, in `integer_box`.
 
     Each is the nearest in the box; what is then missing from the sum, or too much, is made up by
-    letters that have room, from the first on.
+    categories that have room, from the first on.
 
     Args:
         law: r, shape (n,), near the box.
         masses: q, shape (n,).
         epsilon: in nats.
     """
-    # So many that the rarest letter has room for more than 2^40 integers.
+    # So many that the rarest category has room for more than 2^40 integers.
     width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
     bits = _WORD * math.ceil((_ROOM - width) / _WORD)
     limits = integer_box(masses, epsilon, bits)
@@ -255,7 +260,7 @@ def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
 
 
 def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, int]]:
-    """Return the least and the largest integer over 2^bits for each letter of the mollifier.
+    """Return the least and the largest integer over 2^bits for each category of the mollifier.
 
     With h a rational <= e^(epsilon/2): q / h <= r <= q h, so that h^2 <= e^epsilon bounds the ratio
     of any two laws.
@@ -278,7 +283,7 @@ def _one_law(name: str, law: npt.ArrayLike, size: int) -> Vector:
     return p
 
 
-def mollify(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
+def mollify(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
     """Return the laws nearest in KL to the users' within the relative epsilon-mollifier.
 
     argmin KL(p || r) over laws r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
@@ -288,10 +293,10 @@ def mollify(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
     total variation (`mollifier_tv`).
 
     Where p is 0 on so much of q that even its support at the upper limit sums to less than 1, KL
-    does not tell the rest apart: the letters with p = 0 get it in proportion to q.
+    does not tell the rest apart: the categories with p = 0 get it in proportion to q.
 
     Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
         laws: p, shape (n,) or (users, n), may hold zeros.
         epsilon: above 0, in nats, at most 600.
 
@@ -307,7 +312,7 @@ def mollify(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
         >>> public_prior.mollify([0.25, 0.25, 0.5], [1.0, 0.0, 0.0], 1.0).round(4).tolist()
         [0.4122, 0.1959, 0.3919]
     """
-    q = public_distribution(prior).masses
+    q = public_distribution(public).masses
     p = laws_over(laws, q.size)
     low, high = _limits(q, epsilon)
     rows = p.reshape(-1, q.size)
@@ -319,7 +324,7 @@ def mollify(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
     return frozen(found.reshape(p.shape))
 
 
-def mollifier_tv(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vector:
+def mollifier_tv(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vector:
     """Return the least total variation between each user's law and the relative mollifier.
 
     max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value of
@@ -327,7 +332,7 @@ def mollifier_tv(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vect
     left over can be moved without raising the larger one.
 
     Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
         laws: p, shape (n,) or (users, n).
         epsilon: above 0, in nats, at most 600.
 
@@ -337,7 +342,7 @@ def mollifier_tv(prior: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vect
     Raises:
         ParameterError: if an argument is out of range.
     """
-    q = public_distribution(prior).masses
+    q = public_distribution(public).masses
     p = laws_over(laws, q.size)
     low, high = _limits(q, epsilon)
     below = np.maximum(0.0, low - p).sum(axis=-1)

@@ -16,7 +16,7 @@ from dpopt.lp import Backend, Solution
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.public_prior.prior import Letters, PublicLike, laws_over
+from dpopt.public_prior.prior import Labels, PublicLike, laws_over
 from dpopt.public_prior.program import KernelProgram, program_epsilon
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
@@ -29,7 +29,7 @@ _MANY_SHORTFALLS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Population(KeptPriorSetting):
-    """The kernel of least mean distance over given users, among those that keep a public prior.
+    """The kernel nearest to given users on average, of those that keep a public distribution.
 
         minimise   sum_u w[u] sum_j s[u, j]                         (tv)
                or  sum_u w[u] sum_i p_u[i] (1 - K[i, i])            (diagonal)
@@ -39,37 +39,38 @@ class Population(KeptPriorSetting):
                    sum_i q[i] K[i, j] = q[j]                        "invariance"
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
-    for all letters i, i', j, and j with p_u[j] > 0 in the first row; K, s >= 0. "tv" is the mean of
-    TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean law only. The
-    guarantee covers the letter released by the kernel, not the design: the kernel itself depends on
-    the users' laws, so these must be public, or of users who agree to that. With fewer than about
-    1,000 users "tv" fits these users and not the population that they are from: judge it by `apply`
-    on others. The program is written out for at most 1,000 letters, and 2e7 entries in the rows
-    "shortfalls"; "tv" with 3,000 users who hold all of 18 letters takes about ten seconds.
+    for all categories i, i', j, and j with p_u[j] > 0 in the first row; K, s >= 0. "mean" is the
+    mean of TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean law
+    only. The guarantee covers the category released by the kernel, not the design: the kernel
+    itself depends on the users' laws, so these must be public, or of users who agree to that. With
+    fewer than about 1,000 users "mean" fits these users and not the population that they are from:
+    judge it by `apply` on others. The program is written out for at most 1,000 categories, and 2e7
+    entries in the rows "shortfalls"; "mean" with 3,000 users who hold all of 18 categories takes
+    about ten seconds.
 
     Attributes:
-        prior: q, shape (n,), above 0, summing to 1.
+        public: q, shape (n,), above 0, summing to 1.
         epsilon: in (0, 16], in nats.
         users: p_u, shape (users, n).
         weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Alike if None.
         slack: how far the worst case may exceed the least possible, in [0, 1].
-        objective: "tv" or "diagonal", as above.
-        letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
+        objective: "mean" or "diagonal", as above.
+        labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
 
     kind: ClassVar[str] = "population"
 
-    prior: PublicLike
+    public: PublicLike
     epsilon: float
     users: RowsOfNumbers
     weights: Numbers | None = None
     slack: float = 0.0
-    objective: Literal["tv", "diagonal"] = "tv"
-    letters: Letters | None = None
+    objective: Literal["mean", "diagonal"] = "mean"
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
-        users = np.atleast_2d(laws_over(self.users, self.public.size))
-        _checks.choice("objective", self.objective, ("tv", "diagonal"))
+        users = np.atleast_2d(laws_over(self.users, self.labelled.size))
+        _checks.choice("objective", self.objective, ("mean", "diagonal"))
         self.keep(
             epsilon=program_epsilon(self.epsilon),
             users=frozen(users),
@@ -79,7 +80,7 @@ class Population(KeptPriorSetting):
 
     @classmethod
     def example(cls) -> Self:
-        """Return a prior of four letters and three users."""
+        """Return a prior of four categories and three users."""
         users = [[0.4, 0.1, 0.1, 0.4], [0.0, 0.5, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
         return cls([0.1, 0.2, 0.3, 0.4], 1.0, users)
 
@@ -91,14 +92,14 @@ class Population(KeptPriorSetting):
         """Return the program over kernels that keep the prior; see `KernelProgram`.
 
         Raises:
-            ParameterError: for more than 1,000 letters, or if "tv" would have more than 2e7 entries
-                in its rows.
+            ParameterError: for more than 1,000 categories, or if "mean" would have more than 2e7
+                entries in its rows.
         """
         users, weights = self._laws
-        n = self.public.size
-        program = KernelProgram(self.public.masses, self.epsilon)
+        n = self.labelled.size
+        program = KernelProgram(self.labelled.masses, self.epsilon)
         program.problem.add_rows("worst case", program.diagonal(), lower=self._kept)
-        if self.objective == "tv":
+        if self.objective == "mean":
             _add_distances(program, users, weights)
         else:
             program.minimise(np.ravel((weights @ users)[:, None] * (1 - np.eye(n))))
@@ -109,21 +110,21 @@ class Population(KeptPriorSetting):
     ) -> Solution:
         """Solve the program; of many users by interior points, where the simplex method is slow."""
         many = np.count_nonzero(cast(Matrix, self.users)) > _MANY_SHORTFALLS
-        if many and self.objective == "tv" and isinstance(backend, str) and backend == "highs":
+        if many and self.objective == "mean" and isinstance(backend, str) and backend == "highs":
             backend = Highs(interior=True)
         return super().solved(backend, time_limit, stop_at_gap)
 
     @property
     def _kept(self) -> float:
         """Least K_ii."""
-        return max(0.0, 1.0 - minimax_utility(self.public, self.epsilon) - self.slack)
+        return max(0.0, 1.0 - minimax_utility(self.labelled, self.epsilon) - self.slack)
 
     def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
         del table
-        shortfalls = self.users if self.objective == "tv" else ()
+        shortfalls = self.users if self.objective == "mean" else ()
         entries = sum(int(np.count_nonzero(row)) ** 2 for row in cast(Matrix, shortfalls))
-        return 5 * self.public.size**2 + entries
+        return 5 * self.labelled.size**2 + entries
 
     def value(self, table: Table) -> float:
         """Return the objective of the certified kernel."""
@@ -134,38 +135,38 @@ class Population(KeptPriorSetting):
 
 
 def _add_distances(program: KernelProgram, users: Matrix, weights: Vector) -> None:
-    """Add one variable "shortfall" for each letter that a user has, and minimise their mean."""
-    # Places of the support: the k-th shortfall is that of user[k] at letter[k].
-    user, letter = np.nonzero(users)
+    """Add one variable "shortfall" for each category that a user has, and minimise their mean."""
+    # Places of the support: the k-th shortfall is that of user[k] at category[k].
+    user, category = np.nonzero(users)
     entries = int(np.count_nonzero(users, axis=1)[user].sum()) + 2 * user.size
     if entries > _MOST_ENTRIES:
         raise ParameterError(
             f"users make {entries:.3g} entries in the program's rows; at most {_MOST_ENTRIES:.3g} "
             "are allowed. Give fewer users, or objective 'diagonal'."
         )
-    released, problem = program.over(_released_rows(users, user, letter)), program.problem
+    released, problem = program.over(_released_rows(users, user, category)), program.problem
     problem.add_variables("shortfall", user.size, lower=0.0, upper=1.0)
     sides = {**released, "shortfall": sp.eye_array(user.size)}
-    problem.add_rows("shortfalls", sides, lower=users[user, letter])
+    problem.add_rows("shortfalls", sides, lower=users[user, category])
     problem.minimise({"shortfall": weights[user]})
 
 
 def _released_rows(
-    users: Matrix, user: npt.NDArray[np.int64], letter: npt.NDArray[np.int64]
+    users: Matrix, user: npt.NDArray[np.int64], category: npt.NDArray[np.int64]
 ) -> sp.csr_array:
-    """Return (p_u K)_j less what letters that u does not have add, as rows over the kernel.
+    """Return (p_u K)_j less what categories that u does not have add, as rows over the kernel.
 
-    For each user u and letter j of the support: sum_i p_u(i) K[i, j], K[i, j] at place i n + j.
+    For each user u and category j of the support: sum_i p_u(i) K[i, j], K[i, j] at place i n + j.
     """
     sizes = np.count_nonzero(users, axis=1)
     lengths = sizes[user]
     row = np.repeat(np.arange(user.size), lengths)
-    # The support of a user stands in ``letter`` from its first row on: each row runs through it.
+    # The support of a user stands in ``category`` from its first row on: each row runs through it.
     within = np.arange(row.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    source = letter[(np.cumsum(sizes) - sizes)[user[row]] + within]
+    source = category[(np.cumsum(sizes) - sizes)[user[row]] + within]
     data = users[user[row], source]
     shape = (user.size, users.shape[1] ** 2)
-    return sp.csr_array((data, (row, source * users.shape[1] + letter[row])), shape=shape)
+    return sp.csr_array((data, (row, source * users.shape[1] + category[row])), shape=shape)
 
 
 def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:

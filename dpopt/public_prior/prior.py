@@ -1,4 +1,4 @@
-"""The public prior, and what users bring: letters of their own, or counts of letters."""
+"""The public prior, and what users bring: categories of their own, or counts of categories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpopt.privacy.release import Source, random_words, seeded, settled, system
 
 TOLERANCE = 1e-9
 _NAMED = 5
-_MOST_LETTERS = 1_000_000_000
+_MOST_LABELS = 1_000_000_000
 _SMALL = 1 << 62
 # Counts summed at once: bounds the memory of draws from many users' own.
 _COMPARED = 1 << 20
@@ -31,44 +31,44 @@ _ROUNDING = 2.0**-52
 LARGEST_EPSILON = 600.0
 LEAST_EPSILON = 1e-9
 
-Letters = Sequence[Hashable]
-"""Names of the letters; as a text, a,b,c."""
+Labels = Sequence[Hashable]
+"""Names of the categories; as a text, a,b,c."""
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
 class PublicDistribution:
-    """A distribution q > 0 over n letters that everybody may know.
+    """A distribution q > 0 over n categories that everybody may know.
 
     Attributes:
-        letters: shape (n,), in the caller's order; a range if they have no names.
+        labels: shape (n,), in the caller's order; a range if they have no names.
         masses: q, shape (n,), above 0, summing to 1, read-only.
     """
 
-    letters: Sequence[Hashable]
+    labels: Sequence[Hashable]
     masses: Vector
 
     @property
     def size(self) -> int:
-        """Number of letters, n."""
+        """Number of categories, n."""
         return self.masses.size
 
     @cached_property
     def order(self) -> IntVector:
-        """Places of the letters by ascending mass, ties in the caller's order, shape (n,)."""
+        """Places of the categories by ascending mass, ties in the caller's order, shape (n,)."""
         order = np.argsort(self.masses, kind="stable").astype(np.int64)
         order.setflags(write=False)
         return order
 
     @cached_property
     def places(self) -> Mapping[Hashable, int]:
-        """Place of each letter in the caller's order."""
-        return {letter: place for place, letter in enumerate(self.letters)}
+        """Place of each category in the caller's order."""
+        return {category: place for place, category in enumerate(self.labels)}
 
     def columns(self) -> dict[str, Sequence[Hashable]]:
-        """Return letter and mass as one tidy table."""
-        return {"letter": list(self.letters), "mass": self.masses.tolist()}
+        """Return category and mass as one tidy table."""
+        return {"category": list(self.labels), "mass": self.masses.tolist()}
 
 
 PublicLike = npt.ArrayLike | PublicDistribution
@@ -76,39 +76,39 @@ PublicLike = npt.ArrayLike | PublicDistribution
 
 
 def public_distribution(
-    masses: PublicLike, letters: Iterable[Hashable] | None = None
+    masses: PublicLike, labels: Iterable[Hashable] | None = None
 ) -> PublicDistribution:
     """Return a checked prior, its masses divided by their sum.
 
     Args:
         masses: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
-        letters: n distinct names, texts or integers, as a text a,b,c; if None, the index of a
+        labels: n distinct names, texts or integers, as a text a,b,c; if None, the index of a
             pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: for another shape, masses that are negative, not finite or do not sum to
-            1, letters of mass 0 (they are outside the theorem: invariance forces their column to
-            0, and no letter can then be told apart from them), or names that are not distinct.
+            1, categories of mass 0 (they are outside the theorem: invariance forces their column to
+            0, and no category can then be told apart from them), or names that are not distinct.
     """
     if isinstance(masses, PublicDistribution):
-        if letters is not None:
-            raise ParameterError("letters are given, but the prior has its own; give one of them.")
+        if labels is not None:
+            raise ParameterError("labels are given, but the prior has its own; give one of them.")
         return masses
-    letters = _index_of(masses) if letters is None else letters
+    labels = _index_of(masses) if labels is None else labels
     values = _masses(masses)
-    names = _letters(letters, values.size)
+    names = _labels(labels, values.size)
     zero = np.flatnonzero(values == 0)
     if zero.size:
         shown = ", ".join(repr(names[int(place)]) for place in zero[:_NAMED])
         more = f" and {zero.size - _NAMED} more" if zero.size > _NAMED else ""
         raise ParameterError(
-            f"prior has mass 0 at {shown}{more}; every letter needs a mass above 0: drop them with "
-            "drop_zeros(masses), or give them mass with smooth_prior(masses, weight)."
+            f"public has mass 0 at {shown}{more}; every category needs a mass above 0: drop "
+            "them with drop_zeros(masses), or give them mass with smooth_prior(masses, weight)."
         )
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > TOLERANCE:
         raise ParameterError(
-            f"prior sums to {digits(total)}; it must sum to 1 up to {TOLERANCE:g}: divide it by "
+            f"public sums to {digits(total)}; it must sum to 1 up to {TOLERANCE:g}: divide it by "
             "its sum."
         )
     if abs(total - 1.0) > _ROUNDING:
@@ -117,48 +117,48 @@ def public_distribution(
 
 
 def drop_zeros(
-    masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None
+    masses: npt.ArrayLike, labels: Iterable[Hashable] | None = None
 ) -> PublicDistribution:
-    """Return the prior over the letters of mass above 0; the others leave the alphabet.
+    """Return the prior over the categories of mass above 0; the others leave the alphabet.
 
-    The names that remain are the caller's, or the old places, so that a letter keeps its name.
-    Users may then hold none of the dropped letters.
+    The names that remain are the caller's, or the old places, so that a category keeps its name.
+    Users may then hold none of the dropped categories.
 
     Args:
         masses: shape (n,), at least 0, summing to 1 up to 1e-9.
-        letters: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
+        labels: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: as `public_prior`, or if no mass is above 0.
     """
-    letters = _index_of(masses) if letters is None else letters
+    labels = _index_of(masses) if labels is None else labels
     values = _masses(masses)
-    names = _letters(letters, values.size)
+    names = _labels(labels, values.size)
     kept = np.flatnonzero(values > 0)
     if kept.size == 0:
-        raise ParameterError("prior has mass 0 everywhere; at least one must be above 0.")
+        raise ParameterError("public has mass 0 everywhere; at least one must be above 0.")
     if kept.size == values.size:
-        return public_distribution(values, letters if letters is None else names)
+        return public_distribution(values, labels if labels is None else names)
     return public_distribution(values[kept], [names[int(place)] for place in kept])
 
 
 def smooth_prior(
-    masses: npt.ArrayLike, weight: float, letters: Iterable[Hashable] | None = None
+    masses: npt.ArrayLike, weight: float, labels: Iterable[Hashable] | None = None
 ) -> PublicDistribution:
-    """Return (1 - weight) q + weight / n: every letter gets a mass above 0.
+    """Return (1 - weight) q + weight / n: every category gets a mass above 0.
 
     Args:
         masses: q, shape (n,), at least 0, summing to 1 up to 1e-9.
         weight: of the uniform distribution, in (0, 1].
-        letters: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
+        labels: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: as `public_prior`, or for a weight out of range.
     """
-    letters = _index_of(masses) if letters is None else letters
+    labels = _index_of(masses) if labels is None else labels
     values = _masses(masses)
     weight = _checks.real("weight", weight, 0.0, 1.0, open_lower=True)
-    return public_distribution((1 - weight) * values + weight / values.size, letters)
+    return public_distribution((1 - weight) * values + weight / values.size, labels)
 
 
 def distributions(values: npt.ArrayLike, size: int) -> Vector:
@@ -189,88 +189,88 @@ def _index_of(masses: object) -> Iterable[Hashable] | None:
 
 
 def _masses(masses: npt.ArrayLike) -> Vector:
-    values = _checks.floats("prior", masses)
+    values = _checks.floats("public", masses)
     if values.ndim != 1 or values.size == 0:
-        raise ParameterError(f"prior has shape {values.shape}; it must be (n,) with n at least 1.")
+        raise ParameterError(f"public has shape {values.shape}; it must be (n,) with n at least 1.")
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ParameterError("prior holds a negative number, or one that is not finite.")
     return values
 
 
-def _letters(letters: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
+def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
     """Return checked names, of a size if one is given; places if there are no names."""
-    if letters is None and size is not None:
+    if labels is None and size is not None:
         return range(size)
-    if isinstance(letters, str):
-        letters = letters.split(",")
-    if isinstance(letters, bytes | set | frozenset) or not isinstance(letters, Iterable):
+    if isinstance(labels, str):
+        labels = labels.split(",")
+    if isinstance(labels, bytes | set | frozenset) or not isinstance(labels, Iterable):
         raise ParameterError(
-            f"letters is {_checks.shown(letters)}; it must be a sequence of names, one for each."
+            f"labels is {_checks.shown(labels)}; it must be a sequence of names, one for each."
         )
-    axes = getattr(letters, "ndim", 1)
+    axes = getattr(labels, "ndim", 1)
     if axes != 1:
-        raise ParameterError(f"letters has {axes} axes; it must have one.")
-    names = tuple(name.item() if isinstance(name, np.generic) else name for name in letters)
+        raise ParameterError(f"labels has {axes} axes; it must have one.")
+    names = tuple(name.item() if isinstance(name, np.generic) else name for name in labels)
     if not all(type(name) in (str, int) for name in names):
-        raise ParameterError("letters holds a name that is neither a text nor an integer.")
+        raise ParameterError("labels holds a name that is neither a text nor an integer.")
     distinct = len(set(names))
     size = len(names) if size is None else size
     if len(names) != size or distinct != size:
         raise ParameterError(
-            f"letters has {len(names)} names, {distinct} of them distinct; it must have {size}."
+            f"labels has {len(names)} names, {distinct} of them distinct; it must have {size}."
         )
     return names
 
 
-def laws_over(laws: npt.ArrayLike, letters: int) -> Matrix:
+def laws_over(laws: npt.ArrayLike, labels: int) -> Matrix:
     """Return users' laws divided by their sums, shape (n,) or (users, n).
 
     Raises:
         ParameterError: for no users, another shape, or values that are no laws.
     """
-    p = distributions(laws, letters)
+    p = distributions(laws, labels)
     if p.size == 0:
         raise ParameterError(f"p has shape {p.shape}; it must hold at least one law.")
     return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
-def places_of(prior: PublicDistribution, own: object) -> tuple[IntVector, bool]:
-    """Return the places of one letter or several, and whether it was one.
+def places_of(public: PublicDistribution, own: object) -> tuple[IntVector, bool]:
+    """Return the places of one category or several, and whether it was one.
 
-    The message for an unknown letter shows no letter: that would be to release it.
+    The message for an unknown category shows no category: that would be to release it.
 
     Raises:
-        ParameterError: for a letter that the prior does not have.
+        ParameterError: for a category that the prior does not have.
     """
-    if isinstance(prior.letters, range):
+    if isinstance(public.labels, range):
         array = _checks.array("own", own)
         whole = array.dtype.kind in "iu" or array.size == 0
         if array.ndim > 1 or not whole:
-            raise ParameterError("own must be a letter, or a sequence of them: integers.")
-        if array.size and (array.min() < 0 or array.max() >= prior.size):
-            raise ParameterError(f"own holds a letter outside 0..{prior.size - 1}.")
+            raise ParameterError("own must be a category, or a sequence of them: integers.")
+        if array.size and (array.min() < 0 or array.max() >= public.size):
+            raise ParameterError(f"own holds a category outside 0..{public.size - 1}.")
         return np.atleast_1d(array).astype(np.int64), array.ndim == 0
-    if isinstance(own, Hashable) and own in prior.places:
-        return np.array([prior.places[own]], dtype=np.int64), True
-    unknown = ParameterError("own holds a letter that the prior does not have.")
+    if isinstance(own, Hashable) and own in public.places:
+        return np.array([public.places[own]], dtype=np.int64), True
+    unknown = ParameterError("own holds a category that the prior does not have.")
     if isinstance(own, str | bytes) or not isinstance(own, Iterable):
         raise unknown
     try:
-        places = [prior.places[letter] for letter in own]
+        places = [public.places[category] for category in own]
     except (KeyError, TypeError):
         raise unknown from None
     return np.array(places, dtype=np.int64), False
 
 
-def _in_order(counts: Any, letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
-    """Return counts in the order of the letters, if they are the labels of a table or column."""
+def _in_order(counts: Any, labels: Sequence[Hashable]) -> Any:  # noqa: ANN401
+    """Return counts in the order of the categories, if they are the labels of a table or column."""
     if type(counts).__module__.split(".")[0] not in ("pandas", "polars"):
         return counts
-    labels = getattr(counts, "columns", getattr(counts, "index", None))
-    names = [] if labels is None else list(labels)
-    if len(names) != len(letters) or set(names) != set(letters):
+    columns = getattr(counts, "columns", getattr(counts, "index", None))
+    names = [] if columns is None else list(columns)
+    if len(names) != len(labels) or set(names) != set(labels):
         return counts
-    return counts[list(letters)]
+    return counts[list(labels)]
 
 
 def _counts(table: npt.NDArray[Any]) -> Counts:
@@ -301,48 +301,48 @@ def _whole(row: npt.NDArray[np.object_]) -> list[int]:
     return [int(value * common) for value in exact]
 
 
-def draw_own_letter(
-    counts: object, letters: Sequence[Hashable] | int, rng: np.random.Generator | None = None
+def draw_own_category(
+    counts: object, labels: Sequence[Hashable] | int, rng: np.random.Generator | None = None
 ) -> Any:  # noqa: ANN401
-    """Return a letter drawn from each user's p, with exactly uniform integers: not private itself.
+    """Return a category drawn exactly from each user's p; it is not private itself.
 
-    A release from the kernel K for these letters then has exactly the law pK.
+    A release from the kernel K for these categories then has exactly the law pK.
 
     Args:
         counts: p in proportion, integers or Fractions, shape (n,) or (users, n), at least 0, no
-            user without any; columns of a table by the names of the letters.
-        letters: their names, or n.
+            user without any; columns of a table by the names of the categories.
+        labels: their names, or n.
         rng: a seeded generator, for experiments; None draws with the system's randomness.
 
     Returns:
-        A letter, or as many as there are users: a list of names, or an array of places where
-        letters have no names.
+        A category, or as many as there are users: a list of names, or an array of places where
+        categories have no names.
 
     Raises:
         ParameterError: for another shape or other values.
     """
-    numbered = not isinstance(letters, Iterable)
-    most = _checks.integer("letters", letters, 1, _MOST_LETTERS) if numbered else 0
-    names = range(most) if numbered else _letters(letters, None)
+    numbered = not isinstance(labels, Iterable)
+    most = _checks.integer("labels", labels, 1, _MOST_LABELS) if numbered else 0
+    names = range(most) if numbered else _labels(labels, None)
     given = _checks.array("counts", _in_order(counts, names))
     if given.ndim not in (1, 2) or given.shape[-1] != len(names):
         raise ParameterError(
-            f"letters are {len(names)} and counts has shape {given.shape}; it must be one number "
-            "for each letter, or a row of them for each user."
+            f"labels are {len(names)} and counts has shape {given.shape}; it must be one number "
+            "for each category, or a row of them for each user."
         )
     table = _counts(np.atleast_2d(given))
     source = system if rng is None else seeded(rng)
     places = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(_own_letters(part, source) for part in _parts(table))]
+        [np.zeros(0, dtype=np.int64), *(_own_labels(part, source) for part in _parts(table))]
     )
     return named(places, names, given.ndim == 1)
 
 
-def named(places: IntVector, letters: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401
-    """Return letters at places: one, a list of names, or the places where they have no names."""
+def named(places: IntVector, labels: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401
+    """Return categories at places: one, a list of names, or the places where they have no names."""
     if single:
-        return letters[int(places[0])]
-    return places if isinstance(letters, range) else [letters[place] for place in places]
+        return labels[int(places[0])]
+    return places if isinstance(labels, range) else [labels[place] for place in places]
 
 
 def _parts(table: Counts) -> Iterator[Counts]:
@@ -351,15 +351,15 @@ def _parts(table: Counts) -> Iterator[Counts]:
     return (table[start : start + step] for start in range(0, len(table), step))
 
 
-def _own_letters(counts: Counts, source: Source) -> IntVector:
-    """Return one letter for each user, drawn from their counts."""
+def _own_labels(counts: Counts, source: Source) -> IntVector:
+    """Return one category for each user, drawn from their counts."""
     sums: npt.NDArray[Any] = np.cumsum(counts, axis=1)
     words = random_words(len(sums), source)
     # 53 bits in floats: they and the quotients are within 2^-51 of what they stand for.
     shares = (sums / sums[:, -1:]).astype(np.float64)
     drawn = (words >> np.uint64(11)) * 2.0**-53
-    letters = np.count_nonzero(shares <= drawn[:, None], axis=1)
+    labels = np.count_nonzero(shares <= drawn[:, None], axis=1)
     near = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
     for user in np.flatnonzero(near):
-        letters[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
-    return letters
+        labels[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
+    return labels

@@ -14,8 +14,8 @@ from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import Graph, add_table, over_masses
 
-MOST_LETTERS = 1000
-"""Letters up to which a program over kernels is written out."""
+MOST_LABELS = 1000
+"""Categories up to which a program over kernels is written out."""
 
 # e^-epsilon must stay well above a solver's tolerance, 1e-10: from 18 on, with masses below 1e-8,
 # solves failed.
@@ -33,14 +33,14 @@ class KernelProgram:
         problem: see above.
 
     Raises:
-        ParameterError: for more than 1,000 letters, or an epsilon out of range.
+        ParameterError: for more than 1,000 categories, or an epsilon out of range.
     """
 
     def __init__(self, q: Vector, epsilon: float) -> None:
         n, self.guarantee = q.size, Guarantee(program_epsilon(epsilon))
-        if n > MOST_LETTERS:
+        if n > MOST_LABELS:
             raise ParameterError(
-                f"prior has {n} letters; its program is written out for at most {MOST_LETTERS}, "
+                f"public has {n} categories; its program is written out for at most {MOST_LABELS}, "
                 "and the closed forms are for any number."
             )
         self.inputs, self.problem = Graph(n, n), Problem("kernel that keeps a prior")

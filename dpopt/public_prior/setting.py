@@ -25,7 +25,7 @@ from dpopt.public_prior.layers import LayeredTable
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
     LEAST_EPSILON,
-    Letters,
+    Labels,
     PublicDistribution,
     PublicLike,
     distributions,
@@ -46,30 +46,30 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("minimax", "leximin")
 LARGEST_MATRIX = 5000
-"""Letters up to which n^2 floats or integers are listed (200 MB of floats)."""
+"""Categories up to which n^2 floats or integers are listed (200 MB of floats)."""
 
-# Of a table's weights: at least; and those of the rarest letter beyond what its rounding takes.
+# Of a table's weights: at least; and those of the rarest category beyond what its rounding takes.
 _BITS, _SPARE_BITS = 62, 32
 
 
 class PriorSetting(Setting):
-    """What the settings share that have a public prior; letters in the caller's order."""
+    """What the settings share that have a public prior; categories in the caller's order."""
 
-    prior: Any
+    public: Any
     epsilon: Any
-    letters: Any
+    labels: Any
 
     def keep(self, **checked: object) -> None:
-        """Check the prior and its letters, and set them and other fields to plain values."""
-        public = public_distribution(self.prior, self.letters)
-        listed = None if isinstance(public.letters, range) else tuple(public.letters)
-        super().keep(prior=public.masses, letters=listed, **checked)
-        vars(self)["public"] = public
+        """Check the prior and its categories, and set them and other fields to plain values."""
+        labelled = public_distribution(self.public, self.labels)
+        listed = None if isinstance(labelled.labels, range) else tuple(labelled.labels)
+        super().keep(public=labelled.masses, labels=listed, **checked)
+        vars(self)["labelled"] = labelled
 
     @cached_property
-    def public(self) -> PublicDistribution:
-        """The prior with the names of its letters."""
-        return public_distribution(self.prior, self.letters)
+    def labelled(self) -> PublicDistribution:
+        """The prior with the names of its categories."""
+        return public_distribution(self.public, self.labels)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -77,21 +77,21 @@ class PriorSetting(Setting):
         return Guarantee(self.epsilon)
 
     def output(self, place: int) -> Hashable:
-        """Return the name of a letter."""
-        return self.public.letters[place]
+        """Return the name of a category."""
+        return self.labelled.labels[place]
 
-    def proved(self, verdict: verify.Verdict, claim: str, letter: int) -> Certificate:
-        """Return the proof that a verdict is, whose tightest row is about a letter."""
-        tightest = f"letter {self.output(letter)}"
+    def proved(self, verdict: verify.Verdict, claim: str, category: int) -> Certificate:
+        """Return the proof that a verdict is, whose tightest row is about a category."""
+        tightest = f"category {self.output(category)}"
         slack = Fraction(verdict.slack)
         return Certificate(claim, self.guarantee, verdict.rows, slack, tightest)
 
-    def refused(self, refusal: verify.Refused, letter: int | None) -> NotPrivateError:
-        """Return the refusal of integers, and the letter that shows it."""
-        missed, name = Fraction(refusal.missed), None if letter is None else self.output(letter)
+    def refused(self, refusal: verify.Refused, category: int | None) -> NotPrivateError:
+        """Return the refusal of integers, and the category that shows it."""
+        missed, name = Fraction(refusal.missed), None if category is None else self.output(category)
         what = "are no kernel of this setting"
         if name is not None:
-            what = f"break {self.epsilon:g}-LDP at letter {name}, by {roughly(missed)}"
+            what = f"break {self.epsilon:g}-LDP at category {name}, by {roughly(missed)}"
         return NotPrivateError(
             f"the integers {what}: {refusal}.",
             output=None if name is None else str(name),
@@ -109,47 +109,47 @@ class KeptPriorSetting(PriorSetting):
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
-        """Return letters: every two users are neighbours."""
+        """Return categories: every two users are neighbours."""
         return [(0, 1), (1, 2), (0, 3)]
 
     @property
     def bits(self) -> int:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride]
-        """Bits that the rarest letter has to spare: r - 1 of its mass is room for rounding."""
+        """Bits that the rarest category has to spare: r - 1 of its mass is room for rounding."""
         room = math.log2(2.0 if self.epsilon > 1 else math.expm1(self.epsilon))
-        return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.public.masses.min())))
+        return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.labelled.masses.min())))
 
     @property
     def inputs(self) -> Graph:
-        """Letters, between any two of which a kernel is private."""
-        return Graph(self.public.size, self.public.size)
+        """Categories, between any two of which a kernel is private."""
+        return Graph(self.labelled.size, self.labelled.size)
 
     def interior(self, values: Vector) -> Table:
-        """Return the table that releases from the prior, whatever the letter: it keeps q."""
+        """Return the table that releases from the prior, whatever the category: it keeps q."""
         del values
-        return constant(self.inputs, self.public.masses, self.bits)
+        return constant(self.inputs, self.labelled.masses, self.bits)
 
-    def distribution(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the row of a user's letter."""
-        places, single = places_of(self.public, data)
+    def output_weights(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the row of a user's category."""
+        places, single = places_of(self.labelled, data)
         if not single:
-            raise ParameterError("the data are several letters; a law is that of one.")
+            raise ParameterError("the data are several categories; a law is that of one.")
         return table.row(int(places[0]))
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
-        """Return a letter, or one for each of several users: a list of names, or places."""
-        places, single = places_of(self.public, data)
-        return named(table.drawn(places, source)[0], self.public.letters, single)
+        """Return a category, or one for each of several users: a list of names, or places."""
+        places, single = places_of(self.labelled, data)
+        return named(table.drawn(places, source)[0], self.labelled.labels, single)
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return 1: each user's letter is that user's own, so that all of one call count as one."""
+        """Return 1: each user's category is that user's own, so all of one call count as one."""
         del table
-        places_of(self.public, data)
+        places_of(self.labelled, data)
         return 1
 
     def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
-        """Return what is known of a kernel K; letters and arrays are in the caller's order.
+        """Return what is known of a kernel K; categories and arrays are in the caller's order.
 
-        - kernel: K, shape (n, n), of at most 5,000 letters; diagonal: K_ii, shape (n,).
+        - kernel: K, shape (n, n), of at most 5,000 categories; diagonal: K_ii, shape (n,).
         - apply: a function that returns pK for laws p, shape (n,) or (users, n); of a closed form
           in O(n) for each user.
         - gamma_tv: the least possible (theorem 1) of worst_tv, the largest total variation between
@@ -161,7 +161,7 @@ class KeptPriorSetting(PriorSetting):
             "apply": lambda: partial(self.applied, table),
             "diagonal": lambda: self.diagonal(table),
             "drift": lambda: self.drift(table),
-            "gamma_tv": lambda: minimax_utility(self.public, self.epsilon),
+            "gamma_tv": lambda: minimax_utility(self.labelled, self.epsilon),
             "kernel": lambda: self.matrix(table),
             "worst_tv": lambda: self.worst(table),
         }
@@ -176,12 +176,12 @@ class KeptPriorSetting(PriorSetting):
         Raises:
             ParameterError: for another shape or other values.
         """
-        laws = distributions(p, self.public.size)
+        laws = distributions(p, self.labelled.size)
         return laws @ table.matrix() if isinstance(table, Table) else table.apply(laws)
 
     def diagonal(self, table: Any) -> Vector:  # noqa: ANN401
         """Return K_ii, shape (n,), read-only."""
-        n = self.public.size
+        n = self.labelled.size
         return frozen(table.probabilities[:: n + 1]) if isinstance(table, Table) else table.diagonal
 
     def worst(self, table: Any) -> float:  # noqa: ANN401
@@ -192,7 +192,7 @@ class KeptPriorSetting(PriorSetting):
 
     def drift(self, table: Any) -> float:  # noqa: ANN401
         """Return a bound of the total variation between qK and q."""
-        q = self.public.masses
+        q = self.labelled.masses
         if isinstance(table, Table):
             return float(total_variation(q, q @ table.matrix()))
         return float(table.decided[0].missed)
@@ -201,15 +201,15 @@ class KeptPriorSetting(PriorSetting):
         """Return K as floats, shape (n, n), read-only.
 
         Raises:
-            ParameterError: for more than 5000 letters.
+            ParameterError: for more than 5000 categories.
         """
         self._require_few("its matrix is made", "use apply")
         return frozen(table.matrix())
 
     def _require_few(self, what: str, instead: str) -> None:
-        if self.public.size > LARGEST_MATRIX:
+        if self.labelled.size > LARGEST_MATRIX:
             raise ParameterError(
-                f"the kernel has {self.public.size} letters; {what} for at most "
+                f"the kernel has {self.labelled.size} categories; {what} for at most "
                 f"{LARGEST_MATRIX}: {instead}."
             )
 
@@ -217,21 +217,21 @@ class KeptPriorSetting(PriorSetting):
         """Return the integers with every entry written down.
 
         Raises:
-            ParameterError: for more than 5000 letters.
+            ParameterError: for more than 5000 categories.
         """
         if isinstance(table, Table):
             return table
         self._require_few("its integers are listed", "it releases all the same")
-        weights = (w for letter in range(self.public.size) for w in table.row(letter))
+        weights = (w for category in range(self.labelled.size) for w in table.row(category))
         return Table(self.inputs, tuple(weights), 1 << table.bits)
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
-        """Return the tight dominating pair over all letters.
+        """Return the tight dominating pair over all categories.
 
         They cover every two users, since a divergence is jointly convex.
 
         Raises:
-            ParameterError: for more than 342 letters.
+            ParameterError: for more than 342 categories.
         """
         # Too many are refused before they are written down.
         _ = self.inputs.edges
@@ -239,42 +239,43 @@ class KeptPriorSetting(PriorSetting):
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw K_ii against q_i, lemma 3's bound as a line."""
-        order = self.public.order
-        q = self.public.masses[order]
-        bounds = diagonal_bounds(self.public, self.epsilon)[order]
+        order = self.labelled.order
+        q = self.labelled.masses[order]
+        bounds = diagonal_bounds(self.labelled, self.epsilon)[order]
         axes.plot(q, bounds, color=LIMIT, linestyle=":", label="bound of lemma 3")
         axes.plot(q, self.diagonal(table)[order], "o", clip_on=False, label=label)
         axes.set_xlabel("prior mass, $q_i$")
-        axes.set_ylabel("probability to keep the letter, $K_{ii}$")
+        axes.set_ylabel("probability to keep the category, $K_{ii}$")
         axes.set_ylim(0.0, 1.03)
 
     def columns(self, table: Any) -> Mapping[str, Any]:  # noqa: ANN401
-        """Return input, output and probability, a line for each two letters, by their names."""
-        letters, written = self.public.letters, self.written(table)
-        return cast(Any, written.columns(letters, letters))
+        """Return input, output and probability, a line for each two categories, by their names."""
+        labels, written = self.labelled.labels, self.written(table)
+        return cast(Any, written.columns(labels, labels))
 
 
 @dataclass(frozen=True, eq=False)
 class PublicPrior(KeptPriorSetting):
-    """The kernel that loses least at the worst law p, of those that keep a public prior q.
+    """The minimax optimal locally private sampler that keeps a public distribution q.
 
         minimise   max_i 1 - K[i, i]                                "losses"
         subject to sum_j K[i, j] = 1                                "sums"
                    sum_i q[i] K[i, j] = q[j]                        "invariance"
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
-    for all letters i, i', j; K >= 0: the program of `Kernel` with the 0-1 loss and the
+    for all categories i, i', j; K >= 0: the program of `Kernel` with the 0-1 loss and the
     invariance q. The objective is the largest total variation between p and pK over all p.
     Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
     takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
     form in O(n) again, or a program of n objectives in order (see `add_leximin`). A program is
-    written out for at most 1,000 letters and epsilon up to 16; the closed forms have no such limit.
+    written out for at most 1,000 categories and epsilon up to 16; the closed forms have no such
+    limit.
 
     Attributes:
-        prior: q, shape (n,), each above 0, summing to 1 up to 1e-9, in any order.
-        epsilon: in [1e-9, 600], in nats: local privacy of a released letter.
-        letters: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
-        objective: "minimax", or "leximin", which is minimax and better at the other letters.
+        public: q, shape (n,), each above 0, summing to 1 up to 1e-9, in any order.
+        epsilon: in [1e-9, 600], in nats: local privacy of a released category.
+        labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
+        objective: "minimax", or "leximin", which is minimax and better at the other categories.
 
     References:
         Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and
@@ -287,11 +288,11 @@ class PublicPrior(KeptPriorSetting):
         (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
     """
 
-    kind: ClassVar[str] = "prior"
+    kind: ClassVar[str] = "public-prior"
 
-    prior: PublicLike
+    public: PublicLike
     epsilon: float
-    letters: Letters | None = None
+    labels: Labels | None = None
     objective: Literal["minimax", "leximin"] = "minimax"
 
     def __post_init__(self) -> None:
@@ -300,18 +301,18 @@ class PublicPrior(KeptPriorSetting):
 
     @classmethod
     def example(cls) -> Self:
-        """Return a prior of five letters."""
+        """Return a prior of five categories."""
         return cls([0.05, 0.1, 0.15, 0.2, 0.5], 1.0)
 
     def problem(self) -> Problem:
         """Return the program of the least worst case; "leximin" goes on from its optimum.
 
         Raises:
-            ParameterError: for more than 1,000 letters, or an epsilon above 16.
+            ParameterError: for more than 1,000 categories, or an epsilon above 16.
         """
-        program = KernelProgram(self.public.masses, self.epsilon)
+        program = KernelProgram(self.labelled.masses, self.epsilon)
         program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
-        losses = {**program.diagonal(), "worst": np.ones((self.public.size, 1))}
+        losses = {**program.diagonal(), "worst": np.ones((self.labelled.size, 1))}
         program.problem.add_rows("losses", losses, lower=1.0)
         program.problem.minimise({"worst": 1.0})
         if self.objective == "leximin":
@@ -320,7 +321,7 @@ class PublicPrior(KeptPriorSetting):
 
     def closed_form(self) -> LayeredTable:
         """Return Algorithm 1, or the leximin kernel."""
-        return LayeredTable.of(self.public, self.epsilon, self.objective)
+        return LayeredTable.of(self.labelled, self.epsilon, self.objective)
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -348,20 +349,20 @@ class PublicPrior(KeptPriorSetting):
             self.closed_form(), bits=table.bits
         ):
             raise ParameterError("table is of another prior, epsilon or objective.")
-        order, n = self.public.order, self.public.size
+        order, n = self.labelled.order, self.labelled.size
         try:
             verdict = table.decided[0]
         except verify.Refused as refusal:
             at = None if refusal.at is None else int(order[refusal.at])
             raise self.refused(refusal, at) from None
-        claim = f"kernel is private between all {n} letters"
+        claim = f"kernel is private between all {n} categories"
         if n == 1:
-            claim = "kernel has one letter, which has no neighbour: there was nothing to prove"
+            claim = "kernel has one category, which has no neighbour: there was nothing to prove"
         return self.proved(verdict, claim, int(order[verdict.at]))
 
     def _proof_size(self, table: Any) -> int:  # noqa: ANN401
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""
-        n = self.public.size
+        n = self.labelled.size
         return 5 * n * n if isinstance(table, Table) else n
 
     def value(self, table: Any) -> float:  # noqa: ANN401
@@ -369,20 +370,20 @@ class PublicPrior(KeptPriorSetting):
         return self.worst(table)
 
     def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
-        """Return the least epsilon between any two letters; of a closed form, for delta = 0.
+        """Return the least epsilon between any two categories; of a closed form, for delta = 0.
 
-        Neighbours are places of letters, and so is the output. They cover every two users, since a
-        divergence is jointly convex. The upper end is the largest ratio of the bounds of a column,
-        the lower end that of two entries of the column that has it.
+        Neighbours are places of categories, and so is the output. They cover every two users, since
+        a divergence is jointly convex. The upper end is the largest ratio of the bounds of a
+        column, the lower end that of two entries of the column that has it.
         """
         if isinstance(table, Table):
             return super().spent(table, epsilon, delta)
         require_pure(self.kind, epsilon, delta)
-        ratio, letter = table.largest_ratio()
-        column, order = list(table.column(letter)), self.public.order.tolist()
+        ratio, category = table.largest_ratio()
+        column, order = list(table.column(category)), self.labelled.order.tolist()
         top, bottom = max(column), min(column)
         ends = order[column.index(top)], order[column.index(bottom)]
-        return least_of_ratio(ratio, ends, (letter,), lower=Fraction(top, bottom))
+        return least_of_ratio(ratio, ends, (category,), lower=Fraction(top, bottom))
 
     def plain(self, table: Any) -> Json:  # noqa: ANN401
         """Return the integers; of a closed form their bits, as the setting makes them again."""

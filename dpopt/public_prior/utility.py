@@ -20,7 +20,7 @@ Divergence = str | Callable[[Vector], Vector]
 
 
 def minimax_utility(
-    prior: PublicLike,
+    public: PublicLike,
     epsilon: float,
     divergence: Divergence = "tv",
 ) -> float:
@@ -35,7 +35,7 @@ def minimax_utility(
     chi-square.
 
     Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
         epsilon: above 0, in nats, at most 600.
         divergence: "tv", "kl", "chi-square", or the function f of an f-divergence
             sum_x q(x) f(p(x) / q(x)), which must return its limit, possibly infinite, at 0.
@@ -46,16 +46,16 @@ def minimax_utility(
     Raises:
         ParameterError: if an argument is out of range, or f(1) is not 0.
     """
-    q = public_distribution(prior).masses
+    q = public_distribution(public).masses
     smallest = float(q.min())
     # (1 - x) / x for x = Lemma 3's bound: no difference of near equals is taken.
     return _from_odds((1.0 - smallest) / smallest * math.exp(-_privacy(epsilon)), divergence)
 
 
 def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
-    """Return g(x) = f(0) (1 - x) + x f(1 / x): the divergence of a letter i from its own row.
+    """Return g(x) = f(0) (1 - x) + x f(1 / x): the divergence of a category i from its own row.
 
-    x is K_ii. By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): a letter is the worst
+    x is K_ii. By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): a category is the worst
     law there is.
 
     Args:
@@ -69,11 +69,11 @@ def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
     return _from_odds((1.0 - x) / x, divergence)
 
 
-def diagonal_bounds(prior: PublicLike, epsilon: float) -> Vector:
+def diagonal_bounds(public: PublicLike, epsilon: float) -> Vector:
     """Return the most that K_ii can be: e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (Lemma 3).
 
     Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
         epsilon: above 0, in nats, at most 600.
 
     Returns:
@@ -82,7 +82,7 @@ def diagonal_bounds(prior: PublicLike, epsilon: float) -> Vector:
     Raises:
         ParameterError: if an argument is out of range.
     """
-    q = public_distribution(prior).masses
+    q = public_distribution(public).masses
     return frozen(q / (q + (1.0 - q) * math.exp(-_privacy(epsilon))))
 
 

@@ -1,4 +1,4 @@
-"""Reveal-or-Obscure: one private letter from n records, by the best certified rule.
+"""Reveal-or-Obscure: one private category from n records, by the best certified rule.
 
 Tasnim, Gilani, Sankar, Kosut, "Differentially Private Sampling via Reveal-or-Obscure" (journal)
 and its conference version (ITW 2025).
@@ -15,12 +15,12 @@ from dpopt.roo.accuracy import (
 from dpopt.roo.audit import RooAudit, Witness
 from dpopt.roo.minimum import from_weights
 from dpopt.roo.rules import RULES, journal_is_private, rule_weights
-from dpopt.roo.setting import LetterSetting, RooSetting
+from dpopt.roo.setting import CategorySetting, RooSetting
 
 __all__ = [
     "RULES",
+    "CategorySetting",
     "ExpectedOutput",
-    "LetterSetting",
     "LowerBound",
     "RooAudit",
     "RooSetting",

@@ -24,7 +24,7 @@ from dpopt.roo.setting import RooSetting, checked_law, outcomes
 from dpopt.shape import Design
 
 # Of an exact law of a min-count rule.
-_LARGEST_RECORDS, _MOST_LETTERS = 10**7, 10**5
+_LARGEST_RECORDS, _MOST_CATEGORIES = 10**7, 10**5
 # Values of d that a lower bound tries one by one.
 _MOST_LISTED = 1_000_000
 
@@ -36,8 +36,8 @@ class ExpectedOutput:
     Attributes:
         distribution: P, shape (k,).
         difference: Pr(Y = y) - P(y), shape (k,).
-        mean_obscuring: E[q_M], the probability of a uniform letter; for a smooth floor
-            E[(Z - n) / Z], that of a letter for what the floor lifts it by.
+        mean_obscuring: E[q_M], the probability of a uniform category; for a smooth floor
+            E[(Z - n) / Z], that of a category for what the floor lifts it by.
     """
 
     distribution: Vector
@@ -51,20 +51,20 @@ class ExpectedOutput:
 
     @property
     def total_variation(self) -> float:
-        """Total variation distance between P and the law of the released letter."""
+        """Total variation distance between P and the law of the released category."""
         return float(np.abs(self.difference).sum() / 2)
 
 
 def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOutput:
-    """Return the law of the released letter for n records drawn independently from P, exactly.
+    """Return the law of the released category for n records drawn independently from P, exactly.
 
     With M the smallest of the counts, Pr(Y = y) - P(y) = E[q_M (1/k - c_y / n)].
     For a smooth floor it is the sum over all counts, of which there may be at most 1e6.
 
-    Letters of the same probability are convolved together. Sums are cut where what is left out is
-    below 1e-18 k E[q_M] for a q_m that does not increase; rounding is of the order of
-    1e-13 E[q_M]. What is below 1e-280 is returned as 0. Milliseconds for n = 1,000; the time grows
-    with the number of m that matter and with the square of the width of the counts' laws.
+    Categories of the same probability are convolved together. Sums are cut where what is left out
+    is below 1e-18 k E[q_M] for a q_m that does not increase; rounding is of the order of 1e-13
+    E[q_M]. What is below 1e-280 is returned as 0. Milliseconds for n = 1,000; the time grows with
+    the number of m that matter and with the square of the width of the counts' laws.
 
     Args:
         sampler: any rule in the smallest count, private or not; n at most 1e7, k at most 1e5; or
@@ -80,14 +80,14 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
             f"sampler is {shown(sampler)}; it must be a design of RevealOrObscure or SmoothFloor."
         )
     if isinstance(setting, SmoothFloor):
-        return _of_floor(sampler, checked_law(distribution, setting.letters))
+        return _of_floor(sampler, checked_law(distribution, setting.categories))
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
-    _checks.integer("letters", setting.letters, 2, _MOST_LETTERS)
-    p = checked_law(distribution, setting.letters)
+    _checks.integer("categories", setting.categories, 2, _MOST_CATEGORIES)
+    p = checked_law(distribution, setting.categories)
     if setting.constant or p.min() == 0.0:
-        # A letter that cannot occur keeps the smallest count at 0.
+        # A category that cannot occur keeps the smallest count at 0.
         q = sampler.obscuring(0)
-        return ExpectedOutput(frozen(p), frozen(q * (1 / setting.letters - p)), q)
+        return ExpectedOutput(frozen(p), frozen(q * (1 / setting.categories - p)), q)
     shares, groups = np.unique(p, return_inverse=True)
     sizes = np.bincount(groups)
     law = MinimumLaw.of(setting.records, shares, sizes, sampler.q)
@@ -103,7 +103,7 @@ def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
     n, k = sampler.setting.records, p.size
     difference, mean, mass = np.zeros(k), 0.0, 0.0
     table = weights_up_to(sampler.table, n)
-    # Axis 0: count vectors; axis 1: letters.
+    # Axis 0: count vectors; axis 1: categories.
     for counts, chances in outcomes(n, p):
         weights = table[counts]
         total = weights.sum(axis=1)
@@ -119,12 +119,12 @@ class LowerBound:
 
     Attributes:
         value: t.
-        letters: d, of the data set that shows it.
+        categories: d, of the data set that shows it.
         records: j.
     """
 
     value: float
-    letters: int
+    categories: int
     records: int
 
 
@@ -133,18 +133,18 @@ def lower_bound(setting: RooSetting) -> LowerBound:
 
     t >= max over 1 <= d < k, d j <= n of (d j / n) / (1 + d e^(epsilon j) / (k - d)).
 
-    Averaging over relabelled letters changes neither privacy nor, upwards, the maximum, so letters
-    with the same count have the same probability. Take x with d - 1 letters of count j, one with
-    the rest, and k - d that do not occur: those have probability at most t together, so t / (k - d)
-    each. Moving j records to one of them gives it at most e^(epsilon j) t / (k - d); then d letters
-    have count j, so d e^(epsilon j) t / (k - d) >= d j / n - t.
+    Averaging over relabelled categories changes neither privacy nor, upwards, the maximum, so
+    categories with the same count have the same probability. Take x with d - 1 categories of count
+    j, one with the rest, and k - d that do not occur: those have probability at most t together, so
+    t / (k - d) each. Moving j records to one of them gives it at most e^(epsilon j) t / (k - d);
+    then d categories have count j, so d e^(epsilon j) t / (k - d) >= d j / n - t.
 
     For each d the best real j has (epsilon j - 1) e^(epsilon j) = (k - d) / d, and the maximum
-    over integers is beside it, since the logarithm is concave in j. Above 1e6 letters a grid of d
-    is tried: the value stays a bound.
+    over integers is beside it, since the logarithm is concave in j. Above 1e6 categories a grid of
+    d is tried: the value stays a bound.
     """
     _checks.instance("setting", setting, RooSetting)
-    n, k, e = setting.records, setting.letters, setting.epsilon
+    n, k, e = setting.records, setting.categories, setting.epsilon
     most = min(k - 1, n)
     if most <= _MOST_LISTED:
         d = np.arange(1, most + 1)

@@ -13,17 +13,17 @@ from dpopt._types import brief
 from dpopt.roo.setting import RooSetting
 
 Move = tuple[int, int, int, int]
-"""Smallest count and a letter's count, before and after one record changed."""
+"""Smallest count and a category's count, before and after one record changed."""
 Runs = tuple[tuple[int, int], ...]
-"""(count, number of consecutive letters that have it)."""
+"""(count, number of consecutive categories that have it)."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Two neighbouring data sets and the letter whose probability changes most: the first one.
+    """Two neighbouring data sets and the category whose probability changes most: the first one.
 
     Attributes:
-        runs: counts of the letters, as (count, number of consecutive letters).
+        runs: counts of the categories, as (count, number of consecutive categories).
         neighbour_runs: the same after one record changed.
         minima: the smallest count of each.
     """
@@ -34,13 +34,13 @@ class Witness:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Counts of all letters."""
-        return tuple(count for count, letters in self.runs for _ in range(letters))
+        """Counts of all categories."""
+        return tuple(count for count, categories in self.runs for _ in range(categories))
 
     @property
     def neighbour(self) -> tuple[int, ...]:
-        """Counts of all letters in the neighbour."""
-        return tuple(count for count, letters in self.neighbour_runs for _ in range(letters))
+        """Counts of all categories in the neighbour."""
+        return tuple(count for count, categories in self.neighbour_runs for _ in range(categories))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RooAudit:
     """What a rule spends, exactly.
 
     Attributes:
-        worst_ratio: largest K(y | x') / K(y | x) over all neighbours and letters; None if
+        worst_ratio: largest K(y | x') / K(y | x) over all neighbours and categories; None if
             unbounded.
         excess_factor: worst_ratio over e^epsilon, as a float; above 1 if the rule is not private.
         rows: number of inequalities looked at; they imply all others.
@@ -73,7 +73,7 @@ def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> R
         constant: instead, the one weight is that of every m.
     """
     high, low, worst, rows = 0, 1, (0, 0, 0, 0), 0
-    n, k = setting.records, setting.letters
+    n, k = setting.records, setting.categories
     for (_, *move), before, after in verify.chances_of_moves(n, k, list(weights), constant):
         rows += 1
         if after * low > high * before:
@@ -90,7 +90,7 @@ def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> R
 def witness_of(setting: RooSetting, move: Move) -> Witness:
     """Return data sets that realise a move.
 
-    The changed letter comes first; one to three others may be special, the rest have the same
+    The changed category comes first; one to three others may be special, the rest have the same
     count, and the last takes what is left. Small counts are tried in turn.
     """
     minimum, _, new_minimum, new_count = move
@@ -108,8 +108,8 @@ def witness_of(setting: RooSetting, move: Move) -> Witness:
 
 
 def _data_sets(setting: RooSetting, move: Move) -> Iterator[Runs]:
-    """Yield data sets with the right smallest count, the changed letter first."""
-    n, k, (m, count, *_) = setting.records, setting.letters, move
+    """Yield data sets with the right smallest count, the changed category first."""
+    n, k, (m, count, *_) = setting.records, setting.categories, move
     special = min(max(k - 2, 0), 2)
     fillers = k - 2 - special
     for values in product(range(m, m + 3), repeat=special):

@@ -1,4 +1,4 @@
-"""The smooth floor: each letter in proportion to its count, with a smooth floor under it."""
+"""The smooth floor: each category in proportion to its count, with a smooth floor under it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
-from dpopt.roo.setting import LetterSetting
+from dpopt.roo.setting import CategorySetting
 from dpopt.table import SortedHistograms
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ Floor = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class SmoothFloor(LetterSetting):
-    """One letter y with probability w(c_y) over the sum of w: counts, with a smooth floor.
+class SmoothFloor(CategorySetting):
+    """One category y with probability proportional to w(c_y), its count with a smooth floor.
 
     For a growth s the floor lifts the counts by the least that lets no weight grow faster:
 
@@ -48,7 +48,7 @@ class SmoothFloor(LetterSetting):
         subject to w(c + 1) <= (1 + s) w(c)      "growth"
                    w(c) >= c,  w(c*) = c*,  c* = ceil(1 / s)
 
-    Every w(c) is least at once: max over j >= c of j (1 + s)^(c - j). A letter with count 0 keeps
+    Every w(c) is least at once: max over j >= c of j (1 + s)^(c - j). A category with count 0 keeps
     weight, and where every count is at least c* the law is the empirical one.
 
     Whether a floor is private is not linear in (s, w), but it is decided exactly for each s
@@ -60,7 +60,7 @@ class SmoothFloor(LetterSetting):
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
-        letters: k, at least 2.
+        categories: k, at least 2.
         epsilon: in nats, above log(1 + 1/n) and at most 600.
         rate: a = log(1 + s) in (0, 700], to look at another: it may not be private; None for the
             largest private one that the search finds.
@@ -76,7 +76,7 @@ class SmoothFloor(LetterSetting):
     summary: ClassVar[tuple[str, ...]] = ("rate",)
 
     records: int
-    letters: int
+    categories: int
     epsilon: float
     rate: float | None = None
 
@@ -174,10 +174,11 @@ class SmoothFloor(LetterSetting):
             excess = float(_worst(self, table)[0] / self.ratio - 1)
             raise NotPrivateError(
                 f"rate is {_rate(table):.10g}: the smooth floor is not {self.epsilon:g}-DP for "
-                f"n = {self.records}, k = {self.letters}; a letter whose count goes from {c} to "
-                f"{c + 1}, one of another with {d}, is {1 + excess:.6g} e^epsilon times as likely.",
+                f"n = {self.records}, k = {self.categories}; a category whose count goes from {c} "
+                f"to {c + 1}, one of another with {d}, is {1 + excess:.6g} e^epsilon times "
+                "as likely.",
                 inputs=(after, before),
-                output="letter 0",
+                output="category 0",
                 excess=excess,
             ) from None
         return Certificate(
@@ -185,7 +186,7 @@ class SmoothFloor(LetterSetting):
             guarantee=self.guarantee,
             constraints=verdict.rows,
             slack=Fraction(verdict.slack),
-            tightest=f"a letter whose count goes from {verdict.at[0]} to {verdict.at[0] + 1}",
+            tightest=f"a category whose count goes from {verdict.at[0]} to {verdict.at[0] + 1}",
         )
 
     def spent(self, table: Floor, epsilon: float | None, delta: float | None) -> Least:
@@ -194,9 +195,9 @@ class SmoothFloor(LetterSetting):
         ratio, at, _ = _worst(self, table)
         return least_of_ratio(ratio, _ends(*at), (0,))
 
-    def weights(self, table: Floor, counts: IntVector, letters: IntVector) -> list[int]:
+    def weights(self, table: Floor, counts: IntVector, categories: IntVector) -> list[int]:
         """Return W of each count."""
-        del letters
+        del categories
         bits, lifted = table
         return [lifted[c] if c < len(lifted) else c << bits for c in counts.tolist()]
 
@@ -206,7 +207,7 @@ class SmoothFloor(LetterSetting):
         Raises:
             ParameterError: if there are more than 1e6 sorted histograms.
         """
-        counts = SortedHistograms(self.records, self.letters).histograms
+        counts = SortedHistograms(self.records, self.categories).histograms
         weights = weights_up_to(table, self.records)[counts]
         short = counts / self.records - weights / weights.sum(axis=1, keepdims=True)
         return float(np.maximum(short, 0.0).sum(axis=1).max())
@@ -215,7 +216,7 @@ class SmoothFloor(LetterSetting):
         """Return W(0)..W(c* - 1) over 2^bits as floats, and how fast they grow.
 
         ``growth`` is s, with W(c + 1) <= (1 + s) W(c); ``rate`` the a of 1 + s = e^a, in nats; and
-        ``worst_ratio`` the largest ratio of a letter's probabilities under neighbours, exactly.
+        ``worst_ratio`` the largest ratio of a category's probabilities under neighbours, exactly.
         """
         return {
             **super().report(table),
@@ -232,7 +233,7 @@ class SmoothFloor(LetterSetting):
         counts = np.arange(values.size)
         axes.plot(counts, counts, color=LIMIT, linestyle=":", label="the count itself")
         axes.plot(counts, values, marker="o", clip_on=False, label=label)
-        axes.set_xlabel("count of the letter, $c$")
+        axes.set_xlabel("count of the category, $c$")
         axes.set_ylabel("weight $w(c)$")
         axes.set_ylim(bottom=0.0)
 
@@ -286,8 +287,8 @@ def weights_up_to(table: Floor, most: int) -> Vector:
 
 
 def _ends(c: int, d: int) -> tuple[str, str]:
-    """Return two neighbours in words: after a letter gained at c and one lost at d, and before."""
-    return f"letter 0: {c + 1}, letter 1: {d - 1}", f"letter 0: {c}, letter 1: {d}"
+    """Return two neighbours in words: after one gained at c and one lost at d, and before."""
+    return f"category 0: {c + 1}, category 1: {d - 1}", f"category 0: {c}, category 1: {d}"
 
 
 def _reach(growth: float) -> int:
@@ -329,7 +330,7 @@ def _unit_of(growth: float) -> float:
 
 @lru_cache(maxsize=2)
 def _worst(setting: SmoothFloor, table: Floor) -> tuple[Fraction, tuple[int, int], int]:
-    """Return the largest ratio of a letter's probabilities; see `dpopt.verify.Floor`."""
+    """Return the largest ratio of a category's probabilities; see `dpopt.verify.Floor`."""
     try:
         return _judge(setting, table).worst()
     except verify.Malformed:
@@ -338,13 +339,13 @@ def _worst(setting: SmoothFloor, table: Floor) -> tuple[Fraction, tuple[int, int
 
 def _judge(setting: SmoothFloor, table: Floor) -> verify.Floor:
     bits, weights = table
-    return verify.Floor(setting.records, setting.letters, list(weights), 1 << bits)
+    return verify.Floor(setting.records, setting.categories, list(weights), 1 << bits)
 
 
 def _too_many(setting: SmoothFloor) -> ParameterError:
     return ParameterError(
         f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
-        f"{setting.letters}; the floor takes more than {verify.MOST:,} inequalities to decide: "
+        f"{setting.categories}; the floor takes more than {verify.MOST:,} inequalities to decide: "
         "use a larger epsilon, or RevealOrObscure."
     )
 

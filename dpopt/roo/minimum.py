@@ -1,4 +1,4 @@
-"""Reveal-or-Obscure: a uniform letter with a probability that looks at the smallest count.
+"""Reveal-or-Obscure: a uniform category with a probability that looks at the smallest count.
 
 The setting and its programs; the recursions that solve them are in `dpopt.roo.rules`.
 """
@@ -25,7 +25,7 @@ from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
-from dpopt.roo.setting import BITS, UNIT, LetterSetting, RooSetting
+from dpopt.roo.setting import BITS, UNIT, CategorySetting, RooSetting
 from dpopt.shape import Design, made
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _LARGEST_EXPONENT = 30.0
 _MOST_EVENTS = 4_000_000
 _MOST_ROWS = 1_000_000
 # Names of the rows of published rules, in the journal paper: by how the smallest count moves, and
-# whether the letter has the smallest count or all records.
+# whether the category has the smallest count or all records.
 _NUMBERS = {(0, True): "(68)", (1, True): "(69)", (-1, True): "(70)"}
 _NUMBERS |= {(0, False): "(72)", (1, False): "(73)", (-1, False): "(74)"}
 # What a published rule's program may lack by rounding; what it lacks beyond is the rule's fault.
@@ -46,16 +46,16 @@ _NOISE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
-class RevealOrObscure(LetterSetting):
-    """With probability q_m a uniform letter, else that of a uniform record; m the smallest count.
+class RevealOrObscure(CategorySetting):
+    """A uniform record's category, or with probability q_m a uniform category (DS-ROO).
 
-    A letter with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n, and
+    A category with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n, and
 
         minimise   sum_m q_m
         subject to f(m~, c~) <= e^epsilon f(m, c)             "privacy"
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
-    over all moves (m, c) -> (m~, c~) of the smallest count and a letter's count that one changed
+    over all moves (m, c) -> (m~, c~) of the smallest count and a category's count that one changed
     record can make; O(1) rows for each m imply them all. That is the rule "exact". The others are
 
     - "roo": the same program with one q for all m (algorithm 1 of both papers);
@@ -73,7 +73,7 @@ class RevealOrObscure(LetterSetting):
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
-        letters: k, at least 2.
+        categories: k, at least 2.
         epsilon: above 0, in nats, at most 600.
         rule: "exact" (the best of its kind), "roo", "journal", "journal-repaired" or "conference".
 
@@ -81,16 +81,16 @@ class RevealOrObscure(LetterSetting):
 
     Example:
         >>> import dpopt
-        >>> sampler = dpopt.design(dpopt.RevealOrObscure(records=1000, letters=10, epsilon=0.1))
+        >>> sampler = dpopt.design(dpopt.RevealOrObscure(records=1000, categories=10, epsilon=0.1))
         >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.private
         (0.0868, 0.0, True)
     """
 
-    kind: ClassVar[str] = "roo"
+    kind: ClassVar[str] = "reveal-or-obscure"
     summary: ClassVar[tuple[str, ...]] = ("excess_factor",)
 
     records: int
-    letters: int
+    categories: int
     epsilon: float
     rule: Literal["exact", "roo", "journal", "journal-repaired", "conference"] = "exact"
 
@@ -121,12 +121,12 @@ class RevealOrObscure(LetterSetting):
             )
         if self.largest_minimum > _LARGEST_PROGRAM:
             raise ParameterError(
-                f"records / letters is {self.records / self.letters:g}; the program is written "
-                f"out up to {_LARGEST_PROGRAM}. The recursion has no such limit."
+                f"records / categories is {self.records / self.categories:g}; the program is "
+                f"written out up to {_LARGEST_PROGRAM}. The recursion has no such limit."
             )
         problem = Problem("DS-ROO obscuring probabilities")
         problem.add_variables("q", self._costs().size, lower=0.0, upper=1.0)
-        n, k, blocks = self.records, self.letters, dict[str, list[verify.Name]]()
+        n, k, blocks = self.records, self.categories, dict[str, list[verify.Name]]()
         for m in range(self.largest_minimum + 1):
             for _, *move in verify.moves(n, k, m, self.rule):
                 name = _NUMBERS[move[2] - move[0], move[1] == move[0]]
@@ -141,7 +141,7 @@ class RevealOrObscure(LetterSetting):
 
     def _coefficients(self, moves: IntVector) -> sp.csr_array:
         """Return q~ (n / k - c~) - e q (n / k - c), at most e c - c~, for each move."""
-        share, e = self.records / self.letters, math.exp(self.epsilon)
+        share, e = self.records / self.categories, math.exp(self.epsilon)
         minimum, count, new_minimum, new_count = moves.T
         data = np.concatenate([share - new_count, -e * (share - count)])
         # With one q for all m there is one column.
@@ -155,7 +155,7 @@ class RevealOrObscure(LetterSetting):
             return np.array([last + 1.0])
         costs = np.ones(last + 1)
         if self.rule == "conference" and last:
-            costs[-1] = 1 / self.letters
+            costs[-1] = 1 / self.categories
         return costs
 
     def closed_form(self) -> tuple[int, ...]:
@@ -169,9 +169,9 @@ class RevealOrObscure(LetterSetting):
     def table(self, point: Vector) -> tuple[int, ...]:
         """Return a point over 2^62, rounded up and raised until it is private.
 
-        q -> q + t (1 - q) mixes the distribution of the letter with the uniform one, of which every
-        row has the slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation v,
-        which the judge finds exactly; v is taken larger by what the rounding of both sides can
+        q -> q + t (1 - q) mixes the distribution of the category with the uniform one, of which
+        every row has the slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation
+        v, which the judge finds exactly; v is taken larger by what the rounding of both sides can
         cost. A published rule is raised only if v is below 1e-9, so that its own faults stay.
         """
         rounded = [round_up(Fraction(q)) for q in np.clip(point, 0.0, 1.0).tolist()]
@@ -183,7 +183,7 @@ class RevealOrObscure(LetterSetting):
         if missed == 0 or (self.may_fail and missed > _NOISE):
             return trimmed(rounded)
         lacking = missed + 2 * (self.ratio + 1) / UNIT
-        share = lacking / ((self.ratio - 1) / self.letters + lacking)
+        share = lacking / ((self.ratio - 1) / self.categories + lacking)
         return tuple(round_up((w + share * (UNIT - w)) / UNIT) for w in rounded)
 
     def value(self, table: tuple[int, ...]) -> float:
@@ -192,7 +192,7 @@ class RevealOrObscure(LetterSetting):
         if self.constant:
             total *= self.largest_minimum + 1
         elif self.rule == "conference" and 1 < len(table) == self.largest_minimum + 1:
-            total -= (1 - Fraction(1, self.letters)) * Fraction(table[-1], UNIT)
+            total -= (1 - Fraction(1, self.categories)) * Fraction(table[-1], UNIT)
         return float(total)
 
     def judge(self, table: tuple[int, ...]) -> Certificate:
@@ -209,10 +209,11 @@ class RevealOrObscure(LetterSetting):
             runs = audit.witness.runs, audit.witness.neighbour_runs
             raise NotPrivateError(
                 f"rule {self.rule!r} is not {self.epsilon:g}-DP for n = {self.records}, "
-                f"k = {self.letters}: letter 0 is {audit.excess_factor:.6g} e^epsilon times as "
-                f"likely for one of two neighbours; (count, letters): {runs[0]} and {runs[1]}.",
+                f"k = {self.categories}: category 0 is {audit.excess_factor:.6g} e^epsilon times "
+                f"as likely for one of two neighbours; (count, categories): {runs[0]} "
+                f"and {runs[1]}.",
                 inputs=(str(runs[0]), str(runs[1])),
-                output="letter 0",
+                output="category 0",
                 excess=audit.excess_factor - 1.0,
             ) from None
         tightest = witness_of(self, verdict.at[1:])
@@ -221,12 +222,12 @@ class RevealOrObscure(LetterSetting):
             guarantee=self.guarantee,
             constraints=verdict.rows,
             slack=Fraction(verdict.slack),
-            tightest=f"(count, letters): {tightest.runs}; neighbour: {tightest.neighbour_runs}",
+            tightest=f"(count, categories): {tightest.runs}; neighbour: {tightest.neighbour_runs}",
         )
 
     def _decided(self, table: Sequence[int]) -> verify.Verdict:
         growth = verify.exp(self.epsilon)[0]
-        return verify.decide_rule(self.records, self.letters, list(table), self.constant, growth)
+        return verify.decide_rule(self.records, self.categories, list(table), self.constant, growth)
 
     def _proof_size(self, table: tuple[int, ...]) -> int:
         """Return the entries of the rows: at most five for each q_m, of two variables."""
@@ -237,7 +238,7 @@ class RevealOrObscure(LetterSetting):
         require_pure(self.kind, epsilon, delta)
         audit = _audit(self, table)
         sides = (audit.witness.neighbour_runs, audit.witness.runs)
-        words = tuple(f"(count, letters): {runs}" for runs in sides)
+        words = tuple(f"(count, categories): {runs}" for runs in sides)
         return least_of_ratio(audit.worst_ratio, cast(tuple[str, str], words), (0,))
 
     def obscuring_weight(self, table: tuple[int, ...], minimum: int) -> int:
@@ -246,23 +247,25 @@ class RevealOrObscure(LetterSetting):
             return table[0]
         return table[minimum] if minimum < len(table) else 0
 
-    def weights(self, table: tuple[int, ...], counts: IntVector, letters: IntVector) -> list[int]:
-        """Return the weight of a letter with each count, over k n 2^62."""
-        del letters
+    def weights(
+        self, table: tuple[int, ...], counts: IntVector, categories: IntVector
+    ) -> list[int]:
+        """Return the weight of a category with each count, over k n 2^62."""
+        del categories
         q = self.obscuring_weight(table, int(counts[0]))
-        fixed, each = q * self.records, (UNIT - q) * self.letters
+        fixed, each = q * self.records, (UNIT - q) * self.categories
         return [fixed + each * count for count in counts.tolist()]
 
     def worst_case(self, table: tuple[int, ...]) -> float:
         """Return the largest total variation of K(x) from the empirical law, over all data x.
 
         It is q_m times that of the empirical law from the uniform one, which is largest where one
-        letter has all it can: q_m (1 - 1/k) (1 - k m / n). Where the maximum is at m = 0, also the
-        largest distance from P over all P: then P is a single letter.
+        category has all it can: q_m (1 - 1/k) (1 - k m / n). Where the maximum is at m = 0, also
+        the largest distance from P over all P: then P is a single category.
         """
         q = np.array(table[:1] if self.constant else table, dtype=float) / UNIT
-        spread = 1 - np.arange(q.size) * self.letters / self.records
-        return float((q * spread).max()) * (1 - 1 / self.letters)
+        spread = 1 - np.arange(q.size) * self.categories / self.records
+        return float((q * spread).max()) * (1 - 1 / self.categories)
 
     def report(self, table: tuple[int, ...]) -> Mapping[str, Callable[[], Any]]:
         """Return q_0, q_1, ... (all later ones 0; of "roo", all like the first), and the audit.
@@ -288,7 +291,7 @@ class RevealOrObscure(LetterSetting):
         Raises:
             ParameterError: for more than 4e6 events.
         """
-        scale = self.letters * self.records * UNIT
+        scale = self.categories * self.records * UNIT
         return DominatingPair.of_points(_events(self, table), scale)
 
     def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
@@ -348,21 +351,21 @@ def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Desi
     """
     _checks.instance("setting", setting, RooSetting)
     named: Any = rule
-    rules = RevealOrObscure(setting.records, setting.letters, setting.epsilon, named)
+    rules = RevealOrObscure(setting.records, setting.categories, setting.epsilon, named)
     return made(rules, rules.checked(weights), strict=False, float_bound=None)
 
 
 def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]:
     """Yield the chances of events under neighbours, which dominate all others; over k n 2^62.
 
-    An event of s letters with C records in sum has q_m s / k + (1 - q_m) C / n, affine in (s, C),
-    so that the corners of the possible (s, C) decide. A record moves from letter a to letter b.
-    Where the smallest count stays m, only a and b change: {b} from the count m, and all but a
-    from the count m + 1. Where it falls to m - 1, a had m; an event with b and without a gains a
-    record, one without both gains none. Complements and exchanged neighbours give all the others.
-    Smallest counts whose q and neighbours' q are 0 add less the larger they are.
+    An event of s categories with C records in sum has q_m s / k + (1 - q_m) C / n, affine in (s,
+    C), so that the corners of the possible (s, C) decide. A record moves from category a to
+    category b. Where the smallest count stays m, only a and b change: {b} from the count m, and all
+    but a from the count m + 1. Where it falls to m - 1, a had m; an event with b and without a
+    gains a record, one without both gains none. Complements and exchanged neighbours give all the
+    others. Smallest counts whose q and neighbours' q are 0 add less the larger they are.
     """
-    n, k = setting.records, setting.letters
+    n, k = setting.records, setting.categories
     last = min(setting.largest_minimum, 1 if setting.constant else len(table) + 1)
     if 40 * last > _MOST_EVENTS:
         raise ParameterError(

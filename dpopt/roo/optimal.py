@@ -1,4 +1,4 @@
-"""The best epsilon-DP sampler of one letter there is, for small n and k, by linear programming."""
+"""The best epsilon-DP sampler of one category, for small n and k, by linear programming."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.roo.setting import LetterSetting, checked_law, outcomes
+from dpopt.roo.setting import CategorySetting, checked_law, outcomes
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OPTIMAL_OBJECTIVES = ("worst-case", "bayes", "mean", "fixed")
-_OF_ONE_LAW = ("mean", "fixed")
-_MOST_HISTOGRAMS, _MOST_LETTERS = 2000, 100
+OPTIMAL_OBJECTIVES = ("worst-case", "mean", "output")
+_MOST_HISTOGRAMS, _MOST_CATEGORIES = 2000, 100
 # Coefficients below this part of the largest would leave K undefined where they stand.
 _VISIBLE = 1e-9
 # A mean is a sum over all histograms, whose multipliers have the noise of as many.
@@ -38,44 +37,46 @@ _MEAN_GAP = 1e-7
 
 
 @dataclass(frozen=True)
-class BestSampler(LetterSetting):
-    """The best sampler of one letter: K(y | x) depends on y's count and on the sorted counts of x.
+class BestSampler(CategorySetting):
+    """The best private sampler of one category from n records.
 
     One variable for each histogram x (sorted counts) and each of its counts c: M, the probability
-    of all letters of x that have it, as many as there are. With K = M / letters,
+    of all categories of x that have it, as many as there are. With K = M / categories,
 
         minimise   objective
         subject to sum_c M(x, c) = 1                              "sums"
                    K(y | x~) <= e^epsilon K(y | x)                "privacy"
-                   S(x, c) >= letters c / n - M(x, c), S >= 0     "short"
+                   S(x, c) >= categories c / n - M(x, c), S >= 0     "short"
 
-    over all neighbours x, x~ and letters y. With TV(K(x), empirical(x)) = sum_c S(x, c), the
+    over all neighbours x, x~ and categories y. With TV(K(x), empirical(x)) = sum_c S(x, c), the
     objective is one of
 
     - "worst-case": the largest TV(K(x), empirical(x)) of all data sets x, rows "distance". No
-      sampler that tells letters apart does better: averaged over all relabellings it does no worse,
-      and depends on the counts in this way.
-    - "bayes": the mean of TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha);
-      alpha = 1 is uniform over all P. Nor does any other sampler do better here.
-    - "mean": the mean of TV(K(x), empirical(x)) for n records of one P: how far the letter's law is
+      sampler that tells categories apart does better: averaged over all relabellings it does no
+      worse, and depends on the counts in this way.
+    - "mean": the mean of TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha);
+      alpha = 1 is uniform over all P. Nor does any other sampler do better here. With a
+      ``distribution`` P: the mean for n records of this one P, how far the output's distribution is
       from the data that one has, over all data that P gives.
-    - "fixed": TV(Q, P) for Q = the mean of K(x) over n records of one P (the papers' d_TV), rows
+    - "output": TV(Q, P) for Q = the mean of K(x) over n records of P (the papers' d_TV), rows
       "output".
 
-    The last two are the least, over all samplers, of the largest value over all orders of P's
-    letters; a sampler that knows P with its labels could do better, and for "fixed" needs no data.
+    With a distribution the optimum is the least, over all samplers, of the largest value over all
+    orders of P's categories; a sampler that knows P with its labels could do better, and for
+    "output" needs no data.
 
-    Where "worst-case" or "fixed" leave a choice, the least mean of "bayes" among the optima is
-    taken (see `dpopt.Problem.then_minimise`). Takes less than a second for k = 3 and seconds for
+    Where "worst-case" or "output" leave a choice, the least mean under the prior among the optima
+    is taken (see `dpopt.Problem.then_minimise`). Takes less than a second for k = 3 and seconds for
     the largest n at k = 6; rows grow with k, not only with the number of histograms.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
-        letters: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
+        categories: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
             k = 5: 41, k = 6: 34).
         epsilon: above 0, in nats, at most 600.
-        objective: "worst-case", "bayes", "mean" or "fixed".
-        pmf: P for "mean" and "fixed", shape (k,); at most 1e6 count vectors.
+        objective: "worst-case", "mean" or "output", as above.
+        distribution: P, shape (k,), for "output", and for "mean" in place of the prior; at most
+            1e6 count vectors.
         prior: alpha, in [0.001, 1000].
 
     Example:
@@ -86,64 +87,64 @@ class BestSampler(LetterSetting):
         (0.071, 0.1503)
     """
 
-    kind: ClassVar[str] = "optimal-sampler"
+    kind: ClassVar[str] = "best-sampler"
     summary: ClassVar[tuple[str, ...]] = ("worst_case", "mean")
 
     records: int
-    letters: int
+    categories: int
     epsilon: float
-    objective: Literal["worst-case", "bayes", "mean", "fixed"] = "worst-case"
-    pmf: Numbers | None = None
+    objective: Literal["worst-case", "mean", "output"] = "worst-case"
+    distribution: Numbers | None = None
     prior: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         objective = _checks.choice("objective", self.objective, OPTIMAL_OBJECTIVES)
         alpha = _checks.real("prior", self.prior, 1e-3, 1e3)
-        given = self.pmf
-        if (given is None) == (objective in _OF_ONE_LAW):
+        p = self.distribution
+        if objective == ("output" if p is None else "worst-case"):
             raise ParameterError(
-                f"pmf is {'missing' if given is None else 'given'} and objective is "
-                f"{objective!r}; it belongs to objective 'mean' or 'fixed', and only there."
+                f"distribution is {'missing' if p is None else 'given'} and objective is "
+                f"{objective!r}; 'output' needs one, 'mean' may have one."
             )
         # A tuple, so that settings can be compared.
-        pmf = None if given is None else tuple(checked_law(given, self.letters).tolist())
-        self.keep(objective=objective, prior=alpha, pmf=pmf)
-        n, k = self.records, self.letters
-        if k > _MOST_LETTERS:
+        p = None if p is None else tuple(checked_law(p, self.categories).tolist())
+        self.keep(objective=objective, prior=alpha, distribution=p)
+        n, k = self.records, self.categories
+        if k > _MOST_CATEGORIES:
             raise ParameterError(
-                f"letters is {k}; the program over all histograms takes at most {_MOST_LETTERS}. "
-                "Use RevealOrObscure."
+                f"categories is {k}; the program over all histograms takes at most "
+                f"{_MOST_CATEGORIES}. Use RevealOrObscure."
             )
-        # Two letters alone have n // 2 + 1 histograms.
+        # Two categories alone have n // 2 + 1 histograms.
         if n // 2 >= _MOST_HISTOGRAMS or partition_count(n, k) > _MOST_HISTOGRAMS:
             raise ParameterError(
-                f"records is {n} for {k} letters; data sets may have at most {_MOST_HISTOGRAMS} "
+                f"records is {n} for {k} categories; data sets may have at most {_MOST_HISTOGRAMS} "
                 "histograms, and these have more. Use RevealOrObscure."
             )
 
     @cached_property
     def inputs(self) -> SortedHistograms:
         """Sorted counts of all data sets; a variable is a histogram and one of its counts."""
-        return SortedHistograms(self.records, self.letters)
+        return SortedHistograms(self.records, self.categories)
 
     @cached_property
     def joint(self) -> Matrix:
-        """Pr[the data have this histogram and letter y this count] under P."""
-        return incidence(self.inputs, np.array(self.pmf))
+        """Pr[the data have this histogram and category y this count] under P."""
+        return incidence(self.inputs, np.array(self.distribution))
 
     @cached_property
     def shares(self) -> Vector:
-        """Distribution of the histogram: of "mean" under P, else under the prior."""
-        if self.objective == "mean":
-            # Every letter has one count of a histogram: k letters count each one k times.
-            return frozen(np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.letters))
+        """Distribution of the histogram: of "mean" under P if given, else under the prior."""
+        if self.objective == "mean" and self.distribution is not None:
+            # Every category has one count of a histogram: k categories count each one k times.
+            return frozen(np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.categories))
         return histogram_prior(self.inputs, self.prior)
 
     def problem(self) -> Problem:
-        """Return the program; "worst-case" and "fixed" have the least mean as second objective."""
-        inputs, n, k = self.inputs, self.records, self.letters
-        problem = Problem("optimal sampler of one letter")
+        """Return the program; "worst-case" and "output" have the least mean as second objective."""
+        inputs, n, k = self.inputs, self.records, self.categories
+        problem = Problem("optimal sampler of one category")
         add_table(problem, inputs, self.guarantee)
         # What no record has is short of nothing.
         positive = np.flatnonzero(inputs.values > 0)
@@ -162,10 +163,10 @@ class BestSampler(LetterSetting):
             minus = -np.ones((distances.shape[0], 1))
             problem.add_rows("distance", {"shortfall": distances, "worst": minus}, upper=0.0)
             bound = {"worst": 1.0}
-        elif self.objective == "fixed":
+        elif self.objective == "output":
             problem.add_variables("below", k, lower=0.0, upper=1.0)
             sides = {**over(sp.csr_array(self.joint / inputs.counts)), "below": sp.eye_array(k)}
-            problem.add_rows("output", sides, lower=np.array(self.pmf))
+            problem.add_rows("output", sides, lower=np.array(self.distribution))
             bound = {"below": 1.0}
         problem.minimise(bound or goals[0])
         if bound:
@@ -177,7 +178,7 @@ class BestSampler(LetterSetting):
     ) -> Solution:
         """Solve the program; a mean to the gap that its multipliers' noise allows."""
         gap = None
-        if self.objective in ("bayes", "mean"):
+        if self.objective == "mean":
             gap = max(_MEAN_GAP, 10 * get_backend(backend).tolerance)
         return solve(
             self.problem(),
@@ -189,9 +190,9 @@ class BestSampler(LetterSetting):
 
     def value(self, table: Table) -> float:
         """Return the objective: a total variation distance."""
-        if self.objective == "fixed":
+        if self.objective == "output":
             output = self.joint @ table.probabilities
-            return float(total_variation(output, np.array(self.pmf)))
+            return float(total_variation(output, np.array(self.distribution)))
         distances = self.distances(table)
         return float(distances.max() if self.objective == "worst-case" else self.shares @ distances)
 
@@ -201,20 +202,20 @@ class BestSampler(LetterSetting):
         A distance is at most 1, so that raised coefficients cost no more than they were raised by.
         """
         del table
-        if solution is None or self.objective not in ("bayes", "mean"):
+        if solution is None or self.objective != "mean":
             return None if solution is None else solution.bound
         return solution.bound - float(np.sum(visible(self.shares) - self.shares))
 
     def _proof_size(self, table: Table) -> int:
         """Return the entries of the privacy rows, and of the law of counts where P is given."""
         del table
-        n, k = self.records, self.letters
-        counts = k * comb(n + k - 1, n) if self.objective in _OF_ONE_LAW else 0
+        n, k = self.records, self.categories
+        counts = k * comb(n + k - 1, n) if self.distribution is not None else 0
         return 4 * len(self.inputs.neighbours) + counts
 
-    def weights(self, table: Table, counts: IntVector, letters: IntVector) -> list[int]:
+    def weights(self, table: Table, counts: IntVector, categories: IntVector) -> list[int]:
         """Return the integers of a histogram's counts."""
-        row = int(self.inputs.rows_of(np.repeat(counts, letters)[None])[0])
+        row = int(self.inputs.rows_of(np.repeat(counts, categories)[None])[0])
         start, end = self.inputs.starts[row : row + 2].tolist()
         return list(table.weights[start:end][::-1])
 
@@ -231,7 +232,7 @@ class BestSampler(LetterSetting):
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the probabilities, the histograms, and their distances: each, largest and mean.
 
-        The mean is that of "bayes", whatever the objective is.
+        The mean is that of the prior, whatever the objective is.
         """
 
         def mean() -> float:
@@ -246,7 +247,7 @@ class BestSampler(LetterSetting):
         }
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
-        """Draw a letter's probability against its count, a point for each variable.
+        """Draw a category's probability against its count, a point for each variable.
 
         The line is the empirical probability c / n.
         """
@@ -259,12 +260,12 @@ class BestSampler(LetterSetting):
         )
         points = self.inputs.values, table.probabilities
         axes.plot(*points, "o", markersize=2, clip_on=False, label=label)
-        axes.set_xlabel("count of the letter, $c$")
-        axes.set_ylabel("probability of the letter")
+        axes.set_xlabel("count of the category, $c$")
+        axes.set_ylabel("probability of the category")
         axes.set_ylim(-0.03, 1.03)
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
-        """Return histogram, count, multiplicity (letters that have it) and probability of each."""
+        """Return histogram, count, multiplicity (categories with it) and probability of each."""
         inputs = self.inputs
         return {
             "histogram": inputs.rows.tolist(),
@@ -283,7 +284,7 @@ def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:
     counts, n, k = inputs.histograms, inputs.records, inputs.categories
     orders = np.full(len(counts), gammaln(k + 1))
     np.subtract.at(orders, inputs.rows, gammaln(inputs.counts + 1))
-    # Axis 0: histograms; axis 1 of each: letters.
+    # Axis 0: histograms; axis 1 of each: categories.
     each = gammaln(counts + alpha) - gammaln(alpha) - gammaln(counts + 1)
     logs = orders + each.sum(axis=1) + gammaln(n + 1) + gammaln(k * alpha) - gammaln(n + k * alpha)
     prior = np.exp(logs - logs.max())
@@ -296,12 +297,12 @@ def visible(coefficients: Vector) -> Vector:
 
 
 def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
-    """Return Pr[the data have this histogram and letter y this count], shape (k, variables).
+    """Return Pr[the data have this histogram and category y this count], shape (k, variables).
 
-    Times K, it gives the distribution of the released letter under n records of P.
+    Times K, it gives the distribution of the released category under n records of P.
     """
     joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
-    # Axis 0 of counts and variables: count vectors; axis 1: letters.
+    # Axis 0 of counts and variables: count vectors; axis 1: categories.
     for counts, chances in outcomes(inputs.records, checked_law(pmf, inputs.categories)):
         mass += float(chances.sum())
         for y, own in enumerate(inputs.variables_of(counts).T):

@@ -51,10 +51,10 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """
     _checks.instance("setting", setting, RooSetting)
     _checks.choice("rule", rule, RULES)
-    first = 1 / (1 + Fraction(setting.records, setting.letters) * (setting.ratio - 1))
+    first = 1 / (1 + Fraction(setting.records, setting.categories) * (setting.ratio - 1))
     if rule == "roo":
         return (round_up(first),)
-    if rule == "exact" and setting.letters == 2:
+    if rule == "exact" and setting.categories == 2:
         return _exact_two(setting)
     first_term, last_term, last = _first_term(setting), _last_term(setting), setting.largest_minimum
 
@@ -63,7 +63,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
 
     def repaired(m: int, before: int) -> int:
         """Ask for (68) at the last m too, which lemma 2 does not imply there."""
-        alone = m == last and setting.records % setting.letters > 0
+        alone = m == last and setting.records % setting.categories > 0
         return max(journal(m, before), _least_alone(setting, m) if alone else 0)
 
     following = {"conference": first_term, "journal": journal, "journal-repaired": repaired}
@@ -86,7 +86,7 @@ def journal_is_private(setting: RooSetting) -> bool:
     """
     _checks.instance("setting", setting, RooSetting)
     last = setting.largest_minimum
-    if setting.records % setting.letters == 0 or last == 0:
+    if setting.records % setting.categories == 0 or last == 0:
         return True
     needed = _least_alone(setting, last)
     if needed == 0:
@@ -114,7 +114,7 @@ def _foresee(setting: RooSetting) -> None:
 def _too_long(setting: RooSetting) -> ParameterError:
     return ParameterError(
         f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
-        f"{setting.letters}; more "
+        f"{setting.categories}; more "
         f"than {_LONGEST:,} of the q_m are not 0. Use the rule 'roo', or a larger epsilon."
     )
 
@@ -156,7 +156,7 @@ def _first_term(setting: RooSetting) -> Next:
 
 
 def _last_term(setting: RooSetting) -> Next:
-    """Return what takes m, q_{m-1} to (v' q_{m-1} + w') / u', of a letter with all n records.
+    """Return what takes m, q_{m-1} to (v' q_{m-1} + w') / u', of a category with all n records.
 
     Times -k n, u' = n k + k - n, v' = r n (k - 1) and w' = k - n k (r - 1).
     """
@@ -184,7 +184,7 @@ def _exact(setting: RooSetting) -> Next:
         share = k * (under - m * gain)
         if share > 0 and n > k * m:
             found = max(found, -((-share << BITS) // (n * gain + share)))
-        # A letter that has all it can, n - (k - 1) m, keeps it while the smallest count rises.
+        # A category that has all it can, n - (k - 1) m, keeps it while the smallest count rises.
         top = k * setting.largest_count(m)
         if top > n:
             spread = top - n
@@ -197,9 +197,9 @@ def _exact(setting: RooSetting) -> Next:
 
 
 def _exact_two(setting: RooSetting) -> tuple[int, ...]:
-    """Return the exact rule of two letters, from the largest m down.
+    """Return the exact rule of two categories, from the largest m down.
 
-    p_m, the probability of the rarer letter, is max(m / n, p_{m+1} / e^epsilon), and
+    p_m, the probability of the rarer category, is max(m / n, p_{m+1} / e^epsilon), and
     q_m = (p_m - m / n) / (1/2 - m / n).
     """
     n, _, over, under = _sizes(setting)
@@ -226,7 +226,7 @@ def _exact_two(setting: RooSetting) -> tuple[int, ...]:
 
 def _sizes(setting: RooSetting) -> tuple[int, int, int, int]:
     """Return n, k, and numerator and denominator of r."""
-    return setting.records, setting.letters, setting.ratio.numerator, setting.ratio.denominator
+    return setting.records, setting.categories, setting.ratio.numerator, setting.ratio.denominator
 
 
 def trimmed(weights: list[int]) -> tuple[int, ...]:

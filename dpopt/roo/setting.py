@@ -1,6 +1,6 @@
-"""The setting of Reveal-or-Obscure: n records over k letters, of which one letter is released.
+"""The setting of Reveal-or-Obscure: n records over k categories, of which one category is released.
 
-Also what the samplers of one letter share: counts in, one letter out.
+Also what the samplers of one category share: counts in, one category out.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ _MOST_COUNTS, _PART = 1_000_000, 1 << 15
 
 @dataclass(frozen=True)
 class RooSetting:
-    """n records over a public alphabet of k letters; neighbours differ in one record.
+    """n records over a public alphabet of k categories; neighbours differ in one record.
 
-    What bounds are about, and what the settings of all samplers of one letter share.
+    What bounds are about, and what the settings of all samplers of one category share.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
-        letters: k, at least 2.
+        categories: k, at least 2.
         epsilon: above 0, in nats, at most 600.
     """
 
     records: int
-    letters: int
+    categories: int
     epsilon: float
 
     def __post_init__(self) -> None:
         records = _checks.integer("records", self.records, 1, _LARGEST_RECORDS)
-        letters = _checks.integer("letters", self.letters, 2, _LARGEST_RECORDS)
+        categories = _checks.integer("categories", self.categories, 2, _LARGEST_RECORDS)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
-        checked = {"records": records, "letters": letters, "epsilon": epsilon}
+        checked = {"records": records, "categories": categories, "epsilon": epsilon}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
     def largest_minimum(self) -> int:
-        """M = floor(n / k): the largest count that every letter can reach."""
-        return self.records // self.letters
+        """M = floor(n / k): the largest count that every category can reach."""
+        return self.records // self.categories
 
     def largest_count(self, minimum: int) -> int:
-        """Return n - (k - 1) m: the largest count of a letter where the smallest is m."""
-        return self.records - (self.letters - 1) * minimum
+        """Return n - (k - 1) m: the largest count of a category where the smallest is m."""
+        return self.records - (self.categories - 1) * minimum
 
     @property
     def guarantee(self) -> Guarantee:
@@ -87,15 +87,15 @@ class RooSetting:
     @property
     def obscuring(self) -> float:
         """q_0 = 1 / (1 + (n / k) (e^epsilon - 1)): the least q of ROO (theorem 1)."""
-        return 1.0 / (1.0 + self.records / self.letters * math.expm1(self.epsilon))
+        return 1.0 / (1.0 + self.records / self.categories * math.expm1(self.epsilon))
 
     def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
         """Return counts as integers, checked against the setting.
 
         Raises:
-            ParameterError: for another number of letters or records, or negative counts.
+            ParameterError: for another number of categories or records, or negative counts.
         """
-        checked = Tally.of_counts(counts, self.letters).counts
+        checked = Tally.of_counts(counts, self.categories).counts
         total = sum(checked.tolist()) if checked.max() > _LARGE else int(checked.sum())
         if total != self.records:
             raise ParameterError(
@@ -104,18 +104,19 @@ class RooSetting:
         return checked
 
 
-class LetterSetting(RooSetting, Setting):
-    """A mechanism that releases one letter of a public alphabet from the counts of n records.
+class CategorySetting(RooSetting, Setting):
+    """A mechanism that releases one category of a public alphabet from the counts of n records.
 
-    Data are the records (a sequence, an array, a pandas or polars column) over the letters
-    0..k-1, a mapping from these to their counts, or a `dpopt.roo.Tally` over k letters of any kind,
-    one of which is released. The alphabet is public: it is fixed before the data are looked at.
+    Data are the records (a sequence, an array, a pandas or polars column) over the categories
+    0..k-1, a mapping from these to their counts, or a `dpopt.roo.Tally` over k categories of any
+    kind, one of which is released. The alphabet is public: it is fixed before the data are looked
+    at.
     """
 
     @classmethod
     def example(cls) -> Self:
-        """Return twelve records of three letters."""
-        return cls(records=12, letters=3, epsilon=0.3)
+        """Return twelve records of three categories."""
+        return cls(records=12, categories=3, epsilon=0.3)
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
@@ -123,81 +124,81 @@ class LetterSetting(RooSetting, Setting):
         return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @abstractmethod
-    def weights(self, table: Any, counts: IntVector, letters: IntVector) -> list[int]:  # noqa: ANN401
-        """Return integers in proportion to the probability of a letter with each count.
+    def weights(self, table: Any, counts: IntVector, categories: IntVector) -> list[int]:  # noqa: ANN401
+        """Return integers in proportion to the probability of a category with each count.
 
         Args:
             table: of the design.
             counts: the counts that occur, each once, ascending.
-            letters: how many letters have each of them.
+            categories: how many categories have each of them.
         """
 
     @abstractmethod
     def worst_case(self, table: Any) -> float:  # noqa: ANN401
         """Return the largest total variation of K(x) from the empirical law, over all data x."""
 
-    def distribution(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the letter, as integers in proportion."""
+    def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
+        """Return the distribution of the category, as integers in proportion."""
         return self._of_counts(table, self.fitting(self._tally(data).counts))
 
     def drawn(self, table: Any, data: Any, source: Source) -> Hashable:  # noqa: ANN401
-        """Return one letter, drawn exactly: first its count, then one of the letters with it."""
+        """Return one category, drawn exactly: first its count, then one of those with it."""
         records = self._tally(data)
-        counts, letters = np.unique(self.fitting(records.counts), return_counts=True)
-        weights = self.weights(table, counts, letters)
-        sums = list(accumulate(map(mul, weights, letters.tolist())))
+        counts, categories = np.unique(self.fitting(records.counts), return_counts=True)
+        weights = self.weights(table, counts, categories)
+        sums = list(accumulate(map(mul, weights, categories.tolist())))
         chosen = bisect_right(sums, below(sums[-1], source))
         alike = np.flatnonzero(records.counts == counts[chosen])
-        return records.letters[int(alike[below(alike.size, source)])]
+        return records.labels[int(alike[below(alike.size, source)])]
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return how many letters are drawn for data, which are checked: 1."""
+        """Return how many categories are drawn for data, which are checked: 1."""
         del table
         self.fitting(self._tally(data).counts)
         return 1
 
     def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
-        """Return the distribution of the letter for given counts, and the worst case."""
+        """Return the distribution of the category for given counts, and the worst case."""
         return {
             "output_distribution": lambda: partial(self._output_distribution, table),
             "worst_case": lambda: self.worst_case(table),
         }
 
     def _tally(self, data: object) -> Tally:
-        return data if isinstance(data, Tally) else tally(data, self.letters)
+        return data if isinstance(data, Tally) else tally(data, self.categories)
 
     def _of_counts(self, table: Any, counts: IntVector) -> list[int]:  # noqa: ANN401
-        """Return the weight of each letter, for checked counts."""
-        distinct, index, letters = np.unique(counts, return_inverse=True, return_counts=True)
-        weights = self.weights(table, distinct, letters)
+        """Return the weight of each category, for checked counts."""
+        distinct, index, categories = np.unique(counts, return_inverse=True, return_counts=True)
+        weights = self.weights(table, distinct, categories)
         return [weights[i] for i in index.tolist()]
 
     def _output_distribution(self, table: Any, counts: npt.ArrayLike) -> Vector:  # noqa: ANN401
-        """Return the distribution of the letter given the counts, both of shape (k,)."""
+        """Return the distribution of the category given the counts, both of shape (k,)."""
         weights = self._of_counts(table, self.fitting(counts))
         total = sum(weights)
         return frozen([weight / total for weight in weights])
 
 
-def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
+def checked_law(distribution: npt.ArrayLike, categories: int) -> Vector:
     """Return a law P of the records as floats that sum to 1, shape (k,)."""
     law = _checks.floats("distribution", distribution)
-    if law.shape != (letters,):
-        raise ParameterError(f"distribution has shape {law.shape}; it must be ({letters},).")
+    if law.shape != (categories,):
+        raise ParameterError(f"distribution has shape {law.shape}; it must be ({categories},).")
     if not np.all((law >= 0) & (law <= 2)) or not abs(law.sum() - 1) <= 1e-9:
         raise ParameterError("distribution must hold probabilities that sum to 1.")
     return law / law.sum()
 
 
 def outcomes(records: int, law: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
-    """Yield all counts of n records drawn from a law of k letters, a part at a time.
+    """Yield all counts of n records drawn from a law of k categories, a part at a time.
 
     Counts of shape (part, k), and their chances, of shape (part,), which sum to 1 up to rounding.
     """
     n, k = records, law.size
     if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:
         raise ParameterError(
-            f"records is {n} over {k} letters; a sum over all their counts is taken over at most "
+            f"records is {n} over {k} categories; a sum over all their counts is over at most "
             f"{_MOST_COUNTS:,}."
         )
     # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.

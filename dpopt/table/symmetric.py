@@ -258,14 +258,14 @@ class Generated(Inputs):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Words(Inputs):
-    """Words as inputs and outputs, under all permutations of letters and of places, by formula.
+    """Words as inputs and outputs, under all permutations of symbols and of places, by formula.
 
-    Letters may be permuted at each place, and places that have as many letters. Two pairs (x, y)
+    Symbols may be permuted at each place, and places that have as many symbols. Two pairs (x, y)
     are one variable if their words differ in as many places, among the places of each size: for
     {0, 1}^d, if they have the same Hamming distance, so that there are d + 1 variables.
 
     Attributes:
-        shape: number of letters at each place, each at least 2.
+        shape: number of symbols at each place, each at least 2.
         differences: in how many places neighbours differ, among those of each size of `sizes`;
             None if every two words are neighbours.
     """
@@ -280,7 +280,7 @@ class Words(Inputs):
             ParameterError: if there are such.
         """
         if not self.shape or min(self.shape) < 2:
-            raise ParameterError(f"shape is {self.shape}; each place must have at least 2 letters.")
+            raise ParameterError(f"shape is {self.shape}; each place must have at least 2 symbols.")
         known = set(self._distances[1:])
         if self.differences is not None and not (
             self.differences and known.issuperset(self.differences)
@@ -318,15 +318,15 @@ class Words(Inputs):
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers of letters that occur, ascending."""
+        """The numbers of symbols that occur, ascending."""
         return tuple(sorted(set(self.shape)))
 
     @cached_property
     def _places(self) -> tuple[tuple[int, ...], ...]:
-        """The places with each number of letters."""
+        """The places with each number of symbols."""
         return tuple(
-            tuple(i for i, size in enumerate(self.shape) if size == letters)
-            for letters in self.sizes
+            tuple(i for i, size in enumerate(self.shape) if size == symbols)
+            for symbols in self.sizes
         )
 
     @cached_property
@@ -365,8 +365,8 @@ class Words(Inputs):
         return read_only(
             [
                 math.prod(
-                    math.comb(len(places), k) * (letters - 1) ** k
-                    for places, letters, k in zip(self._places, self.sizes, ks, strict=True)
+                    math.comb(len(places), k) * (symbols - 1) ** k
+                    for places, symbols, k in zip(self._places, self.sizes, ks, strict=True)
                 )
                 for ks in self._distances
             ]
@@ -406,10 +406,10 @@ class Words(Inputs):
     def _changes(self, apart: tuple[int, ...]) -> dict[tuple[int, int], int]:
         """Return how many y there are for each pair of variables with two words so far apart."""
         ways = {((0,) * len(apart), (0,) * len(apart)): 1}
-        for kind, letters in enumerate(self.sizes):
+        for kind, symbols in enumerate(self.sizes):
             for place in range(len(self._places[kind])):
-                same = [(0, 0, 1), (1, 1, letters - 1)]
-                differ = [(0, 1, 1), (1, 0, 1), (1, 1, letters - 2)]
+                same = [(0, 0, 1), (1, 1, symbols - 1)]
+                differ = [(0, 1, 1), (1, 0, 1), (1, 1, symbols - 2)]
                 new: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
                 for (one, other), number in ways.items():
                     for left, right, times in differ if place < apart[kind] else same:
@@ -439,18 +439,18 @@ class Words(Inputs):
     def _variable(self, x: IntVector, y: IntVector) -> IntVector:
         """Return the variable of pairs of words, of one shape or broadcast to one."""
         weights = _place_values(self._grid)
-        kind_of = {letters: kind for kind, letters in enumerate(self.sizes)}
+        kind_of = {symbols: kind for kind, symbols in enumerate(self.sizes)}
         variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
-        for letters in reversed(self.shape):
-            (x, one), (y, other) = np.divmod(x, letters), np.divmod(y, letters)
-            variables += (one != other) * weights[kind_of[letters]]
+        for symbols in reversed(self.shape):
+            (x, one), (y, other) = np.divmod(x, symbols), np.divmod(y, symbols)
+            variables += (one != other) * weights[kind_of[symbols]]
         return variables
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
         """Return the words of an index among those that differ from x in the variable's numbers."""
         units = _place_values(self.shape)
         distances, words = np.array(self._distances)[variables].T, located.copy()
-        for places, letters, k in zip(self._places, self.sizes, distances, strict=True):
+        for places, symbols, k in zip(self._places, self.sizes, distances, strict=True):
             # ways[m, k] is the number of sets of k among m places.
             ways = np.array(
                 [[math.comb(m, j) for j in range(len(places) + 1)] for m in range(len(places) + 1)]
@@ -460,10 +460,10 @@ class Words(Inputs):
                 without = ways[left - 1, k]
                 changed = rank >= without
                 rank, k = np.where(changed, rank - without, rank), k - changed
-                fewer, shift = np.divmod(index, letters - 1)
+                fewer, shift = np.divmod(index, symbols - 1)
                 index = np.where(changed, fewer, index)
-                letter = located // units[place] % letters
-                moved = (letter + 1 + shift) % letters - letter
+                symbol = located // units[place] % symbols
+                moved = (symbol + 1 + shift) % symbols - symbol
                 words += np.where(changed, moved, 0) * units[place]
         return words
 

@@ -31,16 +31,16 @@ class Instance:
     epsilon: float
 
 
-def user(letters: int) -> Instance:
+def user(categories: int) -> Instance:
     """Return a random prior and a random user, epsilon = 4."""
-    rng = np.random.default_rng([_SEED, letters])
-    prior, law = rng.random(letters) + 1e-3, rng.random(letters)
+    rng = np.random.default_rng([_SEED, categories])
+    prior, law = rng.random(categories) + 1e-3, rng.random(categories)
     return Instance(prior / prior.sum(), law / law.sum(), _APPLY_EPSILON)
 
 
-def program(letters: int) -> Instance:
+def program(categories: int) -> Instance:
     """Return a random prior for the program, epsilon = 1."""
-    made = user(letters)
+    made = user(categories)
     return Instance(made.prior, made.law, _PROGRAM_EPSILON)
 
 
@@ -74,7 +74,7 @@ def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
     q, n, ratio = prior[order], prior.size, math.exp(epsilon)
     kernel = np.ones((n, n))
     for i in range(n - 1):
-        # The conditional law of the letters that are left.
+        # The conditional law of the categories that are left.
         left = q[i:] / q[i:].sum()
         below = ratio * left[0] + 1 - left[0]
         kernel[i, i + 1 :] *= left[1:] / below
@@ -117,7 +117,7 @@ def every_ratio(instance: Instance) -> rivals.Written:
     columns = np.concatenate([i * n + j, other * n + j])
     rows = np.tile(np.arange(i.size), 2)
     ratios = sp.csr_array((data, (rows, columns)), shape=(i.size, n * n + 1))
-    # -K(x, x) - worst <= -1 for each letter x.
+    # -K(x, x) - worst <= -1 for each category x.
     diagonal = sp.csr_array((np.ones(n), (np.arange(n), np.arange(n) * (n + 1))), shape=(n, n * n))
     distances = -sp.hstack([diagonal, np.ones((n, 1))])
     sums = sp.kron(sp.eye_array(n), np.ones((1, n)))
@@ -142,7 +142,7 @@ APPLY = Benchmark(
     title="Locally private sampling: Algorithm 1",
     measures="From a public prior q and a user's law p to the law pK that the user samples from.",
     setting="epsilon = 4; q and p random",
-    axis="letters n",
+    axis="categories n",
     value="TV(p, pK)",
     sizes=(10, 100, 1000, 3000, 10_000, 100_000, 1_000_000),
     contenders=(
@@ -159,7 +159,7 @@ PROGRAM = Benchmark(
     measures="Building and solving the linear program of the kernel with a public prior.",
     setting="epsilon = 1; q random; cvxpy as called by default (HiGHS 1e-7, CLARABEL 1e-8), "
     "linprog and interior point 1e-10, PDLP 1e-7",
-    axis="letters n",
+    axis="categories n",
     value="optimum",
     sizes=(5, 10, 20, 40, 60),
     contenders=(
@@ -184,20 +184,20 @@ def path(inputs: int) -> Floats:
 
 def geometric(loss: Floats) -> Answer:
     """Certify the geometric mechanism with the best answers."""
-    found = design(dpopt.Kernel(loss, _PROGRAM_EPSILON, graph="path", objective="bayes"))
+    found = design(dpopt.Kernel(loss, _PROGRAM_EPSILON, graph="path", objective="mean"))
     return Answer(found.value, note=f"gap {found.gap:.0e}")
 
 
 def path_by(solver: rivals.Solver, loss: Floats) -> Answer:
     """Write a row for each edge, direction and output, for K row by row."""
     n, ratio = len(loss), math.exp(_PROGRAM_EPSILON)
-    steps, letters = (sp.eye_array(n - 1, n), sp.eye_array(n - 1, n, k=1)), sp.eye_array(n)
-    ratios = [sp.kron(a - ratio * b, letters) for a, b in (steps, steps[::-1])]
+    steps, categories = (sp.eye_array(n - 1, n), sp.eye_array(n - 1, n, k=1)), sp.eye_array(n)
+    ratios = [sp.kron(a - ratio * b, categories) for a, b in (steps, steps[::-1])]
     program = rivals.Written(
         cost=loss.ravel() / n,
         rows=sp.vstack(ratios).tocsr(),
         right=np.zeros(2 * n * (n - 1)),
-        equal=sp.kron(letters, np.ones((1, n))).tocsr(),
+        equal=sp.kron(categories, np.ones((1, n))).tocsr(),
         sides=np.ones(n),
     )
     return Answer(solver(program), note="no bound")

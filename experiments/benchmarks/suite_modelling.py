@@ -90,7 +90,7 @@ def in_problem(instance: tuple[np.ndarray, float]) -> Answer:
     problem.minimise({"K": loss / n})
     solution = dpopt.solve(problem)
     rows = [("risk", far, None, risk)]
-    design = dpopt.certify(solution["K"], EPSILON, graph="path", rows=rows)
+    design = dpopt.certify(solution["K"], EPSILON, graph="path", constraints=rows)
     return _proved(solution, design)
 
 
@@ -107,7 +107,7 @@ def by_the_door(instance: tuple[np.ndarray, float]) -> Answer:
     rules = [cp.sum(kernel, axis=1) == 1, safe, *dpopt.private(kernel, EPSILON, graph="path")]
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss / n, kernel))), rules)
     solution = dpopt.solve(problem)
-    design = dpopt.certify(kernel, EPSILON, graph="path", rows=[safe])
+    design = dpopt.certify(kernel, EPSILON, graph="path", constraints=[safe])
     return _proved(solution, design)
 
 

@@ -22,8 +22,8 @@ from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_samplers import setting as roo_setting
 
-_LETTERS, _EPSILON, _OWN = 64, 1.0, 20
-_TRUTH = math.exp(_EPSILON) / (math.exp(_EPSILON) + _LETTERS - 1)
+_CATEGORIES, _EPSILON, _OWN = 64, 1.0, 20
+_TRUTH = math.exp(_EPSILON) / (math.exp(_EPSILON) + _CATEGORIES - 1)
 _VOTERS = 11
 _SEED, _DRAWN = 3, 4
 _USERS, _TIMES = 1_000, 1_000
@@ -51,16 +51,16 @@ def _floats(drawn: npt.NDArray[Any], hit: object) -> Answer:
     return _share(float(np.sum(drawn == hit)), drawn.size, "seeded floats, not private")
 
 
-def exact_letters(draws: int) -> Draws:
-    """Return the certified kernel of randomised response, and one letter as often."""
-    matrix = np.full((_LETTERS, _LETTERS), (1 - _TRUTH) / (_LETTERS - 1))
+def exact_categories(draws: int) -> Draws:
+    """Return the certified kernel of randomised response, and one category as often."""
+    matrix = np.full((_CATEGORIES, _CATEGORIES), (1 - _TRUTH) / (_CATEGORIES - 1))
     np.fill_diagonal(matrix, _TRUTH)
     return _certified(dpopt.certify(matrix, _EPSILON), draws)
 
 
 def noisy_counts() -> Floats:
     """Return the kernel of a count 0..63 with two-sided geometric noise of epsilon = 1, cut off."""
-    steps = np.exp(-_EPSILON * np.abs(np.subtract.outer(*[np.arange(_LETTERS)] * 2)))
+    steps = np.exp(-_EPSILON * np.abs(np.subtract.outer(*[np.arange(_CATEGORIES)] * 2)))
     # The ends have all that is beyond them: a geometric series.
     steps[:, [0, -1]] /= -math.expm1(-_EPSILON)
     return math.tanh(_EPSILON / 2) * steps
@@ -83,10 +83,10 @@ def release_own(instance: Draws) -> Answer:
 
 
 def keep_or_move(draws: int) -> Answer:
-    """Draw randomised response over 64 letters in floats."""
+    """Draw randomised response over 64 categories in floats."""
     rng = np.random.default_rng(_DRAWN)
     kept = rng.random(draws) < _TRUTH
-    moved = (_OWN + rng.integers(1, _LETTERS, draws)) % _LETTERS
+    moved = (_OWN + rng.integers(1, _CATEGORIES, draws)) % _CATEGORIES
     return _floats(np.where(kept, _OWN, moved), _OWN)
 
 
@@ -94,7 +94,7 @@ def add_noise(draws: int) -> Answer:
     """Draw the noise as a difference of numpy's geometric variables."""
     rng = np.random.default_rng(_DRAWN)
     noise = np.subtract(*(rng.geometric(-math.expm1(-_EPSILON), draws) for _ in range(2)))
-    return _floats(np.clip(_OWN + noise, 0, _LETTERS - 1), _OWN)
+    return _floats(np.clip(_OWN + noise, 0, _CATEGORIES - 1), _OWN)
 
 
 def opendp(make: Callable[[Any], Any], value: Any, size: int) -> Draws:  # noqa: ANN401
@@ -105,8 +105,8 @@ def opendp(make: Callable[[Any], Any], value: Any, size: int) -> Draws:  # noqa:
     return Draws(make(dp), [value] * size)
 
 
-def _response_of_letters(dp: Any) -> Any:  # noqa: ANN401
-    return dp.m.make_randomized_response(categories=list(range(_LETTERS)), prob=_TRUTH)
+def _response_of_categories(dp: Any) -> Any:  # noqa: ANN401
+    return dp.m.make_randomized_response(categories=list(range(_CATEGORIES)), prob=_TRUTH)
 
 
 def _noise_of_counts(dp: Any) -> Any:  # noqa: ANN401
@@ -122,7 +122,7 @@ def invoke_each(instance: Draws) -> Answer:
 
 def invoke_once(instance: Draws) -> Answer:
     """Invoke OpenDP's measurement once for all counts; cut the noise off at both ends."""
-    drawn = np.clip(instance.mechanism(instance.data), 0, _LETTERS - 1)
+    drawn = np.clip(instance.mechanism(instance.data), 0, _CATEGORIES - 1)
     return _share(float(np.sum(drawn == _OWN)), drawn.size)
 
 
@@ -146,11 +146,11 @@ def float_majorities(instance: Draws) -> Answer:
     return _floats(np.where(noisy, rng.random(ones.size) < 0.5, ones > _VOTERS / 2), True)
 
 
-def users(letters: int) -> Draws:
-    """Return Algorithm 1's kernel, certified, and the letters of 1,000 users."""
-    made = user(letters)
+def users(categories: int) -> Draws:
+    """Return Algorithm 1's kernel, certified, and the categories of 1,000 users."""
+    made = user(categories)
     kernel = dpopt.design(dpopt.PublicPrior(made.prior, made.epsilon))
-    own = np.random.default_rng(_SEED).choice(letters, _USERS, p=made.prior)
+    own = np.random.default_rng(_SEED).choice(categories, _USERS, p=made.prior)
     kernel.release(own[:1])
     return Draws(kernel, own)
 
@@ -158,11 +158,11 @@ def users(letters: int) -> Draws:
 def choose_users(instance: Draws) -> Answer:
     """Make each user's row in floats and let numpy choose from it."""
     rng, kernel = np.random.default_rng(_DRAWN), instance.mechanism
-    drawn, letter = [], np.zeros(kernel.setting.public.size)
+    drawn, category = [], np.zeros(kernel.setting.labelled.size)
     for own in instance.data.tolist():
-        letter[own] = 1.0
-        row = kernel.apply(letter)
-        letter[own] = 0.0
+        category[own] = 1.0
+        row = kernel.apply(category)
+        category[own] = 0.0
         drawn.append(rng.choice(row.size, p=row / row.sum()))
     return _floats(np.array(drawn), instance.data)
 
@@ -170,15 +170,17 @@ def choose_users(instance: Draws) -> Answer:
 def records(size: int) -> Draws:
     """Return the exact rule and counts in the proportions 1 : 2 : ... : k."""
     setting = roo_setting(size)
-    sampler = dpopt.design(dpopt.RevealOrObscure(setting.records, setting.letters, setting.epsilon))
-    weights = np.arange(1, setting.letters + 1)
+    sampler = dpopt.design(
+        dpopt.RevealOrObscure(setting.records, setting.categories, setting.epsilon)
+    )
+    weights = np.arange(1, setting.categories + 1)
     counts = size * weights // int(weights.sum())
     counts[-1] += size - int(counts.sum())
     return Draws(sampler, counts)
 
 
 def release_records(instance: Draws) -> Answer:
-    """Release a letter 1,000 times."""
+    """Release a category 1,000 times."""
     last = instance.data.size - 1
     tally = roo.Tally.of_counts(instance.data, instance.data.size)
     hits = sum(instance.mechanism.release(tally) == last for _ in range(_TIMES))
@@ -191,20 +193,20 @@ def choose_records(instance: Draws) -> Answer:
     return _floats(np.array([rng.choice(row.size, p=row) for _ in range(_TIMES)]), row.size - 1)
 
 
-LETTERS = Benchmark(
-    name="release-letters",
-    title="Release: randomised response over 64 letters",
-    measures="Drawing one letter for each of so many users.",
-    setting="64 letters, epsilon = 1; the kernel is given",
+CATEGORIES = Benchmark(
+    name="release-categories",
+    title="Release: randomised response over 64 categories",
+    measures="Drawing one category for each of so many users.",
+    setting="64 categories, epsilon = 1; the kernel is given",
     axis="draws",
-    value="share of letters kept",
+    value="share of categories kept",
     sizes=_DRAWS,
     contenders=(
-        Contender("dpopt release", exact_letters, release_own),
+        Contender("dpopt release", exact_categories, release_own),
         Contender("numpy floats", same, keep_or_move),
         Contender(
             "OpenDP, one call each",
-            partial(opendp, _response_of_letters, _OWN),
+            partial(opendp, _response_of_categories, _OWN),
             invoke_each,
             largest=10_000,
             needs=_OPENDP,
@@ -256,11 +258,11 @@ MAJORITIES = Benchmark(
 
 USERS = Benchmark(
     name="release-prior",
-    title="Release: a kernel over many letters",
-    measures="Releasing one letter for each of 1,000 users, who know their own letter.",
+    title="Release: a kernel over many categories",
+    measures="Releasing one category for each of 1,000 users, who know their own category.",
     setting="epsilon = 4; the certified kernel is given",
-    axis="letters n",
-    value="share of letters kept",
+    axis="categories n",
+    value="share of categories kept",
     sizes=(10, 100, 1000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt release", users, release_own),
@@ -274,10 +276,10 @@ USERS = Benchmark(
 RECORDS = Benchmark(
     name="release-roo",
     title="Release: Reveal-or-Obscure",
-    measures="Releasing one letter of n records, from their counts, 1,000 times.",
+    measures="Releasing one category of n records, from their counts, 1,000 times.",
     setting="k = 10, epsilon = 0.1; the certified rule is given",
     axis="records n",
-    value="share of the last letter",
+    value="share of the last category",
     sizes=(10, 1000, 10**5, 10**7, 10**9),
     contenders=(
         Contender("dpopt release", records, release_records),
@@ -287,4 +289,4 @@ RECORDS = Benchmark(
     warm_up=20,
 )
 
-BENCHMARKS = (LETTERS, COUNTS, MAJORITIES, USERS, RECORDS)
+BENCHMARKS = (CATEGORIES, COUNTS, MAJORITIES, USERS, RECORDS)

@@ -15,19 +15,19 @@ from dpopt import design, roo, solve
 from experiments.benchmarks import rivals
 from experiments.benchmarks.spec import Answer, Benchmark, Contender
 
-LETTERS, EPSILON = 10, 0.1
+CATEGORIES, EPSILON = 10, 0.1
 
 Integers = npt.NDArray[np.int64]
 
 
 def setting(records: int) -> roo.RooSetting:
-    """Return n records over 10 letters, epsilon = 0.1."""
-    return roo.RooSetting(records, LETTERS, EPSILON)
+    """Return n records over 10 categories, epsilon = 0.1."""
+    return roo.RooSetting(records, CATEGORIES, EPSILON)
 
 
 def exact_rule(instance: roo.RooSetting) -> dpopt.RevealOrObscure:
     """Return the setting of the least rule."""
-    return dpopt.RevealOrObscure(instance.records, instance.letters, instance.epsilon)
+    return dpopt.RevealOrObscure(instance.records, instance.categories, instance.epsilon)
 
 
 def certified(instance: roo.RooSetting) -> Answer:
@@ -45,7 +45,7 @@ def by_program(instance: roo.RooSetting) -> Answer:
 
 def journal_rule(instance: roo.RooSetting) -> Answer:
     """Run the journal's Algorithm 2 as printed, over every smallest count."""
-    n, k, e = instance.records, instance.letters, math.exp(instance.epsilon)
+    n, k, e = instance.records, instance.categories, math.exp(instance.epsilon)
     u_all, v_all, w_all = -1 + 1 / k - 1 / n, e * (1 / k - 1), e - 1 - 1 / n
     q = 1 / (1 + n / k * (e - 1))
     total = q
@@ -69,12 +69,12 @@ def all_rows(solver: rivals.Solver, instance: roo.RooSetting) -> Answer:
 def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.float64]]:
     """Return f(m~, c~) <= e^epsilon f(m, c) for every m, c, m~, c~ of neighbours, times n.
 
-    f(m, c) = q_m / k + (1 - q_m) c / n, for k >= 3 letters.
+    f(m, c) = q_m / k + (1 - q_m) c / n, for k >= 3 categories.
 
     Returns:
         The rows over q_0, ..., q_M, and their right sides.
     """
-    n, k, e = instance.records, instance.letters, math.exp(instance.epsilon)
+    n, k, e = instance.records, instance.categories, math.exp(instance.epsilon)
     before, count, after, moved = _every_move(instance)
     place = np.arange(before.size)
     data = np.concatenate([n / k - moved, -e * (n / k - count)])
@@ -86,7 +86,7 @@ def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.fl
 
 def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers, Integers]:
     """Return m, c, m~ and c~ of every move, each of shape (rows,)."""
-    n, k, last = instance.records, instance.letters, instance.largest_minimum
+    n, k, last = instance.records, instance.categories, instance.largest_minimum
     parts: list[tuple[Integers, Integers, Integers, Integers]] = []
     for m in range(last + 1):
         top, above = n - (k - 1) * m, n - (k - 1) * (m + 1)
@@ -107,7 +107,7 @@ def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers,
 
 
 def optimal_setting(records: int) -> dpopt.BestSampler:
-    """Return n records over 4 letters, epsilon = 0.2."""
+    """Return n records over 4 categories, epsilon = 0.2."""
     return dpopt.BestSampler(records, 4, 0.2)
 
 
@@ -129,7 +129,7 @@ BENCHMARKS = (
         name="roo-rule",
         title="Reveal-or-Obscure: the least rule in the smallest count",
         measures="From n, k and epsilon to all q_m; ours with the exact audit that proves them.",
-        setting=f"k = {LETTERS}, epsilon = {EPSILON}",
+        setting=f"k = {CATEGORIES}, epsilon = {EPSILON}",
         axis="records n",
         value="sum of q_m",
         sizes=(10, 100, 1000, 10_000, 10**6, 10**9),
@@ -147,7 +147,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         name="roo-optimal",
-        title="The best sampler of one letter",
+        title="The best sampler of one category",
         measures="From n, k and epsilon to the certified sampler of the least worst-case distance; "
         "or its two programs alone.",
         setting="k = 4, epsilon = 0.2",

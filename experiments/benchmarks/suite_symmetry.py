@@ -31,7 +31,7 @@ class Instance:
 
 
 def cube(places: int) -> Instance:
-    """Return the Hamming loss of words of two letters."""
+    """Return the Hamming loss of words of two categories."""
     words = np.arange(2**places)
     loss = np.zeros((words.size, words.size))
     for place in range(places):
@@ -53,7 +53,7 @@ def designed(symmetry: str, instance: Instance) -> Answer:
         epsilon=instance.epsilon,
         graph=instance.graph,
         shape=instance.shape,
-        objective="minimax",
+        objective="worst-case",
         symmetry=symmetry,
     )
     design = dpopt.design(setting)
@@ -92,7 +92,7 @@ def _contenders(
 
 CUBE = Benchmark(
     name="symmetry-cube",
-    title="Words of two letters, Hamming loss",
+    title="Words of two categories, Hamming loss",
     measures="From a table of losses to a proved kernel of least worst loss.",
     setting="epsilon = 1; words that differ in one place are neighbours",
     axis="places d",

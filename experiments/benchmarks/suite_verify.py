@@ -36,12 +36,12 @@ class Saved:
 
 def kernel(inputs: int) -> Kernel:
     """Return the setting of a path's least largest mean error."""
-    return Kernel("absolute", _EPSILON, graph="path", size=inputs, objective="minimax")
+    return Kernel("absolute", _EPSILON, graph="path", size=inputs, objective="worst-case")
 
 
-def prior(letters: int) -> PublicPrior:
+def prior(categories: int) -> PublicPrior:
     """Return the setting of Algorithm 1 with a random prior."""
-    return PublicPrior(user(letters).prior, _PRIOR_EPSILON)
+    return PublicPrior(user(categories).prior, _PRIOR_EPSILON)
 
 
 def saved(setting: Callable[[int], Any], size: int) -> Saved:
@@ -97,7 +97,7 @@ PRIOR = _checked(
     "verify-prior",
     "Check of a saved kernel with a public prior",
     "Algorithm 1, epsilon = 4; q random",
-    "letters n",
+    "categories n",
     (10, 1000, 10_000, 100_000, 1_000_000),
     partial(saved, prior),
 )

@@ -40,13 +40,11 @@ class Instance:
     weights: Floats
 
     @classmethod
-    def of(
-        cls, mechanisms: int, epsilon: float, allowance: float, mechanism_delta: float
-    ) -> Instance:
+    def of(cls, voters: int, epsilon: float, allowance: float, voter_delta: float) -> Instance:
         """Return the instance for delta = 1 - (1 - Delta)^m and p_i uniform on [0, 1]."""
-        delta = max(0.0, -math.expm1(allowance * math.log1p(-mechanism_delta)))
-        setting = dpopt.Majority(mechanisms, epsilon, allowance, mechanism_delta, delta)
-        weights = majority.expected_error_weights(mechanisms, majority.UniformPrior()).values
+        delta = max(0.0, -math.expm1(allowance * math.log1p(-voter_delta)))
+        setting = dpopt.Majority(voters, epsilon, allowance, voter_delta, delta)
+        weights = majority.expected_error_weights(voters, majority.UniformPrior()).values
         # As in `Majority`: smaller weights would be noise to the solver.
         return cls(setting, np.maximum(weights, _LEAST_WEIGHT * float(np.max(weights))))
 
@@ -54,29 +52,29 @@ class Instance:
     def corners(self) -> tuple[str, ...]:
         """The paper's corners: 4 if Delta = 0, else 8 (lemma 5.1)."""
         pure = ("00", "11", "bc", "cb")
-        return pure if self.setting.mechanism_delta == 0.0 else (*pure, "D0", "0D", "1m", "m1")
+        return pure if self.setting.voter_delta == 0.0 else (*pure, "D0", "0D", "1m", "m1")
 
 
-def pure(mechanisms: int) -> Instance:
+def pure(voters: int) -> Instance:
     """Return the instance for Delta = 0: m = K / 5 rounded down, K / 10 above K = 101."""
-    allowance = mechanisms // (5 if mechanisms <= 101 else 10)
-    return Instance.of(mechanisms, _EPSILON, float(allowance), 0.0)
+    allowance = voters // (5 if voters <= 101 else 10)
+    return Instance.of(voters, _EPSILON, float(allowance), 0.0)
 
 
-def shifted(mechanisms: int) -> Instance:
+def shifted(voters: int) -> Instance:
     """Return the instance for Delta = 1e-5: m = 3."""
-    return Instance.of(mechanisms, _EPSILON, _FEW, _MECHANISM_DELTA)
+    return Instance.of(voters, _EPSILON, _FEW, _MECHANISM_DELTA)
 
 
-def shifted_tenth(mechanisms: int) -> Instance:
+def shifted_tenth(voters: int) -> Instance:
     """Return the instance for Delta = 1e-5: m = K / 10 rounded down."""
-    return Instance.of(mechanisms, _EPSILON, float(mechanisms // 10), _MECHANISM_DELTA)
+    return Instance.of(voters, _EPSILON, float(voters // 10), _MECHANISM_DELTA)
 
 
-def surrogate(mechanism_delta: float, mechanisms: int) -> Instance:
+def surrogate(voter_delta: float, voters: int) -> Instance:
     """Return the instance of the paper's objective: m = 3, delta = m Delta."""
-    setting = dpopt.Majority(mechanisms, _EPSILON, _FEW, mechanism_delta, _FEW * mechanism_delta)
-    return Instance(setting, majority.surrogate_weights(mechanisms).values)
+    setting = dpopt.Majority(voters, _EPSILON, _FEW, voter_delta, _FEW * voter_delta)
+    return Instance(setting, majority.surrogate_weights(voters).values)
 
 
 def solved(instance: Instance) -> Answer:
@@ -90,10 +88,10 @@ def certified(instance: Instance) -> Answer:
     setting = instance.setting
     design = dpopt.design(
         dpopt.Majority(
-            setting.mechanisms,
+            setting.voters,
             setting.epsilon,
             setting.allowance,
-            mechanism_delta=setting.mechanism_delta,
+            voter_delta=setting.voter_delta,
             delta=setting.delta,
             coefficients=instance.weights,
         )
@@ -126,7 +124,7 @@ def _answer(optimum: float, rows: int, counted: int, more: str = "") -> Answer:
 def multisets(instance: Instance) -> Counts:
     """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
     counts = np.zeros((1, 0), np.int16)
-    left = np.array([instance.setting.mechanisms])
+    left = np.array([instance.setting.voters])
     for _ in instance.corners[1:]:
         repeats = left + 1
         parent = np.repeat(np.arange(left.size), repeats)
@@ -143,7 +141,7 @@ def shared_rows(instance: Instance, counts: Counts) -> Floats:
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
     which there are four at most.
     """
-    k, ratio = instance.setting.mechanisms, instance.setting.ratio
+    k, ratio = instance.setting.voters, instance.setting.ratio
     sides = [_laws(instance, counts, side) for side in (0, 1)]
     rows = np.empty((len(counts), instance.setting.middle))
     steps = np.arange(k + 1)
@@ -160,7 +158,7 @@ def _laws(
     instance: Instance, counts: Counts, side: int
 ) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the distinct laws of inner voters behind K zeros, each row's law, its voters at 1."""
-    k = instance.setting.mechanisms
+    k = instance.setting.voters
     values = np.array([instance.setting.corner(name)[side] for name in instance.corners])
     inner = np.unique(values[(values > 0.0) & (values < 1.0)])
     at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
@@ -224,8 +222,8 @@ def expected(chosen: tuple[Corner, ...]) -> tuple[Floats, Floats]:
         law = np.ones((1, 1))
         for corner in chosen:
             grown = np.zeros((law.shape[0] + 1, law.shape[1] + 1))
-            for letter, chance in corner[side]:
-                a, b = int(letter == 0), int(letter == 1)
+            for category, chance in corner[side]:
+                a, b = int(category == 0), int(category == 1)
                 grown[a : a + law.shape[0], b : b + law.shape[1]] += chance * law
             law = grown
         laws.append(law.ravel())
@@ -321,9 +319,9 @@ def _noise_function(
 
 
 def _corner_sets(
-    name: str, case: str, mechanism_delta: float, order: str, sizes: tuple[int, ...]
+    name: str, case: str, voter_delta: float, order: str, sizes: tuple[int, ...]
 ) -> Benchmark:
-    prepare = partial(surrogate, mechanism_delta)
+    prepare = partial(surrogate, voter_delta)
     return Benchmark(
         name=name,
         title=f"Lemma 5.1: the whole set of corners and the reduced one, {case}",

@@ -210,15 +210,15 @@ def subcategories(
 ) -> Iterator[UserGroup]:
     """Yield the subcategories of one attribute that have enough users, by value.
 
-    A subcategory is the clicks with one value of the attribute. Its letters are the sites with
+    A subcategory is the clicks with one value of the attribute. Its categories are the sites with
     the most clicks in it (ties: the smaller name first); its users those with enough clicks on
-    these sites. Letters that none of these users clicked are left out.
+    these sites. Categories that none of these users clicked are left out.
 
     Args:
         clicks: from `load_clicks`.
         attribute: one of the attributes kept there.
-        sites: most letters.
-        minimum_clicks: fewest clicks of a user, on the letters and in the subcategory.
+        sites: most categories.
+        minimum_clicks: fewest clicks of a user, on the categories and in the subcategory.
         minimum_users: fewest users of a subcategory.
 
     Raises:
@@ -235,22 +235,24 @@ def subcategories(
         counts.group_by(attribute, "site")
         .agg(pl.col("count").sum().alias("total"))
         .sort(attribute, "total", "site", descending=[False, True, False])
-        .with_columns(pl.int_range(pl.len()).over(attribute).alias("letter"))
-        .filter(pl.col("letter") < sites)
+        .with_columns(pl.int_range(pl.len()).over(attribute).alias("category"))
+        .filter(pl.col("category") < sites)
     )
     enough = pl.col("count").sum().over(attribute, "user") >= minimum_clicks
     kept = counts.join(top.drop("total"), on=[attribute, "site"]).filter(enough)
     many = pl.col("user").n_unique().over(attribute) >= minimum_users
-    kept = kept.filter(many).sort(attribute, "user", "letter")
+    kept = kept.filter(many).sort(attribute, "user", "category")
     for frame in kept.partition_by(attribute, maintain_order=True):
         value = frame[attribute][0]
         names = top.filter(pl.col(attribute) == value)["site"]
-        letters = tuple(f"{name:08x}" for name in names)
-        yield _group(attribute, str(value), letters, frame)
+        categories = tuple(f"{name:08x}" for name in names)
+        yield _group(attribute, str(value), categories, frame)
 
 
-def _group(attribute: str, value: str, letters: tuple[str, ...], frame: pl.DataFrame) -> UserGroup:
+def _group(
+    attribute: str, value: str, categories: tuple[str, ...], frame: pl.DataFrame
+) -> UserGroup:
     _, rows = np.unique(frame["user"].to_numpy(), return_inverse=True)
-    counts = np.zeros((int(rows[-1]) + 1, len(letters)), dtype=np.int64)
-    counts[rows, frame["letter"].to_numpy()] = frame["count"].to_numpy()
-    return UserGroup.of(attribute, value, letters, counts)
+    counts = np.zeros((int(rows[-1]) + 1, len(categories)), dtype=np.int64)
+    counts[rows, frame["category"].to_numpy()] = frame["count"].to_numpy()
+    return UserGroup.of(attribute, value, categories, counts)

@@ -1,4 +1,4 @@
-"""Groups of users over the same letters, as the loaders return them."""
+"""Groups of users over the same categories, as the loaders return them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class UserGroup:
     Attributes:
         attribute: what the users have in common, such as "age".
         value: its value.
-        letters: names of the letters, those that some user of the group chose.
-        counts: clicks or summed ratings, shape (users, letters); no row and no column is zero;
+        categories: names of the categories, those that some user of the group chose.
+        counts: clicks or summed ratings, shape (users, categories); no row and no column is zero;
             read-only.
     """
 
     attribute: str
     value: str
-    letters: tuple[str, ...]
+    categories: tuple[str, ...]
     counts: np.ndarray
 
     @classmethod
     def of(
-        cls, attribute: str, value: str, letters: tuple[str, ...], counts: np.ndarray
+        cls, attribute: str, value: str, categories: tuple[str, ...], counts: np.ndarray
     ) -> UserGroup:
-        """Return the group without the letters that no user chose, and the users without any."""
+        """Return the group without the categories that no user chose, and the users without any."""
         users, used = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
         kept = np.ascontiguousarray(counts[np.ix_(users, used)])
         kept.setflags(write=False)
-        names = tuple(name for name, chosen in zip(letters, used, strict=True) if chosen)
+        names = tuple(name for name, chosen in zip(categories, used, strict=True) if chosen)
         return cls(attribute, value, names, kept)
 
     @property
@@ -47,11 +47,11 @@ class UserGroup:
 
     @property
     def laws(self) -> np.ndarray:
-        """Each user's own distribution p, shape (users, letters)."""
+        """Each user's own distribution p, shape (users, categories)."""
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
     def prior(self, kind: str) -> np.ndarray:
-        """Return the public prior q, shape (letters,), all positive.
+        """Return the public prior q, shape (categories,), all positive.
 
         Args:
             kind: "total", the counts summed over the users; or "average", the mean of the users'

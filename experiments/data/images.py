@@ -20,7 +20,7 @@ _PIXELS = 8
 
 
 def load_ink(side: int, digits: tuple[int, ...] = DIGITS) -> tuple[UserGroup, ...]:
-    """Return a group for each digit: its images are the users, cells of a grid the letters.
+    """Return a group for each digit: its images are the users, cells of a grid the categories.
 
     A count is the ink in a cell, the sum of its pixels.
 

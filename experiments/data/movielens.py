@@ -109,16 +109,17 @@ def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
     ratings = _ratings(folder / form.ratings, "::" if release == "1m" else "\t")
     ages = _ages(folder / form.users, form.separator, release)
     genres = _genres(folder / form.movies, form.separator, release)
-    letters = _FLAGS if release == "100k" else GENRES
-    sums = np.zeros((len(ages), len(letters)), dtype=np.int64)
+    categories = _FLAGS if release == "100k" else GENRES
+    sums = np.zeros((len(ages), len(categories)), dtype=np.int64)
     user_row = _lookup(list(ages))
-    genre_of = _lookup(list(genres), [letters.index(name) for name in genres.values()])
+    genre_of = _lookup(list(genres), [categories.index(name) for name in genres.values()])
     rows = _found(folder / form.ratings, "user", user_row, ratings[:, 0], form.users)
     columns = _found(folder / form.ratings, "movie", genre_of, ratings[:, 1], form.movies)
     np.add.at(sums, (rows, columns), ratings[:, 2])
     group_of = np.array(list(ages.values()))
     found = (
-        UserGroup.of("age", label, letters, sums[group_of == code]) for code, label in AGES.items()
+        UserGroup.of("age", label, categories, sums[group_of == code])
+        for code, label in AGES.items()
     )
     return tuple(group for group in found if group.users)
 

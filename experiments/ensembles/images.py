@@ -187,7 +187,7 @@ def _ladder(voters: int, epsilon: float) -> Floats:
     if found.certificate is None:
         raise NotPrivateError("no proof for the ladder of two classes.")
     splits = [[voters - ones, ones] for ones in range(voters + 1)]
-    laws = [found.setting.distribution(found.table, plurality.Counts(n)) for n in splits]
+    laws = [found.setting.output_weights(found.table, plurality.Counts(n)) for n in splits]
     return np.array([law[1] / sum(law) for law in laws])
 
 

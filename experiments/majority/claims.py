@@ -138,12 +138,12 @@ def _subsampling_at_one(config: Config) -> Iterator[tuple[str, float, float]]:
 
 def _surrogate(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in track(config.settings("objectives")):
-        k, m = setting.mechanisms, setting.allowance
+        k, m = setting.voters, setting.allowance
         found = [
             dpopt.design(
                 dpopt.Majority(k, config.epsilon, m, objective=objective, prior=PAPER_PRIOR)
             )
-            for objective in ("surrogate", "expected-error")
+            for objective in ("surrogate", "mean")
         ]
         errors = [_private(design).expected_error for design in found]
         yield f"K = {k}, m = {m:g}, p ~ U[0, 1]^K", *errors
@@ -160,28 +160,28 @@ def _double(config: Config) -> Iterator[tuple[str, float, float]]:
 
 def _sampled(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in track(config.settings("sampled")):
-        k, size = setting.mechanisms, round(setting.allowance)
+        k, size = setting.voters, round(setting.allowance)
         check = check_full(setting, majority.subsampling(k, size))
         yield f"{size} of K = {k}", setting.guarantee.epsilon, check.epsilon
 
 
 def _constants(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in track(config.settings("constants")):
-        largest = _private(majority.assess(setting, np.ones(setting.mechanisms + 1), repair=True))
+        largest = _private(majority.assess(setting, np.ones(setting.voters + 1), repair=True))
         printed = [float(majority.constant(setting)[0])]
         for slack in _SLACKS:
-            whole = general_composition(Guarantee(setting.epsilon), setting.mechanisms, slack)
+            whole = general_composition(Guarantee(setting.epsilon), setting.voters, slack)
             tau = whole.epsilon / setting.epsilon
             if tau >= setting.allowance:
                 printed.append(float(majority.constant(setting, tau, whole.delta)[0]))
-        where = f"K = {setting.mechanisms}, m = {setting.allowance:g}"
+        where = f"K = {setting.voters}, m = {setting.allowance:g}"
         yield where, max(printed), float(largest.gamma[0])
 
 
 def _any_tau(config: Config) -> Iterator[tuple[str, float, float]]:
     """Lemma A.1's proof takes one corner where (lambda, 0) is the larger one if tau < m."""
     for setting in track(config.settings("below")):
-        k = setting.mechanisms
+        k = setting.voters
         whole = general_composition(Guarantee(setting.epsilon), k, _SLACK)
         gamma = np.full(k + 1, min(1.0, printed_constant(setting, whole)))
         where = f"K = {k}, m = {setting.allowance:g}, tau = {whole.epsilon / setting.epsilon:.4f}"

@@ -94,27 +94,27 @@ class Config:
     Attributes:
         allowance: m for each curve, in (0, K]: a query spends (m epsilon, m Delta).
         epsilon: of a voter, for each panel, in nats; 0.0892 is MNIST's, 0.0852 Fashion-MNIST's.
-        mechanism_delta: Delta, of a voter.
+        voter_delta: Delta, of a voter.
         queries: Q of each total.
         slack: delta' of theorem 2.3.
-        mechanisms: K, the voters that were trained once.
+        voters: K, the voters that were trained once.
     """
 
     allowance: Several[Positive] = (1.0, 3.0, 5.0, 7.0)
     epsilon: Several[Annotated[float, Gt(0.0), Le(100.0)]] = (0.0892, 0.0852)
-    mechanism_delta: Positive = _MECHANISM_DELTA
+    voter_delta: Positive = _MECHANISM_DELTA
     queries: Several[Annotated[int, Ge(1), Le(10**6)]] = _QUERIES
     slack: float = PAPER_SLACK
-    mechanisms: int = 11
+    voters: int = 11
 
     def __post_init__(self) -> None:
-        if max(self.allowance) > self.mechanisms:
+        if max(self.allowance) > self.voters:
             raise ParameterError(
-                f"allowance is {self.allowance}; it must be at most mechanisms, {self.mechanisms}."
+                f"allowance is {self.allowance}; it must be at most voters, {self.voters}."
             )
-        if max(self.allowance) * max(self.queries) * self.mechanism_delta >= 1.0:
+        if max(self.allowance) * max(self.queries) * self.voter_delta >= 1.0:
             raise ParameterError(
-                f"mechanism_delta is {self.mechanism_delta:g}; it must be below 1 / (m Q), for "
+                f"voter_delta is {self.voter_delta:g}; it must be below 1 / (m Q), for "
                 "simple composition."
             )
         # It refuses a slack out of range.
@@ -123,10 +123,10 @@ class Config:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Each voter's epsilon with each m."""
-        known = self.mechanism_delta == _MECHANISM_DELTA
+        known = self.voter_delta == _MECHANISM_DELTA
         found = []
         for epsilon in self.epsilon:
-            voter = Fraction(str(epsilon)), Fraction(str(self.mechanism_delta))
+            voter = Fraction(str(epsilon)), Fraction(str(self.voter_delta))
             data = _DATA[epsilon] if known and epsilon in _DATA else f"epsilon = {epsilon:g}"
             for m in self.allowance:
                 totals = PRINTED.get((data, m))
@@ -178,7 +178,7 @@ def run(config: Config) -> Outcome:
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
     }
     totalled = tables["totals"]
-    printed = (config.epsilon, config.mechanism_delta) == (Config.epsilon, Config.mechanism_delta)
+    printed = (config.epsilon, config.voter_delta) == (Config.epsilon, Config.voter_delta)
     data = _SOURCE if printed else ""
     return Outcome(tables, tuple(_findings(totalled)), of_totals(totalled), data=data)
 
@@ -190,7 +190,7 @@ def _total(config: Config, row: Row, label: float, count: int) -> dict[str, Cell
     terms = terms_of_theorem(one, count, config.slack)
     printed = row.printed.get(count) if config.slack == PAPER_SLACK else None
     # Any number of labels computed from K voters spends no more (theorem 2.2, post-processing).
-    together = [config.mechanisms * spent for spent in row.voter]
+    together = [config.voters * spent for spent in row.voter]
     rho = float_up(count * Fraction(label))
     return {
         "table": row.table,

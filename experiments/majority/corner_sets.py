@@ -41,35 +41,35 @@ class Config:
     """Parameters of the comparison; the paper prints no numbers.
 
     Attributes:
-        mechanisms: each K for Delta = 0, odd.
-        mechanisms_approximate: each K for Delta > 0, odd; may be empty.
+        voters: each K for Delta = 0, odd.
+        voters_approximate: each K for Delta > 0, odd; may be empty.
         epsilon: of each voter, in nats.
-        mechanism_delta: Delta of each voter where it is above 0.
+        voter_delta: Delta of each voter where it is above 0.
         allowance: each m, at least 1; those above a K are left out for it. The target is
             (m epsilon, m Delta).
-        objective: whose weights are maximised: "surrogate", the paper's, or "expected-error", for
+        objective: whose weights are maximised: "surrogate", the paper's, or "mean", for
             independent p_i ~ U[0, 1].
     """
 
-    mechanisms: tuple[int, ...] = (3, 5, 7, 11, 15, 21, 27, 35)
-    mechanisms_approximate: tuple[int, ...] = (3, 5, 7, 9)
+    voters: tuple[int, ...] = (3, 5, 7, 11, 15, 21, 27, 35)
+    voters_approximate: tuple[int, ...] = (3, 5, 7, 9)
     epsilon: float = 0.1
-    mechanism_delta: float = 1e-5
+    voter_delta: float = 1e-5
     allowance: Some[float] = (1.0, 2.0, 3.0)
-    objective: Literal["surrogate", "expected-error"] = "surrogate"
+    objective: Literal["surrogate", "mean"] = "surrogate"
 
     def __post_init__(self) -> None:
-        if not self.mechanisms and not self.mechanisms_approximate:
-            raise ParameterError("mechanisms is (); it must hold at least one number of voters.")
-        if self.mechanisms_approximate and not self.mechanism_delta > 0.0:
+        if not self.voters and not self.voters_approximate:
+            raise ParameterError("voters is (); it must hold at least one number of voters.")
+        if self.voters_approximate and not self.voter_delta > 0.0:
             raise ParameterError(
-                f"mechanism_delta is {self.mechanism_delta}; it must be above 0 where "
-                "mechanisms_approximate is not empty."
+                f"voter_delta is {self.voter_delta}; it must be above 0 where "
+                "voters_approximate is not empty."
             )
         for case, setting in self.settings():
             if full_size(setting) > FULL_ROWS:
                 raise ParameterError(
-                    f"{_FIELDS[case]} holds {setting.mechanisms}; the paper's set must have at "
+                    f"{_FIELDS[case]} holds {setting.voters}; the paper's set must have at "
                     f"most {FULL_ROWS} multisets, and has {full_size(setting)}."
                 )
 
@@ -78,15 +78,15 @@ class Config:
         return [
             (case, setting)
             for case, sizes, shift in (
-                ("pure", self.mechanisms, 0.0),
-                ("approximate", self.mechanisms_approximate, self.mechanism_delta),
+                ("pure", self.voters, 0.0),
+                ("approximate", self.voters_approximate, self.voter_delta),
             )
             for k in sizes
             for setting in settings_within(k, self.epsilon, self.allowance, shift)
         ]
 
 
-_FIELDS = {"pure": "mechanisms", "approximate": "mechanisms_approximate"}
+_FIELDS = {"pure": "voters", "approximate": "voters_approximate"}
 
 
 @experiment(
@@ -98,8 +98,8 @@ _FIELDS = {"pure": "mechanisms", "approximate": "mechanisms_approximate"}
     "majority-corner-sets.",
     published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
     config=Config(
-        mechanisms=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
-        mechanisms_approximate=(3, 5, 7, 9, 11),
+        voters=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
+        voters_approximate=(3, 5, 7, 9, 11),
     ),
     quick=Config(),
     mathematics=(
@@ -125,7 +125,7 @@ def run(config: Config) -> Outcome:
 
 
 def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cell]:
-    k = setting.mechanisms
+    k = setting.voters
     weights = (
         majority.surrogate_weights(k)
         if config.objective == "surrogate"
@@ -139,7 +139,7 @@ def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cel
         "K": k,
         "m": setting.allowance,
         "epsilon": setting.epsilon,
-        "Delta": setting.mechanism_delta,
+        "Delta": setting.voter_delta,
         "paper": full_size(setting),
         "reduced": majority.reduced_size(setting),
         "rows": few.rows_used,

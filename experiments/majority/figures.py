@@ -46,12 +46,12 @@ def run(config: Voters) -> Outcome:
 
 def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:
     setting = config.setting(target)
-    if curve in ("expected-error", "surrogate"):
+    if curve in ("mean", "surrogate"):
         return dpopt.design(replace(setting, objective=curve))
     if curve == "subsampling":
-        gamma = majority.subsampling(config.mechanisms, target.sample)
+        gamma = majority.subsampling(config.voters, target.sample)
     elif curve == "double":
-        gamma = majority.double_subsampling(config.mechanisms, target.sample)
+        gamma = majority.double_subsampling(config.voters, target.sample)
     else:
         gamma = majority.constant(setting, target.tau, target.lam)
     return majority.assess(setting, gamma, repair=True)
@@ -66,7 +66,7 @@ def _sampled(
     prior = majority.parse_prior(config.prior)
     means = []
     for _ in range(config.repeats):
-        margins = majority.sampled_margins(config.mechanisms, prior, rng, config.draws)
+        margins = majority.sampled_margins(config.voters, prior, rng, config.draws)
         means.append(np.abs(margins @ noise.T).mean(axis=0))
     return {key: [float(m[i]) for m in means] for i, key in enumerate(designs)}
 
@@ -118,7 +118,7 @@ _ALLOWANCE, _SAMPLED = "privacy allowance $m$", "subsampled voters $M$"
 for _figure, _config, _summary, _published in (
     (
         2,
-        Config(mechanisms=11, epsilon=0.1, mechanism_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
+        Config(voters=11, epsilon=0.1, voter_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
         "Noise functions at K = 11, epsilon = 0.1, Delta = 1e-5, and their errors. The paper's "
         "curves, and one more: the noise function that minimises the error that is plotted.",
         None,
@@ -126,9 +126,9 @@ for _figure, _config, _summary, _published in (
     (
         6,
         Composed(
-            mechanisms=35,
+            voters=35,
             epsilon=0.1,
-            mechanism_delta=1e-5,
+            voter_delta=1e-5,
             samples=(10, 13, 15, 20),
             slack=0.1,
         ),
@@ -140,9 +140,9 @@ for _figure, _config, _summary, _published in (
     (
         7,
         Config(
-            mechanisms=11,
+            voters=11,
             epsilon=0.1,
-            mechanism_delta=0.0,
+            voter_delta=0.0,
             allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0),
         ),
         "Pure differential privacy, K = 11: double subsampling joins the curves.",
@@ -151,9 +151,9 @@ for _figure, _config, _summary, _published in (
     (
         8,
         Config(
-            mechanisms=101,
+            voters=101,
             epsilon=0.1,
-            mechanism_delta=0.0,
+            voter_delta=0.0,
             allowance=(10.0, 20.0, 30.0, 40.0, 60.0, 80.0),
         ),
         "Pure differential privacy, K = 101.",

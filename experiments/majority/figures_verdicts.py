@@ -49,7 +49,7 @@ def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Com
     found: list[Comparison] = []
     if isinstance(config, Composed) and _is_table_3(config):
         found.append(_table_3(config, errors))
-    if not {*_BASELINES[1:], "expected-error", "surrogate"} <= set(config.drawn):
+    if not {*_BASELINES[1:], "mean", "surrogate"} <= set(config.drawn):
         return tuple(found)
     for target in config.targets:
         if target.allowance == 1.0:
@@ -57,9 +57,9 @@ def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Com
     above = [target.at for target in config.targets if target.allowance > 1.0]
     if above:
         found += [_lowest_error(errors, above), _best_of_all(errors, above)]
-        if config.mechanism_delta > 0.0 and isinstance(config, Config):
+        if config.voter_delta > 0.0 and isinstance(config, Config):
             found.append(_highest_gamma(errors, shapes, above))
-    if config.mechanism_delta == 0.0:
+    if config.voter_delta == 0.0:
         found += _double(config, errors, shapes)
     return tuple(found)
 
@@ -82,7 +82,7 @@ def _proved(errors: Table, *, error: bool = False) -> str:
 
 def _is_table_3(config: Composed) -> bool:
     """Return whether the run has the parameters for which the paper prints its Table 3."""
-    voters = (config.mechanisms, config.epsilon, config.mechanism_delta)
+    voters = (config.voters, config.epsilon, config.voter_delta)
     return voters == _VOTERS and config.samples == _SAMPLES and config.slack == _SLACK
 
 
@@ -112,7 +112,7 @@ def _table_3(config: Composed, errors: Table) -> Comparison:
 def _at_one(errors: Table, shapes: Table, target: float) -> list[Comparison]:
     distance = np.abs(_gamma(shapes, target, "surrogate") - _gamma(shapes, target, "subsampling"))
     apart = float(distance.max())
-    ours, sub = (_error(errors, target, curve) for curve in ("expected-error", "subsampling"))
+    ours, sub = (_error(errors, target, curve) for curve in ("mean", "subsampling"))
     return [
         statement(
             "At m = 1 the optimised gamma overlaps with subsampling's (section 6.1).",
@@ -155,7 +155,7 @@ def _lowest_error(errors: Table, targets: Sequence[float]) -> Comparison:
 
 def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
     """Judge the program's gamma against the one that minimises the error which is plotted."""
-    pairs = [(_error(errors, t, "surrogate"), _error(errors, t, "expected-error")) for t in targets]
+    pairs = [(_error(errors, t, "surrogate"), _error(errors, t, "mean")) for t in targets]
     gains = [(paper - ours, target) for (paper, ours), target in zip(pairs, targets, strict=True)]
     gain, best = max(gains)
     paper, least = pairs[targets.index(best)]
@@ -194,9 +194,9 @@ def _highest_gamma(errors: Table, shapes: Table, targets: Sequence[float]) -> Co
 
 
 def _double(config: Voters, errors: Table, shapes: Table) -> Iterator[Comparison]:
-    middle = (config.mechanisms + 1) / 2
+    middle = (config.voters + 1) / 2
     large = [target.at for target in config.targets if target.allowance >= middle]
-    whole = [target.at for target in config.targets if target.allowance == config.mechanisms]
+    whole = [target.at for target in config.targets if target.allowance == config.voters]
     if large:
         most = max(
             _error(errors, target, curve) for target in large for curve in ("surrogate", "double")

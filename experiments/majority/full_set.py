@@ -54,13 +54,13 @@ def rounding_error(setting: Majority) -> float:
     The recurrence adds positive terms: 3 K units in the last place for each probability, and p
     rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
     """
-    return 8.0 * setting.mechanisms * 2.0**-53 * (1.0 + setting.ratio)
+    return 8.0 * setting.voters * 2.0**-53 * (1.0 + setting.ratio)
 
 
 def full_size(setting: Majority) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
-    others = 3 if setting.mechanism_delta == 0.0 else 7
-    return comb(setting.mechanisms + others, others)
+    others = 3 if setting.voter_delta == 0.0 else 7
+    return comb(setting.voters + others, others)
 
 
 def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) -> PrivacyCheck:
@@ -75,13 +75,13 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
     gamma = check_gamma(setting, gamma)
     if chances is None:
         chances = 0.5 + 0.5 * signed(gamma)
-    corners = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
-    inner = ("D", "m", "b", "c") if setting.mechanism_delta > 0.0 else ("b", "c")
+    corners = CORNERS if setting.voter_delta > 0.0 else ("00", "11", "bc", "cb")
+    inner = ("D", "m", "b", "c") if setting.voter_delta > 0.0 else ("b", "c")
     table = _Chances(setting, chances, inner)
     # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
-    noise = 8.0 * setting.mechanisms * 2.0**-53
+    noise = 8.0 * setting.voters * 2.0**-53
     worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
-    for block in multisets(setting.mechanisms, len(corners)):
+    for block in multisets(setting.voters, len(corners)):
         p = table(_groups(block, corners, inner, side=0))
         q = table(_groups(block, corners, inner, side=1))
         excess = p - setting.ratio * q - setting.delta
@@ -125,7 +125,7 @@ def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
     size = full_size(setting)
     if size > FULL_ROWS:
         raise ParameterError(
-            f"mechanisms is {setting.mechanisms}, with {size} multisets of corners; at most "
+            f"voters is {setting.voters}, with {size} multisets of corners; at most "
             f"{FULL_ROWS} are written, so take gamma_problem."
         )
     problem = Problem("DaRRM noise function, every corner multiset")
@@ -137,9 +137,9 @@ def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
 
 def _rows(setting: Majority) -> Iterator[Floats]:
     """Yield (alpha - e^(m epsilon) alpha') / budget, folded, for blocks of multisets."""
-    names = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
+    names = CORNERS if setting.voter_delta > 0.0 else ("00", "11", "bc", "cb")
     sides = np.array([setting.corner(name) for name in names]).T
-    for whole in multisets(setting.mechanisms, len(names)):
+    for whole in multisets(setting.voters, len(names)):
         for block in np.array_split(whole, len(whole) // _BLOCK + 1):
             here, there = (poisson_binomial_pmf(p[_places(block)]) for p in sides)
             yield fold(here - setting.ratio * there) / setting.budget
@@ -158,7 +158,7 @@ class _Chances:
     """
 
     def __init__(self, setting: Majority, chances: Floats, inner: tuple[str, ...]) -> None:
-        k = setting.mechanisms
+        k = setting.voters
         values = np.array([setting.corner(name + name)[0] for name in inner])
         counts = np.concatenate(list(multisets(k, len(inner) + 1)))[:, :-1]
         laws = np.concatenate(

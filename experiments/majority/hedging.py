@@ -97,7 +97,7 @@ def run(config: Config) -> Outcome:
     errors: list[Mapping[str, Cell]] = []
     shapes: list[Mapping[str, Cell]] = []
     for setting in track(config.voters):
-        where = {"K": setting.mechanisms, "m": setting.allowance, "Delta": setting.mechanism_delta}
+        where = {"K": setting.voters, "m": setting.allowance, "Delta": setting.voter_delta}
         hedged = dpopt.design(replace(setting, objective="least-regret"))
         for curve, design in _designs(config, setting, hedged).items():
             shapes += [

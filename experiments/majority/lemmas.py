@@ -57,14 +57,14 @@ class Config:
     """Parameters of the audit; they are ours.
 
     Attributes:
-        mechanisms: each K, odd, at least 3.
+        voters: each K, odd, at least 3.
         ratios: e^epsilon of each voter as texts of fractions above 1.
         points: steps of the grid of p, and of q for each p; at least 2.
         gammas: random noise functions for each K.
         seed: of the noise functions.
     """
 
-    mechanisms: Some[Annotated[Voters, Ge(3)]] = (3, 5, 7)
+    voters: Some[Annotated[Voters, Ge(3)]] = (3, 5, 7)
     ratios: Some[str] = ("11/10", "2", "5")
     points: Annotated[int, Ge(2)] = 8
     gammas: Annotated[int, Ge(0)] = 2
@@ -94,7 +94,7 @@ class Config:
     "The lemmas of appendix B, in fractions over a grid chosen beforehand: by how much "
     "each holds where it holds least. K, e^epsilon and the noise functions are ours.",
     published="lemmas B.1 to B.11; no numbers.",
-    config=Config(mechanisms=(3, 5, 7, 9, 11), points=24, gammas=6),
+    config=Config(voters=(3, 5, 7, 9, 11), points=24, gammas=6),
     quick=Config(),
     effort=("points", "gammas", "seed"),
     mathematics=(
@@ -106,7 +106,7 @@ class Config:
 def run(config: Config) -> Outcome:
     """Take the least margin of every lemma for each K."""
     records: list[dict[str, Cell]] = []
-    for k in track(config.mechanisms):
+    for k in track(config.voters):
         gammas = noise_functions(k, config)
         for lemma, judged in _AUDITS.items():
             margins = list(judged(k, gammas, config))
@@ -128,14 +128,14 @@ def run(config: Config) -> Outcome:
     return Outcome({"margins": table}, tuple(_findings()), tuple(_comparisons(table)))
 
 
-def noise_functions(mechanisms: int, config: Config) -> list[Gamma]:
+def noise_functions(voters: int, config: Config) -> list[Gamma]:
     """Return upper halves that rise from above 0 at the middle to at most 1.
 
     Args:
-        mechanisms: K.
+        voters: K.
         config: tells how many are random, and their seed.
     """
-    n, rng = (mechanisms + 1) // 2, Random(config.seed * 1000 + mechanisms)
+    n, rng = (voters + 1) // 2, Random(config.seed * 1000 + voters)
     found = [(Fraction(1),) * n, (Fraction(1, 1000),) * (n - 1) + (Fraction(1),)]
     found.append(tuple(Fraction(i + 1, n) for i in range(n)))
     drawn = [[rng.randint(1, 100) for _ in range(n)] for _ in range(config.gammas)]
@@ -265,17 +265,15 @@ def _hypergeometric(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator
                 yield -abs(mean / comb(k, m) - _law(m, p)[j])
 
 
-def double_subsampling(mechanisms: int, m: int) -> Gamma:
+def double_subsampling(voters: int, m: int) -> Gamma:
     """Return equation 148's gamma, in fractions."""
     size = 2 * m - 1
-    whole = comb(mechanisms, size)
+    whole = comb(voters, size)
     return tuple(
         2
-        * Fraction(
-            sum(comb(x, i) * comb(mechanisms - x, size - i) for i in range(m, size + 1)), whole
-        )
+        * Fraction(sum(comb(x, i) * comb(voters - x, size - i) for i in range(m, size + 1)), whole)
         - 1
-        for x in range((mechanisms + 1) // 2, mechanisms + 1)
+        for x in range((voters + 1) // 2, voters + 1)
     )
 
 

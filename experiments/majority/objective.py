@@ -47,32 +47,32 @@ class Config:
     """Parameters of the sampled objective.
 
     Attributes:
-        mechanisms: each K, odd.
+        voters: each K, odd.
         allowance: each m, at least 1; those above a K are left out for it.
         epsilon: of each voter, in nats.
-        mechanism_delta: Delta of each voter; delta is m Delta.
+        voter_delta: Delta of each voter; delta is m Delta.
         points: tau, of the grid on [1/2, 1), at least 1.
         draws: T, of the probabilities of all voters.
         repeats: runs of the algorithm, each with another seed; at least 2.
         seed: of the first run; the others follow it.
     """
 
-    mechanisms: Some[int] = (5, 11, 35)
+    voters: Some[int] = (5, 11, 35)
     allowance: Some[float] = (1.0, 3.0)
     epsilon: float = 0.1
-    mechanism_delta: float = 0.0
+    voter_delta: float = 0.0
     points: Count = 50
     draws: Count = 10_000
     repeats: Annotated[int, Ge(2)] = 5
     seed: Seed = 1
 
     def __post_init__(self) -> None:
-        for k in self.mechanisms:
+        for k in self.voters:
             self.settings(k)
 
-    def settings(self, mechanisms: int) -> list[dpopt.Majority]:
+    def settings(self, voters: int) -> list[dpopt.Majority]:
         """Return the settings of one K."""
-        return settings_within(mechanisms, self.epsilon, self.allowance, self.mechanism_delta)
+        return settings_within(voters, self.epsilon, self.allowance, self.voter_delta)
 
 
 @experiment(
@@ -83,7 +83,7 @@ class Config:
     "printed, beside their closed form; what the optimum loses by sampling. K, m and epsilon are "
     "ours.",
     published="tau = 50 points, T = 10,000 draws; no numbers.",
-    config=Config(mechanisms=(5, 11, 21, 35, 51), allowance=(1.0, 3.0, 5.0), repeats=20),
+    config=Config(voters=(5, 11, 21, 35, 51), allowance=(1.0, 3.0, 5.0), repeats=20),
     quick=Config(),
     effort=("repeats", "seed"),
     mathematics=(
@@ -100,7 +100,7 @@ def run(config: Config) -> Outcome:
     weights: list[dict[str, Cell]] = []
     scales: list[dict[str, Cell]] = []
     losses: list[dict[str, Cell]] = []
-    for k in track(config.mechanisms):
+    for k in track(config.voters):
         exact = np.asarray(majority.surrogate_weights(k).values)
         found = []
         for repeat in range(config.repeats):
@@ -136,39 +136,39 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, tuple(_findings(tables)), tuple(_comparisons(tables)))
 
 
-def grid_weights(mechanisms: int, config: Config, rng: np.random.Generator) -> Floats:
+def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Floats:
     """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2 over points of the grid.
 
     Algorithm 5, lines 5 to 10, without the factor w of line 9; shape (2, (K + 1) / 2), l > K / 2.
 
     Args:
-        mechanisms: K.
+        voters: K.
         config: tells tau and T.
         rng: of the points.
     """
     step = 0.5 / config.points
     return _mean_margins(
-        mechanisms, config.draws, lambda size: 0.5 + step * rng.integers(0, config.points, size)
+        voters, config.draws, lambda size: 0.5 + step * rng.integers(0, config.points, size)
     )
 
 
-def interval_weights(mechanisms: int, draws: int, rng: np.random.Generator) -> Floats:
+def interval_weights(voters: int, draws: int, rng: np.random.Generator) -> Floats:
     """Return the same for p_i ~ U[1/2, 1]: algorithm 4.
 
     Args:
-        mechanisms: K.
+        voters: K.
         draws: T.
         rng: of the probabilities.
     """
-    return _mean_margins(mechanisms, draws, lambda size: rng.uniform(0.5, 1.0, size))
+    return _mean_margins(voters, draws, lambda size: rng.uniform(0.5, 1.0, size))
 
 
-def _mean_margins(mechanisms: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
+def _mean_margins(voters: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
     left = draws
-    sums = np.zeros((2, (mechanisms + 1) // 2))
+    sums = np.zeros((2, (voters + 1) // 2))
     while left:
-        size = min(left, max(1, _BLOCK // mechanisms))
-        margins = 0.5 * fold(poisson_binomial_pmf(draw((size, mechanisms))))
+        size = min(left, max(1, _BLOCK // voters))
+        margins = 0.5 * fold(poisson_binomial_pmf(draw((size, voters))))
         sums += [margins.sum(axis=0), np.square(margins).sum(axis=0)]
         left -= size
     mean, square = sums / draws
@@ -176,28 +176,28 @@ def _mean_margins(mechanisms: int, draws: int, draw: Any) -> Floats:  # noqa: AN
     return np.stack([mean, error]).astype(np.float64)
 
 
-def grid_limit(mechanisms: int, points: int) -> Floats:
+def grid_limit(voters: int, points: int) -> Floats:
     """Return what `grid_weights` tends to: the weights of Binomial(K, mean of the grid).
 
     Args:
-        mechanisms: K.
+        voters: K.
         points: tau; the mean is 3/4 - 1/(4 tau).
     """
-    return 0.5 * fold(binomial_pmf(mechanisms, 0.75 - 0.25 / points))
+    return 0.5 * fold(binomial_pmf(voters, 0.75 - 0.25 / points))
 
 
-def printed_factor(mechanisms: int, points: int) -> Fraction:
+def printed_factor(voters: int, points: int) -> Fraction:
     """Return P w 2^K, w = theta^K K! and P = C(tau + K - 1, K): the product of 1 + i / tau.
 
     Algorithm 5 multiplies a mean over the grid by P w; the rectangle rule asks for 2^-K.
 
     Args:
-        mechanisms: K.
+        voters: K.
         points: tau.
     """
     theta = Fraction(1, 2 * points)
-    weight = theta**mechanisms * factorial(mechanisms)
-    return comb(points + mechanisms - 1, mechanisms) * weight * 2**mechanisms
+    weight = theta**voters * factorial(voters)
+    return comb(points + voters - 1, voters) * weight * 2**voters
 
 
 def _weight_records(
@@ -244,7 +244,7 @@ def _loss_records(
         gamma = _designed(setting, weights)
         value = float(exact @ gamma)
         yield {
-            "K": setting.mechanisms,
+            "K": setting.voters,
             "m": setting.allowance,
             "seed": seed + repeat,
             "optimum": optimum,
@@ -259,7 +259,7 @@ def _designed(setting: dpopt.Majority, weights: Floats) -> Floats:
     # A weight sampled below zero asks for no noise level: the designer takes none below it.
     design = dpopt.design(replace(setting, coefficients=weights))
     if design.certificate is None:
-        raise NotPrivateError(f"no proof at K = {setting.mechanisms}.")
+        raise NotPrivateError(f"no proof at K = {setting.voters}.")
     return np.asarray(design.gamma[setting.middle :])
 
 

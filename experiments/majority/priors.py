@@ -41,9 +41,9 @@ class Config:
     """Parameters of the figure.
 
     Attributes:
-        mechanisms: K, the number of voters; odd.
+        voters: K, the number of voters; odd.
         epsilon: of each voter, in nats.
-        mechanism_delta: Delta, of each voter.
+        voter_delta: Delta, of each voter.
         allowance: m for each row of panels, in (0, K]; subsampling draws m voters, rounded down.
         delta: of the majority; none takes 1 - (1 - Delta)^m for each m, and Delta where m < 1.
         priors: laws of the p_i for which noise functions are optimised, by our objective and by
@@ -52,9 +52,9 @@ class Config:
             common-uniform:0,1 or point:0.3.
     """
 
-    mechanisms: int = 11
+    voters: int = 11
     epsilon: float = 0.1
-    mechanism_delta: float = 0.0
+    voter_delta: float = 0.0
     allowance: Several[float] = (3.0, 5.0)
     delta: float | None = None
     priors: Several[str] = (UNIFORM, PEAKED)
@@ -73,12 +73,12 @@ class Config:
                 )
         # Each refuses what is out of range.
         for actual in self.actual:
-            replace(self.voters, prior=actual)
+            replace(self.figure, prior=actual)
 
     @property
-    def voters(self) -> FigureConfig:
+    def figure(self) -> FigureConfig:
         """The voters and the targets, as in the other figures."""
-        names = ("mechanisms", "epsilon", "mechanism_delta", "allowance", "delta")
+        names = ("voters", "epsilon", "voter_delta", "allowance", "delta")
         return FigureConfig(**{name: getattr(self, name) for name in names})
 
     @property
@@ -88,7 +88,7 @@ class Config:
             (kind + law_words(prior), prior) for kind in (_OURS, _PAPER) for prior in self.priors
         ]
         found.append((WORST, None))
-        if min(target.sample for target in self.voters.targets) > 0:
+        if min(target.sample for target in self.figure.targets) > 0:
             found.append((SUBSAMPLING, None))
         return (*found, (RESPONSE, None))
 
@@ -117,9 +117,9 @@ def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error where the p_i really come from, in closed form."""
     shapes: list[Mapping[str, Cell]] = []
     errors: list[Mapping[str, Cell]] = []
-    for target in track(config.voters.targets):
+    for target in track(config.figure.targets):
         for curve, prior in config.curves:
-            design = _design(config.voters.setting(target), target.sample, curve, prior)
+            design = _design(config.figure.setting(target), target.sample, curve, prior)
             where = {"m": target.at, "curve": curve}
             shapes += [
                 {**where, "l": ones, "gamma": float(value)}
@@ -148,16 +148,16 @@ def run(config: Config) -> Outcome:
 
 def _design(setting: dpopt.Majority, sample: int, curve: str, prior: str | None) -> dpopt.Design:
     if curve == SUBSAMPLING:
-        gamma = majority.subsampling(setting.mechanisms, sample)
+        gamma = majority.subsampling(setting.voters, sample)
         return majority.assess(setting, gamma, repair=True)
     if curve == RESPONSE:
         return majority.assess(setting, majority.constant(setting), repair=True)
     if prior is None:
         return dpopt.design(replace(setting, objective="worst-case"))
     if curve.startswith(_PAPER):
-        weights = majority.surrogate_weights(setting.mechanisms, upper_half(prior)).values
+        weights = majority.surrogate_weights(setting.voters, upper_half(prior)).values
         return dpopt.design(replace(setting, coefficients=weights))
-    return dpopt.design(replace(setting, objective="expected-error", prior=prior))
+    return dpopt.design(replace(setting, objective="mean", prior=prior))
 
 
 def upper_half(prior: str) -> majority.Prior:

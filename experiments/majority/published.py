@@ -9,9 +9,9 @@ from dpopt._types import Vector
 from dpopt.privacy import Guarantee
 
 
-def harmonic(mechanisms: int) -> Vector:
+def harmonic(voters: int) -> Vector:
     """Return gamma(l) = 1 / |2 l - K| on 0..K, which is epsilon-DP at m = 1."""
-    return 1.0 / np.abs(2.0 * np.arange(mechanisms + 1) - mechanisms)
+    return 1.0 / np.abs(2.0 * np.arange(voters + 1) - voters)
 
 
 def printed_constant(setting: dpopt.Majority, whole: Guarantee) -> float:

@@ -18,7 +18,7 @@ from experiments.majority.words import whole
 from experiments.parameters import STRICT, Count, Seed, Several
 
 CURVES = {
-    "expected-error": ("LP, expected error", "optimum"),
+    "mean": ("LP, expected error", "optimum"),
     "surrogate": ("LP, the paper's objective", "paper"),
     "double": ("double subsampling", "baseline-2"),
     "subsampling": ("subsampling", "baseline"),
@@ -27,7 +27,7 @@ CURVES = {
 _SAMPLERS = ("double", "subsampling")
 PAPER_PRIOR = "uniform:0,1"
 
-Curve = Literal["expected-error", "surrogate", "double", "subsampling", "constant"]
+Curve = Literal["mean", "surrogate", "double", "subsampling", "constant"]
 
 
 @plain_dataclass(frozen=True)
@@ -52,20 +52,20 @@ class Target:
 
 
 def settings_within(
-    mechanisms: int, epsilon: float, allowances: Sequence[float], mechanism_delta: float
+    voters: int, epsilon: float, allowances: Sequence[float], voter_delta: float
 ) -> list[dpopt.Majority]:
     """Return the settings of one K with each m up to it, delta = m Delta.
 
     Args:
-        mechanisms: K.
+        voters: K.
         epsilon: of each voter, in nats.
         allowances: each m; if all are above K, the first of them is refused.
-        mechanism_delta: Delta, of each voter.
+        voter_delta: Delta, of each voter.
     """
-    shift = mechanism_delta
+    shift = voter_delta
     return [
-        dpopt.Majority(mechanisms, epsilon, m, shift, m * shift)
-        for m in [m for m in allowances if m <= mechanisms] or allowances
+        dpopt.Majority(voters, epsilon, m, shift, m * shift)
+        for m in [m for m in allowances if m <= voters] or allowances
     ]
 
 
@@ -74,22 +74,22 @@ class Voters(ABC):
     """What every figure of noise functions has.
 
     Attributes:
-        mechanisms: K, the number of voters; odd.
+        voters: K, the number of voters; odd.
         epsilon: of each voter, in nats.
-        mechanism_delta: Delta, of each voter.
+        voter_delta: Delta, of each voter.
         prior: the law of the p_i under which errors are expected and sampled, and for which the
             expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
             common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
-        curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
-            constant; none takes all that apply.
+        curves: noise functions to draw, of mean (the expected error); surrogate; double;
+            subsampling; constant; none takes all that apply.
         draws: of (p_1, ..., p_K) for each sampled error.
         repeats: sampled errors, whose mean and standard deviation are drawn.
         seed: of all draws.
     """
 
-    mechanisms: int
+    voters: int
     epsilon: float
-    mechanism_delta: float
+    voter_delta: float
     prior: str = PAPER_PRIOR
     curves: Several[Curve] | None = None
     draws: Count = 10_000
@@ -103,16 +103,16 @@ class Voters(ABC):
             setting = self.setting(target)
             majority.CornerOracle(setting)
             if isinstance(law, majority.PointPrior):
-                majority.expected_error_weights(setting.mechanisms, law)
+                majority.expected_error_weights(setting.voters, law)
         for curve in self.drawn:
             if curve in _SAMPLERS and min(target.sample for target in self.targets) < 1:
                 raise ParameterError(
                     f"allowance is {min(target.allowance for target in self.targets):g}; it must "
                     f"be at least 1 for the curve {curve!r}, which draws that many voters."
                 )
-        if "double" in self.drawn and self.mechanism_delta > 0.0:
+        if "double" in self.drawn and self.voter_delta > 0.0:
             raise ParameterError(
-                f"mechanism_delta is {self.mechanism_delta:g}; it must be 0 for the curve "
+                f"voter_delta is {self.voter_delta:g}; it must be 0 for the curve "
                 "'double', as theorem 4.1 asks."
             )
 
@@ -127,7 +127,7 @@ class Voters(ABC):
         if self.curves is not None:
             return self.curves
         left_out = set()
-        if self.mechanism_delta > 0.0:
+        if self.voter_delta > 0.0:
             left_out.add("double")
         if min(target.sample for target in self.targets) < 1:
             left_out.update(_SAMPLERS)
@@ -136,10 +136,10 @@ class Voters(ABC):
     def setting(self, target: Target) -> dpopt.Majority:
         """Return the voters with one of the targets, and the law of the p_i."""
         return dpopt.Majority(
-            self.mechanisms,
+            self.voters,
             self.epsilon,
             target.allowance,
-            self.mechanism_delta,
+            self.voter_delta,
             target.delta,
             prior=majority.parse_prior(self.prior),
         )
@@ -165,10 +165,10 @@ class Config(Voters):
         """(m epsilon, delta) for each m."""
         found = []
         for m in self.allowance:
-            least = _union(self.mechanism_delta, max(1.0, m))
+            least = _union(self.voter_delta, max(1.0, m))
             delta = least if self.delta is None else self.delta
-            sizes = range(1, int(min(m, self.mechanisms)) + 1)
-            within = [M for M in sizes if _union(self.mechanism_delta, M) <= delta]
+            sizes = range(1, int(min(m, self.voters)) + 1)
+            within = [M for M in sizes if _union(self.voter_delta, M) <= delta]
             found.append(Target(whole(m), float(m), delta, max(within, default=0)))
         return tuple(found)
 
@@ -187,17 +187,17 @@ class Composed(Voters):
     slack: float
 
     def __post_init__(self) -> None:
-        if max(self.samples) > self.mechanisms:
+        if max(self.samples) > self.voters:
             raise ParameterError(
-                f"samples is {self.samples}; it must hold numbers in 1..{self.mechanisms}."
+                f"samples is {self.samples}; it must hold numbers in 1..{self.voters}."
             )
         super().__post_init__()
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """What the majority of M subsampled voters spends by general composition (D.1.1)."""
-        voter = Guarantee(self.epsilon, self.mechanism_delta)
-        epsilon, k = self.epsilon, self.mechanisms
+        voter = Guarantee(self.epsilon, self.voter_delta)
+        epsilon, k = self.epsilon, self.voters
         every = general_composition(voter, k, self.slack)
         found = []
         for size in self.samples:
@@ -209,8 +209,8 @@ class Composed(Voters):
         return tuple(found)
 
 
-def _union(mechanism_delta: float, count: float) -> float:
+def _union(voter_delta: float, count: float) -> float:
     """Return 1 - (1 - Delta)^count, of which Delta may be out of its range: it is refused later."""
-    if not 0.0 < mechanism_delta < 1.0:
+    if not 0.0 < voter_delta < 1.0:
         return 0.0
-    return -float(np.expm1(count * np.log1p(-mechanism_delta)))
+    return -float(np.expm1(count * np.log1p(-voter_delta)))

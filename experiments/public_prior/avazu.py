@@ -64,7 +64,7 @@ class Config:
         user: column that tells users apart: "device_id" as in the paper, or "device_ip".
         prior: "average" of the users' laws as in the paper, or "total" of their clicks.
         epsilon: one or more, in nats; a panel for each.
-        sites: most letters of a subcategory.
+        sites: most categories of a subcategory.
         minimum_clicks: fewest clicks of a user on these sites.
         minimum_users: fewest users of a subcategory.
         rows: of the generated file.
@@ -162,7 +162,7 @@ def _clicks(config: Config) -> Clicks:
 
 
 def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
-    if len(group.letters) < 2:
+    if len(group.categories) < 2:
         return []
     prior, laws = group.prior(config.prior), group.laws
     rows: list[dict[str, Any]] = []
@@ -174,7 +174,7 @@ def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
                 "attribute": group.attribute,
                 "value": group.value,
                 "users": group.users,
-                "letters": len(group.letters),
+                "categories": len(group.categories),
                 "epsilon": epsilon,
                 **{method: float(values.max()) for method, values in found.items()},
                 **{f"{method}_mean": float(values.mean()) for method, values in found.items()},

@@ -31,7 +31,7 @@ OUTPERFORMS = (
 
 @dataclass(frozen=True)
 class Method:
-    """A way to release a letter, in figures.
+    """A way to release a category, in figures.
 
     Attributes:
         label: its name in a legend.
@@ -65,7 +65,7 @@ LEAST = "least worst case of a kernel"
 
 
 def distances(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the total variation between each user's law and the law of the released letter.
+    """Return the total variation between each user's law and the law of the released category.
 
     Args:
         method: a key of `METHODS` other than "population".
@@ -82,7 +82,7 @@ def distances(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) 
 
 
 def sampling_laws(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the law of the released letter for each user; not for "mollifier-tv"."""
+    """Return the law of the released category for each user; not for "mollifier-tv"."""
     if method == "mollifier-kl":
         return public_prior.mollify(prior, laws, epsilon)
     if method == "leximin":

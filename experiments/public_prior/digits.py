@@ -31,7 +31,7 @@ class Config:
 
     Attributes:
         epsilon: one or more, in nats; a panel for each.
-        side: the letters are side x side cells of an image; 1, 2, 4 or 8.
+        side: the categories are side x side cells of an image; 1, 2, 4 or 8.
         digits: the groups of users, among 0..9.
         prior: of a group: "total" of its ink, or "average" of its images' laws.
     """

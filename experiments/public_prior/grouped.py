@@ -61,7 +61,7 @@ def measured(
                         column: group.value,
                         "method": method,
                         "users": group.users,
-                        "letters": len(group.letters),
+                        "categories": len(group.categories),
                         "largest": float(found.max()),
                         "mean": float(found.mean()),
                         "worst_case": worst,
@@ -103,7 +103,7 @@ def of_bound(table: Table, column: str) -> Comparison:
     """Compare the largest distances of Algorithm 1 with theorem 1, whatever the data are."""
     rows = [row for row in table.records if row["method"] == "minimax"]
     over = [row for row in rows if row["largest"] > row["worst_case"] + _TOLERANCE]
-    # A group whose users all have one letter has nothing to lose.
+    # A group whose users all have one category has nothing to lose.
     nearest = max(rows, key=lambda row: row["largest"] / (row["worst_case"] or 1.0))
     return statement(
         "With Algorithm 1 no user's TV exceeds Gamma_TV (theorem 1).",

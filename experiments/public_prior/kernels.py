@@ -45,18 +45,18 @@ class Config:
     """Parameters of the comparison.
 
     Attributes:
-        letters: n of each setting; every n is taken with every epsilon.
+        categories: n of each setting; every n is taken with every epsilon.
         epsilon: of each setting, in nats, at most 16: a program has no larger one.
         concentration: of the users' laws around the prior: Dirichlet(concentration q). The
             smaller, the nearer the users are to point masses.
         training: users that the population program sees.
         held_out: users that all methods are measured on.
-        sizes: letters for the table of sizes.
+        sizes: categories for the table of sizes.
         size_epsilon: epsilon there.
         seed: of priors and users.
     """
 
-    letters: Several[Annotated[int, Ge(2)]] = (4, 8)
+    categories: Several[Annotated[int, Ge(2)]] = (4, 8)
     epsilon: Several[Annotated[float, Gt(0.0), Le(16.0)]] = (1.0, 2.0, 4.0)
     concentration: Positive = 4.0
     training: Count = 200
@@ -67,8 +67,8 @@ class Config:
 
     @property
     def settings(self) -> list[tuple[int, float]]:
-        """Letters and epsilon of each setting."""
-        return list(product(self.letters, self.epsilon))
+        """Categories and epsilon of each setting."""
+        return list(product(self.categories, self.epsilon))
 
 
 @experiment(
@@ -77,8 +77,8 @@ class Config:
     "beyond the paper",
     "Algorithm 1, the leximin kernel, the kernel of the population program and the KL "
     "mollifier on held-out users, Dirichlet around the prior; and Algorithm 1 and leximin with up "
-    "to a million letters.",
-    config=Config(letters=(4, 8, 12), training=500, held_out=20_000),
+    "to a million categories.",
+    config=Config(categories=(4, 8, 12), training=500, held_out=20_000),
     quick=Config(),
     effort=("training", "held_out", "seed"),
     mathematics=(
@@ -96,8 +96,8 @@ def run(config: Config) -> Outcome:
     """Measure the distances in every setting, then the kernels' exactness at every size."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
-    for letters, epsilon in track(config.settings):
-        prior = rng.dirichlet(np.full(letters, 2.0))
+    for categories, epsilon in track(config.settings):
+        prior = rng.dirichlet(np.full(categories, 2.0))
         users = rng.dirichlet(config.concentration * prior, config.training + config.held_out)
         rows += _records(prior, epsilon, users[: config.training], users[config.training :])
     sizes: list[dict[str, Cell]] = []
@@ -139,7 +139,7 @@ def _records(
         )
         rows.append(
             {
-                "letters": prior.size,
+                "categories": prior.size,
                 "epsilon": epsilon,
                 "method": method,
                 "mean": float(unseen.mean()),
@@ -163,7 +163,7 @@ def _size_records(prior: np.ndarray, epsilon: float) -> list[dict[str, Cell]]:
         kernel = dpopt.design(dpopt.PublicPrior(prior, epsilon, objective=method))
         rows.append(
             {
-                "letters": prior.size,
+                "categories": prior.size,
                 "method": method,
                 "invariance": float(np.max(np.abs(kernel.apply(prior) / prior - 1))),
                 "least_diagonal": float(abs(kernel.apply(point)[rare] / kept - 1)),
@@ -175,15 +175,15 @@ def _size_records(prior: np.ndarray, epsilon: float) -> list[dict[str, Cell]]:
 def _findings(tables: dict[str, Table]) -> list[str]:
     found = []
     rows = tables["distances"].records
-    for letters, epsilon in dict.fromkeys((row["letters"], row["epsilon"]) for row in rows):
-        part = [r for r in rows if (r["letters"], r["epsilon"]) == (letters, epsilon)]
+    for categories, epsilon in dict.fromkeys((row["categories"], row["epsilon"]) for row in rows):
+        part = [r for r in rows if (r["categories"], r["epsilon"]) == (categories, epsilon)]
         words = "; ".join(
             f"{row['method']} mean {short(row['mean'])}, largest {short(row['largest'])}, worst "
             f"case {short(row['worst_case'])}"
             for row in part
         )
-        found.append(f"n = {letters}, epsilon = {epsilon:g}: {words}.")
-    means = {(r["letters"], r["epsilon"], r["method"]): r["mean"] for r in rows}
+        found.append(f"n = {categories}, epsilon = {epsilon:g}: {words}.")
+    means = {(r["categories"], r["epsilon"], r["method"]): r["mean"] for r in rows}
     settings = dict.fromkeys(key[:2] for key in means)
     for method in ("leximin", "population", "mollifier-kl"):
         below = sum(means[*key, method] < means[*key, "minimax"] for key in settings)
@@ -191,13 +191,13 @@ def _findings(tables: dict[str, Table]) -> list[str]:
             f"Held out, {method} is below Algorithm 1 in mean in {below} of {len(settings)} "
             "settings."
         )
-    worst = {(r["letters"], r["epsilon"], r["method"]): r["worst_case"] for r in rows}
+    worst = {(r["categories"], r["epsilon"], r["method"]): r["worst_case"] for r in rows}
     above = sum(worst[*key, "mollifier-kl"] > worst[*key, "minimax"] for key in settings)
     found.append(
         f"The mollifier's worst case is above Algorithm 1's in {above} of {len(settings)} settings."
     )
     errors = [row["invariance"] for row in tables["sizes"].records]
-    largest = max(tables["sizes"].column("letters"))
+    largest = max(tables["sizes"].column("categories"))
     found.append(f"Up to n = {largest:,}, qK = q holds within {max(errors):.1e}, relative.")
     return found
 
@@ -210,7 +210,7 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """
     by: dict[tuple[int, float], dict[str, dict[str, Any]]] = {}
     for row in tables["distances"].records:
-        by.setdefault((row["letters"], row["epsilon"]), {})[row["method"]] = row
+        by.setdefault((row["categories"], row["epsilon"]), {})[row["method"]] = row
     settings = list(by.values())
     least = all(
         at["minimax"]["worst_case"] <= row["worst_case"] + _TOLERANCE
@@ -247,10 +247,15 @@ def plot(outcome: Outcome) -> Figure:
     part = table.select(method=_SHOWN[0])
     names = [
         f"$n = {n}$\n$\\varepsilon = {epsilon:g}$"
-        for n, epsilon in zip(part.column("letters"), part.column("epsilon"), strict=True)
+        for n, epsilon in zip(part.column("categories"), part.column("epsilon"), strict=True)
     ]
     figure, panels = drawing.panels(
-        len(_COLUMNS), 1, across="letters and privacy (nats)", height=0.25, wide=True, sharex=True
+        len(_COLUMNS),
+        1,
+        across="categories and privacy (nats)",
+        height=0.25,
+        wide=True,
+        sharex=True,
     )
     for axes, (column, title) in zip(panels, _COLUMNS.items(), strict=True):
         heights = {m: table.select(method=m).column(column) for m in METHODS if m in _SHOWN}

@@ -33,8 +33,8 @@ _SKEWED = 40
 # Of the optimum, and of what the dual vector proves of it: reduced costs of a program whose
 # e^-epsilon is small are known less exactly than its optimum.
 _TOLERANCE, _PROVED = 1e-9, 1e-6
-# The largest epsilon of a program, and its most letters for an experiment.
-_MOST_EPSILON, _MOST_LETTERS = 16.0, 100
+# The largest epsilon of a program, and its most categories for an experiment.
+_MOST_EPSILON, _MOST_CATEGORIES = 16.0, 100
 # Where a difference of 0 is drawn on a logarithmic axis.
 _FLOOR = 1e-17
 _NAMES = {kind: f"{kind} prior" for kind in PRIORS[:-1]} | {PRIORS[-1]: "a tiny mass"}
@@ -43,50 +43,50 @@ _MARKERS = ("o", "s", "^", "D")
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Settings, every one of which is solved: all letters with all priors and epsilons.
+    """Settings, every one of which is solved: all categories with all priors and epsilons.
 
     Attributes:
-        letters: n, each at least 2 and at most 100.
+        categories: n, each at least 2 and at most 100.
         priors: "uniform"; "random", weights uniform in [0, 1]; "skewed", each mass half of the one
             before; "tiny", one mass of 1e-12 and the others equal.
         epsilon: one or more, in nats, at most 16.
         backend: of the program; see `dpopt.solve`.
         second: another one, such as "cvxpy:CLARABEL", an interior-point method, for the settings
-            with the fewest letters; none to leave it out.
-        second_letters: the most letters that it is given.
-        exact_letters: the most letters for Algorithm 1 in fractions.
+            with the fewest categories; none to leave it out.
+        second_categories: the most categories that it is given.
+        exact_categories: the most categories for Algorithm 1 in fractions.
         laws: users' laws drawn for lemma 1, in each setting.
         points: of the curves of Gamma_TV, at least 2.
         seed: of the random priors and laws.
     """
 
-    letters: Several[Annotated[int, Ge(2), Le(_MOST_LETTERS)]] = (2, 4, 8, 16)
+    categories: Several[Annotated[int, Ge(2), Le(_MOST_CATEGORIES)]] = (2, 4, 8, 16)
     priors: Several[Literal["uniform", "random", "skewed", "tiny"]] = PRIORS
     epsilon: Several[Annotated[float, Gt(0.0), Le(_MOST_EPSILON)]] = (0.5, 2.0, 8.0)
     backend: str = "highs"
     second: str | None = "cvxpy:CLARABEL"
-    second_letters: Count = 4
-    exact_letters: Count = 16
+    second_categories: Count = 4
+    exact_categories: Count = 16
     laws: Count = 200
     points: Annotated[int, Ge(2)] = 41
     seed: Seed = 5
 
     @property
     def settings(self) -> list[tuple[int, str, float]]:
-        """Letters, prior and epsilon of each setting."""
-        return list(product(self.letters, self.priors, self.epsilon))
+        """Categories, prior and epsilon of each setting."""
+        return list(product(self.categories, self.priors, self.epsilon))
 
 
-def prior_of(kind: str, letters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a prior in ascending order, as Algorithm 1 takes it, shape (letters,)."""
-    weights = np.ones(letters)
+def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a prior in ascending order, as Algorithm 1 takes it, shape (categories,)."""
+    weights = np.ones(categories)
     if kind == "random":
         # Not 0, which no prior may have.
-        weights = 1.0 - rng.random(letters)
+        weights = 1.0 - rng.random(categories)
     elif kind == "skewed":
-        weights = 2.0 ** -np.linspace(0.0, min(letters - 1, _SKEWED), letters)
+        weights = 2.0 ** -np.linspace(0.0, min(categories - 1, _SKEWED), categories)
     elif kind == "tiny":
-        weights[0] = _TINY * (letters - 1)
+        weights[0] = _TINY * (categories - 1)
     return np.sort(weights / weights.sum())
 
 
@@ -95,18 +95,18 @@ def prior_of(kind: str, letters: int, rng: np.random.Generator) -> np.ndarray:
     PAPER,
     "Algorithm 1 and its program",
     "Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
-    "kernels of both over letters, priors and epsilons; row sums, invariance and privacy of "
+    "kernels of both over categories, priors and epsilons; row sums, invariance and privacy of "
     "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
     "both take is in benchmarks prior-kernel and kernel-program.",
     config=Config(
-        letters=(2, 3, 4, 8, 16, 32),
+        categories=(2, 3, 4, 8, 16, 32),
         epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
-        second_letters=8,
+        second_categories=8,
         laws=1000,
         points=101,
     ),
     quick=Config(),
-    effort=("second", "second_letters", "exact_letters", "laws", "points", "seed"),
+    effort=("second", "second_categories", "exact_categories", "laws", "points", "seed"),
     mathematics=(
         r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
         r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
@@ -123,12 +123,12 @@ def run(config: Config) -> Outcome:
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
-    for letters in track(config.letters):
+    for categories in track(config.categories):
         for kind in config.priors:
-            prior = prior_of(kind, letters, rng)
-            laws = rng.dirichlet(np.full(letters, 0.5), config.laws)
+            prior = prior_of(kind, categories, rng)
+            laws = rng.dirichlet(np.full(categories, 0.5), config.laws)
             rows += [_record(config, kind, prior, epsilon, laws) for epsilon in config.epsilon]
-            if letters == max(config.letters):
+            if categories == max(config.categories):
                 curves += _curve(config, kind, prior)
     tables = {
         "settings": Table.of(
@@ -136,7 +136,7 @@ def run(config: Config) -> Outcome:
             "from the dual vector; Algorithm 1 beside both; blank where it was not asked for.",
             rows,
         ),
-        "curves": Table.of("Gamma_TV at the most letters, against epsilon.", curves),
+        "curves": Table.of("Gamma_TV at the most categories, against epsilon.", curves),
     }
     return Outcome(
         tables, tuple(_findings(config, tables["settings"])), of_program(tables["settings"])
@@ -147,7 +147,7 @@ def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]
     ends = min(config.epsilon) / 2, max(config.epsilon) * 1.1
     return [
         {
-            "letters": prior.size,
+            "categories": prior.size,
             "prior": kind,
             "epsilon": float(epsilon),
             "gamma": public_prior.minimax_utility(prior, float(epsilon)),
@@ -165,12 +165,12 @@ def _record(
     found: Any = solved.solution
     gamma = public_prior.minimax_utility(prior, epsilon)
     kernel, other = ours.kernel, solved.kernel
-    few = prior.size <= config.second_letters
+    few = prior.size <= config.second_categories
     second = (
         dpopt.design(setting, backend=config.second).solution if few and config.second else None
     )
     record: dict[str, Cell] = {
-        "letters": prior.size,
+        "categories": prior.size,
         "prior": kind,
         "epsilon": epsilon,
         "least_mass": float(prior[0]),
@@ -190,7 +190,7 @@ def _record(
     record |= _divergences(kernel, prior, epsilon, laws)
     record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
     record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
-    exact = prior.size <= config.exact_letters
+    exact = prior.size <= config.exact_categories
     ratio = exp_lower(epsilon)
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
 
@@ -230,7 +230,7 @@ def _from_response(kernel: np.ndarray, other: np.ndarray, epsilon: float) -> flo
 def _from_binary(
     kernel: np.ndarray, other: np.ndarray, prior: np.ndarray, epsilon: float
 ) -> float | None:
-    """Return how far the two kernels of two letters are from proposition 1."""
+    """Return how far the two kernels of two categories are from proposition 1."""
     if prior.size != 2:
         return None
     a, e = float(prior[0]), math.exp(epsilon)
@@ -308,7 +308,7 @@ def _findings(config: Config, table: Table) -> list[str]:
         found.append(
             f"The optimal kernel is not unique: in {len(unlike)} of {len(rows)} settings the "
             f"program has another one than Algorithm 1, {short(far['kernels_apart'])} apart in an "
-            f"entry at n = {far['letters']}, {far['prior']} prior, epsilon = {far['epsilon']:g}."
+            f"entry at n = {far['categories']}, {far['prior']} prior, epsilon = {far['epsilon']:g}."
         )
     drift = max(row["drift"] for row in rows)
     found.append(
@@ -407,13 +407,13 @@ def _of_exact(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
 
 
 def _of_special(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
-    """Compare two letters with proposition 1, and the uniform prior with corollary 2 and A.7."""
+    """Compare two categories with proposition 1, and the uniform prior with corollary 2 and A.7."""
     found = []
     two = [row["binary_apart"] for row in rows if row["binary_apart"] is not None]
     if two:
         found.append(
             statement(
-                "Two letters have the optimal mechanism of equation 7 (proposition 1).",
+                "Two categories have the optimal mechanism of equation 7 (proposition 1).",
                 f"Algorithm 1 and the program's kernel differ from it by at most {max(two):.1e} in "
                 f"{len(two)} settings: it is the only one.",
                 f"double precision, up to {_TOLERANCE:g}",
@@ -435,7 +435,7 @@ def _of_special(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
             )
         )
         row = uniform[0]
-        n, e = row["letters"], math.exp(row["epsilon"])
+        n, e = row["categories"], math.exp(row["epsilon"])
         m = 1 - 1 / (e + n - 1)
         found.append(
             observed(
@@ -460,11 +460,11 @@ def plot(outcome: Outcome) -> Figure:
     left, middle, right = grid[0]
     priors = list(dict.fromkeys(table.column("prior")))
     looks = dict(zip(priors, zip(style.series(len(priors)), _MARKERS, strict=False), strict=True))
-    most = max(table.column("letters"))
+    most = max(table.column("categories"))
     for kind, (colour, marker) in looks.items():
         curve = curves.select(prior=kind)
         left.plot(curve.column("epsilon"), curve.column("gamma"), color=colour, linewidth=0.9)
-        part = table.select(prior=kind, letters=most)
+        part = table.select(prior=kind, categories=most)
         at = {"color": colour, "marker": marker, "linestyle": "none", "markerfacecolor": "none"}
         left.plot(part.column("epsilon"), part.column("optimum"), **at, label=_NAMES[kind])
     _draw_apart(middle, table, looks, lambda row: abs(row["optimum"] - row["gamma"]))
@@ -478,19 +478,19 @@ def plot(outcome: Outcome) -> Figure:
     middle.set_ylabel("difference")
     right.set_ylabel("largest difference")
     for axes in (middle, right):
-        axes.set_xlabel("letters, $n$")
+        axes.set_xlabel("categories, $n$")
     drawing.finish(figure, [left, middle, right])
     return figure
 
 
 def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # noqa: ANN401
     """Draw a difference against n, side by side for each prior; what is 0 at the floor."""
-    sizes = sorted(set(table.column("letters")))
+    sizes = sorted(set(table.column("categories")))
     for place, (kind, (colour, marker)) in enumerate(looks.items()):
         rows = table.select(prior=kind).records
         shift = 0.18 * (place - (len(looks) - 1) / 2)
         axes.plot(
-            [sizes.index(row["letters"]) + shift for row in rows],
+            [sizes.index(row["categories"]) + shift for row in rows],
             [max(_FLOOR, measure(row)) for row in rows],
             color=colour,
             marker=marker,

@@ -37,19 +37,19 @@ _SHOWN = ("minimax", "leximin", "mollifier-kl", "mollifier-tv")
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Parameters of the figure; letters, epsilon, prior and the number of runs as in the paper.
+    """Parameters of the figure; categories, epsilon, prior and the number of runs as in the paper.
 
     Attributes:
-        letters: n, at least 2.
+        categories: n, at least 2.
         epsilon: one or more, in nats; a row of panels for each.
-        prior: how the weights of the letters are drawn before normalisation: "uniform" in [0, 1] as
-            in the paper, or "exponential", which makes priors uniform over the simplex.
+        prior: how the weights of the categories are drawn before normalisation: "uniform" in [0, 1]
+            as in the paper, or "exponential", which makes priors uniform over the simplex.
         runs: priors drawn, at least 2.
         points: values of p_1, evenly spaced from 1/n to 1, at least 2.
         seed: of the priors.
     """
 
-    letters: Annotated[int, Ge(2)] = 100
+    categories: Annotated[int, Ge(2)] = 100
     epsilon: Several[Epsilon] = (8.0,)
     prior: Literal["uniform", "exponential"] = "uniform"
     runs: Annotated[int, Ge(2)] = 10
@@ -59,21 +59,23 @@ class Config:
     @property
     def first(self) -> np.ndarray:
         """The values of p_1."""
-        return np.linspace(1 / self.letters, 1.0, self.points)
+        return np.linspace(1 / self.categories, 1.0, self.points)
 
     @property
     def laws(self) -> np.ndarray:
-        """P for each p_1, the other letters equal, shape (points, letters)."""
+        """P for each p_1, the other categories equal, shape (points, categories)."""
         first = self.first[:, None]
-        rest = np.broadcast_to((1 - first) / (self.letters - 1), (self.points, self.letters - 1))
+        rest = np.broadcast_to(
+            (1 - first) / (self.categories - 1), (self.points, self.categories - 1)
+        )
         return np.hstack([first, rest])
 
     @property
     def drawn(self) -> np.ndarray:
-        """The priors, shape (runs, letters)."""
+        """The priors, shape (runs, categories)."""
         rng = np.random.default_rng(self.seed)
         draw = rng.random if self.prior == "uniform" else rng.standard_exponential
-        weights = draw((self.runs, self.letters))
+        weights = draw((self.runs, self.categories))
         return weights / weights.sum(axis=1, keepdims=True)
 
 
@@ -81,7 +83,7 @@ class Config:
     "prior-figure-2",
     PAPER,
     "Figure 2",
-    "Divergence between a user's law and the law of the released letter as the user's "
+    "Divergence between a user's law and the law of the released category as the user's "
     "law goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
     "error.",
     config=Config(points=41),
@@ -236,7 +238,7 @@ def plot(outcome: Outcome) -> Figure:
         for axes in line:
             axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     for axes in grid[-1]:
-        axes.set_xlabel("$p_1$, the user's probability of the first letter")
+        axes.set_xlabel("$p_1$, the user's probability of the first category")
     drawing.finish(figure, list(grid.flat))
     return figure
 

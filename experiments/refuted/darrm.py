@@ -23,10 +23,10 @@ _LABEL = (
 _TABLE = "gamma(l) = 2*weights[l - (K + 1)//2][0]/total - 1 if 2*l > K else gamma(K - l)"
 
 
-def _harmonic(mechanisms: int) -> Any:  # noqa: ANN401
+def _harmonic(voters: int) -> Any:  # noqa: ANN401
     """Return the design of gamma(l) = 1 / |2 l - K|, at m = 1."""
-    setting = dpopt.Majority(mechanisms, 0.1, 1)
-    return majority.assess(setting, harmonic(mechanisms), repair=True)
+    setting = dpopt.Majority(voters, 0.1, 1)
+    return majority.assess(setting, harmonic(voters), repair=True)
 
 
 _ON_AVERAGE = (

@@ -20,8 +20,8 @@ _JOURNAL = (
     "f2(m) = (e*(1/k - 1)*q(m - 1) + e - 1 - 1/n)/(1/k - 1 - 1/n)",
     f"q(m) = {_FIRST} max(0, max(f1(m), f2(m))) if m*k < n else max(0, f2(m))",
 )
-# The chance of the first letter, of which x[0] of the n records are.
-_LETTER = "chance(x) = x[0]/n + q(min(x))*(1/k - x[0]/n)"
+# The chance of the first category, of which x[0] of the n records are.
+_CATEGORY = "chance(x) = x[0]/n + q(min(x))*(1/k - x[0]/n)"
 _NEIGHBOURS = (
     "sum(x) == n",
     "sum(z) == n",
@@ -45,7 +45,7 @@ REFUTATIONS = (
         formulas=(
             *_case(20, 3, "exp(1/10)"),
             *_CONFERENCE,
-            _LETTER,
+            _CATEGORY,
             "x = [6, 6, 8]",
             "z = [7, 6, 7]",
         ),
@@ -62,7 +62,7 @@ REFUTATIONS = (
         formulas=(
             *_case(3, 2, "exp(1/2)"),
             *_JOURNAL,
-            _LETTER,
+            _CATEGORY,
             "x = [1, 2]",
             "z = [2, 1]",
         ),

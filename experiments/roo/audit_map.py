@@ -37,24 +37,24 @@ class Config:
     """Grid of k, epsilon, M = floor(n / k) and the remainder of n.
 
     Attributes:
-        letters: k.
+        categories: k.
         epsilons: each with every k.
         minima: M; n is k M plus a remainder.
         remainders: of n divided by k; -1 stands for k - 1, -2 for k - 2.
     """
 
-    letters: Some[int] = (2, 3, 10)
+    categories: Some[int] = (2, 3, 10)
     epsilons: Some[float] = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
     minima: Some[Count] = (1, 2, 3, 5, 10, 20, 50, 100)
     remainders: Some[int] = (0, 1, -1)
 
     def __post_init__(self) -> None:
-        for k, epsilon, minimum in product(self.letters, self.epsilons, self.minima):
+        for k, epsilon, minimum in product(self.categories, self.epsilons, self.minima):
             roo.RooSetting(k * minimum, k, epsilon)
 
-    def records(self, letters: int) -> tuple[int, ...]:
+    def records(self, categories: int) -> tuple[int, ...]:
         """Return n for each M and each remainder."""
-        k = letters
+        k = categories
         rests = sorted({rest % k for rest in self.remainders})
         return tuple(k * minimum + rest for minimum in self.minima for rest in rests)
 
@@ -68,7 +68,7 @@ class Config:
     "they are in the table. Dotted: e^epsilon = 1 + 1/M.",
     published="Both papers: DS-ROO is epsilon-differentially private.",
     config=Config(
-        letters=(2, 3, 10, 50),
+        categories=(2, 3, 10, 50),
         epsilons=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
         minima=(1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100, 200),
     ),
@@ -85,13 +85,14 @@ def run(config: Config) -> Outcome:
     """Audit each rule at each setting."""
     rows = [
         _audit(n, k, epsilon, rule)
-        for k, epsilon in track(list(product(config.letters, config.epsilons)))
+        for k, epsilon in track(list(product(config.categories, config.epsilons)))
         for n in config.records(k)
         for rule in _AUDITED
     ]
     audits = Table.of("Exact audits of every rule at every setting.", rows)
     worst = [
-        _worst(audits.select(rule=rule, letters=k)) for rule, k in product(_AUDITED, config.letters)
+        _worst(audits.select(rule=rule, categories=k))
+        for rule, k in product(_AUDITED, config.categories)
     ]
     tables = {
         "worst": Table.of("The largest excess factor of each rule for each k.", worst),
@@ -112,7 +113,7 @@ def run(config: Config) -> Outcome:
 def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noqa: ANN401
     sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     return {
-        "letters": k,
+        "categories": k,
         "epsilon": epsilon,
         "records": n,
         "largest_minimum": n // k,
@@ -133,7 +134,7 @@ def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noq
 def _worst(part: Table) -> dict[str, Cell]:
     rows = part.records
     worst = max(rows, key=lambda row: row["excess_factor"])
-    names = ("rule", "letters", "records", "epsilon", "excess_factor", "violates", "data_sets")
+    names = ("rule", "categories", "records", "epsilon", "excess_factor", "violates", "data_sets")
     return {
         **{name: worst[name] for name in names},
         "violations": sum(row["violates"] for row in rows),
@@ -145,7 +146,7 @@ def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
     """Judge that DS-ROO is epsilon-DP, for each paper's recursion.
 
     Args:
-        audits: columns rule, records, letters, epsilon, excess_factor, violates, data_sets.
+        audits: columns rule, records, categories, epsilon, excess_factor, violates, data_sets.
     """
     rows = audits.records
     return tuple(
@@ -158,7 +159,7 @@ def repaired_theorem_2(audits: Table) -> Comparison:
     """Judge theorem 2 with its condition, in both directions, and the repaired recursion.
 
     Args:
-        audits: columns rule, records, letters, epsilon, private, beyond_lemma_2, condition.
+        audits: columns rule, records, categories, epsilon, private, beyond_lemma_2, condition.
     """
     journal = [row for row in audits.records if row["rule"] == "journal"]
     simple = [row for row in journal if not row["beyond_lemma_2"]]
@@ -176,7 +177,7 @@ def repaired_theorem_2(audits: Table) -> Comparison:
     if wrong:
         at = wrong[0]
         ours = (
-            f"Not so in {len(wrong)} settings, first n = {at['records']}, k = {at['letters']}, "
+            f"Not so in {len(wrong)} settings, first n = {at['records']}, k = {at['categories']}, "
             f"epsilon = {at['epsilon']}."
         )
     return statement(
@@ -196,7 +197,7 @@ def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
         at = max(bad, key=lambda row: row["excess_factor"])
         ours = (
             f"Not in {len(bad)} of {len(rows)} settings; {at['excess_factor']:.4f} e^epsilon at "
-            f"n = {at['records']}, k = {at['letters']}, epsilon = {at['epsilon']}."
+            f"n = {at['records']}, k = {at['categories']}, epsilon = {at['epsilon']}."
         )
     return statement(
         f"DS-ROO is epsilon-DP (theorem 2, {rule}).",
@@ -211,8 +212,8 @@ def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
     audits = outcome.tables["audits"]
-    letters = list(dict.fromkeys(audits.column("letters")))
-    places = list(product(letters, _DRAWN))
+    categories = list(dict.fromkeys(audits.column("categories")))
+    places = list(product(categories, _DRAWN))
     figure, panels = drawing.panels(
         len(places),
         len(_DRAWN),
@@ -224,7 +225,7 @@ def plot(outcome: Outcome) -> Figure:
     )
     scale = LogNorm(*_EXCESS)
     images = [
-        _draw(axes, audits.select(rule=rule, letters=k), scale)
+        _draw(axes, audits.select(rule=rule, categories=k), scale)
         for axes, (k, rule) in zip(panels, places, strict=True)
     ]
     for axes, (k, rule) in zip(panels, places, strict=True):

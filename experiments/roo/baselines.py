@@ -18,24 +18,24 @@ from dpopt.roo.rules import round_up
 from dpopt.shape import Design
 
 
-def subrr(records: int, letters: int, epsilon: float, *, tight: bool = False) -> Design:
+def subrr(records: int, categories: int, epsilon: float, *, tight: bool = False) -> Design:
     """Return the sampler of Cheu and Nayak: a random record through k-ary randomised response.
 
-    Randomised response of privacy e_0 keeps the letter, or with probability
+    Randomised response of privacy e_0 keeps the category, or with probability
     q = k / (e^{e_0} + k - 1) replaces it with a uniform one: K(y | counts) = q/k + (1 - q) c_y / n,
     so it is ROO with another q, which is proved as ROO's is. A record drawn from n turns e_0 into
     epsilon = log(1 + (e^{e_0} - 1) / n).
 
     Args:
         records: n.
-        letters: k.
-        epsilon: of the letter.
+        categories: k.
+        epsilon: of the category.
         tight: solve that for e_0; q is then q_0 of ROO. Else what their bound on the sample size,
             (k - 1)(1 - alpha) / (alpha epsilon), stands for: e^{e_0} = n epsilon, which spends
-            log(1 + epsilon - 1/n); 1 if n epsilon < 1, when the letter is uniform.
+            log(1 + epsilon - 1/n); 1 if n epsilon < 1, when the category is uniform.
     """
-    setting = roo.RooSetting(records, letters, epsilon)
-    n, k = setting.records, setting.letters
+    setting = roo.RooSetting(records, categories, epsilon)
+    n, k = setting.records, setting.categories
     if tight:
         response = 1 + n * (setting.ratio - 1)
     else:
@@ -45,7 +45,7 @@ def subrr(records: int, letters: int, epsilon: float, *, tight: bool = False) ->
 
 @dataclass(frozen=True)
 class LaplaceProjection:
-    """Laplace noise on the empirical law, projected to the simplex, and a letter from that.
+    """Laplace noise on the empirical law, projected to the simplex, and a category from that.
 
     There is no `release`: noise in floating point has gaps that depend on what it is added to, so
     the guarantee of the noise on paper does not hold (Mironov 2012). On paper it is epsilon-DP,
@@ -73,7 +73,7 @@ class LaplaceProjection:
             draws: number of laws, at least 1.
 
         Returns:
-            Shape (draws, k). Their mean estimates the law of the released letter, with a standard
+            Shape (draws, k). Their mean estimates the law of the released category, with a standard
             error of at most 1 / (2 sqrt(draws)) for each.
         """
         law = self.setting.fitting(counts) / self.setting.records

@@ -49,11 +49,11 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 class Config:
     """Parameters of the six panels, and how many n each has; the paper prints none of them.
 
-    gamma is the least probability of a letter under P.
+    gamma is the least probability of a category under P.
 
     Attributes:
         epsilon: of all panels.
-        letters: k of the upper panels, where gamma varies.
+        categories: k of the upper panels, where gamma varies.
         gammas: gamma of the upper panels, at most 1/k each.
         gamma: of the lower panels, where k varies.
         alphabets: k of the lower panels.
@@ -63,7 +63,7 @@ class Config:
     """
 
     epsilon: Positive = 0.1
-    letters: int = 10
+    categories: int = 10
     gammas: tuple[Positive, ...] = (0.01, 0.03, 0.08)
     gamma: Positive = 0.02
     alphabets: tuple[int, ...] = (5, 10, 40)
@@ -86,7 +86,7 @@ class Config:
     @property
     def panels(self) -> list[tuple[int, int, int, float]]:
         """Row, column, k and gamma of each panel."""
-        upper = [(0, place, self.letters, gamma) for place, gamma in enumerate(self.gammas)]
+        upper = [(0, place, self.categories, gamma) for place, gamma in enumerate(self.gammas)]
         return upper + [(1, place, k, self.gamma) for place, k in enumerate(self.alphabets)]
 
     @property
@@ -102,7 +102,8 @@ class Config:
     "Figure 2 (journal)",
     "Total variation against n. Above: k = 10, epsilon = 0.1, gamma varies; below: "
     "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; these are "
-    "ours. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 letters at gamma, "
+    "ours. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 categories at "
+    "gamma, "
     "the others equal; the bounds hold for every P with this gamma.",
     config=Config(points=61),
     quick=Config(),
@@ -134,7 +135,7 @@ def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     value, low = _worst(sampler, gamma) if binomial > _SMALL else (None, None)
     smooth = smooth_floor(n, k, epsilon)
     return {
-        "letters": k,
+        "categories": k,
         "epsilon": epsilon,
         "gamma": gamma,
         "records": n,
@@ -145,15 +146,15 @@ def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "m_0": published.minimum,
         "binomial": binomial,
         "exact": value,
-        "letters_at_gamma": low,
+        "categories_at_gamma": low,
         "smooth_floor": smooth and smooth_floor_binomial_bound(smooth, gamma),
         "lower": roo.lower_bound(setting).value,
     }
 
 
 def _worst(sampler: Design, least: float) -> tuple[float, int]:
-    """Return the largest exact value over P with some letters at gamma, the others equal."""
-    k = sampler.setting.letters
+    """Return the largest exact value over P with some categories at gamma, the others equal."""
+    k = sampler.setting.categories
     values = {
         low: roo.expected_output(sampler, two_level(k, least, low)).total_variation
         for low in sorted({1, k // 2, max(1, k - 2), k - 1})
@@ -206,7 +207,7 @@ def plot(outcome: Outcome) -> Figure:
             axes.plot([n for n, _ in at], [value for _, value in at], label=label, **looks)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_title(rf"$k = {part[0]['letters']}$, $\gamma = {part[0]['gamma']:g}$")
+        axes.set_title(rf"$k = {part[0]['categories']}$, $\gamma = {part[0]['gamma']:g}$")
     panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
     epsilon = table.column("epsilon")[0]
     drawing.finish(figure, panels, rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$")

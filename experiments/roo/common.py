@@ -37,21 +37,21 @@ def violates(sampler: Design) -> bool:
 
 
 def data_sets(sampler: Design) -> str:
-    """Return the audit's neighbours in words: counts, or runs of counts for many letters."""
+    """Return the audit's neighbours in words: counts, or runs of counts for many categories."""
     witness = sampler.audit.witness
-    if sampler.setting.letters <= 12:
+    if sampler.setting.categories <= 12:
         return f"{witness.counts} to {witness.neighbour}"
     sides = (
-        ", ".join(f"{letters} x {count}" for count, letters in runs)
+        ", ".join(f"{categories} x {count}" for count, categories in runs)
         for runs in (witness.runs, witness.neighbour_runs)
     )
     return " to ".join(sides)
 
 
-def two_level(letters: int, least: float, low: int) -> np.ndarray:
-    """Return P with ``low`` letters at the least probability, the others equal."""
-    rest = (1 - low * least) / (letters - low)
-    return np.concatenate([np.full(low, least), np.full(letters - low, rest)])
+def two_level(categories: int, least: float, low: int) -> np.ndarray:
+    """Return P with ``low`` categories at the least probability, the others equal."""
+    rest = (1 - low * least) / (categories - low)
+    return np.concatenate([np.full(low, least), np.full(categories - low, rest)])
 
 
 def smooth_floor(n: int, k: int, epsilon: float) -> Design | None:

@@ -48,13 +48,13 @@ _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """n, k and epsilon of the paper; P is ours, a normal curve over the letters, as are the others.
+    """n, k and epsilon of the paper; P is ours, a normal curve over categories; so are the others.
 
     Attributes:
         records: n.
-        letters: k.
+        categories: k.
         epsilon: of figure 2.
-        width: standard deviation of the normal curve, in letters.
+        width: standard deviation of the normal curve, in categories.
         probabilities: P itself, k numbers of sum 1; none for the normal curve.
         lowest: epsilon of figure 3.
         highest: epsilon of figure 3.
@@ -62,7 +62,7 @@ class Config:
     """
 
     records: int = 1000
-    letters: int = 9
+    categories: int = 9
     epsilon: float = 0.1
     width: Positive = 1.5
     probabilities: tuple[float, ...] = ()
@@ -72,12 +72,12 @@ class Config:
 
     def __post_init__(self) -> None:
         for epsilon in (self.epsilon, self.lowest, self.highest):
-            roo.RooSetting(self.records, self.letters, epsilon)
+            roo.RooSetting(self.records, self.categories, epsilon)
         p = self.probabilities
-        right = len(p) == self.letters and min(p) >= 0 and abs(math.fsum(p) - 1) <= 1e-9
+        right = len(p) == self.categories and min(p) >= 0 and abs(math.fsum(p) - 1) <= 1e-9
         if p and not right:
             raise ParameterError(
-                f"probabilities is {p}; it must hold {self.letters} probabilities that sum to 1."
+                f"probabilities is {p}; it must hold {self.categories} probabilities that sum to 1."
             )
 
     @property
@@ -85,7 +85,7 @@ class Config:
         """P: by default unimodal and symmetric; the paper draws its own without numbers."""
         if self.probabilities:
             return np.array(self.probabilities)
-        place = np.arange(self.letters) - (self.letters - 1) / 2
+        place = np.arange(self.categories) - (self.categories - 1) / 2
         law = np.exp(-((place / self.width) ** 2) / 2)
         return law / law.sum()
 
@@ -102,7 +102,7 @@ class Config:
     PAPER,
     "Figures 2 and 3 (conference)",
     "True against output distribution at k = 9, n = 1000, epsilon = 0.1, and accuracy "
-    "against epsilon. P is a normal curve of width 1.5 over the letters: the paper prints none. "
+    "against epsilon. P is a normal curve of width 1.5 over the categories: the paper prints none. "
     "The paper estimates DS-ROO's law by draws; here it is the exact expectation.",
     config=Config(points=60),
     quick=Config(),
@@ -119,7 +119,7 @@ def run(config: Config) -> Outcome:
     outputs = {
         rule: roo.expected_output(
             dpopt.design(
-                dpopt.RevealOrObscure(config.records, config.letters, config.epsilon, rule)
+                dpopt.RevealOrObscure(config.records, config.categories, config.epsilon, rule)
             ),
             p,
         )
@@ -127,24 +127,24 @@ def run(config: Config) -> Outcome:
     }
     laws = [
         {
-            "letter": y + 1,
+            "category": y + 1,
             "true": float(p[y]),
             "ds_roo": float(outputs["exact"].law[y]),
             "roo": float(outputs["roo"].law[y]),
             "difference": float(outputs["exact"].difference[y]),
         }
-        for y in range(config.letters)
+        for y in range(config.categories)
     ]
     rows = [_record(config, epsilon) for epsilon in track(config.epsilons)]
     tables = {
-        "laws": Table.of("Figure 2: P, and the exact law of the released letter.", laws),
+        "laws": Table.of("Figure 2: P, and the exact law of the released category.", laws),
         "accuracy": Table.of("Figure 3: total variation for each epsilon.", rows),
     }
     return Outcome(tables, (), of_conference(tables))
 
 
 def _record(config: Config, epsilon: float) -> dict[str, Cell]:
-    n, k, p = config.records, config.letters, config.distribution
+    n, k, p = config.records, config.categories, config.distribution
     setting = roo.RooSetting(n, k, epsilon)
     samplers = {
         rule: dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
@@ -180,9 +180,9 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     times = f"{min(same):.2f} to {max(same):,.0f} times lower than ROO's" if same else "0 there"
     return (
         not_comparable(
-            "Mixing takes from the most probable letter and gives to the less probable (Figure 2).",
-            f"With P of ours letter {top['letter']} loses {short(-top['difference'])}; "
-            f"{len(moved)} of {len(laws)} letters lose.",
+            "Mixing takes from the most probable category and gives to less probable (Fig. 2).",
+            f"With P of ours category {top['category']} loses {short(-top['difference'])}; "
+            f"{len(moved)} of {len(laws)} categories lose.",
             _EXACT,
             why=_OWN_P,
         ),
@@ -224,11 +224,11 @@ def plot(outcome: Outcome) -> Figure:
 
 
 def _draw_laws(axes: Axes, table: Table) -> None:
-    letters = table.column("letter")
+    categories = table.column("category")
     for place, (name, (label, looks)) in enumerate(_LAWS.items()):
-        at = [letter + 0.27 * (place - 1) for letter in letters]
+        at = [category + 0.27 * (place - 1) for category in categories]
         axes.bar(at, table.column(name), width=0.26, label=label, **looks)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("letter")
+    axes.set_xlabel("category")
     axes.set_ylabel("probability")
     axes.set_title("Figure 2")

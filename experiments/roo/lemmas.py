@@ -39,21 +39,21 @@ class Config:
 
     Attributes:
         records: n; those above k are taken.
-        letters: k.
+        categories: k.
         bases: e in the place of e^epsilon, as fractions above 1.
         sample_records: n of lemma 8, at most 60.
-        sample_letters: k of lemma 8, at most 6.
+        sample_categories: k of lemma 8, at most 6.
         fractions: gamma times k of lemma 8, as fractions above 0 and at most 1.
         thresholds: gamma' over gamma of lemma 8, as fractions above 0 and below 1.
     """
 
     records: Some[int] = (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 20, 21, 25, 30, 31)
-    letters: Some[int] = (2, 3, 4, 5, 7)
+    categories: Some[int] = (2, 3, 4, 5, 7)
     bases: Some[str] = tuple(
         "1001/1000 101/100 31/30 21/20 11/10 6/5 4/3 3/2 5/3 2 3".split()  # noqa: SIM905
     )
     sample_records: Some[Annotated[int, Ge(1), Le(60)]] = (5, 10, 20, 30)
-    sample_letters: Some[Annotated[int, Ge(2), Le(6)]] = (2, 3, 4)
+    sample_categories: Some[Annotated[int, Ge(2), Le(6)]] = (2, 3, 4)
     fractions: Some[str] = ("1/5", "1/2", "9/10", "1")
     thresholds: Some[str] = ("1/10", "1/2", "3/4", "19/20")
 
@@ -74,7 +74,7 @@ class Config:
     @property
     def settings(self) -> list[tuple[int, int]]:
         """(n, k) with n > k, as the lemmas ask for."""
-        return [(n, k) for n, k in product(self.records, self.letters) if n > k]
+        return [(n, k) for n, k in product(self.records, self.categories) if n > k]
 
 
 def _fraction(text: str) -> Fraction:
@@ -90,7 +90,7 @@ class Case:
 
     Attributes:
         n: records.
-        k: letters.
+        k: categories.
         e: in the place of e^epsilon.
         conference: whether the recursion is the conference paper's, without u', v' and w'.
     """
@@ -276,7 +276,7 @@ LEMMAS = (
     published="The lemmas hold for all n > k, k >= 2 and epsilon > 0.",
     config=Config(
         records=(*range(3, 41), 50, 51, 60, 61, 80, 81),
-        letters=(2, 3, 4, 5, 6, 7, 10),
+        categories=(2, 3, 4, 5, 6, 7, 10),
         sample_records=(5, 10, 20, 30, 50),
     ),
     quick=Config(),
@@ -302,7 +302,7 @@ def run(config: Config) -> Outcome:
     last: list[dict[str, Cell]] = [
         {
             "records": case.n,
-            "letters": case.k,
+            "categories": case.k,
             "base": str(case.e),
             "growth": float(case.e - 1),
             "largest_minimum": case.last,
@@ -312,7 +312,7 @@ def run(config: Config) -> Outcome:
         if not case.conference and case.n % case.k and case.w(case.last) < 0
     ]
     none: dict[str, Cell] = dict.fromkeys(
-        ("records", "letters", "base", "growth", "largest_minimum", "holds")
+        ("records", "categories", "base", "growth", "largest_minimum", "holds")
     )
     tables = {
         "lemmas": Table.of("Every lemma over the grid.", counts),
@@ -354,10 +354,10 @@ def _decided(lemma: Lemma, cases: Sequence[Case]) -> dict[str, Cell]:
 
 
 def _concentration(config: Config) -> dict[str, Cell]:
-    """Decide lemma 8 for laws with some letters at gamma, the others equal."""
+    """Decide lemma 8 for laws with some categories at gamma, the others equal."""
     margins: list[tuple[Fraction, str]] = []
     for n, k, share, part in product(
-        config.sample_records, config.sample_letters, config.fractions, config.thresholds
+        config.sample_records, config.sample_categories, config.fractions, config.thresholds
     ):
         gamma = Fraction(share) / k
         threshold = Fraction(part) * gamma
@@ -365,7 +365,9 @@ def _concentration(config: Config) -> dict[str, Cell]:
         for low in range(1, k):
             law = [gamma] * low + [(1 - low * gamma) / (k - low)] * (k - low)
             chance = 1 - all_reach(law, n, math.ceil(n * threshold))
-            words = f"n = {n}, k = {k}, gamma = {gamma}, gamma' = {threshold}, {low} letters at it"
+            words = (
+                f"n = {n}, k = {k}, gamma = {gamma}, gamma' = {threshold}, {low} categories at it"
+            )
             margins.append((bound - chance, words))
     least = min(margins)
     return {
@@ -395,7 +397,7 @@ def exp_above(x: Fraction) -> Fraction:
 
 
 def all_reach(law: Sequence[Fraction], records: int, least: int) -> Fraction:
-    """Return the chance that every letter has at least so many of n records."""
+    """Return the chance that every category has at least so many of n records."""
     sums = [Fraction(1)] + [Fraction(0)] * records
     for p in law:
         new = [Fraction(0)] * (records + 1)

@@ -37,7 +37,7 @@ class Config:
 
     Attributes:
         records: n of the curves of Figure 1.
-        letters: k of the curves of Figure 1, one panel each.
+        categories: k of the curves of Figure 1, one panel each.
         rules: the published recursion of each of these panels: "journal" or "conference".
         epsilons: of Figure 1, one curve each.
         longest: curves of Figure 1 are drawn up to this smallest count.
@@ -46,7 +46,7 @@ class Config:
     """
 
     records: int = 1000
-    letters: Some[int] = (10, 9)
+    categories: Some[int] = (10, 9)
     rules: Some[Literal["journal", "conference"]] = ("journal", "conference")
     epsilons: Some[float] = (0.05, 0.1, 0.5, 1.0)
     longest: Annotated[int, Ge(1)] = 40
@@ -65,9 +65,9 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        if len(self.rules) != len(self.letters):
+        if len(self.rules) != len(self.categories):
             raise ParameterError(
-                f"rules is {self.rules}; it must hold {len(self.letters)} names, as letters does."
+                f"rules is {self.rules}; it must hold {len(self.categories)} names, as categories."
             )
         for setting in [at for _, panel in self.panels for at in panel]:
             _sampler_rule(setting)
@@ -78,7 +78,7 @@ class Config:
         """Title and settings of each panel."""
         figures = [
             (f"{rule}, Figure 1", [(self.records, k, e, r) for e in self.epsilons for r in both])
-            for k, rule in zip(self.letters, self.rules, strict=True)
+            for k, rule in zip(self.categories, self.rules, strict=True)
             for both in [(rule, "exact")]
         ]
         return figures + [(_CASE, _settings("failing", (text,))) for text in self.failing]
@@ -149,7 +149,7 @@ def run(config: Config) -> Outcome:
 
 
 def _named(sampler: Design) -> dict[str, Cell]:
-    names = ("records", "letters", "epsilon", "rule")
+    names = ("records", "categories", "epsilon", "rule")
     return {name: getattr(sampler.setting, name) for name in names}
 
 
@@ -209,7 +209,7 @@ def plot(outcome: Outcome) -> Figure:
     for axes, place in zip(panels, places, strict=True):
         part = shapes.select(place=place)
         at = part.records[0]
-        title = f"$n = {at['records']}$, $k = {at['letters']}$"
+        title = f"$n = {at['records']}$, $k = {at['categories']}$"
         if at["panel"] == _CASE:
             broken = _draw_case(axes, part, audits.select(place=place))
             axes.set_title("\n".join([rf"{title}, $\varepsilon = {at['epsilon']:g}$", *broken]))

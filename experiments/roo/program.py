@@ -35,28 +35,28 @@ class Config:
 
     Attributes:
         records: n.
-        letters: k, each with every n.
+        categories: k, each with every n.
         epsilons: each with every n and k.
         cvxpy_records: the n whose programs are solved through cvxpy too.
         tolerance: differences up to this count as none.
         shown_records: n of the curves.
-        shown_letters: k of the curves.
+        shown_categories: k of the curves.
         shown_epsilon: epsilon of the curves.
     """
 
     records: Some[int] = (3, 7, 12, 30, 61, 101, 200)
-    letters: Some[int] = (2, 3, 10)
+    categories: Some[int] = (2, 3, 10)
     epsilons: Some[float] = (0.05, 0.2, 0.5, 1.0)
     cvxpy_records: tuple[int, ...] = (12,)
     tolerance: Probability = 1e-9
     shown_records: int = 26
-    shown_letters: int = 3
+    shown_categories: int = 3
     shown_epsilon: float = 0.05
 
     def __post_init__(self) -> None:
         for n, k, epsilon in (
-            *product(self.records, self.letters, self.epsilons),
-            (self.shown_records, self.shown_letters, self.shown_epsilon),
+            *product(self.records, self.categories, self.epsilons),
+            (self.shown_records, self.shown_categories, self.shown_epsilon),
         ):
             roo.RooSetting(n, k, epsilon)
         if not set(self.cvxpy_records) <= set(self.records):
@@ -75,7 +75,7 @@ class Config:
     published="(37) satisfies the conditions.",
     config=Config(
         records=(3, 5, 7, 12, 20, 30, 61, 101, 200, 500, 1000),
-        letters=(2, 3, 5, 10),
+        categories=(2, 3, 5, 10),
         epsilons=(0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
         cvxpy_records=(12, 61, 200),
     ),
@@ -93,18 +93,18 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Solve both programs at each setting, and compare them with the recursions."""
-    grid = list(product(config.records, config.letters, config.epsilons))
+    grid = list(product(config.records, config.categories, config.epsilons))
     rows = [
         _compared(roo.RooSetting(n, k, epsilon), rule, backend)
         for n, k, epsilon in track(grid)
         for rule in _SOLVED
         for backend in (("highs", "cvxpy") if n in config.cvxpy_records else ("highs",))
     ]
-    shown = roo.RooSetting(config.shown_records, config.shown_letters, config.shown_epsilon)
+    shown = roo.RooSetting(config.shown_records, config.shown_categories, config.shown_epsilon)
     curves: list[dict[str, Cell]] = [
         {
             "records": shown.records,
-            "letters": shown.letters,
+            "categories": shown.categories,
             "epsilon": shown.epsilon,
             "rule": rule,
             "m": m,
@@ -134,7 +134,7 @@ def _q(setting: roo.RooSetting, rule: str) -> np.ndarray:
 
 def _optimum(setting: roo.RooSetting, rule: str, backend: str) -> tuple[np.ndarray, float]:
     named: Any = rule
-    rules = dpopt.RevealOrObscure(setting.records, setting.letters, setting.epsilon, named)
+    rules = dpopt.RevealOrObscure(setting.records, setting.categories, setting.epsilon, named)
     solution = dpopt.solve(rules.problem(), backend=backend)
     return np.asarray(solution["q"], dtype=float), float(solution.objective)
 
@@ -145,7 +145,7 @@ def _compared(setting: roo.RooSetting, rule: str, backend: str) -> dict[str, Cel
     printed = _q(setting, "journal") if rule == "journal-repaired" else None
     return {
         "records": setting.records,
-        "letters": setting.letters,
+        "categories": setting.categories,
         "epsilon": setting.epsilon,
         "rule": rule,
         "backend": backend,
@@ -169,9 +169,9 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
     (limit,) = tables["tolerance"].column("tolerance")
     rows = tables["differences"].records
     journal = [row for row in rows if row["rule"] == "journal-repaired"]
-    settings = {(row["records"], row["letters"], row["epsilon"]) for row in journal}
+    settings = {(row["records"], row["categories"], row["epsilon"]) for row in journal}
     lacking = {
-        (row["records"], row["letters"], row["epsilon"]): row["printed_lacks"]
+        (row["records"], row["categories"], row["epsilon"]): row["printed_lacks"]
         for row in journal
         if row["printed_lacks"] > limit
     }
@@ -245,7 +245,7 @@ def plot(outcome: Outcome) -> Figure:
     right.set_xlabel("smallest count $m$")
     right.set_ylabel("obscuring probability $q_m$")
     right.set_title(
-        rf"$n = {at['records']}$, $k = {at['letters']}$, $\varepsilon = {at['epsilon']:g}$"
+        rf"$n = {at['records']}$, $k = {at['categories']}$, $\varepsilon = {at['epsilon']:g}$"
     )
     drawing.finish(figure, [left, right])
     return figure

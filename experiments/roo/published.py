@@ -24,18 +24,18 @@ _MOST_RECORDS = 10**15
 
 def laplace_bound(setting: RooSetting) -> float:
     """Return 2 k / (n epsilon): noisy empirical law, projected (Raskhodnikova et al., table I)."""
-    return 2 * setting.letters / (setting.records * setting.epsilon)
+    return 2 * setting.categories / (setting.records * setting.epsilon)
 
 
 def subrr_bound(setting: RooSetting) -> float:
     """Return (k - 1) / (n epsilon + k - 1): subsampled randomised response (Cheu, Nayak)."""
-    k = setting.letters
+    k = setting.categories
     return (k - 1) / (setting.records * setting.epsilon + k - 1)
 
 
 def roo_bound(setting: RooSetting) -> float:
-    """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
-    return setting.obscuring * (1 - 1 / setting.letters)
+    """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one category."""
+    return setting.obscuring * (1 - 1 / setting.categories)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DsRooBound:
     """Best of the bounds of theorem 3, (46) and (50).
 
     Attributes:
-        value: bound on the total variation distance between P and the law of the released letter.
+        value: bound on the total variation distance between P and the law of the released category.
         minimum: the m_0 that attains it; None if no m_0 improves on ROO.
         tail: delta = k exp(-2 n (gamma - m_0 / n)^2) there; None as well.
     """
@@ -61,10 +61,10 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
 
     Args:
         sampler: a rule in the smallest count.
-        least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all letters x.
+        least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all categories x.
     """
     setting = sampler.setting
-    n, k = setting.records, setting.letters
+    n, k = setting.records, setting.categories
     gamma = least_probability
     rest = 1 - 1 / k
     # Where q_{m_0} is 0, a larger m_0 only raises delta.
@@ -96,7 +96,7 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
         least_probability: gamma, in (0, 1/k].
     """
     setting = sampler.setting
-    n, k = setting.records, setting.letters
+    n, k = setting.records, setting.categories
     gamma = least_probability
     q = _falling(sampler)
     if setting.constant:
@@ -115,7 +115,7 @@ def _falling(sampler: Design) -> npt.NDArray[np.float64]:
 def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> float:
     """Bound the smooth floor's total variation from P: (k / n) E[w(C) - C], C ~ Binomial(n, gamma).
 
-    Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only letters with
+    Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only categories with
     K(y) = w(c_y) / Z < c_y / n lose, at most 1 - n / Z <= (Z - n) / n in all; w(c) - c does not
     increase, and it is 0 from c* on.
 
@@ -124,7 +124,7 @@ def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> fl
         least_probability: gamma, in (0, 1/k].
     """
     setting = sampler.setting
-    n, k = setting.records, setting.letters
+    n, k = setting.records, setting.categories
     gamma = least_probability
     c = np.arange(min(sampler.floor.size, n + 1))
     from scipy.stats import binom  # slow to load
@@ -160,7 +160,7 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
         setting: n, k and epsilon.
         least_probability: gamma, in (0, 1/k].
     """
-    n, k, e = setting.records, setting.letters, setting.epsilon
+    n, k, e = setting.records, setting.categories, setting.epsilon
     gamma = least_probability
     gain = math.expm1(e)
     inside = math.e / e - math.e + 1
@@ -179,7 +179,7 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
     )
 
 
-def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -> int:
+def records_needed(method: str, accuracy: float, categories: int, epsilon: float) -> int:
     """Return the least n for which a method's bound is at most alpha.
 
     "laplace": 2 k / (alpha epsilon), (5). "subrr": (k - 1)(1 - alpha) / (alpha epsilon), (6).
@@ -188,12 +188,12 @@ def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -
     Args:
         method: one of the above.
         accuracy: alpha, in (0, 1).
-        letters: k, at least 2.
+        categories: k, at least 2.
         epsilon: above 0, in nats.
     """
     alpha = accuracy
-    one = RooSetting(1, letters, epsilon)
-    k, e = one.letters, one.epsilon
+    one = RooSetting(1, categories, epsilon)
+    k, e = one.categories, one.epsilon
     above, below = {
         "laplace": (2 * k, alpha * e),
         "subrr": ((k - 1) * (1 - alpha), alpha * e),
@@ -208,7 +208,7 @@ def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -
 
 def ds_roo_records(
     accuracy: float,
-    letters: int,
+    categories: int,
     epsilon: float,
     least_probability: float,
     rule: Any = "exact",  # noqa: ANN401
@@ -220,15 +220,15 @@ def ds_roo_records(
 
     Args:
         accuracy: alpha, in (0, 1).
-        letters: k, at least 2.
+        categories: k, at least 2.
         epsilon: above 0, in nats.
         least_probability: gamma, in (0, 1/k].
         rule: see `rule_weights`.
     """
-    high = records_needed("roo", accuracy, letters, epsilon)
+    high = records_needed("roo", accuracy, categories, epsilon)
 
     def enough(n: int) -> bool:
-        sampler = dpopt.design(dpopt.RevealOrObscure(n, letters, epsilon, rule))
+        sampler = dpopt.design(dpopt.RevealOrObscure(n, categories, epsilon, rule))
         # The weights are rounded up, by less than one part in 2^40 of a bound above alpha.
         return ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
 
@@ -237,7 +237,7 @@ def ds_roo_records(
     return _crossing(enough, 0, high)
 
 
-def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
+def lower_bound_records(accuracy: float, categories: int, epsilon: float) -> int:
     """Return an n that every epsilon-DP sampler of worst-case accuracy alpha has to reach.
 
     A sampler of n records is one of n + 1 (leave a random record out) with no larger worst case,
@@ -245,7 +245,7 @@ def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
 
     Args:
         accuracy: alpha, in (0, 1).
-        letters: k, at least 2.
+        categories: k, at least 2.
         epsilon: above 0, in nats.
 
     Raises:
@@ -254,7 +254,7 @@ def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
     alpha = accuracy
 
     def enough(n: int) -> bool:
-        return roo.lower_bound(RooSetting(n, letters, epsilon)).value <= alpha
+        return roo.lower_bound(RooSetting(n, categories, epsilon)).value <= alpha
 
     low, high = 0, 1
     while not enough(high):

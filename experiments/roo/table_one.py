@@ -43,26 +43,26 @@ _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Grids: gamma, the least probability of a letter under P, is a fraction of 1/k.
+    """Grids: gamma, the least probability of a category under P, is a fraction of 1/k.
 
     Attributes:
         records: n of the cells of Table I.
-        letters: k; the picture has a row of panels for each.
+        categories: k; the picture has a row of panels for each.
         epsilons: the picture has a column of panels for each.
         fractions: gamma times k, each above 0 and at most 1.
         accuracies: alpha, for the records that each method needs.
     """
 
     records: Some[int] = (1_000, 10_000)
-    letters: Some[int] = (3, 10, 30)
+    categories: Some[int] = (3, 10, 30)
     epsilons: Some[float] = (0.1, 0.5, 1.0)
     fractions: Some[Annotated[float, Gt(0.0), Le(1.0)]] = (0.2, 0.8)
     accuracies: Some[Positive] = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
 
     def __post_init__(self) -> None:
-        for n, k, epsilon in product(self.records, self.letters, self.epsilons):
+        for n, k, epsilon in product(self.records, self.categories, self.epsilons):
             roo.RooSetting(n, k, epsilon)
-        most = 1.0 - 1.0 / min(self.letters)
+        most = 1.0 - 1.0 / min(self.categories)
         if max(self.accuracies) >= most:
             raise ParameterError(
                 f"accuracies is {self.accuracies}; it must hold numbers below 1 - 1/k, {most:g}."
@@ -89,13 +89,13 @@ def run(config: Config) -> Outcome:
     """Evaluate the table's entries, and the sample sizes."""
     bounds: list[dict[str, Cell]] = []
     sizes: list[dict[str, Cell]] = []
-    for k, epsilon in track(list(product(config.letters, config.epsilons))):
+    for k, epsilon in track(list(product(config.categories, config.epsilons))):
         for n, fraction in product(config.records, config.fractions):
             bounds.append(_bound(n, k, epsilon, fraction / k))
         sizes += [_size(alpha, k, epsilon, config.fractions) for alpha in config.accuracies]
     tables = {
         "bounds": Table.of(
-            "Table I evaluated; exact: k - 1 letters at gamma, the exact rule.", bounds
+            "Table I evaluated; exact: k - 1 categories at gamma, the exact rule.", bounds
         ),
         "records": Table.of("Records that each method asks for to be alpha-accurate.", sizes),
     }
@@ -110,7 +110,7 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     exact = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
     return {
         "records": n,
-        "letters": k,
+        "categories": k,
         "epsilon": epsilon,
         "gamma": gamma,
         "laplace": laplace_bound(setting),
@@ -136,7 +136,7 @@ def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) ->
         for share in fractions
     }
     return {
-        "letters": k,
+        "categories": k,
         "epsilon": epsilon,
         "alpha": alpha,
         **{name: records_needed(name, alpha, k, epsilon) for name in METHODS},
@@ -184,10 +184,10 @@ def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the records needed against alpha: a row for each k, a column for each epsilon."""
     sizes = outcome.tables["records"]
-    letters = list(dict.fromkeys(sizes.column("letters")))
+    categories = list(dict.fromkeys(sizes.column("categories")))
     epsilons = list(dict.fromkeys(sizes.column("epsilon")))
     figure, panels = drawing.panels(
-        len(letters) * len(epsilons),
+        len(categories) * len(epsilons),
         min(3, len(epsilons)),
         across=r"accuracy $\alpha$",
         up="records $n$",
@@ -195,8 +195,8 @@ def plot(outcome: Outcome) -> Figure:
         sharex=True,
         sharey=True,
     )
-    for axes, (k, epsilon) in zip(panels, product(letters, epsilons), strict=True):
-        part, dashes = sizes.select(letters=k, epsilon=epsilon), cycle(["-", "--", ":", "-."])
+    for axes, (k, epsilon) in zip(panels, product(categories, epsilons), strict=True):
+        part, dashes = sizes.select(categories=k, epsilon=epsilon), cycle(["-", "--", ":", "-."])
         for name in [n for n in part.columns[3:] if n != "lower"]:
             label, role = _NAMES["ds_roo" if name.startswith("ds_roo") else name]
             looks = dict(role)

@@ -57,14 +57,14 @@ class Config:
     """Settings (n, k, epsilon), and the Laplace noise drawn for each data set.
 
     Attributes:
-        letters: k; the picture has two panels for each k and epsilon.
+        categories: k; the picture has two panels for each k and epsilon.
         epsilons: each with every k.
         records: n, each with every k and epsilon.
         draws: of the Laplace noise for each data set.
         seed: of the generator of the draws.
     """
 
-    letters: Some[int] = (3, 4)
+    categories: Some[int] = (3, 4)
     epsilons: Some[float] = (1.0,)
     records: Some[int] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)
     draws: Annotated[int, Ge(2)] = 4_000
@@ -78,14 +78,14 @@ class Config:
     @property
     def settings(self) -> tuple[tuple[int, float], ...]:
         """All (k, epsilon)."""
-        return tuple((k, epsilon) for epsilon in self.epsilons for k in self.letters)
+        return tuple((k, epsilon) for epsilon in self.epsilons for k in self.categories)
 
 
 @experiment(
     "roo-utility",
     PAPER,
     "beyond the papers: the best sampler there is",
-    "Total variation between the law of the released letter and the empirical law, for "
+    "Total variation between the law of the released category and the empirical law, for "
     "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
     "closed lower bound. Laplace noise is estimated by draws; bars are one standard error.",
     config=Config(epsilons=(1.0, 0.5), draws=20_000),
@@ -98,7 +98,7 @@ class Config:
     ),
 )
 def run(config: Config) -> Outcome:
-    """Measure each sampler on every data set up to the order of the letters."""
+    """Measure each sampler on every data set up to the order of the categories."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
     for (k, epsilon), n in track(list(product(config.settings, config.records))):
@@ -125,7 +125,7 @@ def _records(
     rows = [_laplace(LaplaceProjection(roo.RooSetting(n, k, epsilon)), data, rng, draws)]
     rows += [_measured(name, sampler, data) for name, sampler in samplers.items()]
     worst = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="worst-case"))
-    bayes = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="bayes"))
+    bayes = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="mean"))
     attained = float(distances(worst, data).max())
     mean = float(data.weights @ distances(bayes, data))
     lower = roo.lower_bound(worst.setting).value
@@ -134,7 +134,7 @@ def _records(
         _row("optimum-bound", worst.bound, bayes.bound),
         _row("lower-bound", lower, None),
     ]
-    where: dict[str, Cell] = {"letters": k, "epsilon": epsilon, "records": n}
+    where: dict[str, Cell] = {"categories": k, "epsilon": epsilon, "records": n}
     return [{**where, **row} for row in rows]
 
 
@@ -197,7 +197,7 @@ def _settings(table: Table) -> list[dict[str, dict[str, Any]]]:
     """Return the rows of each setting by the name of their sampler."""
     found: dict[tuple[Cell, ...], dict[str, dict[str, Any]]] = {}
     for row in table.records:
-        key = (row["letters"], row["epsilon"], row["records"])
+        key = (row["categories"], row["epsilon"], row["records"])
         found.setdefault(key, {})[row["sampler"]] = row
     return list(found.values())
 
@@ -239,7 +239,7 @@ def of_utility(utility: Table) -> tuple[Comparison, ...]:
             f"{len(settings)} settings of ours, worst case and mean; the mean is up to "
             f"{max(means, default=0.0):.2g} times lower. (Where the published rule is another, it "
             "is not private.)",
-            "every data set up to the order of its letters, double precision",
+            "every data set up to the order of its categories, double precision",
             holds=not worse,
         ),
     )
@@ -250,11 +250,11 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the worst case on the left, the mean on the right, a row for each k and epsilon."""
     table = outcome.tables["utility"]
     settings = list(
-        dict.fromkeys(zip(table.column("letters"), table.column("epsilon"), strict=True))
+        dict.fromkeys(zip(table.column("categories"), table.column("epsilon"), strict=True))
     )
     figure, grid = style.figure(len(settings), 2, height=0.7, sharex=True)
     for line, (k, epsilon) in zip(grid, settings, strict=True):
-        part = table.select(letters=k, epsilon=epsilon)
+        part = table.select(categories=k, epsilon=epsilon)
         for axes, column in zip(line, ("worst_case", "mean"), strict=True):
             _draw(axes, part, column)
             name = "worst case" if column == "worst_case" else "mean, $P$ uniform"

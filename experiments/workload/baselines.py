@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
-from dpopt.local.decoder import letter_variances
+from dpopt.local.decoder import category_variances
 from dpopt.local.subsets import best_subset
 
 Matrix = npt.NDArray[np.float64]
@@ -28,22 +28,22 @@ _MOST_OUTPUTS = 20_000
 _STEPS = 2_000
 
 
-def randomised_response(letters: int, epsilon: float) -> Matrix:
+def randomised_response(categories: int, epsilon: float) -> Matrix:
     """Return k-ary randomised response (Kairouz, Bonawitz, Ramage 2016), shape (n, n)."""
-    rows = np.ones((letters, letters)) + math.expm1(epsilon) * np.eye(letters)
+    rows = np.ones((categories, categories)) + math.expm1(epsilon) * np.eye(categories)
     return rows / rows.sum(axis=0)
 
 
-def hadamard_response(letters: int, epsilon: float) -> Matrix:
+def hadamard_response(categories: int, epsilon: float) -> Matrix:
     """Return Hadamard response for any privacy (Acharya, Sun, Zhang 2019), shape (outputs, n).
 
-    Outputs are B blocks of b, powers of 2: B is at most e^epsilon, and b above n / B. A letter has
-    a block and a row of the Hadamard matrix of order b in it, but for that of ones; the outputs
+    Outputs are B blocks of b, powers of 2: B is at most e^epsilon, and b above n / B. A category
+    has a block and a row of the Hadamard matrix of order b in it, but for that of ones; the outputs
     where this row is 1 are e^epsilon times as likely as all others.
     """
-    blocks = 1 << max(0, math.ceil(math.log2(min(math.exp(epsilon), 2 * letters))) - 1)
-    order = 1 << math.ceil(math.log2(letters / blocks + 1))
-    block, row = np.divmod(np.arange(letters), order - 1)
+    blocks = 1 << max(0, math.ceil(math.log2(min(math.exp(epsilon), 2 * categories))) - 1)
+    order = 1 << math.ceil(math.log2(categories / blocks + 1))
+    block, row = np.divmod(np.arange(categories), order - 1)
     place = np.arange(blocks * order)
     own = place[:, None] // order == block
     plus = np.bitwise_count((place[:, None] % order) & (row + 1)) % 2 == 0
@@ -51,37 +51,37 @@ def hadamard_response(letters: int, epsilon: float) -> Matrix:
     return rows / rows.sum(axis=0)
 
 
-def subset_selection(letters: int, epsilon: float, size: int) -> Matrix:
-    """Return subset selection (Ye, Barg 2018): sets of a size, those with one's letter likelier.
+def subset_selection(categories: int, epsilon: float, size: int) -> Matrix:
+    """Return subset selection (Ye, Barg 2018): sets of a size, those with one's category likelier.
 
     Shape (outputs, n).
 
     Raises:
         ParameterError: if there are more than 20,000 such sets.
     """
-    if not 1 <= size < letters:
-        raise ParameterError(f"size is {size}; it must be an integer in 1..{letters - 1}.")
-    if math.comb(letters, size) > _MOST_OUTPUTS:
+    if not 1 <= size < categories:
+        raise ParameterError(f"size is {size}; it must be an integer in 1..{categories - 1}.")
+    if math.comb(categories, size) > _MOST_OUTPUTS:
         raise ParameterError(
-            f"size is {size}; of {letters} letters there are more than {_MOST_OUTPUTS:,} such sets."
+            f"size is {size}; of {categories} categories over {_MOST_OUTPUTS:,} sets have it."
         )
-    chosen = np.array(list(combinations(range(letters), size)))
-    rows = np.ones((len(chosen), letters))
+    chosen = np.array(list(combinations(range(categories), size)))
+    rows = np.ones((len(chosen), categories))
     np.put_along_axis(rows, chosen, math.exp(epsilon), axis=1)
     return rows / rows.sum(axis=0)
 
 
-def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:
+def hierarchical(categories: int, epsilon: float, branching: int = 2) -> Matrix:
     """Return a hierarchy of intervals, one level drawn for each person, shape (outputs, n).
 
-    On the level of intervals of branching^j letters a person answers by randomised response; the
-    level of all letters alone is left out (Cormode, Kulkarni, Srivastava 2019). `variances` tells
-    the better of branching 2 and 4, each with the best decoder: for prefixes of 16 letters and
-    epsilon = 1 these have 177.16 and 171.00.
+    On the level of intervals of branching^j categories a person answers by randomised response; the
+    level of all categories alone is left out (Cormode, Kulkarni, Srivastava 2019). `variances`
+    tells the better of branching 2 and 4, each with the best decoder: for prefixes of 16 categories
+    and epsilon = 1 these have 177.16 and 171.00.
     """
     levels, width = [], 1
-    while width < letters:
-        node = np.arange(letters) // width
+    while width < categories:
+        node = np.arange(categories) // width
         told = randomised_response(int(node[-1]) + 1, epsilon)
         levels.append(told[:, node])
         width *= branching
@@ -89,46 +89,50 @@ def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:
 
 
 def unary_variances(epsilon: float, gram: Matrix) -> Vector:
-    """Return the variance of optimised unary encoding (Wang, Blocki, Li, Jha 2017) by letter.
+    """Return the variance of optimised unary encoding (Wang, Blocki, Li, Jha 2017) by category.
 
-    A bit for each letter: one's own is 1 with probability 1/2, each other one with q =
-    1 / (e^epsilon + 1); a letter is estimated as (bit - q) / (1/2 - q).
+    A bit for each category: one's own is 1 with probability 1/2, each other one with q =
+    1 / (e^epsilon + 1); a category is estimated as (bit - q) / (1/2 - q).
     """
     q = 1 / (math.exp(epsilon) + 1)
     squares = np.diagonal(gram)
     return (q * (1 - q) * (squares.sum() - squares) + squares / 4) / (0.5 - q) ** 2
 
 
-def variances(letters: int, epsilon: float, gram: Matrix, prior: Vector | None) -> dict[str, float]:
+def variances(
+    categories: int, epsilon: float, gram: Matrix, prior: Vector | None
+) -> dict[str, float]:
     """Return the variance of each mechanism of old, for each person, by name.
 
     Args:
-        letters: n.
+        categories: n.
         epsilon: in nats.
         gram: G = W'W, shape (n, n).
-        prior: p, shape (n,); None for the letter that adds most, with the decoder of a uniform p.
+        prior: p, shape (n,); None for the category that adds most, with the decoder of a uniform p.
     """
-    uniform = np.full(letters, 1 / letters)
+    uniform = np.full(categories, 1 / categories)
 
-    def judged(of_letters: Vector) -> float:
-        return float(of_letters.max() if prior is None else prior @ of_letters)
+    def judged(of_categories: Vector) -> float:
+        return float(of_categories.max() if prior is None else prior @ of_categories)
 
     def written(make: Callable[[], Matrix]) -> float:
-        return judged(letter_variances(make(), gram, uniform if prior is None else prior))
+        return judged(category_variances(make(), gram, uniform if prior is None else prior))
 
     found = {
-        "randomised response": written(lambda: randomised_response(letters, epsilon)),
-        "Hadamard response": written(lambda: hadamard_response(letters, epsilon)),
-        "hierarchical": min(written(lambda b=b: hierarchical(letters, epsilon, b)) for b in (2, 4)),
+        "randomised response": written(lambda: randomised_response(categories, epsilon)),
+        "Hadamard response": written(lambda: hadamard_response(categories, epsilon)),
+        "hierarchical": min(
+            written(lambda b=b: hierarchical(categories, epsilon, b)) for b in (2, 4)
+        ),
         "optimised unary encoding": judged(unary_variances(epsilon, gram)),
     }
-    sizes = [k for k in range(1, letters) if math.comb(letters, k) <= _MOST_OUTPUTS]
+    sizes = [k for k in range(1, categories) if math.comb(categories, k) <= _MOST_OUTPUTS]
     if prior is not None and np.allclose(prior, uniform, rtol=1e-12):
-        least = best_subset(letters, math.exp(epsilon), gram)[0]
-        found["subset selection"] = least - float(np.trace(gram)) / letters
+        least = best_subset(categories, math.exp(epsilon), gram)[0]
+        found["subset selection"] = least - float(np.trace(gram)) / categories
     else:
         found["subset selection"] = min(
-            written(lambda k=k: subset_selection(letters, epsilon, k)) for k in sizes
+            written(lambda k=k: subset_selection(categories, epsilon, k)) for k in sizes
         )
     return found
 

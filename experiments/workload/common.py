@@ -22,12 +22,12 @@ PROGRAM = (
 def least_of(variances: Mapping[str, float]) -> str:
     """Return the name of the least variance, the first of those that rounding alone tells apart.
 
-    Subset selection of single letters is randomised response.
+    Subset selection of single categories is randomised response.
     """
     return min(variances, key=lambda name: float(f"{variances[name]:.9g}"))
 
 
-Letters = Annotated[int, Ge(2), Le(20)]
+Categories = Annotated[int, Ge(2), Le(20)]
 """The size of an alphabet of which all patterns are looked at."""
 Epsilon = Annotated[float, Ge(0.01), Le(12.0)]
 Queries = Literal["histogram", "prefix", "range", "marginals"]

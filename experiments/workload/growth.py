@@ -33,13 +33,13 @@ class Config:
 
     Attributes:
         workload: prefix or range.
-        letters: n of the program, from 2 to 64; above 24 the bound is semidefinite.
+        categories: n of the program, from 2 to 64; above 24 the bound is semidefinite.
         closed: n of the histogram, from 2 to 256, where the optimum has a closed form.
         epsilon: in nats, from 0.01 to 12.
     """
 
     workload: Literal["prefix", "range"] = "prefix"
-    letters: Several[Annotated[int, Ge(2), Le(64)]] = (4, 8, 12, 16, 20, 24, 32, 48, 64)
+    categories: Several[Annotated[int, Ge(2), Le(64)]] = (4, 8, 12, 16, 20, 24, 32, 48, 64)
     closed: Several[Annotated[int, Ge(2), Le(256)]] = (4, 8, 16, 32, 64, 128, 256)
     epsilon: Epsilon = 3.0
 
@@ -49,9 +49,9 @@ class Config:
     PAPER,
     "Growth with the alphabet",
     "The least variance as the alphabet grows, with what is proved of it: all patterns up "
-    "to 24 letters, a semidefinite program beyond, and for a histogram the closed form.",
+    "to 24 categories, a semidefinite program beyond, and for a histogram the closed form.",
     config=Config(),
-    quick=Config(letters=(4, 8, 12), closed=(4, 16, 64)),
+    quick=Config(categories=(4, 8, 12), closed=(4, 16, 64)),
     mathematics=(
         *PROGRAM,
         r"\text{histogram: } \min_k \frac{(n - 1)^2 (k e^\varepsilon + n - k)^2}"
@@ -61,8 +61,8 @@ class Config:
 def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
     records: list[dict[str, Cell]] = []
-    for n in track(config.letters):
-        found = dpopt.design(Workload(config.workload, n, config.epsilon))
+    for n in track(config.categories):
+        found = dpopt.design(Workload(config.workload, config.epsilon, n))
         records.append(
             _record(config, config.workload, n, found.variance)
             | {"bound": found.bound, "bound_proved_by": found.proof}
@@ -74,7 +74,7 @@ def run(config: Config) -> Outcome:
         )
     table = Table.of(
         "Least variance of all answers together, for each person, its bound, and the least of the "
-        "mechanisms in use; letters uniform.",
+        "mechanisms in use; categories uniform.",
         records,
     )
     return Outcome({"growth": table}, tuple(_findings(config, table)))
@@ -86,7 +86,7 @@ def _record(config: Config, workload: str, n: int, variance: float) -> dict[str,
     used = least_of(others)
     return {
         "workload": workload,
-        "letters": n,
+        "categories": n,
         "epsilon": config.epsilon,
         "variance": variance,
         "bound": None,
@@ -101,7 +101,7 @@ def _findings(config: Config, table: Table) -> list[str]:
     found = []
     for proof in dict.fromkeys(row["bound_proved_by"] for row in rows):
         part = [row for row in rows if row["bound_proved_by"] == proof]
-        sizes = ", ".join(str(row["letters"]) for row in part)
+        sizes = ", ".join(str(row["categories"]) for row in part)
         start = f"{config.workload}, n = {sizes}: the bound is by {proof}"
         known = [row["variance"] / row["bound"] - 1 for row in part if row["bound"] is not None]
         if known:
@@ -112,7 +112,7 @@ def _findings(config: Config, table: Table) -> list[str]:
             found.append(f"{start}, which proves none.")
     last = rows[-1]
     found.append(
-        f"{config.workload}, n = {last['letters']}: {last['best_in_use']}, the best in use, has "
+        f"{config.workload}, n = {last['categories']}: {last['best_in_use']}, the best in use, has "
         f"{short(last['variance_in_use'] / last['variance'])} times the variance."
     )
     return found
@@ -122,12 +122,12 @@ def _findings(config: Config, table: Table) -> list[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw how many times the least variance the best in use has, for either workload."""
     table = outcome.tables["growth"]
-    figure, (axes,) = drawing.panels(1, 1, "letters $n$", "best in use / this mechanism")
+    figure, (axes,) = drawing.panels(1, 1, "categories $n$", "best in use / this mechanism")
     workloads = list(dict.fromkeys(table.column("workload")))
     for workload, role in zip(workloads, ("optimum", "variant"), strict=False):
         part = table.select(workload=workload).records
         ratios = [row["variance_in_use"] / row["variance"] for row in part]
-        sizes = [row["letters"] for row in part]
+        sizes = [row["categories"] for row in part]
         axes.plot(sizes, ratios, label=workload, clip_on=False, **drawing.line(role))
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:.0f}")

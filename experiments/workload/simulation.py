@@ -17,7 +17,7 @@ from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
 from experiments.verdicts import short
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Queries
+from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ class Config:
 
     Attributes:
         workload: histogram, prefix, range or marginals.
-        letters: n, from 2 to 20.
+        categories: n, from 2 to 20.
         epsilon: in nats, from 0.01 to 12.
         people: N, one or more.
         runs: for each N, at least 2.
@@ -49,7 +49,7 @@ class Config:
     """
 
     workload: Queries = "prefix"
-    letters: Letters = 16
+    categories: Categories = 16
     epsilon: Epsilon = 1.0
     people: Several[Annotated[int, Ge(1), Le(10**9)]] = (
         1_000,
@@ -64,22 +64,22 @@ class Config:
     seed: Seed = 5
 
     def laws(self) -> dict[str, np.ndarray]:
-        """Return the laws of letters by the name of the data, each of shape (letters,)."""
-        place = np.arange(1, self.letters + 1, dtype=np.float64)
+        """Return the laws of categories by the name of the data, each of shape (categories,)."""
+        place = np.arange(1, self.categories + 1, dtype=np.float64)
         made = place**-self.zipf
         return {ELECTION: self._voters(), MADE: made / made.sum()}
 
     def _voters(self) -> np.ndarray:
         """Return the share of voters whose state lies in each class.
 
-        A voter's letter is the class of their state by the share of the second candidate. Districts
-        are left out, for the totals of their states have them.
+        A voter's category is the class of their state by the share of the second candidate.
+        Districts are left out, for the totals of their states have them.
         """
-        found = np.zeros(self.letters)
+        found = np.zeros(self.categories)
         for each in units(self.votes):
             if "-" not in each.name:
-                place = math.floor((each.share - _LOW) / (_HIGH - _LOW) * self.letters)
-                found[min(max(place, 0), self.letters - 1)] += each.records
+                place = math.floor((each.share - _LOW) / (_HIGH - _LOW) * self.categories)
+                found[min(max(place, 0), self.categories - 1)] += each.records
         if not found.any():
             found += 1.0
         return found / found.sum()
@@ -93,7 +93,7 @@ class Config:
     "for a made law, beside the squared error of repeated runs, from a thousand people to ten "
     "million.",
     config=Config(),
-    quick=Config(letters=8, runs=1_000),
+    quick=Config(categories=8, runs=1_000),
     effort=("runs", "seed"),
     mathematics=(
         *PROGRAM,
@@ -103,7 +103,7 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
-    asked = Workload(config.workload, config.letters, config.epsilon)
+    asked = Workload(config.workload, config.epsilon, config.categories)
     found = dpopt.design(asked)
     rng = np.random.default_rng(config.seed)
     records: list[dict[str, Cell]] = []
@@ -111,7 +111,7 @@ def run(config: Config) -> Outcome:
         for people in config.people:
             histogram = _histogram(law, people)
             squares = _squares(found, histogram, config.runs, rng)
-            predicted = float(histogram @ found.letter_variances)
+            predicted = float(histogram @ found.category_variances)
             error = float(squares.std(ddof=1)) / math.sqrt(config.runs)
             seen = float(squares.mean())
             records.append(
@@ -152,8 +152,8 @@ def _squares(
 ) -> np.ndarray:
     """Return the squared error of all answers in each run, shape (runs,).
 
-    How many people of a letter have each output is multinomial with the certified law, so that ten
-    million people cost what ten do. The generator is seeded: nothing here is private.
+    How many people of a category have each output is multinomial with the certified law, so that
+    ten million people cost what ten do. The generator is seeded: nothing here is private.
     """
     truth = found.setting.matrix @ histogram
     laws = found.rows.T

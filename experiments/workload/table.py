@@ -11,13 +11,13 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import Workload
-from dpopt.local.decoder import letter_variances
+from dpopt.local.decoder import category_variances
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.baselines import projected_gradient, variances
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Queries, least_of
+from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries, least_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ class Config:
 
     Attributes:
         workloads: some of histogram, prefix, range, marginals.
-        letters: n, from 2 to 20, so that all patterns are looked at.
+        categories: n, from 2 to 20, so that all patterns are looked at.
         epsilons: in nats, from 0.01 to 12.
         tries: starts of projected gradient, at least 1; the best counts.
         steps: of each, at least 1.
@@ -40,7 +40,7 @@ class Config:
     """
 
     workloads: Several[Queries] = ("prefix", "range", "histogram")
-    letters: Letters = 16
+    categories: Categories = 16
     epsilons: Several[Epsilon] = (1.0, 3.0)
     tries: Count = 3
     steps: Count = 2_000
@@ -55,7 +55,7 @@ class Config:
     "that of mechanisms in use; projected gradient is our own writing of the method of McKenna, "
     "Maity, Mazumdar and Miklau (2020), from random starts.",
     config=Config(),
-    quick=Config(letters=8, tries=1, steps=300),
+    quick=Config(categories=8, tries=1, steps=300),
     effort=("tries", "steps", "seed"),
     mathematics=PROGRAM,
 )
@@ -63,16 +63,16 @@ def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each workload and epsilon, and judge the others."""
     records: list[dict[str, Cell]] = []
     for workload, epsilon in track(list(product(config.workloads, config.epsilons))):
-        setting = Workload(workload, config.letters, epsilon)
+        setting = Workload(workload, epsilon, config.categories)
         found = dpopt.design(setting)
-        # Up to 20 letters there is one: all patterns are looked at.
+        # Up to 20 categories there is one: all patterns are looked at.
         bound = cast(float, found.float_bound)
-        others = variances(config.letters, epsilon, setting.gram, setting.weights)
+        others = variances(config.categories, epsilon, setting.gram, setting.weights)
         every = {OURS: found.value, **others, GRADIENT: _descended(config, setting)}
         records += [
             {
                 "workload": workload,
-                "letters": config.letters,
+                "categories": config.categories,
                 "epsilon": epsilon,
                 "mechanism": name,
                 "variance": variance,
@@ -83,7 +83,7 @@ def run(config: Config) -> Outcome:
             for name, variance in every.items()
         ]
     table = Table.of(
-        "Variance of all answers together, for each person, letters uniform; the bound holds for "
+        "Variance of all answers, for each person, categories uniform; the bound holds for "
         "every private mechanism with a linear unbiased estimate.",
         records,
     )
@@ -92,12 +92,12 @@ def run(config: Config) -> Outcome:
 
 def _descended(config: Config, setting: Workload) -> float:
     """Return the least variance that projected gradient finds from some starts."""
-    gram, uniform = setting.gram, np.full(config.letters, 1 / config.letters)
+    gram, uniform = setting.gram, np.full(config.categories, 1 / config.categories)
     epsilon, best = setting.epsilon, np.inf
     for place in range(config.tries):
         rng = np.random.default_rng([config.seed, place])
         rows = projected_gradient(gram, epsilon, uniform, rng, steps=config.steps)
-        best = min(best, float(uniform @ letter_variances(rows, gram, uniform)))
+        best = min(best, float(uniform @ category_variances(rows, gram, uniform)))
     return best
 
 

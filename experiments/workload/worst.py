@@ -13,12 +13,12 @@ from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, Letters, Queries
+from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OBJECTIVES = ("mean", "worst")
+OBJECTIVES = ("mean", "worst-case")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -27,12 +27,12 @@ class Config:
 
     Attributes:
         workload: histogram, prefix, range or marginals.
-        letters: n, from 2 to 20.
+        categories: n, from 2 to 20.
         epsilon: in nats, from 0.01 to 12.
     """
 
     workload: Queries = "prefix"
-    letters: Several[Letters] = (4, 8, 16)
+    categories: Several[Categories] = (4, 8, 16)
     epsilon: Epsilon = 1.0
 
 
@@ -43,7 +43,7 @@ class Config:
     "A mechanism that is best on average may be worse for some data; the one that is best "
     "against the worst data gives nearly nothing away on average.",
     config=Config(),
-    quick=Config(letters=(4, 8)),
+    quick=Config(categories=(4, 8)),
     mathematics=(
         *PROGRAM,
         r"\text{worst data: } \min_\theta \max_p \; \mathrm{tr}(M^{-1} W^\top W)"
@@ -53,16 +53,16 @@ class Config:
 def run(config: Config) -> Outcome:
     """Design for the mean and for the worst data, and judge either mechanism by both."""
     records: list[dict[str, Cell]] = []
-    by_letter: list[dict[str, Cell]] = []
-    for n in track(config.letters):
+    by_category: list[dict[str, Cell]] = []
+    for n in track(config.categories):
         for objective in OBJECTIVES:
-            asked = Workload(config.workload, n, config.epsilon, objective=objective)
+            asked = Workload(config.workload, config.epsilon, n, objective=objective)
             found = dpopt.design(asked)
-            each = found.letter_variances
+            each = found.category_variances
             records.append(
                 {
                     "workload": config.workload,
-                    "letters": n,
+                    "categories": n,
                     "epsilon": config.epsilon,
                     "objective": objective,
                     "mean": float(each.mean()),
@@ -71,43 +71,48 @@ def run(config: Config) -> Outcome:
                     "bound_proved_by": found.proof,
                 }
             )
-            by_letter += [
-                {"letters": n, "objective": objective, "letter": u + 1, "variance": float(value)}
+            by_category += [
+                {
+                    "categories": n,
+                    "objective": objective,
+                    "category": u + 1,
+                    "variance": float(value),
+                }
                 for u, value in enumerate(each)
             ]
     variances = Table.of(
-        "Variance of all answers together, for each person: of uniform letters, and of the worst "
+        "Variance of all answers, for each person: of uniform categories, and of the worst "
         "data; each mechanism with its own decoder.",
         records,
     )
-    letters = Table.of("What a person with each letter adds to the variance.", by_letter)
-    return Outcome({"variances": variances, "letters": letters}, tuple(_findings(variances)))
+    categories = Table.of("What a person with each category adds to the variance.", by_category)
+    return Outcome({"variances": variances, "categories": categories}, tuple(_findings(variances)))
 
 
 def _findings(table: Table) -> list[str]:
     found = []
-    for n in dict.fromkeys(table.column("letters")):
-        mean, worst = (table.select(letters=n, objective=name).records[0] for name in OBJECTIVES)
+    for n in dict.fromkeys(table.column("categories")):
+        mean, worst = (table.select(categories=n, objective=name).records[0] for name in OBJECTIVES)
         added = worst["mean"] - mean["mean"]
         found.append(
             f"n = {n}: made for the mean, {mean['mean']:.6g} and {mean['worst']:.6g} for the worst "
-            f"data; made for the worst, {worst['worst']:.6g}, and on the mean {short(added)} more."
+            f"data; made for these, {worst['worst']:.6g}, and on the mean {short(added)} more."
         )
     return found
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw what each letter adds, a panel for each alphabet."""
-    table = outcome.tables["letters"]
-    sizes = list(dict.fromkeys(table.column("letters")))
-    figure, panels = drawing.panels(len(sizes), 2, "letter", "variance by letter")
+    """Draw what each category adds, a panel for each alphabet."""
+    table = outcome.tables["categories"]
+    sizes = list(dict.fromkeys(table.column("categories")))
+    figure, panels = drawing.panels(len(sizes), 2, "category", "variance by category")
     for axes, n in zip(panels, sizes, strict=True):
         values: list[float] = []
         for objective, role in zip(OBJECTIVES, ("optimum", "variant"), strict=True):
-            part = table.select(letters=n, objective=objective)
+            part = table.select(categories=n, objective=objective)
             axes.plot(
-                part.column("letter"),
+                part.column("category"),
                 part.column("variance"),
                 **drawing.line(role),
                 label=f"made for the {objective}" + (" data" if objective == "worst" else ""),

@@ -182,7 +182,7 @@ def test_a_table_is_made_private_saved_and_released(
 ) -> None:
     saved = tmp_path / "table.json"
     asked = ["--epsilon", "1", "--graph", "path", "--tolerance", "0.2", "--save", str(saved)]
-    rows = ["--rows", str(tmp_path / "own.json")]
+    rows = ["--constraints", str(tmp_path / "own.json")]
     code, out, err = run(["certify", str(table), *asked, *rows, "--json"], capfd)
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -252,7 +252,7 @@ def test_a_table_too_far_from_private_exits_4(table: Path, tmp_path: Path, capfd
 def test_own_rows_in_conflict_exit_3(table: Path, tmp_path: Path, capfd: Capture) -> None:
     far = '["far", [[0, 0, 0], [0, 0, 1]], [1, 1], [null], [0.1]]'
     (tmp_path / "own.json").write_text(f"{OWN[:-1]}, {far}]")
-    asked = ["--epsilon", "1", "--rows", str(tmp_path / "own.json"), "--tolerance", "1"]
+    asked = ["--epsilon", "1", "--constraints", str(tmp_path / "own.json"), "--tolerance", "1"]
     assert "near" in refused(["certify", str(table), *asked], 3, capfd)
 
 

@@ -101,12 +101,14 @@ def typed_input(design: Design, data: object, folder: Path) -> list[str]:
     if not all(isinstance(value, int) for value in listed):
         (folder / "law.txt").write_text(" ".join(map(str, listed)))
         return ["--distribution", str(folder / "law.txt")]
-    law = list(setting.distribution(design.table, data))
-    counts = [listed.count(letter) for letter in range(getattr(setting, "letters", None) or 0)]
+    law = list(setting.output_weights(design.table, data))
+    counts = [
+        listed.count(category) for category in range(getattr(setting, "categories", None) or 0)
+    ]
     for numbers in (listed, counts):
         try:
             (query,) = inputs_of(setting, numbers)
-            found = setting.distribution(design.table, query)
+            found = setting.output_weights(design.table, query)
         except (ParameterError, ValueError):
             continue
         if list(found) == law:
@@ -154,14 +156,14 @@ def test_tab_offers_the_words_of_a_choice(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_other_word_of_a_choice_between_two_is_a_flag() -> None:
-    """As --minimax is --objective minimax: the same answer, and no second word beside it."""
+    """As --worst-case is --objective worst-case: the same answer, and no second word beside it."""
     found = {
         (name, field.name): other_word(field)
         for name in KINDS
         for field in _kinds.described(kind(name)).fields
         if other_word(field) is not None
     }
-    assert found["kernel", "objective"] == "minimax"
+    assert found["kernel", "objective"] == "worst-case"
     assert found["kernel", "sense"] == "maximise"
     for (name, field), word in found.items():
         line = command_line(name)

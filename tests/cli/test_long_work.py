@@ -33,7 +33,7 @@ LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
     "work",
     [
         lambda: dpopt.design(dpopt.Majority(4001, 0.001, 10.0)),
-        lambda: dpopt.design(dpopt.Majority(201, 0.1, 10.0, mechanism_delta=1e-6, delta=1e-4)),
+        lambda: dpopt.design(dpopt.Majority(201, 0.1, 10.0, voter_delta=1e-6, delta=1e-4)),
         lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(184, 3, 3), 1.0, LAWS),
     ],
 )
@@ -43,14 +43,14 @@ def test_long_work_is_announced(work: object) -> None:
         work()
 
 
-@pytest.mark.parametrize("letters", [2, 10])
+@pytest.mark.parametrize("categories", [2, 10])
 @pytest.mark.parametrize("rule", ["exact", "journal", "journal-repaired", "conference"])
-def test_a_rule_of_too_many_steps_is_refused_at_once(letters: int, rule: Any) -> None:
+def test_a_rule_of_too_many_steps_is_refused_at_once(categories: int, rule: Any) -> None:
     def silent(event: ProgressEvent) -> None:
         raise AssertionError(event)
 
     with reporting(silent), pytest.raises(ParameterError, match="more than 1,000,000"):
-        dpopt.design(dpopt.RevealOrObscure(10**15, letters, 5e-324, rule))
+        dpopt.design(dpopt.RevealOrObscure(10**15, categories, 5e-324, rule))
 
 
 def test_the_command_says_it_once_on_standard_error(
@@ -59,7 +59,7 @@ def test_the_command_says_it_once_on_standard_error(
     """With a minute shortened, so that a small design takes one."""
     monkeypatch.setattr("dpopt._progress._LONG_SECONDS", 0.0)
     with pytest.raises(SystemExit) as ended:
-        main(["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1", "--json"])
+        main(["majority", "--voters", "3", "--epsilon", "0.1", "--allowance", "1", "--json"])
     printed = capfd.readouterr()
     assert ended.value.code == 0
     steps = reduced_size(dpopt.Majority(3, 0.1, 1.0)) * 3

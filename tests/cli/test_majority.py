@@ -11,7 +11,7 @@ from dpopt import Majority, ParameterError
 from dpopt._kinds import arguments
 from tests.cli.running import Capture, run
 
-ELEVEN = ("majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "3")
+ELEVEN = ("majority", "--voters", "11", "--epsilon", "0.1", "--allowance", "3")
 TWO = "uniform:0,1;common-uniform:0.8,1"
 
 
@@ -28,7 +28,7 @@ def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
 
 @pytest.mark.parametrize("priors", [None, TWO, ("point:0.5", "point:0.6"), "beta:2,2;point:0.1"])
 def test_what_is_typed_is_written_back(priors: str | None) -> None:
-    for objective in ("least-regret", "expected-error"):
+    for objective in ("least-regret", "mean"):
         setting = Majority(5, 0.5, 1.5, objective=objective, priors=priors)  # type: ignore[arg-type]
         plain = setting.to_dict()
         assert Majority.from_dict(plain) == setting

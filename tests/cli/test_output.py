@@ -21,19 +21,29 @@ DRAWS: dict[str, list[str]] = {
     "majority": ["release", "gamma.json", "--input", "1,1,0"],
     "min-count": ["release", "rule.json", "--input", "3,2"],
     "kernel": ["release", "kernel.json", "--distribution", "p.txt"],
-    "sample": ["sample", "data.csv", "--column", "city", "--alphabet", "b,ε", "--epsilon", "1"],
+    "sample": ["sample", "data.csv", "--column", "city", "--labels", "b,ε", "--epsilon", "1"],
 }
-LETTERS = {"kernel": {"a", "ε", "c"}, "sample": {"b", "ε"}}
+CATEGORIES = {"kernel": {"a", "ε", "c"}, "sample": {"b", "ε"}}
 SHOWS: dict[str, list[str]] = {
     "help": ["--help"],
-    "help of a verb": ["roo", "--help"],
+    "help of a verb": ["reveal-or-obscure", "--help"],
     "version": ["--version"],
-    "roo": ["roo", "--records", "9", "--letters", "2", "--epsilon", "1"],
+    "roo": ["reveal-or-obscure", "--records", "9", "--categories", "2", "--epsilon", "1"],
     "not private": [
-        *("roo", "--records", "3", "--letters", "2", "--epsilon", "0.5", "--rule", "journal"),
+        *(
+            "reveal-or-obscure",
+            "--records",
+            "3",
+            "--categories",
+            "2",
+            "--epsilon",
+            "0.5",
+            "--rule",
+            "journal",
+        ),
     ],
-    "majority": ["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1"],
-    "prior": ["prior", "--prior", "0.5,0.5", "--epsilon", "1"],
+    "majority": ["majority", "--voters", "3", "--epsilon", "0.1", "--allowance", "1"],
+    "prior": ["public-prior", "--public", "0.5,0.5", "--epsilon", "1"],
     "certify": ["certify", "gamma.json"],
     "cite": ["cite"],
     "completion": ["completion", "fish"],
@@ -45,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("output")
     dpopt.design(dpopt.Majority(3, 0.1, 1)).save(made / "gamma.json")
     dpopt.design(dpopt.RevealOrObscure(5, 2, 1.0)).save(made / "rule.json")
-    prior = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, letters=["a", "ε", "c"]))
+    prior = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 1.0, labels=["a", "ε", "c"]))
     prior.save(made / "kernel.json")
     (made / "p.txt").write_text("1 0 0")
     (made / "data.csv").write_text("city\nb\nb\nb\n")
@@ -118,9 +128,9 @@ def test_what_was_drawn_and_not_written_is_said_to_be_spent(name: str, drawn: li
     assert drawn
 
 
-@pytest.mark.parametrize("name", LETTERS)
-def test_a_letter_that_the_terminal_lacks(name: str, drawn: list[str]) -> None:
-    """Refused whichever letter would be drawn; JSON escapes it."""
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_a_category_that_the_terminal_lacks(name: str, drawn: list[str]) -> None:
+    """Refused whichever category would be drawn; JSON escapes it."""
     ended = run(*DRAWS[name], to=io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
     assert_refused(ended)
     assert "has no '\\u03b5'" in ended.err
@@ -128,7 +138,7 @@ def test_a_letter_that_the_terminal_lacks(name: str, drawn: list[str]) -> None:
     content = io.BytesIO()
     with io.TextIOWrapper(content, encoding="latin-1") as terminal:
         assert run(*DRAWS[name], "--json", to=terminal).code == 0
-        assert set(json.loads(content.getvalue())["released"]) <= LETTERS[name]
+        assert set(json.loads(content.getvalue())["released"]) <= CATEGORIES[name]
 
 
 def test_all_queries_are_checked_before_one_is_answered(folder: Path, drawn: list[str]) -> None:
@@ -154,4 +164,4 @@ def test_an_alphabet_of_bytes_that_are_no_text() -> None:
     pytest.importorskip("polars", reason="polars is not installed (extra data)")
     ended = run(*(word.replace("ε", "\udcff") for word in DRAWS["sample"]))
     assert (ended.code, ended.out) == (2, "")
-    assert "alphabet is 'b,\\udcff'" in ended.err
+    assert "labels is 'b,\\udcff'" in ended.err

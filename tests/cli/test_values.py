@@ -21,11 +21,11 @@ from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
 from tests.cli.running import Capture, run
 
-MAJORITY = "majority --mechanisms 11 --epsilon 0.1 --allowance 3"
-PRIOR = "prior --prior 0.05,0.1,0.15,0.2,0.5 --epsilon 1"
+MAJORITY = "majority --voters 11 --epsilon 0.1 --allowance 3"
+PRIOR = "public-prior --public 0.05,0.1,0.15,0.2,0.5 --epsilon 1"
 
 VALUES = {
-    f"{MAJORITY} --mechanism-delta 1e-5 --delta 3e-5 --objective surrogate": 0.424403008456,
+    f"{MAJORITY} --voter-delta 1e-5 --delta 3e-5 --objective surrogate": 0.424403008456,
     f"{MAJORITY} --coefficients 0,0,0,0,0,1": 1.0,
     f"{PRIOR}": 0.874839002002,
     f"{PRIOR} --objective leximin": 0.874839002002,
@@ -47,7 +47,7 @@ def test_a_known_value(line: str, capfd: Capture) -> None:
 
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 def test_the_solver_that_is_asked_for(backend: str, capfd: Capture) -> None:
-    for line in (f"{MAJORITY} --mechanism-delta 1e-5 --delta 3e-5 --objective surrogate", PRIOR):
+    for line in (f"{MAJORITY} --voter-delta 1e-5 --delta 3e-5 --objective surrogate", PRIOR):
         code, out, _ = run([*line.split(), "--backend", backend, "--json"], capfd)
         found = json.loads(out)
         assert (code, found["backend"].startswith(backend)) == (0, True)
@@ -62,7 +62,7 @@ def test_a_list_is_a_file_of_numbers_too(tmp_path: Path, capfd: Capture) -> None
     assert (code, json.loads(out)["value"]) == (0, pytest.approx(1.0, abs=1e-9))
     one.write_text("0.2 0.3 0.5\n")
     table.write_text("1 0 0\n0.5 0.5 0\n0.1,0.1,0.8\n")
-    words = ["population", "--prior", str(one), "--epsilon", "2", "--users"]
+    words = ["population", "--public", str(one), "--epsilon", "2", "--users"]
     listed = run([*words, "1:0:0,0.5:0.5:0,0.1:0.1:0.8", "--json"], capfd)[1]
     path, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
     code, out, _ = run([*words, str(table), "--json", "--save", str(path)], capfd)
@@ -94,7 +94,7 @@ BROKEN = [("conference", 20, 3, 0.1, 1.00668167682), ("journal", 3, 2, 0.5, 1.10
 def test_a_broken_rule_is_shown_exits_4_and_writes_nothing(
     rule: str, n: int, k: int, epsilon: float, factor: float, tmp_path: Path, capfd: Capture
 ) -> None:
-    sized = f"roo --records {n} --letters {k} --epsilon {epsilon}".split()
+    sized = f"reveal-or-obscure --records {n} --categories {k} --epsilon {epsilon}".split()
     path, words = tmp_path / "rule.json", [*sized, "--rule", rule]
     code, out, err = run([*words, "--json"], capfd)
     found = json.loads(out)
@@ -125,7 +125,7 @@ def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
     assert not path.exists()
     broken.save(path, even_if_not_private=True)
     found = json.loads(path.read_text())
-    assert (found["kind"], found["body"]["of"]) == ("audit", "roo")
+    assert (found["kind"], found["body"]["of"]) == ("audit", "reveal-or-obscure")
     assert found["body"]["excess_factor"] == broken.audit.excess_factor
     with pytest.raises(NotPrivateError, match="not proved private"):
         dpopt.load(path)
@@ -143,7 +143,11 @@ def test_the_counts_of_a_release_must_fit(tmp_path: Path, capfd: Capture) -> Non
     assert (code, out.strip() in ("0", "1", "2")) == (0, True)
     assert run(["release", str(path), "--input", "10,10,1"], capfd)[0] == 2
     # A rule that is not private is no mechanism, however its file says so.
-    seal("roo", dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")).to_dict(), path)
+    seal(
+        "reveal-or-obscure",
+        dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")).to_dict(),
+        path,
+    )
     code, out, err = run(["release", str(path), "--input", "10,10,0"], capfd)
     assert (code, out) == (4, "")
     assert "1.00668 e^epsilon" in err
@@ -165,10 +169,10 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
         ("majorty --epsilon 1", 2, "No such command 'majorty'. Did you mean 'majority'?"),
         ("certfy x.csv", 2, "No such command 'certfy'. Did you mean 'certify'?"),
         ("xyzzyx", 2, "No such command 'xyzzyx'."),
-        ("majority --epsilon 1 --allowance 1", 2, "Missing option '--mechanisms'"),
-        ("majority --mechanisms 11 --allowance 1", 2, "Missing option '--epsilon'"),
-        ("majority --mechanisms 11 --epsilon 1", 2, "Missing option '--allowance'"),
-        ("majority --mechanisms 0 --epsilon 1 --allowance 1", 2, "mechanisms is 0; it must be"),
+        ("majority --epsilon 1 --allowance 1", 2, "Missing option '--voters'"),
+        ("majority --voters 11 --allowance 1", 2, "Missing option '--epsilon'"),
+        ("majority --voters 11 --epsilon 1", 2, "Missing option '--allowance'"),
+        ("majority --voters 0 --epsilon 1 --allowance 1", 2, "voters is 0; it must be"),
         (
             "kernel --loss absolute --epsilon 1",
             2,
@@ -188,7 +192,7 @@ def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Cap
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
-    line = "kernel --loss absolute --size 16 --graph path --epsilon 1 --minimax"
+    line = "kernel --loss absolute --size 16 --graph path --epsilon 1 --worst-case"
     _, few, _ = run(line.split(), capsys)
     _, whole, _ = run([*line.split(), "--all-rows"], capsys)
     assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"

@@ -54,7 +54,7 @@ def test_the_kernel_of_counts_is_geometric_noise_cut_off() -> None:
         assert kernel[count] == pytest.approx(law, abs=1e-14)
 
 
-@pytest.mark.parametrize("benchmark", [suite_release.COUNTS, suite_release.LETTERS])
+@pytest.mark.parametrize("benchmark", [suite_release.COUNTS, suite_release.CATEGORIES])
 def test_releases_keep_as_many(benchmark: Benchmark) -> None:
     kept = math.tanh(0.5) if benchmark is suite_release.COUNTS else math.e / (math.e + 63)
     for contender in benchmark.contenders:

@@ -36,62 +36,64 @@ ensembles-digits-private: digits=358 | epsilon=1.0 | allowance=1,3 | voters=5 | 
     side=2 | regularisation=0.01 | share=0.3 | seeds=1 | seed=1 | draws=2
 ensembles-mnist: datasets=mnist | allowance=3 | labels=1,100 -> datasets=fashion-mnist |
     allowance=1 | labels=1
-majority-figure-2: mechanisms=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> mechanisms=3 |
-    mechanism_delta=5e-06 | allowance=1.0 | delta=2e-05 | epsilon=0.02 | prior=beta:2,2 |
+majority-figure-2: voters=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> voters=3 |
+    voter_delta=5e-06 | allowance=1.0 | delta=2e-05 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
-majority-figure-6: mechanisms=5 | draws=50 | repeats=2 | samples=1,3 -> mechanisms=3 |
-    mechanism_delta=1e-06 | samples=1 | slack=1e-06 | epsilon=0.02 | prior=beta:2,2 |
+majority-figure-6: voters=5 | draws=50 | repeats=2 | samples=1,3 -> voters=3 |
+    voter_delta=1e-06 | samples=1 | slack=1e-06 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
-majority-figure-7: mechanisms=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> mechanisms=3 |
-    mechanism_delta=0.0001 | allowance=1.0 | delta=0.01 | epsilon=0.02 | prior=beta:2,2 |
+majority-figure-7: voters=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> voters=3 |
+    voter_delta=0.0001 | allowance=1.0 | delta=0.01 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
-majority-figure-8: mechanisms=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> mechanisms=3 |
-    mechanism_delta=0.0001 | allowance=1.0 | delta=0.01 | epsilon=0.02 | prior=beta:2,2 |
+majority-figure-8: voters=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> voters=3 |
+    voter_delta=0.0001 | allowance=1.0 | delta=0.01 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
-majority-figure-9: mechanisms=5 | allowance=3.0 -> mechanisms=3 | epsilon=0.01 |
-    mechanism_delta=1e-05 | allowance=1.0 | delta=1e-05 | priors=beta:2,2 | actual=beta:2,2
+majority-figure-9: voters=5 | allowance=3.0 -> voters=3 | epsilon=0.01 |
+    voter_delta=1e-05 | allowance=1.0 | delta=1e-05 | priors=beta:2,2 | actual=beta:2,2
 majority-priors: settings=3,1,0 | priors=uniform:0,1;beta:2,2 -> settings=5,2,0 | epsilon=0.01
     | priors=common-uniform:0,1;uniform:0,1
 majority-figure-10: epsilon=0.2676 | step=5.0 | last_order=100.0 | low_orders=2.0,5.0 ->
     epsilon=0.5 | delta=0.001 | voters=1 | step=1.0 | last_order=60.0 | low_orders=3.0 |
     many_voters=51 | many_sigma=10.0 | votes=0,5 | votes_sigma=0.7 | votes_order=1.1
 majority-tables-2-5-7-9: allowance=1.0 | epsilon=0.0892 -> allowance=2.5 |
-    epsilon=0.0892,0.0852,1.0 | mechanism_delta=0.001 | queries=20,100 | slack=0.001 |
-    mechanisms=101
+    epsilon=0.0892,0.0852,1.0 | voter_delta=0.001 | queries=20,100 | slack=0.001 |
+    voters=101
 majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 | methods=gnmax |
     queries=20 | draws=2 | seed=0
 majority-claims: at_one=3,5 | objectives=5,1;5,2 | doubled=3,5 | sampled=5,3 | constants=11,1 |
     below=5,2 | repeated=5,0.5,2 -> epsilon=0.01 | at_one=3 | objectives=13,2;5,5 | doubled=3 |
     sampled=5,2 | constants=11,3 | below=35,10 | repeated=11,0.5,6
-majority-corner-sets: mechanisms=3,5 | mechanisms_approximate=3 | allowance=1.0 ->
-    mechanisms=7,15 | mechanisms_approximate=5 | epsilon=0.5 | mechanism_delta=0.001 |
-    allowance=1.0,2.0 | objective=expected-error
-majority-lemmas: mechanisms=3 | ratios=2 | points=3 | gammas=1 -> mechanisms=5 | ratios=3/2 |
+majority-corner-sets: voters=3,5 | voters_approximate=3 | allowance=1.0 ->
+    voters=7,15 | voters_approximate=5 | epsilon=0.5 | voter_delta=0.001 |
+    allowance=1.0,2.0 | objective=mean
+majority-lemmas: voters=3 | ratios=2 | points=3 | gammas=1 -> voters=5 | ratios=3/2 |
     points=2 | gammas=0 | seed=0
-majority-objective: mechanisms=3 | allowance=1.0 | draws=50 | repeats=2 -> mechanisms=5 |
-    allowance=2.0 | epsilon=0.01 | mechanism_delta=1e-08 | points=1 | draws=1 | repeats=3 | seed=0
-roo-figure-1: records=12 | letters=3 | rules=journal | epsilons=0.1 | audited= -> records=2 |
-    letters=5 | rules=conference | epsilons=0.05,0.1,0.2,0.5,1.0 | longest=3 |
+majority-objective: voters=3 | allowance=1.0 | draws=50 | repeats=2 -> voters=5 |
+    allowance=2.0 | epsilon=0.01 | voter_delta=1e-08 | points=1 | draws=1 | repeats=3 | seed=0
+roo-figure-1: records=12 | categories=3 | rules=journal | epsilons=0.1 | audited= -> records=2 |
+    categories=5 | rules=conference | epsilons=0.05,0.1,0.2,0.5,1.0 | longest=3 |
     failing=3 4 0.1 roo conference journal journal-repaired exact;3 2 0.1 journal exact |
     audited=3 2 0.5 journal
-roo-figure-2: epsilon=0.5 | letters=5 | gammas=0.05 | alphabets=3 | smallest=50 | largest=400 |
-    points=3 -> epsilon=0.05 | letters=2 | gammas=0.01,0.05 | gamma=0.01 | alphabets= | smallest=5
+roo-figure-2: epsilon=0.5 | categories=5 | gammas=0.05 | alphabets=3 | smallest=50 | largest=400 |
+    points=3 -> epsilon=0.05 | categories=2 | gammas=0.01,0.05 | gamma=0.01 | alphabets= |
+    smallest=5
     | largest=60 | points=1
-roo-conference-figures-2-3: records=50 | letters=3 | points=3 -> records=4 | letters=4 |
+roo-conference-figures-2-3: records=50 | categories=3 | points=3 -> records=4 | categories=4 |
     epsilon=0.01 | width=0.2 | probabilities=0.4,0.3,0.2,0.1 | lowest=0.001 | highest=1.0 | points=1
-roo-table-1: records=100 | letters=3 | epsilons=0.5 | fractions=0.5 | accuracies=0.1,0.05 ->
-    records=10 | letters=2 | epsilons=0.3 | fractions=0.1,0.3,0.6,0.9,1.0 | accuracies=0.3
-roo-audit-map: letters=2 | epsilons=0.5,1.0 | minima=1,5 -> letters=3 | epsilons=0.3 | minima=2
+roo-table-1: records=100 | categories=3 | epsilons=0.5 | fractions=0.5 | accuracies=0.1,0.05 ->
+    records=10 | categories=2 | epsilons=0.3 | fractions=0.1,0.3,0.6,0.9,1.0 | accuracies=0.3
+roo-audit-map: categories=2 | epsilons=0.5,1.0 | minima=1,5 -> categories=3 | epsilons=0.3 |
+    minima=2
     | remainders=0
-roo-program: records=5,12 | letters=3 | epsilons=0.3 | cvxpy_records= | shown_records=9 ->
-    records=1 | letters=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06 | shown_records=1 |
-    shown_letters=2 | shown_epsilon=0.01
-roo-lemmas: records=5,6 | letters=2 | bases=3/2 | sample_records=5 | sample_letters=2 |
-    fractions=1/2 | thresholds=1/2 -> records=7,8 | letters=2,4 | bases=2;1.05 |
-    sample_records=10,20 | sample_letters=2,4 | fractions=0.3;2/3 | thresholds=99/100
-roo-utility: letters=3 | records=2,4 | draws=50 -> letters=2 | epsilons=0.5 | records=3 |
+roo-program: records=5,12 | categories=3 | epsilons=0.3 | cvxpy_records= | shown_records=9 ->
+    records=1 | categories=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06 | shown_records=1 |
+    shown_categories=2 | shown_epsilon=0.01
+roo-lemmas: records=5,6 | categories=2 | bases=3/2 | sample_records=5 | sample_categories=2 |
+    fractions=1/2 | thresholds=1/2 -> records=7,8 | categories=2,4 | bases=2;1.05 |
+    sample_records=10,20 | sample_categories=2,4 | fractions=0.3;2/3 | thresholds=99/100
+roo-utility: categories=3 | records=2,4 | draws=50 -> categories=2 | epsilons=0.5 | records=3 |
     draws=10 | seed=0
-prior-figure-2: letters=6 | runs=3 | points=4 -> letters=2 | epsilon=0.5 | prior=exponential |
+prior-figure-2: categories=6 | runs=3 | points=4 -> categories=2 | epsilon=0.5 | prior=exponential |
     runs=2 | points=2 | seed=0
 prior-figure-4: users=30 | movies=40 -> epsilon=0.5 | groups=25-34 | prior=average | users=5 |
     movies=18 | seed=0
@@ -100,12 +102,13 @@ prior-figures-3-6-11: epsilon=8.0 | minimum_clicks=3 | minimum_users=5 | rows=40
     groups=C18 | user=device_ip | prior=total | epsilon=1.0 | sites=2 | minimum_clicks=1 |
     minimum_users=1 | rows=500 | seed=0
 prior-example-1:  -> public=0.001 | user=0.0 | epsilon=0.1 | points=2
-prior-kernels: letters=3 | epsilon=1.0 | training=10 | held_out=50 | sizes=5 -> letters=2 |
+prior-kernels: categories=3 | epsilon=1.0 | training=10 | held_out=50 | sizes=5 -> categories=2 |
     epsilon=0.5 | concentration=0.5 | training=5 | held_out=10 | sizes=2 | size_epsilon=0.5 |
     seed=0
-prior-program: letters=2,3 | priors=random | epsilon=1.0 | second_letters=2 | laws=5 | points=3
-    -> letters=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_letters=1 |
-    exact_letters=1 | laws=1 | points=2 | seed=0
+prior-program: categories=2,3 | priors=random | epsilon=1.0 | second_categories=2 | laws=5 |
+    points=3
+    -> categories=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_categories=1
+    | exact_categories=1 | laws=1 | points=2 | seed=0
 smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | years=2008
 smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 ->
     thresholds=0.5 | lost_rates=0.0001 | years=2008
@@ -136,13 +139,14 @@ smoothed-sgd-estimates: batches=3,4 | epsilons=0.5,2.0 | databases=2 | draws=100
     confidence=0.5 | seed=0
 smoothed-sgd-bias: records=16 | drawn=4 | epsilons=0.5,1.0 | draws=500 | estimates=2 ->
     records=9 | drawn=2 | epsilons=0.0 | draws=100 | estimates=1 | seed=0
-workload-growth: letters=4,5 | closed=4,8 -> workload=range | letters=2 | closed=2 |
+workload-growth: categories=4,5 | closed=4,8 -> workload=range | categories=2 | closed=2 |
     epsilon=0.1
-workload-simulation: letters=4 | people=100,1000 | runs=20 -> workload=histogram | letters=2 |
+workload-simulation: categories=4 | people=100,1000 | runs=20 -> workload=histogram | categories=2 |
     epsilon=0.1 | people=7,1000000 | runs=5 | zipf=0.0 | seed=0
-workload-table: letters=4 | steps=20 -> workloads=prefix | letters=2 | epsilons=3.0 | tries=2 |
+workload-table: categories=4 | steps=20 -> workloads=prefix | categories=2 | epsilons=3.0 | tries=2
+    |
     steps=1 | seed=1
-workload-worst: letters=2,4 -> workload=histogram | letters=2 | epsilon=0.1
+workload-worst: categories=2,4 -> workload=histogram | categories=2 | epsilon=0.1
 """
 
 # Values of single parameters that are refused before anything runs.
@@ -151,40 +155,41 @@ ensembles-digits-plain: queries=1700 | voters= | epsilon=1.0,0.5 | delta=0.0 | p
 ensembles-digits-labels: labels=0
 ensembles-digits-private: digits=35 | allowance=99 | teachers=tree
 ensembles-mnist: datasets=cifar
-majority-figure-2: mechanisms=4 | mechanisms=503 | allowance=12.0 | allowance= | allowance=1.0,1.0 |
+majority-figure-2: voters=4 | voters=503 | allowance=12.0 | allowance= | allowance=1.0,1.0 |
     delta=1e-9 | prior=normal:0,1 | prior=point:0.1,0.2 | curves= | curves=median | curves=double |
     draws=0 | repeats=1
 majority-figure-6: samples=36 | slack=0.0
-majority-figure-9: mechanisms=10 | allowance= | allowance=20.0 | priors= | actual= |
+majority-figure-9: voters=10 | allowance= | allowance=20.0 | priors= | actual= |
     actual=uniform | priors=point:0.5
 majority-figure-10: epsilon= | delta=0.1,0.2,0.3 | epsilon=0.5,0.5 | step=0.0 | voters=0 |
     low_orders=1.0 | votes=1,2,3 | delta=0.0
-majority-tables-2-5-7-9: epsilon= | allowance=12.0 | queries=0 | mechanism_delta=0.0 | slack=0.0
+majority-tables-2-5-7-9: epsilon= | allowance=12.0 | queries=0 | voter_delta=0.0 | slack=0.0
 majority-tables-1-6-8-10: datasets=cifar | datasets= | methods=best | allowance=
 majority-priors: settings= | settings=5,2 | settings=4,2,0 | settings=5,2,0;5,2,0 |
     priors=uniform:0,1 | priors=uniform:0,1;uniform:0,1 | priors=uniform:0,1;gauss:1 | epsilon=0.0
 majority-claims: at_one= | objectives=11 | below=10,2 | at_one=4 | epsilon=0.0
-majority-corner-sets: mechanisms=105 | mechanisms_approximate=17 | mechanism_delta=0.0 |
-    mechanisms=4 | allowance=
-majority-lemmas: mechanisms=4 | mechanisms= | ratios=1 | ratios=x | points=1 | gammas=-1
-majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | mechanisms= | mechanisms=4 |
+majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 |
+    voters=4 | allowance=
+majority-lemmas: voters=4 | voters= | ratios=1 | ratios=x | points=1 | gammas=-1
+majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | voters= | voters=4 |
     epsilon=-1
 roo-figure-1: failing=3 2 | failing=3 2 0.5 other | longest=0 | rules=journal |
     audited=3 2 journal | audited=3 2 0.5 other | epsilons= | epsilons=-1.0
 roo-figure-2: gammas=0.2 | points=0 | largest=5
 roo-conference-figures-2-3: width=0.0 | probabilities=0.5,0.5 | points=0
-roo-table-1: fractions=1.5 | accuracies=0.7 | letters=1
+roo-table-1: fractions=1.5 | accuracies=0.7 | categories=1
 roo-audit-map: minima=0 | remainders=
 roo-utility: draws=1 | seed=-1
 roo-program: cvxpy_records=4 | tolerance=0.0
-roo-lemmas: bases=1 | bases=e | thresholds=1 | sample_records=61 | sample_letters=1 | records=2
-prior-figure-2: letters=1 | runs=1 | epsilon= | epsilon=0.0 | epsilon=30.5 | prior=normal
+roo-lemmas: bases=1 | bases=e | thresholds=1 | sample_records=61 | sample_categories=1 | records=2
+prior-figure-2: categories=1 | runs=1 | epsilon= | epsilon=0.0 | epsilon=30.5 | prior=normal
 prior-figure-4: groups=17 | epsilon=1.0,1.0 | movies=17 | users=0
 prior-digits: side=3 | digits=10 | prior=median
 prior-figures-3-6-11: groups=C2 | prior=median | user=id | rows=0
 prior-example-1: public=1.0 | points=1
-prior-kernels: epsilon=17.0 | letters=1 | concentration=0.0 | held_out=0
-prior-program: letters= | letters=1 | letters=101 | letters=4,4 | priors=normal | epsilon=16.5 |
+prior-kernels: epsilon=17.0 | categories=1 | concentration=0.0 | held_out=0
+prior-program: categories= | categories=1 | categories=101 | categories=4,4 | priors=normal |
+    epsilon=16.5 |
     laws=0 | points=1
 smoothed-figure-1: years=1921 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
 smoothed-tables-1-2-3: rates=0.0 | records=1 | epsilons=0.0 | lost_rate=1.0
@@ -196,9 +201,9 @@ smoothed-programs: records=2 | tolerance=1.0
 smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 |
     lost_rates= | lost_rates=1.0 | epsilons=-1.0
 smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2
-workload-table: letters=21 | workloads=cdf | epsilons= | tries=0
-workload-growth: letters=4,4 | closed=257
-workload-worst: letters=
+workload-table: categories=21 | workloads=cdf | epsilons= | tries=0
+workload-growth: categories=4,4 | closed=257
+workload-worst: categories=
 workload-simulation: people=0 | runs=1 | zipf=-1.0
 """
 
@@ -309,7 +314,7 @@ def test_a_run_repeats_is_judged_by_rules_and_is_written_whole(name: str, tmp_pa
 
 @pytest.mark.parametrize("name", ["prior-figure-2", "prior-figure-4", "prior-figures-3-6-11"])
 def test_another_seed_changes_the_tables(name: str) -> None:
-    """The other seed of Figure 4 has an age group with a single letter."""
+    """The other seed of Figure 4 has an age group with a single category."""
     experiment, config = all_experiments()[name], CASES[name].base
     other = replace(config, seed=config.seed + 1)
     assert ran(experiment, config).tables != ran(experiment, other).tables

@@ -7,7 +7,7 @@ from experiments.majority.corner_sets import Config, run
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 
-SMALL = Config(mechanisms=(3, 5, 9), mechanisms_approximate=(3, 5), allowance=(1.0, 2.0))
+SMALL = Config(voters=(3, 5, 9), voters_approximate=(3, 5), allowance=(1.0, 2.0))
 
 
 def outcome_of(config: Config) -> Outcome:

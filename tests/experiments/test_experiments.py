@@ -37,7 +37,7 @@ def test_figure_2_is_private_and_its_order_is_right(outcome: Outcome) -> None:
             curve: errors.select(target=target.at, curve=curve).column("expected_error")[0]
             for curve in SMALL.drawn
         }
-        assert error["expected-error"] <= error["surrogate"] + 1e-9
+        assert error["mean"] <= error["surrogate"] + 1e-9
         assert error["surrogate"] <= error["subsampling"] + 1e-9
         assert error["subsampling"] < error["constant"]
     assert set(errors.column("paper_constraints")) == {31_824}
@@ -115,7 +115,7 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
 def test_a_caption_says_what_is_drawn_and_the_command_how(tmp_path: Path) -> None:
     for remarks in (True, False):
         made = experiments.run(
-            "majority-figure-2", remarks=remarks, out=tmp_path / str(remarks), mechanisms=9
+            "majority-figure-2", remarks=remarks, out=tmp_path / str(remarks), voters=9
         )
         assert made.entry.command.endswith(" --no-remarks") is not remarks
     captions, drawn = (
@@ -127,7 +127,7 @@ def test_a_caption_says_what_is_drawn_and_the_command_how(tmp_path: Path) -> Non
     )
     assert captions[0] == captions[1]
     first, second, *said = captions[0].decode().splitlines()
-    assert (first, second) == ("DaRRM, Figure 2.", "With mechanisms = 9.")
+    assert (first, second) == ("DaRRM, Figure 2.", "With voters = 9.")
     assert any(" under " in line for line in said)
     assert drawn[0] != drawn[1]
 

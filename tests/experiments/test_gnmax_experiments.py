@@ -149,7 +149,7 @@ def test_the_label_of_table_4_spends_a_quarter(figure_10: Outcome) -> None:
 
 
 def test_totals_that_do_not_bound_them_are_told() -> None:
-    many = TABLES.run(replace(TABLES.quick, mechanisms=101))
+    many = TABLES.run(replace(TABLES.quick, voters=101))
     (judged,) = [c for c in many.comparisons if "trained once" in c.claim]
     # 101 * 0.0892 = 9.0092 and 101e-4 lie above some totals and below others.
     assert judged.verdict == "refuted"

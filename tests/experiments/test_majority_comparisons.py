@@ -88,7 +88,7 @@ def a_table_of(config: Composed) -> dict[str, Table]:
         }
         for t in config.targets
         for curve, error in (
-            ("expected-error", 0.0),
+            ("mean", 0.0),
             ("surrogate", 0.0),
             ("subsampling", 0.1),
             ("constant", 0.1),
@@ -230,7 +230,7 @@ def test_tables_1_6_8_10_say_where_our_default_loses(digits: Outcome) -> None:
     assert all("Welch" in c.rule for c in found[:3])
 
     def ours(row: Cells) -> Cells:
-        value = 1.0 if row["method"] == "expected-error" else 0.5
+        value = 1.0 if row["method"] == "mean" else 0.5
         return {"seed_0": value, "seed_1": value, "seed_2": value}
 
     def far(row: Cells) -> Cells:
@@ -308,7 +308,7 @@ def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
 
 
 def test_table_3_is_compared_for_its_own_parameters_only() -> None:
-    for changed in ({"mechanisms": 21}, {"slack": 0.2}, {"samples": (10, 13)}, {"epsilon": 0.2}):
+    for changed in ({"voters": 21}, {"slack": 0.2}, {"samples": (10, 13)}, {"epsilon": 0.2}):
         config = replace(TINY_6, **changed)
         found = of_noise_functions(config, a_table_of(config))
         assert not [c for c in found if "Table 3" in c.claim], changed
@@ -316,7 +316,7 @@ def test_table_3_is_compared_for_its_own_parameters_only() -> None:
 
 def test_one_sampled_voter_is_not_m_1() -> None:
     """Composed targets sit at M; what is said of m = 1 and of m = K asks for the allowance."""
-    config = replace(TINY_6, mechanisms=3, mechanism_delta=0.0, samples=(1, 3))
+    config = replace(TINY_6, voters=3, voter_delta=0.0, samples=(1, 3))
     assert [t.allowance == 1.0 for t in config.targets] == [True, False]
     found = ran(FIGURE_6, config).comparisons
     assert sum(c.claim.startswith("At m = 1") for c in found) == 2

@@ -32,9 +32,9 @@ def test_errors_are_those_of_the_prior(prior: str) -> None:
     errors = ran(FIGURE_2, config).tables["errors"]
     assert set(errors.column("prior")) == {prior}
     at = dict(zip(errors.column("curve"), errors.column("expected_error"), strict=True))
-    own = dpopt.design(dpopt.Majority(11, 0.1, 3, mechanism_delta=1e-5, delta=3e-5, prior=prior))
-    assert at["expected-error"] == pytest.approx(own.expected_error, rel=1e-3)
-    assert at["expected-error"] == min(at.values())
+    own = dpopt.design(dpopt.Majority(11, 0.1, 3, voter_delta=1e-5, delta=3e-5, prior=prior))
+    assert at["mean"] == pytest.approx(own.expected_error, rel=1e-3)
+    assert at["mean"] == min(at.values())
     law = majority.parse_prior(prior).sample((40_000, 11), np.random.default_rng(7))
     for curve, expected in at.items():
         (row,) = errors.select(curve=curve).records
@@ -48,7 +48,7 @@ def test_errors_are_those_of_the_prior(prior: str) -> None:
 def test_subsampling_draws_the_most_voters_within_the_target() -> None:
     config = replace(FIGURE_2.quick, allowance=(0.5, 1.0, 2.5, 7.0))
     assert [target.sample for target in config.targets] == [0, 1, 2, 7]
-    assert config.drawn == ("expected-error", "surrogate", "constant")
+    assert config.drawn == ("mean", "surrogate", "constant")
     # 1 - (1 - 1e-5)^M is at most 3e-5 up to M = 3.
     few = replace(FIGURE_2.quick, allowance=(7.0,), delta=3e-5)
     assert [target.sample for target in few.targets] == [3]

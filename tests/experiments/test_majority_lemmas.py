@@ -19,7 +19,7 @@ from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 from tests.oracles import poisson_binomial
 
-SMALL = Config(mechanisms=(3, 5), ratios=("3/2",), points=4, gammas=1)
+SMALL = Config(voters=(3, 5), ratios=("3/2",), points=4, gammas=1)
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +68,9 @@ def test_every_lemma_holds_on_the_grid(outcome: Outcome) -> None:
 def test_the_audit_finds_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     """The majority of all voters in the place of that of 2m - 1."""
 
-    def whole(mechanisms: int, m: int) -> Gamma:
+    def whole(voters: int, m: int) -> Gamma:
         del m
-        return (F(1),) * ((mechanisms + 1) // 2)
+        return (F(1),) * ((voters + 1) // 2)
 
     monkeypatch.setattr(lemmas, "double_subsampling", whole)
     found = run(SMALL)

@@ -18,7 +18,7 @@ from experiments.majority.objective import (
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 
-SMALL = Config(mechanisms=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, repeats=3)
+SMALL = Config(voters=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, repeats=3)
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,9 @@ def test_the_digits_are_not_the_paper_s_data() -> None:
 
 
 def test_kernels() -> None:
-    config = kernels.Config(letters=(4,), epsilon=(2.0,), training=40, held_out=400, sizes=(5, 500))
+    config = kernels.Config(
+        categories=(4,), epsilon=(2.0,), training=40, held_out=400, sizes=(5, 500)
+    )
     outcome = ran(kernels.run, config)
     found = outcome.comparisons
     assert verdict(found, "least worst case") == "agrees"

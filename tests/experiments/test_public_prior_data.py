@@ -64,7 +64,7 @@ def test_clicks_are_counted_by_subcategory_user_and_site(small: Path) -> None:
     two = {"minimum_clicks": 2, "minimum_users": 1}
     first, second = subcategories(clicks, "C18", **two)
     assert (first.attribute, first.value, second.value) == ("C18", "1", "2")
-    assert first.letters == ("0000ffff", "00000002")
+    assert first.categories == ("0000ffff", "00000002")
     assert first.counts.tolist() == [[3, 2], [4, 0]]
     assert first.laws.tolist() == [[0.6, 0.4], [1.0, 0.0]]
     assert first.prior("total").tolist() == pytest.approx([7 / 9, 2 / 9])
@@ -76,7 +76,7 @@ def test_clicks_are_counted_by_subcategory_user_and_site(small: Path) -> None:
     assert [(g.value, g.counts.tolist()) for g in top] == [("1", [[4]]), ("2", [[5]])]
     (both,) = subcategories(clicks, "C14", minimum_clicks=1, minimum_users=3)
     assert both.counts.tolist() == [[3, 5, 2], [4, 0, 0], [0, 1, 0]]
-    assert both.letters == ("0000ffff", "00000003", "00000002")
+    assert both.categories == ("0000ffff", "00000003", "00000002")
     assert list(subcategories(clicks, "C14")) == []
 
 
@@ -150,7 +150,7 @@ def test_a_generated_avazu_file_agrees_with_a_plain_count(tmp_path: Path) -> Non
                 users[user][top.index(site)] += count
         kept = np.array([users[user] for user in sorted(users) if sum(users[user]) >= 20])
         used = kept.sum(axis=0) > 0
-        assert group.letters == tuple(np.array(top)[used])
+        assert group.categories == tuple(np.array(top)[used])
         assert np.array_equal(group.counts, kept[:, used])
     assert set(found) == {v for v, c in counts.items() if v in found}
 
@@ -187,7 +187,7 @@ def ml_1m(folder: Path) -> Path:
 def test_movielens_1m_sums_ratings_by_primary_genre_and_age(tmp_path: Path) -> None:
     young, middle = load_movielens(ml_1m(tmp_path))
     assert (young.attribute, young.value, middle.value) == ("age", "Under 18", "25-34")
-    assert young.letters == ("Animation", "Drama")
+    assert young.categories == ("Animation", "Drama")
     assert young.counts.tolist() == [[5, 3]]
     assert middle.counts.tolist() == [[4, 3], [0, 3]]
     assert middle.laws.tolist() == [[4 / 7, 3 / 7], [0, 1]]
@@ -226,7 +226,7 @@ def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
     assert [g.users for g in groups] == [2, 2, 1, 1]
     assert groups[0].counts.tolist() == [[5], [1]]
     # Genres are in the order of the flags, "unknown" first.
-    assert groups[1].letters == ("unknown", "Animation")
+    assert groups[1].categories == ("unknown", "Animation")
     assert groups[1].counts.tolist() == [[1, 4], [3, 0]]
     assert groups[2].counts.tolist() == [[2]]
 
@@ -298,7 +298,7 @@ def test_a_generated_movielens_folder_agrees_with_a_plain_count(tmp_path: Path) 
     groups = load_movielens(folder)
     assert {g.value for g in groups} == set(sums)
     for group in groups:
-        totals = dict(zip(group.letters, group.counts.sum(axis=0).tolist(), strict=True))
+        totals = dict(zip(group.categories, group.counts.sum(axis=0).tolist(), strict=True))
         assert totals == dict(sums[group.value])
     assert sum(g.users for g in groups) == 60
     assert "movies" in refusal(generate_movielens, folder, 1, 17, 1)
@@ -308,7 +308,7 @@ def test_a_generated_movielens_folder_agrees_with_a_plain_count(tmp_path: Path) 
 
 def test_groups_are_read_only_and_drop_what_nobody_chose() -> None:
     group = UserGroup.of("a", "b", ("x", "y", "z"), np.array([[1, 0, 2], [0, 0, 0], [3, 0, 0]]))
-    assert group.letters == ("x", "z")
+    assert group.categories == ("x", "z")
     assert group.counts.tolist() == [[1, 2], [3, 0]]
     with pytest.raises(ValueError, match="read-only"):
         group.counts[0, 0] = 1

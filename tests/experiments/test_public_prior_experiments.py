@@ -23,14 +23,14 @@ pytest.importorskip("polars", reason="polars is not installed (extra data)")
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 SMALL: dict[str, Any] = {
-    "prior-figure-2": replace(synthetic.Config(), letters=12, runs=3, points=5),
+    "prior-figure-2": replace(synthetic.Config(), categories=12, runs=3, points=5),
     "prior-figure-4": replace(movielens.Config(), users=80, movies=60),
     "prior-digits": digits.Config(digits=(0, 1)),
     "prior-figures-3-6-11": replace(avazu.Config(), rows=40_000, sites=8, minimum_users=8),
     "prior-example-1": example_one.Config(points=11),
     "prior-kernels": replace(
         kernels.Config(),
-        letters=(3, 4),
+        categories=(3, 4),
         epsilon=(1.0, 2.0),
         training=40,
         held_out=200,
@@ -213,13 +213,13 @@ def test_digits_are_counted_pixel_by_pixel(outcomes: dict[str, Outcome]) -> None
             values = [tv(law, by_hand(method, prior, law, 4.0)) for law in shares]
             assert row["largest"] == pytest.approx(max(values), rel=1e-9)
             assert row["mean"] == pytest.approx(sum(values) / len(values), rel=1e-9)
-            assert (row["users"], row["letters"]) == (len(values), int(used.sum()))
+            assert (row["users"], row["categories"]) == (len(values), int(used.sum()))
 
 
 def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]) -> None:
     tables = outcomes["prior-kernels"].tables
-    for letters, epsilon in SMALL["prior-kernels"].settings:
-        rows = tables["distances"].select(letters=letters, epsilon=epsilon).records
+    for categories, epsilon in SMALL["prior-kernels"].settings:
+        rows = tables["distances"].select(categories=categories, epsilon=epsilon).records
         at = {row["method"]: row for row in rows}
         assert set(at) == {"minimax", "leximin", "population", "mollifier-kl"}
         for name in ("leximin", "population"):
@@ -231,7 +231,7 @@ def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]
         for row in rows:
             assert 0 < row["mean"] < row["largest"] <= row["worst_case"] + 1e-12
     sizes = tables["sizes"]
-    assert sizes.column("letters") == [5, 5, 2000, 2000]
+    assert sizes.column("categories") == [5, 5, 2000, 2000]
     assert max(sizes.column("invariance")) < 1e-12
     assert max(sizes.column("least_diagonal")) < 2e-12
 

@@ -17,7 +17,7 @@ from experiments.public_prior.program import PRIORS, Config, printed_algorithm, 
 from experiments.registry import Outcome
 from tests.experiments.comparing import edited, only, ran, verdict
 
-SMALL = Config(letters=(2, 3, 5), epsilon=(0.5, 4.0), second_letters=2, laws=30, points=7)
+SMALL = Config(categories=(2, 3, 5), epsilon=(0.5, 4.0), second_categories=2, laws=30, points=7)
 
 
 @pytest.fixture(scope="module")
@@ -69,31 +69,31 @@ def test_every_setting_is_solved_and_has_gamma(outcome: Outcome) -> None:
         assert row["gamma"] == pytest.approx(gamma, rel=1e-12)
         assert row["optimum"] == pytest.approx(gamma, abs=1e-9)
         assert gamma - 1e-6 <= row["bound"] <= gamma + 1e-9
-        assert (row["second"] is not None) == (row["letters"] == 2)
-        assert (row["binary_apart"] is not None) == (row["letters"] == 2)
+        assert (row["second"] is not None) == (row["categories"] == 2)
+        assert (row["binary_apart"] is not None) == (row["categories"] == 2)
         assert (row["response_apart"] is not None) == (row["prior"] == "uniform")
         assert row["drift"] < 1e-15 < row["slack"] + 1e-15
-        only_one = row["letters"] == 2 or row["prior"] == "uniform"
+        only_one = row["categories"] == 2 or row["prior"] == "uniform"
         assert (row["kernels_apart"] < 1e-9) == only_one
     assert {row["sums_exact"] for row in rows} == {True}
     curves = outcome.tables["curves"]
     assert len(curves.rows) == 7 * len(PRIORS)
-    assert set(curves.column("letters")) == {5}
+    assert set(curves.column("categories")) == {5}
 
 
 @pytest.mark.parametrize("kind", PRIORS)
 def test_the_optimum_by_a_dense_program_of_another_library(kind: Any) -> None:
     prior = prior_of(kind, 4, np.random.default_rng(1))
-    config = Config(letters=(4,), priors=(kind,), epsilon=(1.5,), second=None, laws=5, points=2)
+    config = Config(categories=(4,), priors=(kind,), epsilon=(1.5,), second=None, laws=5, points=2)
     (row,) = ran(program.run, replace(config, seed=1)).tables["settings"].records
     assert row["optimum"] == pytest.approx(by_plain_program(prior, 1.5), abs=1e-8)
 
 
 def test_priors_are_ascending_laws() -> None:
     for kind in PRIORS:
-        for letters in (2, 7, 100):
-            prior = prior_of(kind, letters, np.random.default_rng(0))
-            assert prior.shape == (letters,)
+        for categories in (2, 7, 100):
+            prior = prior_of(kind, categories, np.random.default_rng(0))
+            assert prior.shape == (categories,)
             assert prior.sum() == pytest.approx(1.0, abs=1e-12)
             assert np.all(np.diff(prior) >= 0)
             assert prior[0] > 0
@@ -103,7 +103,7 @@ def test_priors_are_ascending_laws() -> None:
 
 
 def test_the_printed_recursion_in_fractions() -> None:
-    """Two letters by hand; five against the reference values of the closed form, e = 2.718..."""
+    """Two categories by hand; five against the reference values of the closed form, e = 2.718..."""
     third = printed_algorithm([Fraction(1, 3), Fraction(2, 3)], Fraction(2))
     assert third == [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)]]
     masses = [Fraction(k, 100) for k in (5, 10, 15, 20, 50)]

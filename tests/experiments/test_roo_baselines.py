@@ -49,7 +49,7 @@ def test_the_law_is_randomised_response_of_a_random_record(
     keep = q / k + 1 - q
     for counts in histograms(n, k):
         found = sampler.output_distribution(counts)
-        records = [letter for letter, count in enumerate(counts) for _ in range(count)]
+        records = [category for category, count in enumerate(counts) for _ in range(count)]
         law = [sum(keep if x == y else q / k for x in records) / n for y in range(k)]
         assert found == pytest.approx([float(p) for p in law], rel=1e-14)
         for moved in neighbours(counts):
@@ -57,7 +57,7 @@ def test_the_law_is_randomised_response_of_a_random_record(
             assert all(b <= r * a for a, b in zip(law, after, strict=True))
 
 
-def test_too_little_for_the_published_bound_leaves_a_uniform_letter() -> None:
+def test_too_little_for_the_published_bound_leaves_a_uniform_category() -> None:
     sampler = subrr(5, 4, 0.1)
     assert sampler.output_distribution([5, 0, 0, 0]).tolist() == [0.25] * 4
     assert subrr(5, 4, 0.1, tight=True).obscuring(0) < sampler.obscuring(0) == 1.0
@@ -102,7 +102,7 @@ def test_laplace_noise_of_the_stated_scale() -> None:
     assert laws.std() == pytest.approx(0.02 * math.sqrt(2) * math.sqrt(0.9), rel=0.02)
 
 
-def test_two_letters_of_laplace_noise_have_a_law_in_closed_form() -> None:
+def test_two_categories_of_laplace_noise_have_a_law_in_closed_form() -> None:
     sampler = LaplaceProjection(roo.RooSetting(20, 2, 0.3))
     laws = sampler.noisy_laws([18, 2], np.random.default_rng(2), draws=200_000)
     # The projection is 1/2 + (v_0 - v_1) / 2, clipped; the difference of two Laplace variables

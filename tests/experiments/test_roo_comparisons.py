@@ -34,7 +34,7 @@ def test_theorem_2_and_figure_1() -> None:
 
 
 def test_the_map_counts_what_it_audits() -> None:
-    config = audit_map.Config(letters=(2,), epsilons=(0.5,), minima=(1, 8))
+    config = audit_map.Config(categories=(2,), epsilons=(0.5,), minima=(1, 8))
     outcome = ran(audit_map.run, config)
     audits = outcome.tables["audits"].select(rule="journal")
     bad = sum(audits.column("violates"))
@@ -62,7 +62,7 @@ def test_the_repaired_theorem_is_judged_in_both_directions() -> None:
 
 @pytest.mark.slow
 def test_bounds_and_accuracy() -> None:
-    config = bounds_figure.Config(letters=5, gammas=(0.05,), alphabets=(), points=4)
+    config = bounds_figure.Config(categories=5, gammas=(0.05,), alphabets=(), points=4)
     outcome = ran(bounds_figure.run, config)
     bounds = outcome.tables["bounds"]
     # The parameters are ours, so that there is nothing to judge.
@@ -87,7 +87,7 @@ def test_bounds_and_accuracy() -> None:
 
 
 def test_table_i_and_small_settings() -> None:
-    config = table_one.Config(letters=(10,), epsilons=(0.5,), accuracies=(0.1,))
+    config = table_one.Config(categories=(10,), epsilons=(0.5,), accuracies=(0.1,))
     outcome = ran(table_one.run, config)
     found = outcome.comparisons
     assert verdict(found, "fewer records") == "agrees"
@@ -101,7 +101,7 @@ def test_table_i_and_small_settings() -> None:
     other = table_one.of_table_one(tables)
     assert [c.verdict for c in other] == ["refuted", "refuted"]
 
-    outcome = ran(utility.run, utility.Config(letters=(3,), records=(2, 6), draws=200))
+    outcome = ran(utility.run, utility.Config(categories=(3,), records=(2, 6), draws=200))
     assert verdict(outcome.comparisons, "at least as good") == "agrees"
     below = edited(
         outcome.tables["utility"],
@@ -119,7 +119,7 @@ def test_table_i_and_small_settings() -> None:
 
 def test_programs_are_judged_by_the_tolerance() -> None:
     config = program.Config(
-        records=(3, 12), letters=(2, 3), epsilons=(0.5,), cvxpy_records=(3,), shown_records=9
+        records=(3, 12), categories=(2, 3), epsilons=(0.5,), cvxpy_records=(3,), shown_records=9
     )
     outcome = ran(program.run, config)
     found = outcome.comparisons

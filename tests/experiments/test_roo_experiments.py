@@ -37,10 +37,10 @@ SMALL = {
         points=7,
     ),
     "roo-conference-figures-2-3": conference.Config(points=7),
-    "roo-table-1": table_one.Config(letters=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
-    "roo-audit-map": audit_map.Config(letters=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
+    "roo-table-1": table_one.Config(categories=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
+    "roo-audit-map": audit_map.Config(categories=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
     "roo-utility": utility.Config(records=(2, 6, 9)),
-    "roo-program": program.Config(records=(3, 12), letters=(2, 3), cvxpy_records=(12,)),
+    "roo-program": program.Config(records=(3, 12), categories=(2, 3), cvxpy_records=(12,)),
     "roo-lemmas": lemmas.Config(records=(3, 4, 7, 8), sample_records=(5,)),
 }
 
@@ -70,9 +70,9 @@ def test_bounds_of_lemma_8() -> None:
     law = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
     for least in range(3):
         chance = sum(
-            math.prod(law[letter] for letter in data)
+            math.prod(law[category] for category in data)
             for data in product(range(3), repeat=6)
-            if min(data.count(letter) for letter in range(3)) >= least
+            if min(data.count(category) for category in range(3)) >= least
         )
         assert lemmas.all_reach(law, 6, least) == chance
 
@@ -81,7 +81,7 @@ def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) ->
     rows = outcomes["roo-figure-2"].tables["bounds"].records
     assert len(rows) == 14
     for row in rows:
-        n, k, e = row["records"], row["letters"], row["epsilon"]
+        n, k, e = row["records"], row["categories"], row["epsilon"]
         assert row["laplace"] == pytest.approx(2 * k / (n * e))
         assert row["subrr"] == pytest.approx((k - 1) / (n * e + k - 1))
         assert row["roo"] == pytest.approx((1 - 1 / k) / (1 + n / k * math.expm1(e)))
@@ -93,7 +93,7 @@ def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) ->
             assert row["binomial"] <= 1e-20
         else:
             assert row["exact"] <= row["binomial"] * (1 + 1e-9)
-    decay = [row["ds_roo"] for row in rows if row["letters"] == 10]
+    decay = [row["ds_roo"] for row in rows if row["categories"] == 10]
     assert decay[-1] < 1e-30
     assert all(text.endswith("True.") for text in outcomes["roo-figure-2"].findings[-2:-1])
 
@@ -127,7 +127,7 @@ def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
     tables = outcomes["roo-table-1"].tables
     bounds = tables["bounds"].records
     for row in bounds:
-        k = row["letters"]
+        k = row["categories"]
         assert row["exact"] <= row["binomial"] * (1 + 1e-9)
         assert row["binomial"] <= row["bound_50"] * (1 + 1e-9)
         if row["conditions_41"]:
@@ -146,10 +146,10 @@ def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
 
 def test_utility_has_the_optimum_below_all(outcomes: dict[str, Outcome]) -> None:
     rows = outcomes["roo-utility"].tables["utility"].records
-    settings = {(row["letters"], row["records"]) for row in rows}
+    settings = {(row["categories"], row["records"]) for row in rows}
     assert settings == {(k, n) for k in (3, 4) for n in (2, 6, 9)}
     for k, n in settings:
-        at = {r["sampler"]: r for r in rows if (r["letters"], r["records"]) == (k, n)}
+        at = {r["sampler"]: r for r in rows if (r["categories"], r["records"]) == (k, n)}
         best, proof = at["optimum"], at["optimum-bound"]
         assert at["lower-bound"]["worst_case"] <= best["worst_case"] * (1 + 1e-8)
         assert best["worst_case"] == pytest.approx(proof["worst_case"], abs=1e-7)

@@ -96,7 +96,7 @@ def test_the_hierarchy_is_the_better_of_two(variances: Outcome) -> None:
 
 
 def test_projected_gradient_gains_by_starts_and_steps() -> None:
-    config = table.Config(workloads=("prefix",), letters=5, epsilons=(1.0,), tries=1, steps=20)
+    config = table.Config(workloads=("prefix",), categories=5, epsilons=(1.0,), tries=1, steps=20)
 
     def descended(config: table.Config) -> float:
         rows = ran(table.run, config).tables["variances"]
@@ -109,19 +109,19 @@ def test_projected_gradient_gains_by_starts_and_steps() -> None:
 
 
 def test_growth_has_known_values_and_the_closed_form() -> None:
-    config = growth.Config(letters=(4, 16, 26), closed=(2, 16, 256))
+    config = growth.Config(categories=(4, 16, 26), closed=(2, 16, 256))
     outcome = ran(growth.run, config)
     rows = outcome.tables["growth"]
     program = rows.select(workload="prefix").records
     assert program[1]["variance"] == pytest.approx(4.31905, abs=6e-6)
     assert [row["bound_proved_by"] for row in program] == ["enumeration"] * 2 + ["semidefinite"]
     assert all(0.99 < row["bound"] / row["variance"] <= 1 + 1e-12 for row in program)
-    # Of four letters randomised response is as good as any.
+    # Of four categories randomised response is as good as any.
     assert all(row["variance"] <= row["variance_in_use"] * (1 + 1e-9) for row in program)
     assert program[-1]["variance"] < 0.9 * program[-1]["variance_in_use"]
     e = math.exp(config.epsilon)
     for row in rows.select(workload="histogram").records:
-        n = row["letters"]
+        n = row["categories"]
         least = min(
             (n - 1) ** 2 * (k * e + n - k) ** 2 / (n * k * (n - k) * (e - 1) ** 2)
             for k in range(1, n)
@@ -134,7 +134,9 @@ def test_growth_has_known_values_and_the_closed_form() -> None:
 def test_the_worst_data_cost_little_on_average() -> None:
     outcome = ran(worst.run)
     rows = outcome.tables["variances"]
-    mean, hedged = (rows.select(letters=8, objective=name).records[0] for name in worst.OBJECTIVES)
+    mean, hedged = (
+        rows.select(categories=8, objective=name).records[0] for name in worst.OBJECTIVES
+    )
     # Of a program of its own, as in tests of the mechanism.
     assert mean["mean"] == pytest.approx(23.03136788111, rel=1e-10)
     assert mean["mean"] < hedged["mean"] < hedged["worst"] * (1 + 1e-9)
@@ -142,7 +144,7 @@ def test_the_worst_data_cost_little_on_average() -> None:
     assert hedged["bound_of_objective"] == pytest.approx(hedged["worst"], rel=1e-9)
     drawn(worst.run, outcome)
     for sizes in ((4,), (2, 3, 4)):
-        drawn(worst.run, ran(worst.run, worst.Config(letters=sizes)))
+        drawn(worst.run, ran(worst.run, worst.Config(categories=sizes)))
 
 
 def test_what_is_seen_is_what_was_predicted() -> None:
@@ -156,7 +158,7 @@ def test_what_is_seen_is_what_was_predicted() -> None:
 
 
 def test_laws_of_the_simulation(tmp_path: Path) -> None:
-    config = simulation.Config(letters=8)
+    config = simulation.Config(categories=8)
     laws = config.laws()
     made = 1 / np.arange(1, 9)
     assert laws[MADE] == pytest.approx(made / made.sum())
@@ -166,14 +168,16 @@ def test_laws_of_the_simulation(tmp_path: Path) -> None:
     assert laws[ELECTION][1] > 17_116_679 / 158e6
     own = tmp_path / "votes.csv"
     own.write_text("name,a,b\nA,70,30\nB,40,60\nC-1,0,999\n")
-    assert replace(config, letters=2, votes=str(own)).laws()[ELECTION] == pytest.approx([0.5, 0.5])
+    assert replace(config, categories=2, votes=str(own)).laws()[ELECTION] == pytest.approx(
+        [0.5, 0.5]
+    )
     histogram = simulation._histogram(np.array([0.5, 0.3, 0.2]), 7)
     assert histogram.tolist() == [4, 2, 1]
 
 
 def test_counts_of_outputs_are_those_of_people_one_by_one() -> None:
     """The errors of drawn counts, against the estimates from each person's own release."""
-    found = dpopt.design(Workload("prefix", 3, 1.0))
+    found = dpopt.design(Workload("prefix", 1.0, 3))
     histogram, runs = np.array([40, 10, 30]), 4_000
     by_counts = simulation._squares(found, histogram, runs, np.random.default_rng(1))
     truth, laws = np.cumsum(histogram), found.rows.T.cumsum(axis=1)

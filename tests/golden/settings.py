@@ -186,7 +186,7 @@ def by_cvxpy(epsilon: float, delta: float = 0.0, worst: bool = False) -> Numbers
     losses = cp.sum(cp.multiply(loss, table), axis=1)
     objective = cp.max(losses) if worst else cp.sum(losses) / n
     found = solution(cp.Problem(cp.Minimize(objective), rules))
-    proved = dpopt.certify(table, epsilon, delta, graph="path", rows=[safe])
+    proved = dpopt.certify(table, epsilon, delta, graph="path", constraints=[safe])
     return {**found, "private": proved.private, "moved less than 1e-9": proved.value < 1e-9}
 
 
@@ -337,18 +337,18 @@ case("majority/K=9 regret of two", voters, 9, 0.2, 2.5, **REGRET, priors=TWO_PRI
 case("majority/K=5 coefficients", voters, 5, 0.5, 1.5, coefficients=[1.0, 0.25, 0.5])
 case("majority/K=11 delta", voters, 11, 0.1, 3, delta=1e-3)
 case("majority/K=11 delta=0.1 worst", voters, 11, 0.1, 3, delta=0.1, objective="worst-case")
-case("majority/K=5 Delta", voters, 5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01)
-DELTAS: Numbers = {"mechanism_delta": 1e-4, "delta": 1e-3}
+case("majority/K=5 Delta", voters, 5, 0.3, 1.5, voter_delta=1e-3, delta=0.01)
+DELTAS: Numbers = {"voter_delta": 1e-4, "delta": 1e-3}
 case("majority/K=11 Delta", voters, 11, 0.1, 3, **DELTAS)
 case("majority/K=11 Delta surrogate", voters, 11, 0.1, 3, objective="surrogate", **DELTAS)
 case("majority/K=11 Delta worst", voters, 11, 0.1, 3, objective="worst-case", **DELTAS)
 case("majority/K=11 Delta regret", voters, 11, 0.1, 3, objective="least-regret", **DELTAS)
-case("majority/K=11 Delta=delta", voters, 11, 0.5, 3, mechanism_delta=0.02, delta=0.02)
-case("majority/K=51 Delta", voters, 51, 0.1, 5, mechanism_delta=1e-6, delta=1e-5)
+case("majority/K=11 Delta=delta", voters, 11, 0.5, 3, voter_delta=0.02, delta=0.02)
+case("majority/K=51 Delta", voters, 51, 0.1, 5, voter_delta=1e-6, delta=1e-5)
 case("majority/K=101", voters, 101, 0.1, 5)
 case("majority/K=101 worst case", voters, 101, 0.1, 5, objective="worst-case")
 case("majority/K=101 least regret", voters, 101, 0.1, 5, objective="least-regret")
-case("majority/K=201 Delta", voters, 201, 0.1, 10, mechanism_delta=1e-6, delta=1e-5, slow=True)
+case("majority/K=201 Delta", voters, 201, 0.1, 10, voter_delta=1e-6, delta=1e-5, slow=True)
 case("majority/K=501", voters, 501, 0.1, 10, slow=True)
 case("majority/K=501 surrogate", voters, 501, 0.1, 10, objective="surrogate", slow=True)
 case("majority/K=1001", voters, 1001, 0.1, 10, slow=True)
@@ -362,7 +362,7 @@ case("multiclass/K=5 C=3 point", classes, 5, 3, 0.5, 2, prior="point:0.5,0.3,0.2
 case("multiclass/K=4 C=4", classes, 4, 4, 0.5, 2)
 for rule in ("ladder", "permute-and-flip", "exponential", "subsampling"):
     case(f"multiclass/K=5 C=3 {rule}", classes, 5, 3, 0.5, 2, rule=rule)
-DELTAS: Numbers = {"mechanism_delta": 0.01, "delta": 0.02}
+DELTAS: Numbers = {"voter_delta": 0.01, "delta": 0.02}
 case("multiclass/K=5 C=3 Delta", classes, 5, 3, 0.1, 3, rule="ladder", **DELTAS)
 case("multiclass/K=15 C=3", classes, 15, 3, 0.1, 3)
 
@@ -370,7 +370,7 @@ case("multiclass/K=15 C=3", classes, 15, 3, 0.1, 3)
 
 REGRETS = also("mean_regret", "worst_regret", "mean_error", "worst_error")
 case("plurality/K=7 C=3", ballots, 7, 3, 0.5, show=spending)
-for objective in ("bayes", "minimax"):
+for objective in ("mean", "worst-case"):
     for loss in ("regret", "error"):
         asked: Numbers = {"objective": objective, "loss": loss}
         case(f"plurality/K=12 C=3 {objective} {loss}", ballots, 12, 3, 0.5, **asked)
@@ -383,9 +383,9 @@ case("plurality/K=12 C=3 by cvxpy", ballots, 12, 3, 0.5, backend="cvxpy")
 case("plurality/K=20 C=2", ballots, 20, 2, 0.1)
 case("plurality/K=5 C=30", ballots, 5, 30, 1.0)
 case("plurality/K=30 C=3", ballots, 30, 3, 0.5)
-case("plurality/K=30 C=3 minimax", ballots, 30, 3, 0.5, objective="minimax")
+case("plurality/K=30 C=3 minimax", ballots, 30, 3, 0.5, objective="worst-case")
 case("plurality/K=40 C=4", ballots, 40, 4, 0.5)
-case("plurality/K=40 C=4 minimax", ballots, 40, 4, 0.5, objective="minimax")
+case("plurality/K=40 C=4 minimax", ballots, 40, 4, 0.5, objective="worst-case")
 
 # --- one private category from a column --------------------------------------------------------
 
@@ -400,12 +400,12 @@ case("roo/n=1000 k=10", obscuring, 1000, 10, 0.1)
 case("roo/n=100000 k=4", obscuring, 10**5, 4, 0.001)
 case("roo/n=20 k=3 conference fails", obscuring, 20, 3, 1.0, "conference")
 case("best sampler/n=8 k=3", sampler, 8, 3, 1.0, show=spending)
-case("best sampler/n=8 k=3 bayes", sampler, 8, 3, 1.0, "bayes")
-case("best sampler/n=8 k=3 alpha", sampler, 8, 3, 1.0, "bayes", prior=0.5)
+case("best sampler/n=8 k=3 bayes", sampler, 8, 3, 1.0, "mean")
+case("best sampler/n=8 k=3 alpha", sampler, 8, 3, 1.0, "mean", prior=0.5)
 case("best sampler/n=8 k=3 mean", sampler, 8, 3, 1.0, "mean", THREE)
-case("best sampler/n=8 k=3 fixed", sampler, 8, 3, 0.3, "fixed", THREE)
+case("best sampler/n=8 k=3 fixed", sampler, 8, 3, 0.3, "output", THREE)
 case("best sampler/n=8 k=3 by cvxpy", sampler, 8, 3, 1.0, backend="cvxpy")
-case("best sampler/n=30 k=3", sampler, 30, 3, 0.3, "bayes")
+case("best sampler/n=30 k=3", sampler, 30, 3, 0.3, "mean")
 case("best sampler/n=12 k=5", sampler, 12, 5, 0.5)
 case("best sampler/n=30 k=4 worst", sampler, 30, 4, 0.3)
 FLOOR = also("rate")
@@ -441,7 +441,7 @@ case("mollifier/3 program", mollified, THREE, 0.4, [0.0, 0.0, 1.0], backend="hig
 # --- kernels -----------------------------------------------------------------------------------
 
 for loss in ("absolute", "squared", "zero-one"):
-    for objective in ("bayes", "minimax"):
+    for objective in ("mean", "worst-case"):
         name = f"{loss} {objective}"
         asked: Numbers = {"size": 8, "objective": objective}
         case(f"kernel/8 path {name}", kernels, loss, 0.7, graph="path", **asked)
@@ -456,32 +456,34 @@ case("kernel/8 path epsilon=1e-6", kernels, "absolute", 1e-6, **PATH, backend="h
 case("kernel/8 path epsilon=12", kernels, "absolute", 12.0, **PATH)
 case("kernel/8 path delta", kernels, "absolute", 0.5, 0.05, **PATH)
 case("kernel/8 path delta=1e-9", kernels, "absolute", 0.5, 1e-9, **PATH)
-case("kernel/6 complete delta", kernels, power(6, 1), 0.5, 1e-3, objective="minimax")
+case("kernel/6 complete delta", kernels, power(6, 1), 0.5, 1e-3, objective="worst-case")
 case("kernel/6 cycle delta", kernels, ring(6), 0.5, 0.1, graph="cycle")
 case("kernel/7x5 no order", kernels, wave(7, 5), 2.5, show=spending)
-case("kernel/7x5 path no order", kernels, wave(7, 5), 0.8, graph="path", objective="minimax")
+case("kernel/7x5 path no order", kernels, wave(7, 5), 0.8, graph="path", objective="worst-case")
 case("kernel/5x4 star", kernels, wave(5, 4), 0.8, graph=STAR)
 case("kernel/5x4 star delta", kernels, wave(5, 4), 0.8, 0.02, graph=STAR)
 case("kernel/5 utility", kernels, power(5, 1), 0.7, sense="maximise")
-case("kernel/7x5 utility worst", kernels, wave(7, 5), 2.5, sense="maximise", objective="minimax")
+case("kernel/7x5 utility worst", kernels, wave(7, 5), 2.5, sense="maximise", objective="worst-case")
 case("kernel/6x9 outputs", kernels, "absolute", 1.0, graph="path", size=6, outputs=9)
 case("kernel/3x3 grid", kernels, "absolute", 0.8, graph="grid", shape=(3, 3))
 case("kernel/4x4 grid minimax", kernels, "squared", 0.8, graph="grid", shape=(4, 4))
 case("kernel/3 bits", kernels, "hamming", 1.0, graph="hamming", shape=(2, 2, 2))
 case("kernel/3 qK=q", kernels, power(3, 1), 0.5, prior=THREE, invariant=THREE)
 case("kernel/3 AK=B", kernels, power(3, 1), 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]]))
-case("kernel/6 own rows", kernels, "absolute", 1.0, graph="path", size=6, rows=CAPPED)
-case("kernel/6 own rows worst", kernels, power(6, 2), 1.0, objective="minimax", rows=CAPPED)
-case("kernel/6 own rows delta", kernels, "absolute", 1.0, 0.01, size=6, rows=CAPPED)
+case("kernel/6 own rows", kernels, "absolute", 1.0, graph="path", size=6, constraints=CAPPED)
+case(
+    "kernel/6 own rows worst", kernels, power(6, 2), 1.0, objective="worst-case", constraints=CAPPED
+)
+case("kernel/6 own rows delta", kernels, "absolute", 1.0, 0.01, size=6, constraints=CAPPED)
 NONE_LEFT = [("sure", unit(36, 0), 0.9, None), ("never", unit(36, 6), None, 0.1)]
-case("kernel/6 own rows leave none", kernels, power(6, 1), 1.0, graph="path", rows=NONE_LEFT)
-SYMMETRIC: Numbers = {"objective": "minimax", "show": spending}
+case("kernel/6 own rows leave none", kernels, power(6, 1), 1.0, graph="path", constraints=NONE_LEFT)
+SYMMETRIC: Numbers = {"objective": "worst-case", "show": spending}
 ENDS: Numbers = {"graph": "path", "symmetry": "reflection", **SYMMETRIC}
 case("kernel/9 reflection", kernels, power(9, 1), 0.5, **ENDS)
 case("kernel/9 cyclic", kernels, ring(9), 0.5, graph="cycle", symmetry="cyclic", **SYMMETRIC)
 case("kernel/60 dihedral", kernels, ring(60), 0.5, graph="cycle", symmetry="dihedral")
 case("kernel/6 dihedral delta", kernels, ring(6), 0.8, 0.05, graph="cycle", symmetry="dihedral")
-case("kernel/50 letters", kernels, "zero-one", 1.0, size=50, symmetry="letters")
+case("kernel/50 categories", kernels, "zero-one", 1.0, size=50, symmetry="categories")
 FLIP = [([2, 1, 0], [2, 1, 0])]
 case("kernel/3 generators", kernels, power(3, 1), 0.5, graph="path", symmetry=FLIP)
 WORDS: Numbers = {"graph": "hamming", "symmetry": "hamming"}
@@ -490,7 +492,7 @@ case("kernel/3^6 words", kernels, "hamming", 1.0, shape=(3,) * 6, **WORDS)
 case("kernel/2^20 words", kernels, "hamming", 1.0, shape=(2,) * 20, **WORDS, slow=True)
 case("kernel/8 auto", kernels, power(8, 1), 0.5, graph="path", symmetry="auto")
 LARGE: Numbers = {"graph": "path", "backend": "highs"}
-WORST: Numbers = {**LARGE, "objective": "minimax"}
+WORST: Numbers = {**LARGE, "objective": "worst-case"}
 # The program's rows ask entries of e^-150 for what no solver's tolerance sees.
 TAILS: Numbers = {"tolerance": 1e-8, "slow": True}
 case("kernel/60 path no order", kernels, wave(60, 60), 0.5, graph="path", slow=True)
@@ -503,7 +505,7 @@ case("kernel/60 complete", kernels, power(60, 1), 1.0)
 
 for name in ("histogram", "prefix", "range", "marginals"):
     case(f"workload/{name} 8", workload, name, 8, 1.0)
-case("workload/prefix 8 worst", workload, "prefix", 8, 1.0, objective="worst")
+case("workload/prefix 8 worst", workload, "prefix", 8, 1.0, objective="worst-case")
 case("workload/prefix 3 prior", workload, "prefix", 3, 1.0, THREE)
 case("workload/own 5", workload, wave(4, 5), 0, 3.0)
 case("workload/histogram 64", workload, "histogram", 64, 1.0)
@@ -516,7 +518,7 @@ case("workload/prefix 24", workload, "prefix", 24, 1.0, tolerance=1e-7, slow=Tru
 TABLE = rows_of(wave(5, 4) + 0.1)
 SYMMETRIC_TABLE = [[0.8, 0.2], [0.2, 0.8]]
 case("certify/nearest", nearest, SYMMETRIC_TABLE, 1.0)
-CAP_0: Numbers = {"graph": "path", "rows": [("cap", unit(20, 0, 1), None, 0.4)]}
+CAP_0: Numbers = {"graph": "path", "constraints": [("cap", unit(20, 0, 1), None, 0.4)]}
 for name, asked in {
     "": {},
     " path": {"graph": "path"},
@@ -529,7 +531,7 @@ for name, asked in {
 case("certify/5x4 least delta", least, TABLE, 0.3, None)
 case("certify/5x4 too far", nearest, TABLE, 0.3, most=1e-3)
 case("certify/gamma", given, [0.4, 0.5, 0.6], 5, 0.5, 1.5, show=spending)
-case("certify/gamma Delta", given, [0.4, 0.5], 3, 0.5, 1.5, mechanism_delta=1e-3, delta=0.01)
+case("certify/gamma Delta", given, [0.4, 0.5], 3, 0.5, 1.5, voter_delta=1e-3, delta=0.01)
 case("program/rows", by_rows, 0.8)
 case("program/rows delta", by_rows, 0.8, 0.05)
 case("program/rows capped", by_rows, 0.8, cap=0.1)
@@ -542,7 +544,7 @@ case("program/cvxpy delta", by_cvxpy, 1.0, 0.01)
 # --- exact optima ------------------------------------------------------------------------------
 
 Kernel, Voters, Ballots = dpopt.Kernel, dpopt.Majority, dpopt.Plurality
-COUNTS: Numbers = {"graph": "path", "size": 4, "objective": "minimax"}
+COUNTS: Numbers = {"graph": "path", "size": 4, "objective": "worst-case"}
 EXACT: dict[str, tuple[Any, ...]] = {
     "counts": (Kernel, "absolute", 1.0, COUNTS),
     "symbols": (Kernel, "zero-one", 1.0, {"size": 3}),
@@ -564,12 +566,12 @@ for name, (setting, *numbers, asked) in EXACT.items():
 FILES: dict[str, tuple[Any, ...]] = {
     "kernel": (Kernel, "absolute", 0.7, {"graph": "path", "size": 5}),
     "kernel delta": (Kernel, "absolute", 0.5, 0.05, {"graph": "path", "size": 5}),
-    "kernel own rows": (Kernel, "absolute", 1.0, {"size": 6, "rows": CAPPED}),
+    "kernel own rows": (Kernel, "absolute", 1.0, {"size": 6, "constraints": CAPPED}),
     "kernel words": (Kernel, "hamming", 1.0, {"shape": (3, 2), **WORDS}),
     "majority": (Voters, 11, 0.1, 3, {}),
     "majority worst": (Voters, 5, 0.3, 1.5, {"objective": "worst-case"}),
     "majority regret": (Voters, 5, 0.3, 1.5, {"objective": "least-regret"}),
-    "majority Delta": (Voters, 5, 0.3, 1.5, {"mechanism_delta": 1e-3, "delta": 0.01}),
+    "majority Delta": (Voters, 5, 0.3, 1.5, {"voter_delta": 1e-3, "delta": 0.01}),
     "multiclass": (dpopt.Multiclass, 5, 3, 0.5, 2, {}),
     "plurality": (Ballots, 7, 3, 0.5, {}),
     "roo": (dpopt.RevealOrObscure, 12, 3, 0.5, {}),

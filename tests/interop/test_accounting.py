@@ -55,9 +55,9 @@ def slopes(laws: Sequence[tuple[Law, Law]]) -> list[Fraction]:
     return sorted(found | set(ALPHAS))
 
 
-def randomised_response(letters: int, ratio: int) -> DominatingPair:
+def randomised_response(labels: int, ratio: int) -> DominatingPair:
     """The pair of k-ary randomised response with e^epsilon = ratio, up to 2^-60."""
-    return pair_of(response(letters, math.log(ratio)))
+    return pair_of(response(labels, math.log(ratio)))
 
 
 def random_kernel(seed: int, inputs: int, outputs: int) -> Table:
@@ -131,10 +131,10 @@ def test_delta_is_rounded_up_and_largest_loss_is_epsilon() -> None:
 
 
 def test_of_randomised_response_as_dp_accounting_has_it() -> None:
-    letters, ratio = 5, 3
-    # Their noise parameter is the chance of a uniform letter.
-    theirs = google.from_randomized_response(letters / (ratio + letters - 1), letters)
-    ours = privacy_loss(randomised_response(letters, ratio))
+    labels, ratio = 5, 3
+    # Their noise parameter is the chance of a uniform category.
+    theirs = google.from_randomized_response(labels / (ratio + labels - 1), labels)
+    ours = privacy_loss(randomised_response(labels, ratio))
     for epsilon in (0.0, 0.2, 0.7, 1.0):
         assert ours.get_delta_for_epsilon(epsilon) == pytest.approx(
             theirs.get_delta_for_epsilon(epsilon), abs=5e-5
@@ -146,7 +146,7 @@ def test_of_randomised_response_as_dp_accounting_has_it() -> None:
 def test_public_prior_and_programs_are_kernels_too() -> None:
     prior = public_prior.public_distribution([0.5, 0.2, 0.3], ["a", "b", "c"])
     local = dpopt.design(dpopt.PublicPrior(prior, 1.0))
-    weights = [local.table.row(letter) for letter in range(3)]
+    weights = [local.table.row(category) for category in range(3)]
     rows = [[Fraction(w, sum(row)) for w in row] for row in weights]
     laws = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
@@ -157,12 +157,12 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
 
 
 @pytest.mark.slow_after(1)
-@pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
+@pytest.mark.parametrize(("labels", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
 @pytest.mark.parametrize("delta", [1e-11, 1e-6, 0.1])
 def test_composition_bounds_the_multinomial_formula_tightly(
-    letters: int, folds: int, delta: float
+    labels: int, folds: int, delta: float
 ) -> None:
-    pair = randomised_response(letters, 3)
+    pair = randomised_response(labels, 3)
     epsilon = composed_epsilon(pair, folds, delta)
     assert exact_delta(pair, folds, epsilon) <= delta
     # 1e-14 of delta per release is reserved; the rest is the grid's and the FFT's.
@@ -258,7 +258,7 @@ def corner_points(setting: dpopt.Majority, chances: np.ndarray) -> np.ndarray:
     names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
     corners = [setting.corner(name) for name in names]
     found = []
-    for chosen in combinations_with_replacement(corners, setting.mechanisms):
+    for chosen in combinations_with_replacement(corners, setting.voters):
         voters = np.array(chosen)
         found.append([poisson_binomial_pmf(voters[:, side]) @ chances for side in (1, 0)])
     return np.array(found)
@@ -300,10 +300,10 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
     chances = 0.5 + 0.5 * np.concatenate(
         [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
     )
-    ratio, shift = math.exp(setting.epsilon), setting.mechanism_delta
-    p, q = rng.random((2, 200_000, setting.mechanisms))
+    ratio, shift = math.exp(setting.epsilon), setting.voter_delta
+    p, q = rng.random((2, 200_000, setting.voters))
     kept = np.ones(len(p), dtype=bool)
-    for i in range(setting.mechanisms):
+    for i in range(setting.voters):
         # Pull q towards p, so that enough draws are private.
         q[:, i] = p[:, i] + (q[:, i] - p[:, i]) * 0.3 * rng.random(len(p))
         for a, b in ((p[:, i], q[:, i]), (q[:, i], p[:, i])):
@@ -318,7 +318,7 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
 
 def rule_laws(sampler: Design) -> list[tuple[Law, Law]]:
     """The laws of all ordered pairs of neighbouring data sets, by their counts."""
-    n, k = sampler.setting.records, sampler.setting.letters
+    n, k = sampler.setting.records, sampler.setting.categories
 
     def law(counts: tuple[int, ...]) -> Law:
         q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)

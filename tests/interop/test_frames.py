@@ -58,7 +58,7 @@ def test_majority(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_letters_keep_their_names(library: str, prior: public_prior.PublicDistribution) -> None:
+def test_labels_keep_their_names(library: str, prior: public_prior.PublicDistribution) -> None:
     users = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]])
     for made in (
         dpopt.design(dpopt.PublicPrior(prior, 0.8)),
@@ -69,7 +69,7 @@ def test_letters_keep_their_names(library: str, prior: public_prior.PublicDistri
         assert found["output"] == NAMES * 3
         for x, y, p in zip(*found.values(), strict=True):
             assert made.kernel[NAMES.index(x), NAMES.index(y)] == p
-    assert frame_of(prior, library) == {"letter": NAMES, "mass": prior.masses.tolist()}
+    assert frame_of(prior, library) == {"category": NAMES, "mass": prior.masses.tolist()}
     numbered = dpopt.design(dpopt.PublicPrior([0.5, 0.3, 0.2], 0.8))
     assert frame_of(numbered, library)["input"] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
@@ -94,14 +94,14 @@ def test_solution_has_variables_and_duals(library: str) -> None:
 def test_records_in(library: str) -> None:
     column = MAKERS[library]
     records = ["a", "b", "c", "a", "b", "a"]
-    letters, sampler = ["a", "b", "c"], dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
-    assert roo.tally(column(records), letters).counts.tolist() == [3, 2, 1]
-    assert roo.tally(column(records), column(letters)).letters == ("a", "b", "c")
-    assert sampler.release(roo.tally(column(records), letters)) in letters
+    labels, sampler = ["a", "b", "c"], dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
+    assert roo.tally(column(records), labels).counts.tolist() == [3, 2, 1]
+    assert roo.tally(column(records), column(labels)).labels == ("a", "b", "c")
+    assert sampler.release(roo.tally(column(records), labels)) in labels
     assert sampler.release(column([0, 1, 2, 0, 1, 0])) in range(3)
-    assert sampler.release(roo.Tally.of_counts(column([3, 2, 1]), letters)) in letters
-    table = TABLES[library]([[record] for record in records], ["letter"])
-    assert roo.tally(table["letter"], letters).counts.tolist() == [3, 2, 1]
+    assert sampler.release(roo.Tally.of_counts(column([3, 2, 1]), labels)) in labels
+    table = TABLES[library]([[record] for record in records], ["category"])
+    assert roo.tally(table["category"], labels).counts.tolist() == [3, 2, 1]
     with pytest.raises(ParameterError, match="one column of a table"):
         sampler.release(table)
 
@@ -129,16 +129,16 @@ def test_votes_in(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_priors_and_own_letters_in(library: str) -> None:
+def test_priors_and_own_labels_in(library: str) -> None:
     column = MAKERS[library]
     made = public_prior.public_distribution(column([0.5, 0.3, 0.2]), column(NAMES))
-    assert list(made.letters) == NAMES
+    assert list(made.labels) == NAMES
     assert made.masses.tolist() == [0.5, 0.3, 0.2]
     certain = dpopt.design(dpopt.PublicPrior(made, 600.0))
     assert certain.release(column(["z", "x", "x"])) == ["z", "x", "x"]
-    assert certain.release(public_prior.draw_own_letter(column([0, 5, 0]), NAMES)) == "y"
+    assert certain.release(public_prior.draw_own_category(column([0, 5, 0]), NAMES)) == "y"
     counts = TABLES[library]([[1, 0, 0], [0, 0, 7]], NAMES)
-    assert certain.release(public_prior.draw_own_letter(counts, NAMES)) == ["x", "z"]
+    assert certain.release(public_prior.draw_own_category(counts, NAMES)) == ["x", "z"]
     numbered = dpopt.design(dpopt.PublicPrior(column([0.5, 0.3, 0.2]), 600.0))
     assert np.array_equal(np.asarray(numbered.release(column([2, 0]))), [2, 0])
 

@@ -1,4 +1,4 @@
-"""Labels of pandas and polars name letters; no position is taken where a label is there."""
+"""Labels of pandas and polars name categories; no position is taken where a label is there."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
 
 PANDAS = ("pandas", "polars")
-LETTERS = ["a", "b", "c"]
+LABELS = ["a", "b", "c"]
 
 
 def test_counts_follow_their_index() -> None:
     counted = pd.Series(["c", "a", "c", "c"]).value_counts()
-    assert roo.Tally.of_counts(counted, LETTERS).counts.tolist() == [1, 0, 3]
+    assert roo.Tally.of_counts(counted, LABELS).counts.tolist() == [1, 0, 3]
     assert roo.Tally.of_counts(pd.Series([3, 0, 2]).value_counts(), 4).counts.tolist() == [
         1,
         0,
         1,
         1,
     ]
-    assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LETTERS).counts.tolist() == [1, 0, 3]
-    only = roo.Tally.of_counts(pd.Series({"b": 4}), LETTERS)
+    assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LABELS).counts.tolist() == [1, 0, 3]
+    only = roo.Tally.of_counts(pd.Series({"b": 4}), LABELS)
     assert dpopt.design(dpopt.RevealOrObscure(4, 3, 600.0)).release(only) == "b"
     with pytest.raises(ParameterError, match="outside the alphabet"):
-        roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LETTERS)
+        roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LABELS)
 
 
 def test_priors_follow_their_index() -> None:
     masses = pd.Series({"x": 0.5, "y": 0.3, "z": 0.2})
-    assert public_prior.public_distribution(masses).letters == ("x", "y", "z")
-    assert public_prior.smooth_prior(masses, 0.1).letters == ("x", "y", "z")
-    assert public_prior.drop_zeros(pd.Series({"x": 0.5, "y": 0.0, "z": 0.5})).letters == ("x", "z")
-    assert list(public_prior.public_distribution(masses.reset_index(drop=True)).letters) == [
+    assert public_prior.public_distribution(masses).labels == ("x", "y", "z")
+    assert public_prior.smooth_prior(masses, 0.1).labels == ("x", "y", "z")
+    assert public_prior.drop_zeros(pd.Series({"x": 0.5, "y": 0.0, "z": 0.5})).labels == ("x", "z")
+    assert list(public_prior.public_distribution(masses.reset_index(drop=True)).labels) == [
         0,
         1,
         2,
     ]
-    assert public_prior.public_distribution(masses, ["u", "v", "w"]).letters == ("u", "v", "w")
+    assert public_prior.public_distribution(masses, ["u", "v", "w"]).labels == ("u", "v", "w")
 
 
 def test_users_counts_follow_their_labels() -> None:
-    prior = public_prior.public_distribution([0.5, 0.3, 0.2], LETTERS)
+    prior = public_prior.public_distribution([0.5, 0.3, 0.2], LABELS)
     sure = dpopt.design(dpopt.PublicPrior(prior, 600.0))
-    assert public_prior.draw_own_letter(pd.Series({"c": 5, "a": 0, "b": 0}), LETTERS) == "c"
+    assert public_prior.draw_own_category(pd.Series({"c": 5, "a": 0, "b": 0}), LABELS) == "c"
     for table in (pd.DataFrame, pl.DataFrame):
         users = table({"c": [1, 0], "b": [0, 0], "a": [0, 1]})
-        assert sure.release(public_prior.draw_own_letter(users, LETTERS)) == ["c", "a"]
+        assert sure.release(public_prior.draw_own_category(users, LABELS)) == ["c", "a"]
         other = table({"u": [1, 0], "v": [0, 0], "w": [0, 1]})
-        assert sure.release(public_prior.draw_own_letter(other, LETTERS)) == ["a", "c"]
+        assert sure.release(public_prior.draw_own_category(other, LABELS)) == ["a", "c"]
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def features() -> Iterator[None]:
 def assert_law(draws: list[Any], law: dict[Any, float]) -> None:
     """Chi-square test at a level that one run in 1e9 fails."""
     total = len(draws)
-    assert set(draws) <= {letter for letter, p in law.items() if p > 0}
+    assert set(draws) <= {symbol for symbol, p in law.items() if p > 0}
     statistic = sum((draws.count(y) - total * p) ** 2 / (total * p) for y, p in law.items() if p)
     assert statistic < chi2.isf(ALARM, len([p for p in law.values() if p]) - 1)
 
@@ -61,7 +61,7 @@ def test_local_kernel_is_a_measurement_under_the_discrete_distance() -> None:
     assert made.input_domain == dp.atom_domain(bounds=(0, 2))
     assert made.output_measure == dp.max_divergence()
     assert made.map(0) == 0.0
-    # Every two letters are neighbours: there is nothing further apart.
+    # Every two symbols are neighbours: there is nothing further apart.
     assert made.map(1) == made.map(5)
     assert at_least(made.map(1), Fraction(2))
     assert made.map(1) == pytest.approx(math.log(2), rel=1e-15)
@@ -117,8 +117,8 @@ def test_path_is_group_privacy_in_the_absolute_distance(delta: float) -> None:
 
 
 def test_words_are_vectors_under_the_hamming_distance() -> None:
-    letters = [np.unravel_index(x, (2, 2, 2)) for x in range(8)]
-    loss = np.array([[np.sum(np.not_equal(x, y)) for y in letters] for x in letters], dtype=float)
+    symbols = [np.unravel_index(x, (2, 2, 2)) for x in range(8)]
+    loss = np.array([[np.sum(np.not_equal(x, y)) for y in symbols] for x in symbols], dtype=float)
     design = optimal(loss, epsilon=1.0, graph="hamming", shape=(2, 2, 2))
     made = make_kernel(design)
     assert made.input_metric == dp.hamming_distance()
@@ -129,8 +129,8 @@ def test_words_are_vectors_under_the_hamming_distance() -> None:
         made([1, 0])
 
 
-def test_words_along_other_graphs_are_not_measured_letter_by_letter() -> None:
-    """A changed letter is one step of the Hamming distance, and may be many of a grid or a path."""
+def test_words_along_other_graphs_are_not_measured_symbol_by_symbol() -> None:
+    """A changed symbol is one step of the Hamming distance, and may be many of a grid or a path."""
     asked: dict[str, Any] = {"epsilon": 1.0, "shape": (3, 3)}
     with pytest.raises(ParameterError, match="no metric"):
         make_kernel(optimal("absolute", graph="grid", **asked))
@@ -144,13 +144,13 @@ def test_other_neighbours_are_refused() -> None:
     with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
         make_kernel(ring)
     mixed = optimal(1 - np.eye(6), epsilon=1.0, graph="hamming", shape=(2, 3))
-    with pytest.raises(ParameterError, match="same letters at every place"):
+    with pytest.raises(ParameterError, match="same symbols at every place"):
         make_kernel(mixed)
     with pytest.raises(ParameterError, match="must be the design of a kernel"):
         make_kernel(np.eye(2))  # type: ignore[arg-type]
 
 
-def test_public_prior_takes_letters() -> None:
+def test_public_prior_takes_labels() -> None:
     prior = public_prior.public_distribution([0.5, 0.3, 0.2], ["x", "y", "z"])
     local = dpopt.design(dpopt.PublicPrior(prior, 0.8))
     made = make_kernel(local)
@@ -166,7 +166,7 @@ def test_public_prior_takes_letters() -> None:
     )
     assert set(together("z")) <= set("xyz")
     assert together.map(1) == pytest.approx(1.3, rel=1e-14)
-    # What is no letter counts as the first one: an error would be an output of its own.
+    # What is no symbol counts as the first one: an error would be an output of its own.
     assert_law(
         [made("private value") for _ in range(1000)],
         dict(zip("xyz", local.kernel[0], strict=True)),
@@ -212,7 +212,7 @@ def test_samplers_that_are_not_certified_are_refused() -> None:
         make_sampler(dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")))
     with pytest.raises(ParameterError, match="sampler is of type RooSetting"):
         make_sampler(roo.RooSetting(20, 3, 0.1))  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="alphabet has 2 letters; the sampler is for 3"):
+    with pytest.raises(ParameterError, match="labels has 2 categories; the sampler is for 3"):
         make_sampler(dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9)), ["a", "b"])
 
 
@@ -264,7 +264,7 @@ def test_majority_of_other_and_of_approximate_voters() -> None:
     wrong = make_majority(dpopt.design(dpopt.Majority(3, weak.map(1), 1)), [strong, weak, weak])
     assert wrong.map(1) == pytest.approx(strong.map(1) + 2 * weak.map(1), rel=1e-14)
     approximate = dp.c.make_approximate(weak)
-    shifted = dpopt.design(dpopt.Majority(3, weak.map(1), 1, mechanism_delta=1e-4, delta=1e-3))
+    shifted = dpopt.design(dpopt.Majority(3, weak.map(1), 1, voter_delta=1e-4, delta=1e-3))
     made = make_majority(shifted, [approximate] * 3)
     assert made.output_measure == dp.approximate(dp.max_divergence())
     assert made.map(1) == (pytest.approx(weak.map(1), rel=1e-15), 1e-3)
@@ -324,7 +324,7 @@ def test_an_input_outside_is_moved_into_the_domain(given: Any, taken: int) -> No
 
 
 @pytest.mark.slow
-def test_records_outside_the_alphabet_are_its_first_letter() -> None:
+def test_records_outside_the_alphabet_are_its_first_symbol() -> None:
     sampler = dpopt.design(dpopt.RevealOrObscure(4, 3, 400.0))
     made = make_sampler(sampler, ["a", "b", "c"])
     assert_law(
@@ -337,7 +337,7 @@ def test_records_outside_the_alphabet_are_its_first_letter() -> None:
         numbered([0, 0, 0])
 
 
-def test_words_outside_are_moved_letter_by_letter() -> None:
+def test_words_outside_are_moved_symbol_by_symbol() -> None:
     loss = 1 - np.eye(8)
     design = optimal(loss, epsilon=40.0, graph="hamming", shape=(2, 2, 2))
     made = make_kernel(design)

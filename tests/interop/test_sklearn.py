@@ -144,7 +144,7 @@ def test_the_ledger_composes(voters: list[RandomisedVoter]) -> None:
 
 def test_voters_trained_once() -> None:
     voters = [Constant() for _ in range(5)]
-    given = {"epsilon": 0.1, "allowance": 3, "mechanism_delta": 1e-5, "trained_once": True}
+    given = {"epsilon": 0.1, "allowance": 3, "voter_delta": 1e-5, "trained_once": True}
     given |= {"teachers": "private"}
     fitted = PrivateVotingClassifier(voters, **given).fit()
     fitted.predict(np.zeros((1, 2)))

@@ -225,7 +225,7 @@ TRAINED = {"estimator": Seen(), "n_estimators": 3, "classes": FRUIT}
         ({"epsilon": 0}, "epsilon is 0"),
         ({"allowance": 2}, "allowance is 2; it belongs to private teachers"),
         ({"trained_once": False}, "trained_once is False; it belongs to private teachers"),
-        ({"mechanism_delta": 0.1}, "mechanism_delta is 0.1; it belongs to private teachers"),
+        ({"voter_delta": 0.1}, "voter_delta is 0.1; it belongs to private teachers"),
         ({"teachers": "private"}, "allowance is None"),
         ({"teachers": "private", "allowance": 1}, "trained_once is None"),
         ({"rule": "fair"}, "rule is 'fair'"),

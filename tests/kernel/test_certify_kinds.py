@@ -46,7 +46,7 @@ def encloses(least: Least, ratio: Fraction | None, ulps: int = 4) -> bool:
 def sides(setting: Majority, units: Sequence[int]) -> Iterator[tuple[Fraction, Fraction]]:
     """Chances of both outputs under neighbours, over every choice of corners of lemma 5.1."""
     gamma = [Fraction(w, ONE) for w in (*reversed(units), *units)]
-    k, half = setting.mechanisms, Fraction(1, 2)
+    k, half = setting.voters, Fraction(1, 2)
     one = [g * (2 * ones > k) + (1 - g) * half for ones, g in enumerate(gamma)]
     for law, other in brute.laws(*brute.voters_of(setting)):
         p, q = (
@@ -73,7 +73,7 @@ SETTINGS = [
     Majority(3, 0.5, 1.0),
     Majority(5, 0.3, 2.0),
     Majority(5, 4.0, 3.0),
-    Majority(3, 0.5, 2.0, mechanism_delta=0.01, delta=0.03),
+    Majority(3, 0.5, 2.0, voter_delta=0.01, delta=0.03),
 ]
 
 
@@ -82,7 +82,7 @@ def gammas(setting: Majority) -> Iterator[tuple[int, ...]]:
     yield brute.weights(dpopt.design(setting).table)
     yield (0,) * setting.middle
     yield (ONE,) * setting.middle
-    chosen = random.Random(setting.mechanisms)
+    chosen = random.Random(setting.voters)
     for _ in range(3):
         yield tuple(chosen.randrange(ONE + 1) for _ in range(setting.middle))
 
@@ -99,7 +99,7 @@ def test_the_least_epsilon_of_a_gamma(setting: Majority) -> None:
 
 def chance_of_one(setting: Majority, units: Sequence[int], voters: str) -> Fraction:
     """Pr[1] for voters in words, such as "2 voters at b, 1 voters at 0"."""
-    r, shift = exponential(Fraction(setting.epsilon)), Fraction(setting.mechanism_delta)
+    r, shift = exponential(Fraction(setting.epsilon)), Fraction(setting.voter_delta)
     values = {"0": Fraction(0), "1": Fraction(1), "Delta": shift, "1 - Delta": 1 - shift}
     values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
     named = [told.split(" voters at ") for told in voters.split(", ")]
@@ -112,7 +112,7 @@ def chance_of_one(setting: Majority, units: Sequence[int], voters: str) -> Fract
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("shift", [0.0, 0.02])
 def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) -> None:
-    setting = Majority(5, 0.5, 2.0, mechanism_delta=shift, delta=max(shift, delta))
+    setting = Majority(5, 0.5, 2.0, voter_delta=shift, delta=max(shift, delta))
     for units in gammas(setting):
         design = made(setting, brute.table(setting, units), strict=False, float_bound=None)
         least = dpopt.certify(design, delta=delta)
@@ -163,7 +163,7 @@ def test_the_majority_itself_spends_that_of_half_of_its_voters(voters: int, epsi
 
 
 def test_an_event_that_is_impossible_for_a_neighbour() -> None:
-    setting = Majority(1, 1.0, 1.0, mechanism_delta=0.1, delta=0.1)
+    setting = Majority(1, 1.0, 1.0, voter_delta=0.1, delta=0.1)
     design = made(setting, brute.table(setting, (ONE,)))
     assert math.isinf(dpopt.certify(design, delta=0.05).lower)
     # At the voter's own delta, a tie: P - delta is 0 where P' is.
@@ -175,26 +175,26 @@ def test_an_event_that_is_impossible_for_a_neighbour() -> None:
 def test_a_gamma_of_many_voters_is_refused() -> None:
     setting = Majority(2001, 0.1, 0.5)
     design = made(setting, brute.table(setting, (0,) * 1001))
-    with pytest.raises(ParameterError, match="mechanisms is 2001"):
+    with pytest.raises(ParameterError, match="voters is 2001"):
         dpopt.certify(design)
 
 
 # Reveal or obscure
 
 
-def largest_ratio(design: Any, records: int, letters: int) -> Fraction | None:
+def largest_ratio(design: Any, records: int, categories: int) -> Fraction | None:
     """Largest K(y | x') / K(y | x) over all counts and all changes of a record."""
     laws: dict[Counts, list[Fraction]] = {}
 
     def law(counts: Counts) -> list[Fraction]:
         if counts not in laws:
-            tally = Tally.of_counts(list(counts), letters)
-            weights = design.setting.distribution(design.table, tally)
+            tally = Tally.of_counts(list(counts), categories)
+            weights = design.setting.output_weights(design.table, tally)
             laws[counts] = [Fraction(weight, sum(weights)) for weight in weights]
         return laws[counts]
 
     worst = Fraction(1)
-    for counts in histograms(records, letters):
+    for counts in histograms(records, categories):
         for other in neighbours(counts):
             for p, q in zip(law(counts), law(other), strict=True):
                 for one, two in ((p, q), (q, p)):
@@ -213,14 +213,14 @@ def largest_ratio(design: Any, records: int, letters: int) -> Fraction | None:
         SmoothFloor(8, 3, 0.5),
         SmoothFloor(5, 2, 1.5),
         BestSampler(5, 3, 0.8),
-        BestSampler(4, 2, 0.3, "bayes"),
+        BestSampler(4, 2, 0.3, "mean"),
     ],
     ids=str,
 )
-def test_the_least_epsilon_of_samplers_of_a_letter(setting: Any) -> None:
+def test_the_least_epsilon_of_samplers_of_a_symbol(setting: Any) -> None:
     design = dpopt.design(setting)
     least = dpopt.certify(design)
-    assert encloses(least, largest_ratio(design, setting.records, setting.letters))
+    assert encloses(least, largest_ratio(design, setting.records, setting.categories))
     assert least.upper <= setting.epsilon or not design.private
 
 
@@ -242,7 +242,7 @@ def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> N
     prior = np.random.default_rng(3).dirichlet(np.ones(9))
     design = dpopt.design(PublicPrior(prior, epsilon, objective=objective))
     least = dpopt.certify(design)
-    rows = [design.setting.distribution(design.table, letter) for letter in range(9)]
+    rows = [design.setting.output_weights(design.table, symbol) for symbol in range(9)]
     exact = least_epsilon(rows)
     assert least.lower <= exact.upper
     assert exact.lower <= least.upper <= epsilon
@@ -262,10 +262,10 @@ def test_the_least_epsilon_of_a_mollifier() -> None:
         assert 0 < least.lower <= least.upper <= epsilon
         assert least.upper - least.lower <= 1e-12
         users = [*np.eye(len(prior)), *rng.dirichlet(np.full(len(prior), 0.3), 40)]
-        laws = [setting.distribution(design.table, user) for user in users]
+        laws = [setting.output_weights(design.table, user) for user in users]
         ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(laws, laws)]
         assert math.log(max(ratios)) <= least.upper * (1 + 1e-15)
-        # Users of one letter need it all: of any box, what a letter can have is least there.
+        # Users of one symbol need it all: of any box, what a symbol can have is least there.
         assert math.log(max(ratios)) == pytest.approx(least.lower, rel=1e-9)
 
 

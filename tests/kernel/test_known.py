@@ -37,14 +37,14 @@ def test_count_queries_reach_the_randomly_remapped_geometric_mechanism(
     n: int, epsilon: float, power: int
 ) -> None:
     loss = distance(n, power)
-    found = optimal(loss, epsilon=epsilon, graph="path", objective="minimax")
+    found = optimal(loss, epsilon=epsilon, graph="path", objective="worst-case")
     assert found.value == pytest.approx(brute.remapped_minimax(loss, epsilon), abs=1e-8)
     if n == 2:
         assert found.value == pytest.approx(1 / (1 + math.exp(epsilon)), abs=1e-12)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-9, 1e-3, 1.0, 8.0, 25.0, 60.0, 600.0])
 def test_randomised_response_for_0_1_loss(objective: str, epsilon: float) -> None:
     for k in (2, 3, 7):
@@ -58,7 +58,7 @@ def test_randomised_response_for_0_1_loss(objective: str, epsilon: float) -> Non
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 5.0, 20.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01, 0.3, 0.9])
 def test_binary_randomised_response_with_delta(epsilon: float, delta: float) -> None:
-    for objective in ("bayes", "minimax"):
+    for objective in ("mean", "worst-case"):
         found = optimal(np.eye(2), epsilon=epsilon, delta=delta, sense="maximise")
         flipped = optimal(1 - np.eye(2), epsilon=epsilon, delta=delta, objective=objective)
         truth = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
@@ -72,7 +72,7 @@ def test_binary_randomised_response_with_delta(epsilon: float, delta: float) -> 
 def test_the_invariant_minimax_kernel_has_the_loss_of_the_public_prior_theorem(
     epsilon: float, q: tuple[float, ...]
 ) -> None:
-    found = optimal(1 - np.eye(len(q)), epsilon=epsilon, objective="minimax", invariant=q)
+    found = optimal(1 - np.eye(len(q)), epsilon=epsilon, objective="worst-case", invariant=q)
     low = min(q)
     expected = (1 - low) / (math.exp(epsilon) * low + 1 - low)
     assert found.value == pytest.approx(expected, abs=1e-8)
@@ -108,7 +108,7 @@ def test_random_losses_against_all_events_written_down(seed: int) -> None:
                 epsilon=epsilon,
                 delta=delta,
                 graph=graph,
-                objective="minimax",
+                objective="worst-case",
                 sense="maximise",
             )
             least = brute.least_loss(loss, edges, epsilon, delta, prior=prior)
@@ -134,7 +134,7 @@ def test_an_invariant_kernel_against_all_events_written_down() -> None:
 
 def test_an_invariant_row_with_a_zero_never_gives_that_output() -> None:
     q = np.array([0.0, 0.4, 0.6])
-    found = optimal(1 - np.eye(3), epsilon=1.0, objective="minimax", invariant=q)
+    found = optimal(1 - np.eye(3), epsilon=1.0, objective="worst-case", invariant=q)
     assert found.value == 1.0
     assert found.kernel[:, 0].tolist() == [0.0] * 3
     loss = np.random.default_rng(2).random((3, 3))

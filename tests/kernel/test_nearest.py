@@ -108,7 +108,7 @@ def test_own_inequalities_hold_exactly() -> None:
             ("two", matrix, None, at + 0.05),
             ("one", matrix[:1], [at[0] - 0.07], None),
         ]
-        design = dpopt.certify(table, epsilon, delta, graph=graph, rows=own, tolerance=1.0)
+        design = dpopt.certify(table, epsilon, delta, graph=graph, constraints=own, tolerance=1.0)
         assert private(design, edges)
         values = weighed(design, matrix)
         assert all(v <= Fraction(limit + 0.05) for v, limit in zip(values, at, strict=True))
@@ -145,7 +145,7 @@ def test_own_rows_next_to_their_least_cost_no_more_than_the_noise(graph: str, de
         np.maximum(table + 1e-9 * noise, 0.0),
         *(1.0, delta),
         graph=graph,
-        rows=[("far", far, None, risk)],
+        constraints=[("far", far, None, risk)],
     )
     assert private(design, edges_of(graph, 8))
     assert max(weighed(design, far)) <= Fraction(risk)
@@ -155,12 +155,12 @@ def test_own_rows_next_to_their_least_cost_no_more_than_the_noise(graph: str, de
 def test_rows_that_forbid_an_output_or_leave_no_room() -> None:
     table = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]])
     first = np.eye(6)[[2]]
-    design = dpopt.certify(table, 1.0, rows=[("never", first, None, [0.0])], tolerance=0.3)
+    design = dpopt.certify(table, 1.0, constraints=[("never", first, None, [0.0])], tolerance=0.3)
     assert (design.residuals["never"], rows_of(design)[0][2]) == (0.0, 0)
     assert rows_of(design)[1][2] == 0
     # The same said twice, from either side: nothing is left between.
     both = [("most", first, None, [0.1]), ("least", first, [0.1], None)]
-    design = dpopt.certify(table, 1.0, rows=both, tolerance=0.3)
+    design = dpopt.certify(table, 1.0, constraints=both, tolerance=0.3)
     assert max(design.residuals.values()) < 1e-8
 
 
@@ -171,7 +171,7 @@ def test_rows_in_conflict_are_named() -> None:
         ("idle", np.eye(4)[[1]], None, [1.0]),
     ]
     with pytest.raises(InfeasibleError) as caught:
-        dpopt.certify([[0.6, 0.4], [0.4, 0.6]], 1.0, rows=rows, tolerance=1.0)
+        dpopt.certify([[0.6, 0.4], [0.4, 0.6]], 1.0, constraints=rows, tolerance=1.0)
     assert {"high", "low"} <= set(caught.value.blocks)
     assert "idle" not in caught.value.blocks
 
@@ -456,7 +456,7 @@ def test_constraints_of_cvxpy_are_own_rows() -> None:
         problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel))), every)
         problem.solve(solver=solver)
         before: Any = kernel.value
-        design = dpopt.certify(kernel, 1.0, rows=rows)
+        design = dpopt.certify(kernel, 1.0, constraints=rows)
         after: Any = kernel.value
         assert np.array_equal(after, before)
         assert private(design, edges)
@@ -494,7 +494,7 @@ def test_equalities_hold_up_to_rounding() -> None:
         ]
         rows = [rows[i] for i in rng.permutation(4)[: 1 + case % 4]]
         own = [(name, np.reshape(matrix, (-1, 20)), low, up) for name, matrix, low, up in rows]
-        design = dpopt.certify(table, 2.0, graph=graph, rows=own, tolerance=0.9)
+        design = dpopt.certify(table, 2.0, graph=graph, constraints=own, tolerance=0.9)
         for name, matrix, low, _ in own:
             missed = max(
                 abs(v - Fraction(limit))
@@ -514,7 +514,7 @@ def test_other_equalities_say_by_how_much_they_are_missed() -> None:
     limits = 3 * 0.4, 3 * 0.6
     rows = [("tenth", tenth, [half], [half])]
     rows += [(f"{y}", matrix, [limits[y]], [limits[y]]) for y, matrix in enumerate(thrice)]
-    design = dpopt.certify(table, 1.0, rows=rows)
+    design = dpopt.certify(table, 1.0, constraints=rows)
     for name, matrix, low, _ in rows:
         (value,) = weighed(design, matrix)
         missed = abs(value - Fraction(low[0]))
@@ -529,9 +529,9 @@ def test_constraints_that_are_no_rows() -> None:
     kernel.value = np.array([[0.6, 0.4], [0.4, 0.6]])
     for row in (kernel[0, 0] <= other, cp.square(kernel[0, 0]) <= 0.5, cp.norm(kernel) <= 2):
         with pytest.raises(ParameterError, match="at place 0; it must be an equality or ineq"):
-            dpopt.certify(kernel, 1.0, rows=[row])
+            dpopt.certify(kernel, 1.0, constraints=[row])
     with pytest.raises(ParameterError, match="must then be a variable of cvxpy"):
-        dpopt.certify(kernel.value, 1.0, rows=[kernel[0, 0] <= 0.5])
+        dpopt.certify(kernel.value, 1.0, constraints=[kernel[0, 0] <= 0.5])
 
 
 def test_a_solution_of_linopy() -> None:
@@ -614,7 +614,7 @@ def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
 
 def test_what_a_setting_leaves_no_place_for() -> None:
     setting = Kernel.example()
-    for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "rows": []}.items():
+    for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "constraints": []}.items():
         with pytest.raises(ParameterError, match=f"^{name} is given and so is setting"):
             dpopt.certify(np.eye(4), setting=setting, **{name: value})
     with pytest.raises(ParameterError, match="^setting is 'kernel'; it must be"):

@@ -97,7 +97,7 @@ def test_a_program_of_a_user(seed: int) -> None:
     assert np.array_equal(sure(program.kernel.value), solution["K"])
 
     design = dpopt.certify(
-        program.kernel, program.epsilon, program.delta, graph=program.graph, rows=program.own
+        program.kernel, program.epsilon, program.delta, graph=program.graph, constraints=program.own
     )
     rows, total = rows_of(design), design.table.total
     assert is_private(rows, total, program.edges, program.epsilon, program.delta)

@@ -25,7 +25,7 @@ def some_loss(inputs: int, outputs: int, seed: int = 0) -> brute.Array:
 
 
 @pytest.mark.slow_after(1)
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
 def test_all_pairs_written_out_are_the_same_program(objective: str, epsilon: float) -> None:
     """A ceiling for each output, or by `Problem.add_private` a row for each pair of inputs."""
@@ -36,7 +36,7 @@ def test_all_pairs_written_out_are_the_same_program(objective: str, epsilon: flo
         problem.add_variables("K", (n, m), lower=0.0, upper=1.0)
         problem.add_law("sums", "K")
         problem.add_private("privacy", "K", epsilon=epsilon, form="edges")
-        if objective == "bayes":
+        if objective == "mean":
             problem.minimise({"K": loss / n})
         else:
             problem.add_variables("worst", 1, lower=loss.min(), upper=loss.max())
@@ -53,7 +53,7 @@ def test_all_pairs_written_out_are_the_same_program(objective: str, epsilon: flo
 def test_cvxpy_agrees(backend: str) -> None:
     loss, q = some_loss(4, 4), (0.1, 0.2, 0.3, 0.4)
     cases: list[dict[str, Any]] = [
-        {"objective": "minimax", "invariant": q},
+        {"objective": "worst-case", "invariant": q},
         {"delta": 0.05, "graph": "path"},
         {"sense": "maximise"},
     ]
@@ -80,7 +80,7 @@ def test_own_rows_hold(graph: str) -> None:
     solution = solve(by_hand)
     first = made(setting, setting.table(setting.point(solution)), solution)
     listed = [("cap", cap, None, 0.4), ("alike", alike, 0.0, 0.0)]
-    second = optimal(loss, epsilon=2.0, graph=graph, rows=listed)
+    second = optimal(loss, epsilon=2.0, graph=graph, constraints=listed)
     free = optimal(loss, epsilon=2.0, graph=graph).value
     for design in (first, second):
         assert design.value == pytest.approx(first.value, abs=1e-9)
@@ -98,7 +98,9 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
     """A row that forbids what privacy asks for: no table keeps it with room."""
     forbid = np.zeros((1, 4))
     forbid[0, 1] = 1.0
-    found = optimal(1 - np.eye(2), epsilon=40.0, rows=[("forbid", forbid, 0.0, 0.0)], graph="path")
+    found = optimal(
+        1 - np.eye(2), epsilon=40.0, constraints=[("forbid", forbid, 0.0, 0.0)], graph="path"
+    )
     assert found.residuals["forbid"] == found.kernel[0, 1]
     assert found.residuals["forbid"] <= 1e-9
     fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))
@@ -117,7 +119,7 @@ def test_infeasible_rows_are_named() -> None:
         optimal(
             1 - np.eye(2),
             epsilon=1.0,
-            rows=[("certain", row, 0.9, None), ("never", always, None, 0.1)],
+            constraints=[("certain", row, 0.9, None), ("never", always, None, 0.1)],
         )
     assert {"certain", "never", "privacy"} <= set(caught.value.blocks)
     with pytest.raises(InfeasibleError, match="invariance"):
@@ -140,13 +142,13 @@ def test_duals_of_delta_are_its_price() -> None:
 
 def test_losses_of_every_scale() -> None:
     loss = some_loss(4, 4)
-    for objective in ("bayes", "minimax"):
+    for objective in ("mean", "worst-case"):
         unit = optimal(loss, epsilon=1.0, objective=objective).value
         for scale in (1e-9, 1e9, 1e90):
             found = optimal(scale * loss, epsilon=1.0, objective=objective)
             assert found.value == pytest.approx(scale * unit, rel=1e-8)
             assert abs(sure(found.gap)) <= 1e-8 * scale
-    assert optimal(np.zeros((3, 2)), epsilon=1.0, objective="minimax").value == 0.0
+    assert optimal(np.zeros((3, 2)), epsilon=1.0, objective="worst-case").value == 0.0
 
 
 def test_graphs_are_what_they_say() -> None:
@@ -189,9 +191,9 @@ def test_grids_and_cycles_by_their_definition(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any) -> None:
-    """Of a mean under a uniform prior the closed form, letter by letter, is another solver."""
+    """Of a mean under a uniform prior the closed form, symbol by symbol, is another solver."""
     asked = Kernel("absolute", 1.0, graph="grid", shape=(6, 6), objective=objective)
     problem = asked.problem()
     found = solve(problem)
@@ -199,7 +201,7 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
     assert found.iterations < 300
     assert 0 <= found.gap <= 1e-9
     assert solve(problem, start=found).iterations == 0
-    if objective == "bayes":
+    if objective == "mean":
         assert found.objective == pytest.approx(dpopt.design(asked).value, abs=1e-9)
     designed = dpopt.design(asked, backend="highs")
     assert designed.gap is not None
@@ -210,7 +212,7 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
 @pytest.mark.parametrize("epsilon", [0.4, 1.0])
 def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
     """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""
-    asked = Kernel("absolute", epsilon, size=50, graph="path", objective="minimax")
+    asked = Kernel("absolute", epsilon, size=50, graph="path", objective="worst-case")
     found = solve(asked.problem())
     assert found.rounds == 1
     assert found.iterations < 300

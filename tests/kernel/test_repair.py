@@ -32,7 +32,7 @@ def cost(design: Any, noise: brute.Array) -> float:
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_repair_keeps_an_invariant_row(delta: float) -> None:
     q = np.array([0.1, 0.2, 0.3, 0.4])
-    setting = Kernel(1 - np.eye(4), 1.0, delta, objective="minimax", invariant=q)
+    setting = Kernel(1 - np.eye(4), 1.0, delta, objective="worst-case", invariant=q)
     noise = np.random.default_rng(0).normal(size=(4, 4))
     noise -= noise.mean(axis=1, keepdims=True)
     noise = 1e-8 * (noise - q @ noise)

@@ -51,7 +51,7 @@ def test_the_prices_of_rows_are_changes_of_the_optimum() -> None:
 
     def solved(limit: float) -> Any:
         rows = [("cap", cap, None, limit)]
-        return optimal(loss, epsilon=1.0, graph="path", objective="minimax", rows=rows)
+        return optimal(loss, epsilon=1.0, graph="path", objective="worst-case", constraints=rows)
 
     found = solved(0.3)
     change = (solved(0.3 + step).value - solved(0.3 - step).value) / (2 * step)
@@ -119,7 +119,7 @@ GRAPHS = {
 
 
 @pytest.mark.slow_after(3)
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_losses_without_structure_against_linprog(name: str, objective: str) -> None:
     """The program written here row by row, solved by scipy; the gap is stated and small."""
@@ -135,7 +135,7 @@ def test_losses_without_structure_against_linprog(name: str, objective: str) -> 
     for x in range(n):
         sums[x, x * n : (x + 1) * n] = 1.0
         worst[x, x * n : (x + 1) * n], worst[x, -1] = loss[x], -1.0
-    if objective == "minimax":
+    if objective == "worst-case":
         rows, cost = np.vstack([rows, worst]), np.append(np.zeros(n * n), 1.0)
     expected = linprog(cost, rows, np.zeros(len(rows)), sums, np.ones(n), method="highs")
     found = optimal(loss, epsilon=epsilon, graph=GRAPHS[name], objective=objective)

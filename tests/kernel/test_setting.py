@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 import dpopt
 from dpopt import InfeasibleError, Kernel, ParameterError
-from dpopt.kernel import OwnRows, read_own_rows
+from dpopt.kernel import ConstraintBlock, read_constraints
 from tests.kernel.brute import optimal, rows_of, sure
 from tests.robustness.commands import run
 
@@ -120,7 +120,7 @@ def test_a_loss_by_name_is_not_written_out() -> None:
         {"shape": (2,) * 20, "graph": "hamming"},
     ]
     for options in cases:
-        setting = Kernel("absolute", 1.0, objective="minimax", **options)
+        setting = Kernel("absolute", 1.0, objective="worst-case", **options)
         assert setting.size == setting.outputs == 2**20
         assert setting.loss == "absolute"
         assert setting.loss_at([0], [2**20 - 1]).item() == (20 if setting.shape else 2**20 - 1)
@@ -145,7 +145,7 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
     flat = np.full(5, 0.2)
     cases: list[tuple[str, float]] = [
         (
-            "--loss absolute --size 9 --graph path --epsilon 1 --minimax",
+            "--loss absolute --size 9 --graph path --epsilon 1 --worst-case",
             least_by_linprog(absolute, path(9), 1.0),
         ),
         (
@@ -161,13 +161,13 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
             least_by_linprog(squared, path(5), 0.7, prior=prior),
         ),
         (
-            "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --minimax --delta 0.1 "
+            "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --worst-case --delta 0.1 "
             "--size 5",
             least_by_linprog(abs(five[:, None] - five), [*path(5), (4, 0)], 0.5, delta=0.1),
         ),
-        # Randomised response: a letter is told with probability e / (e + 8).
+        # Randomised response: a symbol is told with probability e / (e + 8).
         ("--loss zero-one --size 9 --epsilon 1", 8 / (math.e + 8)),
-        ("--loss zero-one --size 9 --epsilon 1 --minimax", 8 / (math.e + 8)),
+        ("--loss zero-one --size 9 --epsilon 1 --worst-case", 8 / (math.e + 8)),
         # Each of three bits by randomised response.
         ("--loss hamming --shape 2,2,2 --graph hamming --epsilon 1", 3 / (math.e + 1)),
     ]
@@ -193,7 +193,7 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
     saved = tmp_path / "kernel.json"
     asked = ["kernel", *FOUR.split()]
     free = json.loads(run(*asked, "--json").out)["value"]
-    ended = run(*asked, "--rows", str(ROWS), "--save", str(saved), "--json")
+    ended = run(*asked, "--constraints", str(ROWS), "--save", str(saved), "--json")
     assert (ended.code, ended.err) == (0, "")
     found = json.loads(ended.out)
     assert found["value"] == pytest.approx(expected, abs=1e-8)
@@ -216,7 +216,9 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
     released = run("release", str(saved), "--input", "2", "--json")
     assert (released.code, released.err) == (0, "")
     assert json.loads(released.out)["released"][0] in range(4)
-    same = optimal("absolute", epsilon=1.0, graph="path", size=4, rows=read_own_rows(ROWS))
+    same = optimal(
+        "absolute", epsilon=1.0, graph="path", size=4, constraints=read_constraints(ROWS)
+    )
     assert rows_of(same) == weights
     # The program of the file, asked again.
     assert dpopt.design(again.setting).value == pytest.approx(expected, abs=1e-8)
@@ -225,9 +227,9 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
 def test_rows_of_tuples_are_put_in_the_setting() -> None:
     cap = np.zeros((1, 9))
     cap[0, 8] = 1.0
-    setting = Kernel("zero-one", 1.0, size=3, rows=[("cap", cap, None, 0.3)])
+    setting = Kernel("zero-one", 1.0, size=3, constraints=[("cap", cap, None, 0.3)])
     (block,) = setting.blocks
-    assert isinstance(block, OwnRows)
+    assert isinstance(block, ConstraintBlock)
     assert (block.places.tolist(), block.coefficients.tolist()) == ([[0, 2, 2]], [1.0])
     assert (block.lower, block.upper) == ((None,), (0.3,))
     assert "cap" in setting.problem().blocks
@@ -256,7 +258,9 @@ def test_random_settings_by_the_program_of_the_definition() -> None:
             rows.append((line, lower, upper))
             places = np.array([(0, *place) for place in line])
             coefficients = np.array(list(line.values()))
-            blocks.append(OwnRows(f"own {number}", places, coefficients, (lower,), (upper,)))
+            blocks.append(
+                ConstraintBlock(f"own {number}", places, coefficients, (lower,), (upper,))
+            )
         loss = [[by_definition(name, (x,), (y,)) for y in range(m)] for x in range(n)]
         asked: dict[str, Any] = {"delta": delta, "prior": prior, "rows": rows}
         try:
@@ -266,10 +270,10 @@ def test_random_settings_by_the_program_of_the_definition() -> None:
                 delta=delta,
                 graph=edges,
                 prior=prior,
-                objective="minimax" if prior is None else "bayes",
+                objective="worst-case" if prior is None else "mean",
                 size=n,
                 outputs=m,
-                rows=blocks,
+                constraints=blocks,
             )
         except InfeasibleError:
             infeasible += 1
@@ -298,10 +302,10 @@ def test_a_file_of_rows_is_refused_in_one_sentence(text: str, message: str, tmp_
     name = str(tmp_path / "rows.json")
     (tmp_path / "rows.json").write_text(text)
     with pytest.raises(ParameterError) as caught:
-        read_own_rows(name)
+        read_constraints(name)
     assert message in str(caught.value)
     assert "rows.json" in str(caught.value)
-    ended = run("kernel", *FOUR.split(), "--rows", name)
+    ended = run("kernel", *FOUR.split(), "--constraints", name)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
 
@@ -311,19 +315,19 @@ def test_a_file_of_rows_is_refused_in_one_sentence(text: str, message: str, tmp_
 @pytest.mark.parametrize("graph", ["complete", "path"])
 def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None:
     """With epsilon = 0, rows are equal up to a delta too small for the integers of a kernel."""
-    for objective in ("bayes", "minimax"):
+    for objective in ("mean", "worst-case"):
         design = optimal(
             "absolute", epsilon=0.0, delta=delta, graph=graph, objective=objective, size=4
         )
-        assert design.value == pytest.approx(1.0 if objective == "bayes" else 1.5, abs=1e-9)
+        assert design.value == pytest.approx(1.0 if objective == "mean" else 1.5, abs=1e-9)
         assert sure(design.certificate).guarantee.delta == delta
         assert abs(sure(design.gap)) <= 1e-9
 
 
 def test_rows_are_part_of_what_was_proved() -> None:
-    setting = Kernel("absolute", 1.0, graph="path", size=4, rows=read_own_rows(ROWS))
+    setting = Kernel("absolute", 1.0, graph="path", size=4, constraints=read_constraints(ROWS))
     design = dpopt.design(setting)
-    for change in ({"rows": None}, {"loss": "squared"}, {"rows": setting.blocks[:1]}):
+    for change in ({"constraints": None}, {"loss": "squared"}, {"constraints": setting.blocks[:1]}):
         with pytest.raises(ParameterError, match="not about"):
             replace(design, setting=replace(setting, **change))
-    assert setting.to_dict()["rows"] == Kernel(**setting.to_dict()).to_dict()["rows"]
+    assert setting.to_dict()["constraints"] == Kernel(**setting.to_dict()).to_dict()["constraints"]

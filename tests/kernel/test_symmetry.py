@@ -50,7 +50,7 @@ def test_product_of_responses_is_best_for_hamming_loss(places: int, epsilon: flo
         epsilon=epsilon,
         graph="hamming",
         shape=(2,) * places,
-        objective="minimax",
+        objective="worst-case",
         symmetry="hamming",
     )
     assert found.table.inputs.size == places + 1
@@ -69,7 +69,7 @@ def test_cubes(places: int, hamming: float, zero_one: float) -> None:
     apart = np.sum(words[:, None] != words, axis=2).astype(float)
     cube: Any = {"graph": "hamming", "shape": (2,) * places, "symmetry": "hamming"}
     for loss, value in ((apart, hamming), (np.sign(apart), zero_one)):
-        found = optimal(loss, epsilon=1.0, objective="minimax", **cube)
+        found = optimal(loss, epsilon=1.0, objective="worst-case", **cube)
         assert found.value == pytest.approx(value, abs=6e-13)
         assert sure(found.bound) == pytest.approx(value, abs=1e-11)
         ratio = math.e / (1 + math.e)
@@ -78,7 +78,7 @@ def test_cubes(places: int, hamming: float, zero_one: float) -> None:
 
 
 def test_a_cube_out_of_reach_of_the_entries() -> None:
-    cube: Any = {"graph": "hamming", "shape": (2,) * 11, "objective": "minimax"}
+    cube: Any = {"graph": "hamming", "shape": (2,) * 11, "objective": "worst-case"}
     with pytest.raises(ParameterError, match="2,000,000"):
         optimal("hamming", epsilon=1.0, **cube)
     found = optimal("hamming", epsilon=1.0, symmetry="auto", **cube)
@@ -93,7 +93,7 @@ def test_a_cube_out_of_reach_of_the_entries() -> None:
 
 @pytest.mark.parametrize("symmetry", ["cyclic", "dihedral", "auto"])
 def test_a_cycle(symmetry: str) -> None:
-    settings: Any = {"epsilon": 0.5, "graph": "cycle", "objective": "minimax"}
+    settings: Any = {"epsilon": 0.5, "graph": "cycle", "objective": "worst-case"}
     found = optimal(ring(40), symmetry=symmetry, **settings)
     assert found.value == pytest.approx(1.918126711515, abs=6e-13)
     assert sure(found.bound) == pytest.approx(found.value, abs=1e-9)
@@ -157,11 +157,11 @@ def random_setting(seed: int) -> tuple[dict[str, Any], list[Move]]:
         "epsilon": float(rng.choice([0.0, 0.2, 1.0, 2.5], p=[0.1, 0.3, 0.3, 0.3])),
         "delta": float(rng.choice([0.0, 0.1])),
         "graph": "complete" if rng.random() < 0.4 else sorted({tuple(sorted(e)) for e in edges}),
-        "objective": str(rng.choice(["bayes", "minimax"])),
+        "objective": str(rng.choice(["mean", "worst-case"])),
         "symmetry": generators,
     }
     prior = invariant_mean(rng.random((n, 1)), [(sigma, (0,)) for sigma, _ in group])[:, 0]
-    if asked["objective"] == "bayes":
+    if asked["objective"] == "mean":
         asked["prior"] = prior
     if keeps:
         asked["invariant"] = prior / math.fsum(prior)
@@ -231,12 +231,12 @@ def judge(found: Any, edges: list[Any]) -> None:
 @pytest.mark.parametrize("graph", ["hamming", "complete"])
 def test_orbits_of_words_by_search(shape: tuple[int, ...], graph: str) -> None:
     size = math.prod(shape)
-    asked: Any = {"shape": shape, "graph": graph, "objective": "minimax"}
+    asked: Any = {"shape": shape, "graph": graph, "objective": "worst-case"}
     words = Kernel("hamming", 1.0, symmetry="hamming", **asked).inputs
     assert isinstance(words, Words)
     every = [np.arange(size).reshape(shape).transpose(order) for order in places_permuted(shape)]
-    for place, letters in enumerate(shape):
-        moves = ([1, 0, *range(2, letters)], [*range(1, letters), 0]) if letters > 1 else ()
+    for place, symbols in enumerate(shape):
+        moves = ([1, 0, *range(2, symbols)], [*range(1, symbols), 0]) if symbols > 1 else ()
         every += [np.take(np.arange(size).reshape(shape), move, axis=place) for move in moves]
     generators = tuple((move.ravel(), move.ravel()) for move in every)
     pairs = Kernel("hamming", 1.0, **asked).pairs
@@ -270,7 +270,7 @@ def places_permuted(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
         (lambda: Graph(3, 3, edges(0, 1)[:1]), "other direction"),
         (lambda: Graph(3, 3, edges(0, 1)[::-1]), "sorted"),
         (lambda: Graph(3, 3, edges(0, 3)), "sorted"),
-        (lambda: Words((2, 1), None), "at least 2 letters"),
+        (lambda: Words((2, 1), None), "at least 2 symbols"),
         (lambda: Words((2, 2), ((0,),)), "not all 0"),
         (lambda: Words((2, 2), ()), "not all 0"),
     ],
@@ -311,7 +311,7 @@ def test_every_part_of_the_total_is_drawn_once(symmetry: str) -> None:
 @pytest.mark.parametrize("graph", ["cycle", "complete"])
 def test_the_dominating_pair_is_that_of_all_rows(graph: str, delta: float) -> None:
     found = optimal(
-        ring(6), epsilon=0.8, delta=delta, graph=graph, symmetry="dihedral", objective="minimax"
+        ring(6), epsilon=0.8, delta=delta, graph=graph, symmetry="dihedral", objective="worst-case"
     )
     pair = found.setting.dominating(found.table)
     law = found.kernel
@@ -333,19 +333,23 @@ def test_own_rows_over_orbits() -> None:
     for x in range(6):
         far[x, x * 6 + (x + 3) % 6] = 1.0
     rows: Any = [("far", far, 0.05, None)]
-    settings: Any = {"epsilon": 0.9, "graph": "cycle", "objective": "minimax"}
-    found = optimal(1 - np.eye(6), rows=rows, symmetry="dihedral", **settings)
-    other = optimal(1 - np.eye(6), rows=rows, **settings)
+    settings: Any = {"epsilon": 0.9, "graph": "cycle", "objective": "worst-case"}
+    found = optimal(1 - np.eye(6), constraints=rows, symmetry="dihedral", **settings)
+    other = optimal(1 - np.eye(6), constraints=rows, **settings)
     assert found.value == pytest.approx(other.value, abs=1e-9)
     assert found.value > optimal(1 - np.eye(6), **settings).value + 1e-4
     opposite = float(found.kernel[0, 3])
     assert opposite == pytest.approx(0.05, abs=1e-9)
     assert found.residuals["far"] == pytest.approx(max(0.0, 0.05 - opposite), abs=1e-15)
     with pytest.raises(ParameterError, match=r"rows 'far': row \d is mapped"):
-        optimal(1 - np.eye(6), rows=[("far", far[:5], 0.05, None)], symmetry="cyclic", **settings)
+        optimal(
+            1 - np.eye(6), constraints=[("far", far[:5], 0.05, None)], symmetry="cyclic", **settings
+        )
     limits = [0.05] * 5 + [0.06]
     with pytest.raises(ParameterError, match="does not keep rows 'far'"):
-        optimal(1 - np.eye(6), rows=[("far", far, limits, None)], symmetry="cyclic", **settings)
+        optimal(
+            1 - np.eye(6), constraints=[("far", far, limits, None)], symmetry="cyclic", **settings
+        )
 
 
 def test_auto_takes_what_there_is() -> None:
@@ -355,7 +359,7 @@ def test_auto_takes_what_there_is() -> None:
     assert chosen(ring(5), graph="cycle") == "dihedral"
     turned = np.add.outer(np.arange(5), 2 * np.arange(5)) % 5
     assert chosen(np.array([[(y - x) % 5 for y in range(5)] for x in range(5)])) == "cyclic"
-    assert chosen(1 - np.eye(5)) == "letters"
+    assert chosen(1 - np.eye(5)) == "symbols"
     assert chosen(line(5), graph="path") == "reflection"
     assert chosen(line(5)[:, :4] * [1, 2, 3, 4]) == "none"
     assert chosen("hamming", shape=(2, 3), graph="hamming") == "hamming"
@@ -375,7 +379,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         r"symmetry 0 maps the pair \(0, 0\) to \(1, 0\), and loss is 0 at the first and 1",
     ),
     "edge": (
-        {"symmetry": "letters", "loss": 1 - np.eye(4), "graph": "cycle"},
+        {"symmetry": "symbols", "loss": 1 - np.eye(4), "graph": "cycle"},
         "maps the neighbours . and . to . and ., which are none in graph",
     ),
     "path": ({"symmetry": "cyclic", "graph": "path"}, "'cyclic' maps the neighbours . and . to"),

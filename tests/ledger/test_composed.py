@@ -23,10 +23,10 @@ def response(guarantee: Guarantee) -> Pairs:
     return [(guarantee.delta, 0.0), (right, wrong), (wrong, right), (0.0, guarantee.delta)]
 
 
-def spent_delta(mechanisms: list[Pairs], epsilon: float) -> float:
+def spent_delta(voters: list[Pairs], epsilon: float) -> float:
     """sum (P - e^epsilon Q)_+ over all tuples of outcomes."""
     total = 0.0
-    for outcome in itertools.product(*mechanisms):
+    for outcome in itertools.product(*voters):
         p = math.prod(pair[0] for pair in outcome)
         q = math.prod(pair[1] for pair in outcome)
         total += max(0.0, p - math.exp(epsilon) * q)
@@ -48,11 +48,11 @@ def test_optimal_composition_is_that_of_all_outcomes(each: Guarantee, k: int, d:
     if found is None:
         assert d < 1 - (1 - each.delta) ** k + 1e-12
         return
-    mechanisms = [response(each)] * k
-    assert spent_delta(mechanisms, found.epsilon) <= d * (1 + 1e-9)
+    voters = [response(each)] * k
+    assert spent_delta(voters, found.epsilon) <= d * (1 + 1e-9)
     if found.epsilon > 0:
         # No smaller epsilon would do, up to the steps of floats.
-        assert spent_delta(mechanisms, found.epsilon * (1 - 1e-9) - 1e-12) >= d * (1 - 1e-7)
+        assert spent_delta(voters, found.epsilon * (1 - 1e-9) - 1e-12) >= d * (1 - 1e-7)
 
 
 @settings(deadline=None, max_examples=40)
@@ -60,14 +60,14 @@ def test_optimal_composition_is_that_of_all_outcomes(each: Guarantee, k: int, d:
 def test_simple_and_concentrated_hold_for_the_worst_mechanisms(
     several: list[Guarantee], d: float
 ) -> None:
-    mechanisms, sums = list(map(response, several)), simple([(each, 1) for each in several])
+    voters, sums = list(map(response, several)), simple([(each, 1) for each in several])
     if sums is not None:
-        assert spent_delta(mechanisms, sums.epsilon) <= sums.delta * (1 + 1e-9) + 1e-15
+        assert spent_delta(voters, sums.epsilon) <= sums.delta * (1 + 1e-9) + 1e-15
     slack = Fraction(d) - sum(Fraction(each.delta) for each in several)
     if slack > 0:
         squares = sum((Fraction(each.epsilon) ** 2 for each in several), Fraction(0))
         epsilon = concentrated_bound(squares, slack)
-        assert spent_delta(mechanisms, epsilon) <= d * (1 + 1e-9)
+        assert spent_delta(voters, epsilon) <= d * (1 + 1e-9)
 
 
 def test_concentrated_composition_is_its_formula_and_no_less_than_the_optimum() -> None:

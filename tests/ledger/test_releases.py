@@ -80,8 +80,8 @@ def test_a_release_is_written_down_before_it_is_drawn(
 def test_what_else_a_release_takes(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger", Guarantee(1.0))
     made = dpopt.design(dpopt.RevealOrObscure(5, 2, EPSILON))
-    letter = ledger.release(made, roo.Tally.of_counts([2, 3], ["no", "yes"]), "May")
-    assert letter in ("no", "yes")
+    category = ledger.release(made, roo.Tally.of_counts([2, 3], ["no", "yes"]), "May")
+    assert category in ("no", "yes")
     with pytest.raises(ParameterError, match="data is an iterator"):
         ledger.release(made, iter(RECORDS), "May")
     with pytest.raises(ParameterError, match="it must be a design, a sampler or a kernel"):
@@ -142,7 +142,7 @@ def test_what_is_charged_covers_what_the_labels_may_spend(
     fresh: bool | None, delta: float, tmp_path: Path
 ) -> None:
     """Without a word on the voters: any calls may be fresh, and any of the others' same voters."""
-    design = dpopt.design(dpopt.Majority(5, 0.1, 1.5, mechanism_delta=delta, delta=2 * delta))
+    design = dpopt.design(dpopt.Majority(5, 0.1, 1.5, voter_delta=delta, delta=2 * delta))
     ledger = Ledger(tmp_path / "a.ledger")
     sizes = 1, 2, 9
     for queries in sizes:

@@ -18,7 +18,7 @@ from dpopt import Workload, verify
 from dpopt._types import Matrix, Vector
 from dpopt.local import query_matrix
 from dpopt.local.bound import lower_bound, semidefinite
-from dpopt.local.decoder import letter_variances, worst_prior
+from dpopt.local.decoder import category_variances, worst_prior
 from dpopt.local.optimum import (
     Optimum,
     information,
@@ -32,9 +32,14 @@ from dpopt.local.symmetry import Symmetry, centred
 
 
 def workload_mechanism(
-    workload: Any, n: int = 0, *, epsilon: float, prior: Any = None, objective: Any = "mean"
+    workload: Any,
+    n: int | None = None,
+    *,
+    epsilon: float,
+    prior: Any = None,
+    objective: Any = "mean",
 ) -> dpopt.Design:
-    return dpopt.design(Workload(workload, n, epsilon, prior, objective))
+    return dpopt.design(Workload(workload, epsilon, n, prior, objective))
 
 
 PRIOR = [u / 36 for u in range(1, 9)]
@@ -42,9 +47,9 @@ PRIOR = [u / 36 for u in range(1, 9)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("workload", "letters", "epsilon", "prior", "variance"),
+    ("workload", "categories", "epsilon", "prior", "variance"),
     [
-        # Of a program of its own, duality gap 5e-14; 2 and 4 letters also by cvxpy below.
+        # Of a program of its own, duality gap 5e-14; 2 and 4 categories also by cvxpy below.
         ("prefix", 2, 1.0, None, 0.920673594208),
         ("prefix", 3, 1.0, None, 2.906725434339),
         ("prefix", 4, 1.0, None, 5.993007824842),
@@ -56,9 +61,9 @@ PRIOR = [u / 36 for u in range(1, 9)]
     ],
 )
 def test_reference_values(
-    workload: str, letters: int, epsilon: float, prior: list[float] | None, variance: float
+    workload: str, categories: int, epsilon: float, prior: list[float] | None, variance: float
 ) -> None:
-    found = workload_mechanism(workload, letters, epsilon=epsilon, prior=prior)
+    found = workload_mechanism(workload, categories, epsilon=epsilon, prior=prior)
     assert found.variance == pytest.approx(variance, rel=1e-10)
     assert found.bound is not None
     assert found.bound <= variance * (1 + 1e-11)
@@ -81,23 +86,27 @@ def by_cvxpy(gram: Matrix, epsilon: float, prior: Vector) -> float:
     return float(value) - float(prior @ np.diagonal(gram))
 
 
-@pytest.mark.parametrize(("letters", "epsilon"), [(2, 1.0), (3, 0.5), (4, 1.0), (4, 3.0), (5, 1.0)])
-def test_the_same_by_cvxpy_over_all_patterns(letters: int, epsilon: float) -> None:
-    rng = np.random.default_rng(letters)
-    prior = rng.uniform(0.5, 1.5, letters)
+@pytest.mark.parametrize(
+    ("categories", "epsilon"), [(2, 1.0), (3, 0.5), (4, 1.0), (4, 3.0), (5, 1.0)]
+)
+def test_the_same_by_cvxpy_over_all_patterns(categories: int, epsilon: float) -> None:
+    rng = np.random.default_rng(categories)
+    prior = rng.uniform(0.5, 1.5, categories)
     prior /= prior.sum()
-    queries = rng.integers(-2, 3, (letters + 2, letters)) + np.eye(letters + 2, letters) * 5
+    queries = (
+        rng.integers(-2, 3, (categories + 2, categories)) + np.eye(categories + 2, categories) * 5
+    )
     expected = by_cvxpy(queries.T @ queries, epsilon, prior)
     found = workload_mechanism(queries, epsilon=epsilon, prior=prior)
     assert found.variance == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.slow_after(4)
-@pytest.mark.parametrize("letters", [2, 3, 5, 8, 16, 30])
+@pytest.mark.parametrize("categories", [2, 3, 5, 8, 16, 30])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-def test_of_a_histogram_subset_selection_is_best(letters: int, epsilon: float) -> None:
+def test_of_a_histogram_subset_selection_is_best(categories: int, epsilon: float) -> None:
     """The closed form, k best, and the column generation that knows nothing of it."""
-    n, e = letters, math.exp(epsilon)
+    n, e = categories, math.exp(epsilon)
     expected = (
         min((n - 1) ** 2 * (k * e + n - k) ** 2 / (k * (n - k) * (e - 1) ** 2) for k in range(1, n))
         / n
@@ -105,7 +114,7 @@ def test_of_a_histogram_subset_selection_is_best(letters: int, epsilon: float) -
     proved = lower_bound(np.eye(n), e, selected(np.eye(n), e))
     least = proved.value
     assert proved.how == "symmetry"
-    # F / n is 1 more than what is subtracted for each of n letters.
+    # F / n is 1 more than what is subtracted for each of n categories.
     assert least - 1 == pytest.approx(expected + 1 / n - 1, rel=1e-9)
     if n <= 8:
         found = optimum(np.eye(n), e, np.full(n, 1 / n))
@@ -113,18 +122,18 @@ def test_of_a_histogram_subset_selection_is_best(letters: int, epsilon: float) -
 
 
 def test_the_linear_program_of_tangents_agrees() -> None:
-    for letters in (2, 3):
-        setting = Workload("prefix", letters, 1.0)
+    for categories in (2, 3):
+        setting = Workload("prefix", 1.0, categories)
         by_tangents = dpopt.design(setting, backend="highs")
         assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
-    with pytest.raises(dpopt.ParameterError, match="at most 6 letters"):
-        dpopt.design(Workload("prefix", 7, 1.0), backend="highs")
+    with pytest.raises(dpopt.ParameterError, match="at most 6 categories"):
+        dpopt.design(Workload("prefix", 1.0, 7), backend="highs")
 
 
-def mechanisms(rng: np.random.Generator, letters: int, ratio: float) -> Matrix:
-    """A random private mechanism: weights of random patterns and of single letters."""
-    patterns = rng.random((rng.integers(letters, 3 * letters), letters)) < rng.random()
-    patterns = np.concatenate([patterns, np.eye(letters) > 0])
+def voters(rng: np.random.Generator, categories: int, ratio: float) -> Matrix:
+    """A random private mechanism: weights of random patterns and of single categories."""
+    patterns = rng.random((rng.integers(categories, 3 * categories), categories)) < rng.random()
+    patterns = np.concatenate([patterns, np.eye(categories) > 0])
     rows = rows_of(patterns, ratio) * rng.exponential(size=(len(patterns), 1))
     # What is missing from the largest sum goes to one more output, which is private if small.
     rows /= rows.sum(axis=0).max() * 1.5
@@ -136,35 +145,35 @@ def mechanisms(rng: np.random.Generator, letters: int, ratio: float) -> Matrix:
 def test_no_random_mechanism_passes_the_bound() -> None:
     rng, tried = np.random.default_rng(3), 0
     while tried < 60:
-        letters, epsilon = int(rng.integers(2, 6)), float(rng.uniform(0.3, 3))
-        queries = rng.standard_normal((letters + 1, letters))
-        prior = rng.uniform(0.1, 1, letters)
-        setting = Workload(queries, letters, epsilon, prior)
-        rows = mechanisms(rng, letters, math.exp(epsilon))
+        categories, epsilon = int(rng.integers(2, 6)), float(rng.uniform(0.3, 3))
+        queries = rng.standard_normal((categories + 1, categories))
+        prior = rng.uniform(0.1, 1, categories)
+        setting = Workload(queries, epsilon, categories, prior)
+        rows = voters(rng, categories, math.exp(epsilon))
         if not len(rows):
             continue
         tried += 1
         bound = dpopt.design(setting).bound
         assert bound is not None
         assert setting.weights is not None
-        variance = setting.weights @ letter_variances(rows, setting.gram, setting.weights)
+        variance = setting.weights @ category_variances(rows, setting.gram, setting.weights)
         assert variance >= bound
 
 
-def patterns_of(letters: int, ratio: float) -> Matrix:
-    return np.array(list(product([1.0, ratio], repeat=letters)))
+def patterns_of(categories: int, ratio: float) -> Matrix:
+    return np.array(list(product([1.0, ratio], repeat=categories)))
 
 
-@pytest.mark.parametrize("letters", [2, 5, 11, 13])
-def test_enumeration_finds_the_worst_pattern(letters: int) -> None:
-    rng = np.random.default_rng(letters)
-    half = rng.standard_normal((letters, 3))
-    prior = rng.uniform(0.2, 1, letters)
+@pytest.mark.parametrize("categories", [2, 5, 11, 13])
+def test_enumeration_finds_the_worst_pattern(categories: int) -> None:
+    rng = np.random.default_rng(categories)
+    half = rng.standard_normal((categories, 3))
+    prior = rng.uniform(0.2, 1, categories)
     prior /= prior.sum()
     at = Optimum(
-        np.zeros((0, letters), bool), np.zeros(0), rng.standard_normal(letters), prior, 0.0
+        np.zeros((0, categories), bool), np.zeros(0), rng.standard_normal(categories), prior, 0.0
     )
-    rows = patterns_of(letters, 2.5)
+    rows = patterns_of(categories, 2.5)
     b = half @ half.T
     excess = np.sum(rows @ b * rows, axis=1) / (rows @ prior) - rows @ at.multipliers
     worst = np.max(excess / rows.sum(axis=1))
@@ -173,37 +182,37 @@ def test_enumeration_finds_the_worst_pattern(letters: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("letters", [3, 8, 12])
-def test_the_semidefinite_multipliers_pay_for_every_pattern(letters: int) -> None:
-    w = query_matrix("prefix", letters)
-    gram, p = w.T @ w, np.full(letters, 1 / letters)
+@pytest.mark.parametrize("categories", [3, 8, 12])
+def test_the_semidefinite_multipliers_pay_for_every_pattern(categories: int) -> None:
+    w = query_matrix("prefix", categories)
+    gram, p = w.T @ w, np.full(categories, 1 / categories)
     found = optimum(gram, math.e, p)
     rows = rows_of(found.patterns, math.e) * found.theta[:, None]
     value, b = slopes(gram, information(rows, p))
-    paid = semidefinite(b, math.e, p, Symmetry.none(letters))
+    paid = semidefinite(b, math.e, p, Symmetry.none(categories))
     assert paid is not None
-    all_rows = patterns_of(letters, math.e)
+    all_rows = patterns_of(categories, math.e)
     assert np.all(np.sum(all_rows @ b * all_rows, axis=1) / (all_rows @ p) <= all_rows @ paid)
     assert 0 < value - (2 * value - paid.sum()) < 0.03 * value
 
 
-@pytest.mark.parametrize(("size", "letters"), [(3, 7), (5, 12), (6, 31), (4, 64)])
-def test_few_sets_meet_as_evenly_as_all(size: int, letters: int) -> None:
-    """Each pair of letters is in sets of the same weight: k (k - 1) / (n (n - 1)) of it."""
-    sets, weights = even_sets(letters, size)
+@pytest.mark.parametrize(("size", "categories"), [(3, 7), (5, 12), (6, 31), (4, 64)])
+def test_few_sets_meet_as_evenly_as_all(size: int, categories: int) -> None:
+    """Each pair of categories is in sets of the same weight: k (k - 1) / (n (n - 1)) of it."""
+    sets, weights = even_sets(categories, size)
     assert np.all(sets.sum(axis=1) == size)
-    pairs = np.zeros((letters, letters))
-    for turn in range(letters):
+    pairs = np.zeros((categories, categories))
+    for turn in range(categories):
         turned = np.roll(sets, turn, axis=1).astype(float)
-        pairs += turned.T @ (turned * weights[:, None]) / letters
-    expected = size * (size - 1) / (letters * (letters - 1))
-    assert pairs[~np.eye(letters, dtype=bool)] == pytest.approx(expected, rel=1e-9)
-    assert np.diagonal(pairs) == pytest.approx(size / letters, rel=1e-9)
+        pairs += turned.T @ (turned * weights[:, None]) / categories
+    expected = size * (size - 1) / (categories * (categories - 1))
+    assert pairs[~np.eye(categories, dtype=bool)] == pytest.approx(expected, rel=1e-9)
+    assert np.diagonal(pairs) == pytest.approx(size / categories, rel=1e-9)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", ["mean", "worst"])
-def test_a_histogram_of_many_letters_has_its_closed_form(objective: str) -> None:
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
+def test_a_histogram_of_many_categories_has_its_closed_form(objective: str) -> None:
     found = workload_mechanism("histogram", 40, epsilon=1.0, objective=objective)
     n, e = 40, math.e
     least = min(
@@ -216,8 +225,8 @@ def test_a_histogram_of_many_letters_has_its_closed_form(objective: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", ["prefix", "range", "marginals"])
-def test_the_order_of_the_letters_does_not_matter(workload: str) -> None:
-    """Shuffled letters have no symmetry that is looked for, and the same least variance."""
+def test_the_order_of_the_categories_does_not_matter(workload: str) -> None:
+    """Shuffled categories have no symmetry that is looked for, and the same least variance."""
     matrix = query_matrix(workload, 16)
     shuffled = matrix[:, np.random.default_rng(1).permutation(16)]
     p = np.full(16, 1 / 16)
@@ -265,9 +274,9 @@ def test_larger_alphabets_have_a_bound() -> None:
 
 @pytest.mark.slow
 def test_the_worst_data() -> None:
-    """Against a grid of priors: the least over mechanisms of the largest over letters."""
-    worst = workload_mechanism("prefix", 3, epsilon=1.0, objective="worst")
-    assert worst.letter_variances.max() == pytest.approx(worst.variance)
+    """Against a grid of priors: the least over mechanisms of the largest over categories."""
+    worst = workload_mechanism("prefix", 3, epsilon=1.0, objective="worst-case")
+    assert worst.category_variances.max() == pytest.approx(worst.variance)
     grid = [
         workload_mechanism("prefix", 3, epsilon=1.0, prior=[a, b, a]).variance
         for a, b in ((k / 40, 1 - k / 20) for k in range(1, 20))
@@ -278,14 +287,16 @@ def test_the_worst_data() -> None:
     mean = workload_mechanism("prefix", 3, epsilon=1.0)
     assert mean.variance <= worst.variance
     at_worst = worst_prior(mean.rows, mean.setting.gram)
-    assert letter_variances(mean.rows, mean.setting.gram, at_worst).max() >= worst.variance - 1e-12
+    assert (
+        category_variances(mean.rows, mean.setting.gram, at_worst).max() >= worst.variance - 1e-12
+    )
 
 
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 8.0, 12.0])
-@pytest.mark.parametrize("objective", ["mean", "worst"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 def test_value_and_bound_agree_at_the_ends_of_epsilon(epsilon: float, objective: str) -> None:
-    """Two letters and one of them asked for: q (1 - q) / (1 - 2 q)^2, q = 1 / (1 + e^epsilon)."""
+    """Two categories, one of them asked for: q (1 - q) / (1 - 2 q)^2, q = 1 / (1 + e^epsilon)."""
     found = workload_mechanism([[1.0, 0.0]], epsilon=epsilon, objective=objective)
     q = 1 / (1 + math.exp(epsilon))
     assert found.variance == pytest.approx(q * (1 - q) / (1 - 2 * q) ** 2, rel=1e-8)
@@ -294,7 +305,7 @@ def test_value_and_bound_agree_at_the_ends_of_epsilon(epsilon: float, objective:
     assert wide.bound == pytest.approx(wide.variance, rel=1e-5)
 
 
-def test_few_queries_of_more_letters_have_a_bound_at_a_small_epsilon() -> None:
+def test_few_queries_of_more_categories_have_a_bound_at_a_small_epsilon() -> None:
     """The best mechanism of two directions alone makes M nearly singular."""
     queries = [[-1, 0, -1, -2, 1], [-1, -1, 2, 2, -1], [0, -1, 2, 2, -1]]
     found = workload_mechanism(queries, epsilon=0.01)
@@ -310,9 +321,9 @@ def test_a_skewed_prior_has_a_bound_at_a_large_epsilon() -> None:
 COARSE = [[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0]]
 
 
-@pytest.mark.parametrize("objective", ["mean", "worst"])
-def test_letters_that_no_query_tells_apart_are_one(objective: str, tmp_path: Path) -> None:
-    """Five letters of three sorts: the mechanism of three letters, at the sums of the prior."""
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
+def test_categories_that_no_query_tells_apart_are_one(objective: str, tmp_path: Path) -> None:
+    """Five categories of three sorts: the mechanism of three, at the sums of the prior."""
     prior = [0.1, 0.2, 0.3, 0.25, 0.15] if objective == "mean" else None
     sums = [0.35, 0.35, 0.3] if objective == "mean" else None
     found = workload_mechanism(COARSE, epsilon=1.0, prior=prior, objective=objective)
@@ -334,12 +345,12 @@ def test_letters_that_no_query_tells_apart_are_one(objective: str, tmp_path: Pat
 
 
 def test_the_program_of_tangents_takes_them_as_one() -> None:
-    setting = Workload(COARSE, 5, 1.0)
+    setting = Workload(COARSE, 1.0, 5)
     by_tangents = dpopt.design(setting, backend="highs")
     assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
 
 
-def test_the_checker_refuses_outputs_that_tell_too_few_letters_apart(tmp_path: Path) -> None:
+def test_the_checker_refuses_outputs_that_tell_too_few_categories_apart(tmp_path: Path) -> None:
     x, _ = saved(tmp_path, SETTINGS[0])
     whole = json.loads(x.read_text(encoding="utf-8"))
     rows = whole["body"]["units"]["weights"]
@@ -355,7 +366,7 @@ def test_estimates_are_unbiased_and_vary_as_predicted() -> None:
     truth = found.setting.matrix @ np.bincount(people, minlength=5)
     runs = [found.estimate(found.simulate(people, rng)) for _ in range(400)]
     errors = np.array([run.values - truth for run in runs])
-    predicted = float(found.letter_variances[people].sum())
+    predicted = float(found.category_variances[people].sum())
     squares = (errors**2).sum(axis=1)
     assert abs(squares.mean() - predicted) < 3 * squares.std() / math.sqrt(len(runs))
     spread = errors.std(axis=0) / math.sqrt(len(runs))
@@ -385,12 +396,12 @@ def saved(folder: Path, setting: Workload) -> tuple[Path, Path]:
 
 
 SETTINGS = [
-    Workload("prefix", 4, 1.0),
-    Workload("marginals", 4, 0.5),
-    Workload([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 3, 2.0, [0.2, 0.3, 0.5]),
-    Workload("range", 3, 1.0, objective="worst"),
-    Workload(COARSE, 5, 1.0, [0.1, 0.2, 0.3, 0.25, 0.15]),
-    Workload(COARSE, 5, 0.5, objective="worst"),
+    Workload("prefix", 1.0, 4),
+    Workload("marginals", 0.5, 4),
+    Workload([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 2.0, 3, [0.2, 0.3, 0.5]),
+    Workload("range", 1.0, 3, objective="worst-case"),
+    Workload(COARSE, 1.0, 5, [0.1, 0.2, 0.3, 0.25, 0.15]),
+    Workload(COARSE, 0.5, 5, objective="worst-case"),
 ]
 
 
@@ -411,12 +422,12 @@ def test_a_changed_proof_shows_no_more_than_is_true(setting: Workload, tmp_path:
     rng = np.random.default_rng(4)
     for _ in range(60):
         changed = json.loads(json.dumps(written))
-        row = changed["inverse"][rng.integers(setting.letters)]
+        row = changed["inverse"][rng.integers(setting.categories)]
         if rng.random() < 0.5:
-            row[rng.integers(setting.letters)] *= 1 + rng.normal() / 10
+            row[rng.integers(setting.categories)] *= 1 + rng.normal() / 10
         else:
-            place = rng.integers(setting.letters)
-            changed["multipliers_of_letters"][place] *= 1 - abs(rng.normal()) / 10
+            place = rng.integers(setting.categories)
+            changed["multipliers_of_categories"][place] *= 1 - abs(rng.normal()) / 10
         whole = json.loads(x.read_text(encoding="utf-8"))["body"]
         try:
             program = verify.workload(whole["setting"], whole["units"], None, changed)

@@ -353,20 +353,20 @@ def test_families_that_are_none(families: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mechanisms", "epsilon", "allowance", "deltas"),
-    [(11, 0.1, 3, {}), (15, 0.2, 4, {}), (7, 0.1, 2, {"mechanism_delta": 1e-5, "delta": 1e-3})],
+    ("voters", "epsilon", "allowance", "deltas"),
+    [(11, 0.1, 3, {}), (15, 0.2, 4, {}), (7, 0.1, 2, {"voter_delta": 1e-5, "delta": 1e-3})],
 )
 def test_the_majority_modelled_in_cvxpy(
-    mechanisms: int, epsilon: float, allowance: float, deltas: dict[str, Any]
+    voters: int, epsilon: float, allowance: float, deltas: dict[str, Any]
 ) -> None:
-    middle = (mechanisms + 1) // 2
+    middle = (voters + 1) // 2
     gamma = cp.Variable(middle, name="gamma", nonneg=True)
-    weights = dpopt.Majority(mechanisms, epsilon, allowance).linear
+    weights = dpopt.Majority(voters, epsilon, allowance).linear
     problem = cp.Problem(cp.Maximize(weights @ gamma), [(gamma <= 1).set_label("one")])
-    setting = dpopt.Majority(mechanisms, epsilon, allowance, **deltas)
+    setting = dpopt.Majority(voters, epsilon, allowance, **deltas)
     corners = majority.CornerOracle(setting)
     solution = solve(problem, families={"corners": (gamma, corners)})
-    best = dpopt.design(dpopt.Majority(mechanisms, epsilon, allowance, **deltas))
+    best = dpopt.design(dpopt.Majority(voters, epsilon, allowance, **deltas))
     assert solution.objective == pytest.approx(float(weights @ best.gamma[middle:]), abs=1e-9)
     assert abs(solution.gap) < 1e-9
     assert set(solution.duals) == {"one", "corners"}

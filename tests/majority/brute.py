@@ -63,7 +63,7 @@ def target(setting: Majority) -> Fraction:
 def voters_of(setting: Majority) -> tuple[int, Fraction, Fraction]:
     """The voters of a setting, as `laws` takes them."""
     r = exponential(Fraction(setting.epsilon))
-    return setting.mechanisms, r, Fraction(setting.mechanism_delta)
+    return setting.voters, r, Fraction(setting.voter_delta)
 
 
 def judged(setting: Majority, weights: tuple[int, ...]) -> Fraction:
@@ -120,7 +120,7 @@ def fold(laws: np.ndarray) -> np.ndarray:
 
 def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:
     """List the reduced set of the theorem, counts by corner, by trying all counts."""
-    k, axes = setting.mechanisms, verify.Voters(setting.to_dict(), None).axes
+    k, axes = setting.voters, verify.Voters(setting.to_dict(), None).axes
     found: dict[tuple[tuple[str, int], ...], None] = {}
     for *inner, ones in np.ndindex(*(k + 1 for _ in axes), k + 1):
         rest = k - sum(inner) - ones

@@ -57,7 +57,7 @@ def test_the_refusal_names_voters_where_fractions_see_the_same_excess(
     assert caught.value.output == "1"
     for side in caught.value.inputs:
         counts = [int(part.split()[0]) for part in side.split(", ")]
-        assert sum(counts) == setting.mechanisms
+        assert sum(counts) == setting.voters
 
 
 @pytest.mark.parametrize("setting", SMALL)
@@ -67,7 +67,7 @@ def test_random_voters_inside_their_polygons_stay_within_the_target(
     chance = 0.5 + 0.5 * signed(dpopt.design(setting).gamma)
     rng = np.random.default_rng(SMALL.index(setting))
     edge = np.array(corners(*voters_of(setting)[1:]), float)
-    inside = rng.dirichlet(np.full(len(edge), 0.3), (4000, setting.mechanisms)) @ edge
+    inside = rng.dirichlet(np.full(len(edge), 0.3), (4000, setting.voters)) @ edge
     one, other = (
         poisson_binomial_pmf(np.clip(inside[..., side], 0, 1)) @ chance for side in (0, 1)
     )
@@ -90,10 +90,8 @@ DESIGNS = [
 def designs(request: pytest.FixtureRequest) -> list[dpopt.Design]:
     k, m, shift = request.param
     return [
-        dpopt.design(
-            dpopt.Majority(k, 0.1, m, mechanism_delta=shift, delta=m * shift, objective=name)
-        )
-        for name in ("expected-error", "surrogate")
+        dpopt.design(dpopt.Majority(k, 0.1, m, voter_delta=shift, delta=m * shift, objective=name))
+        for name in ("mean", "surrogate")
     ]
 
 

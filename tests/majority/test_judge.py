@@ -32,7 +32,7 @@ UNIT = 1 << 200
 def left_side(setting: Majority, gamma: tuple[int, ...], counts: Counts) -> F:
     """f at one multiset from the true corners, in rationals of 200 bits."""
     sign = [-w for w in reversed(gamma)] + list(gamma)
-    r, shift = exponential(F(setting.epsilon)), F(setting.mechanism_delta)
+    r, shift = exponential(F(setting.epsilon)), F(setting.voter_delta)
     values = {"0": F(0), "1": F(1), "D": shift, "m": 1 - shift}
     values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
     sides = []
@@ -78,7 +78,7 @@ BOUND = [
 @pytest.mark.parametrize("setting", BOUND, ids=str)
 def test_every_row_is_within_the_bound(setting: Majority) -> None:
     """Both ways to a row, and what bounds those of one side."""
-    k = setting.mechanisms
+    k = setting.voters
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     for seed, gamma in enumerate([(ONE,) * setting.middle, random_weights(setting, 1)]):
         best, bounds = rows_of._parts(levels(gamma))

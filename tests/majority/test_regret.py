@@ -217,7 +217,7 @@ def test_the_optimum_is_that_of_all_rows_written_out(
 ) -> None:
     rows = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
     priors = [majority.parse_prior(name) for name in names]
-    linear = [expected_error_weights(setting.mechanisms, prior).values for prior in priors]
+    linear = [expected_error_weights(setting.voters, prior).values for prior in priors]
     least, bests, _ = listed_regret(rows, linear)
     design = dpopt.design(
         replace(setting, objective="least-regret", priors=priors), backend=backend

@@ -39,7 +39,7 @@ def test_the_reduced_set_decides_like_the_paper_s_set(
     instance: tuple[Majority, np.ndarray],
 ) -> None:
     setting, upper = instance
-    bound = 2 * check_full(setting, np.zeros(setting.mechanisms + 1)).rounding
+    bound = 2 * check_full(setting, np.zeros(setting.voters + 1)).rounding
     assert price(setting, upper) == pytest.approx(full_excess(setting, upper), abs=bound)
 
 
@@ -105,7 +105,7 @@ def test_a_private_gamma_has_no_rows() -> None:
     ],
 )
 def test_reference_optima_of_the_surrogate(setting: Majority, optimum: float) -> None:
-    weights = majority.surrogate_weights(setting.mechanisms).values
+    weights = majority.surrogate_weights(setting.voters).values
     solution = solve(majority.gamma_problem(setting, weights))
     assert solution.objective == pytest.approx(optimum, abs=5e-12)
     assert solution.bound == pytest.approx(optimum, abs=5e-12)

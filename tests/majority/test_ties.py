@@ -30,7 +30,7 @@ def test_a_tie_is_private(name: str) -> None:
     assert found.verdict == "private"
     assert found.certificate is not None
     assert found.certificate.slack == 0
-    assert found.release([1] * setting.mechanisms) in (0, 1)
+    assert found.release([1] * setting.voters) in (0, 1)
     same = majority.assess(setting, gamma, repair=True)
     assert same.table == found.table
 
@@ -42,7 +42,7 @@ def test_more_than_a_tie_is_not(name: str) -> None:
     found = majority.assess(setting, higher)
     assert found.verdict == "not private"
     with pytest.raises(NotPrivateError, match=r"^gamma breaks") as caught:
-        found.release([1] * setting.mechanisms)
+        found.release([1] * setting.voters)
     assert caught.value.excess > 1e-5
     assert majority.assess(setting, higher, repair=True).verdict == "private"
 
@@ -102,7 +102,7 @@ def brute(setting: Majority, weights: tuple[int, ...], at: At) -> mpmath.mpf:
     for side in (0, 1):
         law = [mp.mpf(1)]
         for kind, count in at[1]:
-            r, shift = mp.exp(mp.mpf(setting.epsilon)), mp.mpf(setting.mechanism_delta)
+            r, shift = mp.exp(mp.mpf(setting.epsilon)), mp.mpf(setting.voter_delta)
             b = (r + shift) / (r + 1)
             values = {"0": 0, "1": 1, "D": shift, "m": 1 - shift, "b": b, "c": 1 - b}
             p = values[kind[side]]
@@ -130,7 +130,7 @@ def test_signs_are_those_of_200_digits(setting: Majority) -> None:
             weights = tuple(
                 rng.choice([0, ONE, rng.randint(0, ONE)]) for _ in range(setting.middle)
             )
-            placed, left = [], setting.mechanisms
+            placed, left = [], setting.voters
             for pair in verify.Voters(setting.to_dict(), None).axes:
                 placed.append((pair[rng.randint(0, 1)], rng.randint(0, left)))
                 left -= placed[-1][1]

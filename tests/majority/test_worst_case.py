@@ -106,7 +106,7 @@ def test_points_and_samples_are_themselves() -> None:
 )
 def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
     """Every row holds at (gamma, its worst case), and the worst is cut off below it."""
-    k = setting.mechanisms
+    k = setting.voters
     worst = WorstCase(k, prior)
     rng = np.random.default_rng(1)
     upper = rng.random(setting.middle)
@@ -134,7 +134,7 @@ def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
 def test_the_optimum_is_that_of_all_rows_written_out(
     setting: Majority, prior: UniformPrior
 ) -> None:
-    k, middle = setting.mechanisms, setting.middle
+    k, middle = setting.voters, setting.middle
     rows = corner_rows(setting, reduced_multisets(setting))
     dense = np.asarray(rows.matrix.todense())
     privacy = np.column_stack([dense, np.zeros(len(dense))])
@@ -187,7 +187,7 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority)
     # No constant gamma can do better, and the best one attains it or less.
     level = min(1.0, 1.0 / dense.sum(axis=1).max())
     assert design.gamma.min() >= level - 3e-9
-    if setting.mechanism_delta == 0.0:
+    if setting.voter_delta == 0.0:
         assert design.gamma.min() >= constant(setting).min() - 3e-9
 
 

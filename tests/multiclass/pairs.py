@@ -17,27 +17,27 @@ Law = tuple[Fraction, ...]
 Pair = tuple[Law, Law]
 
 
-def corners(classes: int, ratio: Fraction, mechanism_delta: Fraction = Fraction(0)) -> list[Pair]:
+def corners(classes: int, ratio: Fraction, voter_delta: Fraction = Fraction(0)) -> list[Pair]:
     """Return the corners (P, P') of a voter's pairs of laws, exactly: theorems 1 and 3."""
-    r, delta = ratio, mechanism_delta
+    r, delta = ratio, voter_delta
     b = r / (1 + r)
-    letters = [delta, (1 - delta) * b, (1 - delta) * (1 - b), Fraction(0)]
+    symbols = [delta, (1 - delta) * b, (1 - delta) * (1 - b), Fraction(0)]
     if not delta:
-        letters = letters[1:3]
+        symbols = symbols[1:3]
     found = []
-    for runs in range(1, len(letters) + 1):
-        for sizes in _compositions(len(letters), runs):
+    for runs in range(1, len(symbols) + 1):
+        for sizes in _compositions(len(symbols), runs):
             for named in permutations(range(classes), runs):
                 labels = [y for y, size in zip(named, sizes, strict=True) for _ in range(size)]
-                sides = (letters, letters[::-1])
+                sides = (symbols, symbols[::-1])
                 found.append((_image(classes, labels, sides[0]), _image(classes, labels, sides[1])))
     return found
 
 
 def corner_count(classes: int, *, approximate: bool = False) -> int:
     """Return the number of `corners`: C^2, or that of theorem 3 for Delta > 0."""
-    letters = 4 if approximate else 2
-    return sum(comb(letters - 1, runs - 1) * perm(classes, runs) for runs in range(1, letters + 1))
+    symbols = 4 if approximate else 2
+    return sum(comb(symbols - 1, runs - 1) * perm(classes, runs) for runs in range(1, symbols + 1))
 
 
 def reduced_count(voters: int, classes: int, *, approximate: bool = False) -> int:

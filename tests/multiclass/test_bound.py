@@ -103,15 +103,15 @@ def test_no_delta_is_left(shift: str) -> None:
 
 
 def is_private(
-    mechanisms: int, epsilon: float, allowance: float, v: Fraction, shift: float = 0.0
+    voters: int, epsilon: float, allowance: float, v: Fraction, shift: float = 0.0
 ) -> bool:
     """Whether the theorem proves it, in rationals: r rounded up and the budget down."""
     spent_by_one = one_voter(exp_upper(Fraction(epsilon)), v, Fraction(shift))
-    return spent_by_one <= exp_lower(Fraction(allowance) * Fraction(epsilon) / mechanisms)
+    return spent_by_one <= exp_lower(Fraction(allowance) * Fraction(epsilon) / voters)
 
 
 @pytest.mark.parametrize(
-    ("mechanisms", "epsilon", "allowance", "shift"),
+    ("voters", "epsilon", "allowance", "shift"),
     [
         (11, 0.1, 3, 0),
         (11, 0.1, 1, 0),
@@ -122,16 +122,16 @@ def is_private(
         (5, 1.0, 4, 0.5),
     ],
 )
-def test_the_largest_ratio(mechanisms: int, epsilon: float, allowance: float, shift: float) -> None:
-    v = vote_ratio_below(mechanisms, epsilon, allowance, shift)
+def test_the_largest_ratio(voters: int, epsilon: float, allowance: float, shift: float) -> None:
+    v = vote_ratio_below(voters, epsilon, allowance, shift)
     assert v is not None
-    assert is_private(mechanisms, epsilon, allowance, v, shift)
-    assert not is_private(mechanisms, epsilon, allowance, v * (1 + Fraction(1, 10**15)), shift)
+    assert is_private(voters, epsilon, allowance, v, shift)
+    assert not is_private(voters, epsilon, allowance, v * (1 + Fraction(1, 10**15)), shift)
     if not shift:
         # psi as the theorem writes it, in floats.
         step = math.log(v)
         psi = math.log((math.exp(epsilon + step) + 1) / (math.exp(epsilon) + math.exp(step)))
-        assert mechanisms * psi == pytest.approx(allowance * epsilon, rel=1e-9)
+        assert voters * psi == pytest.approx(allowance * epsilon, rel=1e-9)
 
 
 def test_all_rules_are_private_where_the_allowance_is_all() -> None:

@@ -320,14 +320,14 @@ def test_many_classes_by_the_bound() -> None:
     assert found.private
     assert found.certificate is not None
     assert "private in each vote" in found.certificate.claim
-    shifted = dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3, mechanism_delta=1e-5, rule="ladder"))
+    shifted = dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3, voter_delta=1e-5, rule="ladder"))
     # The value of the ladder by the bound alone, told in the specification of the rule.
     assert shifted.value == pytest.approx(0.2271, abs=5e-5)
 
 
 def test_prices_are_of_voters_without_a_delta() -> None:
-    with pytest.raises(ParameterError, match=r"^mechanism_delta is 0\.01; it must be 0"):
-        assert Multiclass(3, 3, 0.1, 1.0, mechanism_delta=0.01, rule="ladder").pricing
+    with pytest.raises(ParameterError, match=r"^voter_delta is 0\.01; it must be 0"):
+        assert Multiclass(3, 3, 0.1, 1.0, voter_delta=0.01, rule="ladder").pricing
 
 
 def test_votes_are_checked_and_not_shown() -> None:
@@ -343,7 +343,7 @@ def test_votes_are_checked_and_not_shown() -> None:
     assert set(drawn.tolist()) <= {0, 1, 2}
     rng = np.random.default_rng(0)
     many = found.simulate(np.repeat(table[:1], 3000, axis=0), rng)
-    weights = np.array(found.setting.distribution(found.table, table[0]), dtype=float)
+    weights = np.array(found.setting.output_weights(found.table, table[0]), dtype=float)
     share = np.bincount(many, minlength=3) / 3000
     assert share == pytest.approx(weights / weights.sum(), abs=0.04)
 

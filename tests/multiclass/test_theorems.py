@@ -101,7 +101,7 @@ def test_theorem_3_corners_are_the_vertices(classes: int, ratio: Fraction, delta
 
 def test_theorem_3_counts() -> None:
     assert [corner_count(c, approximate=True) for c in (2, 3, 4)] == [8, 39, 136]
-    # Every map of the four letters is a private pair; those left out are no corners.
+    # Every map of the four symbols is a private pair; those left out are no corners.
     b, c, delta = Fraction(2, 3) * (1 - TENTH), Fraction(1, 3) * (1 - TENTH), TENTH
     images = set()
     for labels in product(range(3), repeat=4):
@@ -166,16 +166,16 @@ def two_laws(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fractio
 
 
 def four_laws(
-    pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction, mechanism_delta: Fraction
+    pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction, voter_delta: Fraction
 ) -> tuple[Law, Law, Law, Law]:
     """Return laws Q, u, w, Q' of an (r, Delta)-pair, by the steps of theorem 3's proof.
 
     Args:
         pair: P and P'.
         ratio: r, above 1.
-        mechanism_delta: Delta, in (0, 1).
+        voter_delta: Delta, in (0, 1).
     """
-    r, delta = Fraction(ratio), Fraction(mechanism_delta)
+    r, delta = Fraction(ratio), Fraction(voter_delta)
     one, other = pair
     kept = [min(p, r * q) for p, q in zip(one, other, strict=True)]
     other_kept = [min(q, r * p) for p, q in zip(one, other, strict=True)]

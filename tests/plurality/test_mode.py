@@ -23,7 +23,7 @@ from dpopt.privacy.release import Source
 from tests.cli.running import Capture, run
 
 CITIES = ["Basel", "Bern", "Chur"]
-COMMAND = ["--column", "city", "--alphabet", "Basel,Bern,Chur", "--epsilon", "1"]
+COMMAND = ["--column", "city", "--labels", "Basel,Bern,Chur", "--epsilon", "1"]
 
 
 def draws_of(*words: int) -> Source:
@@ -121,12 +121,12 @@ def test_best_is_the_least_mean_regret_where_tables_are_small() -> None:
         assert best.setting.rule == min(rivals, key=rivals.__getitem__)
 
 
-def test_large_counts_and_many_letters() -> None:
+def test_large_counts_and_many_categories() -> None:
     counts = np.zeros(100_000, dtype=np.int64)
     counts[70_000] = 10**9
     for rule in ("best", "exponential"):
         found = plurality.mode(counts, 1.0, rule=rule)  # pyright: ignore[reportArgumentType]
-        assert (found.letter, found.records) == (70_000, 10**9)
+        assert (found.category, found.records) == (70_000, 10**9)
     assert found.guarantee.epsilon == 1.0
     assert "theorem" in found.proof
 
@@ -140,7 +140,7 @@ def test_the_ladder_of_a_large_column_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "alphabet", "words"),
+    ("data", "labels", "words"),
     [
         ([], CITIES, "no records"),
         (["Bern", "Genf"], CITIES, "outside the alphabet"),
@@ -149,9 +149,9 @@ def test_the_ladder_of_a_large_column_is_refused() -> None:
         ([1, -2], None, "whole numbers"),
     ],
 )
-def test_bad_data(data: list[object], alphabet: list[str] | None, words: str) -> None:
+def test_bad_data(data: list[object], labels: list[str] | None, words: str) -> None:
     with pytest.raises(ParameterError, match=words) as caught:
-        plurality.mode(data, 1.0, alphabet=alphabet)
+        plurality.mode(data, 1.0, labels=labels)
     assert "Genf" not in str(caught.value)
 
 

@@ -48,12 +48,12 @@ def edges(inputs: list[Histogram]) -> list[tuple[int, int]]:
 
 
 REFERENCES = [
-    (10, 3, 0.5, "bayes", 0.928370772520),
-    (10, 3, 0.5, "minimax", 1.087079051364),
-    (20, 3, 0.5, "bayes", 0.703178833734),
-    (20, 3, 0.5, "minimax", 1.114180071614),
-    (12, 4, 0.5, "bayes", 1.184514361590),
-    (12, 4, 0.5, "minimax", 1.390246803041),
+    (10, 3, 0.5, "mean", 0.928370772520),
+    (10, 3, 0.5, "worst-case", 1.087079051364),
+    (20, 3, 0.5, "mean", 0.703178833734),
+    (20, 3, 0.5, "worst-case", 1.114180071614),
+    (12, 4, 0.5, "mean", 1.184514361590),
+    (12, 4, 0.5, "worst-case", 1.390246803041),
 ]
 
 
@@ -67,13 +67,13 @@ def test_reference_values(
     assert -1e-12 < found.gap < 1e-9
     assert found.solution is not None
     # What the repair and the rounding to integers cost.
-    assert found.value - found.solution.objective < (1e-11 if objective == "bayes" else 1.1e-10)
+    assert found.value - found.solution.objective < (1e-11 if objective == "mean" else 1.1e-10)
 
 
 def test_the_minimax_of_least_mean() -> None:
     """By scipy, over ordered histograms: the least mean where no regret is above the worst."""
     records, classes, epsilon = 6, 3, 1.0
-    found = designed(records, classes, epsilon, objective="minimax")
+    found = designed(records, classes, epsilon, objective="worst-case")
     inputs = list(compositions(records, classes))
     size = len(inputs) * classes
     lost = regrets(inputs)
@@ -110,7 +110,7 @@ def test_measured_optima(
     records: int, classes: int, epsilon: float, mean: float, most: float
 ) -> None:
     assert designed(records, classes, epsilon).mean_regret == pytest.approx(mean, abs=5e-5)
-    worst = designed(records, classes, epsilon, objective="minimax")
+    worst = designed(records, classes, epsilon, objective="worst-case")
     assert worst.worst_regret == pytest.approx(most, abs=5e-5)
 
 
@@ -118,7 +118,7 @@ SMALL = [(1, 2, 0.7), (1, 4, 1.0), (2, 2, 0.3), (2, 3, 1.0), (3, 5, 0.5), (4, 3,
 SMALL += [(6, 3, 1.0), (4, 4, 2.0)]
 
 
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 @pytest.mark.parametrize(("records", "classes", "epsilon"), SMALL)
 def test_no_kernel_over_all_histograms_is_better(
     records: int, classes: int, epsilon: float, objective: str
@@ -129,7 +129,7 @@ def test_no_kernel_over_all_histograms_is_better(
     graph = Graph(len(inputs), classes, directed_pairs(pairs, len(inputs)))
     problem, guarantee = dpopt.Problem(), dpopt.Guarantee(epsilon)
     add_table(problem, graph, guarantee)
-    weights = np.ones(len(inputs)) if objective == "bayes" else None
+    weights = np.ones(len(inputs)) if objective == "mean" else None
     Losses(regrets(inputs).ravel(), weights).add(problem, graph, guarantee)
     found = designed(records, classes, epsilon, objective=objective)
     assert found.value == pytest.approx(dpopt.solve(problem).objective, abs=1e-9)
@@ -240,7 +240,7 @@ def test_the_ladder_of_two_classes_is_geometric() -> None:
         found = designed(records, 2, 0.6, rule=rule)
         for top in range(5, 10):
             gap = 2 * top - records
-            weights = found.setting.distribution(found.table, Counts([records - top, top]))
+            weights = found.setting.output_weights(found.table, Counts([records - top, top]))
             expected = r ** (-(gap - 1) / 2) / (1 + r)
             assert weights[0] / sum(weights) == pytest.approx(expected, abs=1e-12)
 
@@ -249,7 +249,7 @@ def test_the_ladder_releases_its_own_fractions() -> None:
     found = designed(15, 3, 0.5, rule="ladder")
     for counts in ((6, 5, 4), (7, 5, 3), (15, 0, 0)):
         exact = ladder(counts, exp_lower(0.5))
-        weights = found.setting.distribution(found.table, Counts(counts))
+        weights = found.setting.output_weights(found.table, Counts(counts))
         shares = [weight / sum(weights) for weight in weights]
         assert shares == pytest.approx([float(share) for share in exact], rel=1e-13)
 
@@ -286,7 +286,7 @@ def test_every_pair_of_ordered_neighbours(
     found, upper = designed(records, classes, epsilon, rule=rule), exp_upper(epsilon)
     laws, worst = {}, Fraction(0)
     for histogram in compositions(records, classes):
-        weights = found.setting.distribution(found.table, Counts(histogram))
+        weights = found.setting.output_weights(found.table, Counts(histogram))
         assert sum(weights) == found.table.total
         laws[histogram] = weights
         # Classes of one count are alike, to the last unit.
@@ -324,7 +324,7 @@ def test_hockey_sticks_of_all_neighbours() -> None:
     """The dominating pair has the largest divergence of all ordered neighbours, at every ratio."""
     found = designed(5, 3, 0.7)
     pair, whole = found.setting.dominating(found.table), found.table.total
-    told = partial(found.setting.distribution, found.table)
+    told = partial(found.setting.output_weights, found.table)
     laws = {h: told(Counts(h)) for h in compositions(5, 3)}
     for epsilon in (0.0, 0.2, 0.5, 0.69):
         ratio = exp_lower(epsilon, 256)
@@ -382,7 +382,7 @@ def test_draws_by_steps_follow_the_law(rule: str) -> None:
     setting = Plurality(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
     found = dpopt.design(setting)
     counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
-    weights = setting.distribution(found.table, Counts(counts))
+    weights = setting.output_weights(found.table, Counts(counts))
     law = np.array([weight / sum(weights) for weight in weights])
     many = Counts(np.tile(counts, (4000, 1)))
     draws = found.simulate(many, np.random.default_rng(7))
@@ -394,7 +394,7 @@ def test_a_million_records() -> None:
     found = dpopt.design(dpopt.Plurality(1_000_000, 3, 1.0, rule="exponential"))
     assert found.release(Counts([400_000, 300_000, 300_000])) == 0
     with pytest.raises(ParameterError, match="too long"):
-        found.setting.distribution(found.table, Counts([400_000, 300_000, 300_000]))
+        found.setting.output_weights(found.table, Counts([400_000, 300_000, 300_000]))
 
 
 # Use
@@ -407,13 +407,13 @@ def test_release_and_simulate_take_batches() -> None:
     assert np.shape(many) == (2,)
     rng = np.random.default_rng(1)
     again = found.simulate(Counts(np.tile([3, 2, 1], (500, 1))), rng)
-    weights = np.array(found.setting.distribution(found.table, Counts([3, 2, 1])), dtype=float)
+    weights = np.array(found.setting.output_weights(found.table, Counts([3, 2, 1])), dtype=float)
     seen = np.bincount(again, minlength=3) / 500
     assert np.allclose(seen, weights / weights.sum(), atol=0.12)
 
 
 def test_facts_tell_both_objectives() -> None:
-    mean, worst = designed(10, 3, 0.5), designed(10, 3, 0.5, objective="minimax")
+    mean, worst = designed(10, 3, 0.5), designed(10, 3, 0.5, objective="worst-case")
     assert mean.to_dict()["mean_regret"] == mean.value
     assert worst.to_dict()["worst_regret"] == worst.value
     assert worst.mean_regret >= mean.mean_regret
@@ -460,7 +460,7 @@ def test_votes_are_no_counts() -> None:
     found = designed(3, 3, 40.0)
     votes = np.array([[2, 1, 0], [1, 1, 1], [2, 2, 0]])
     counts = np.array([[1, 1, 1], [0, 3, 0], [1, 0, 2]])
-    law = partial(found.setting.distribution, found.table)
+    law = partial(found.setting.output_weights, found.table)
     for row, own in zip(votes, counts, strict=True):
         assert law(row) == law(Counts(own)) == law(Tally.of_counts(own, 3))
     assert law([1, 1, 1]) != law(Counts([1, 1, 1]))
@@ -499,7 +499,7 @@ def test_the_command_line_takes_votes_or_counts(tmp_path: Path, capsys: Capture)
 )
 def test_bad_counts_are_refused_without_being_shown(counts: Any) -> None:
     found = designed(6, 3, 1.0)
-    for use in (found.release, partial(found.setting.distribution, found.table)):
+    for use in (found.release, partial(found.setting.output_weights, found.table)):
         with pytest.raises(ParameterError) as caught:
             use(Counts(counts))
         assert "2.5" not in str(caught.value)

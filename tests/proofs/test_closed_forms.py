@@ -27,7 +27,7 @@ from dpopt.roo.minimum import RevealOrObscure
 SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), Fraction(31, 9), 40]
 
 
-def path(loss: str, inputs: int, objective: str = "minimax", **other: Any) -> Kernel:
+def path(loss: str, inputs: int, objective: str = "worst-case", **other: Any) -> Kernel:
     return Kernel(loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
 
 
@@ -67,7 +67,7 @@ def test_minimax_squared_error_of_four_inputs_is_the_known_one_in_its_last_piece
 
 
 @pytest.mark.parametrize("inputs", [3, 5])
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> None:
     form = dpopt.closed_form(Kernel("zero-one", 1.0, size=inputs, objective=objective))
     assert str(form.pieces[0].value) == f"{inputs - 1}/(r + {inputs - 1})"
@@ -85,7 +85,7 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
     form = dpopt.closed_form(PublicPrior(prior, 1.0))
     # The same program as a kernel of one's own, with the prior as an invariance.
     other = dpopt.closed_form(
-        Kernel("zero-one", 1.0, size=len(prior), invariant=prior, objective="minimax")
+        Kernel("zero-one", 1.0, size=len(prior), invariant=prior, objective="worst-case")
     )
     assert [piece.status for piece in form.pieces] == ["proved"]
     assert form.pieces[0].value == other.pieces[0].value
@@ -95,7 +95,7 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
         assert 1 - float(min(np.diag(found.kernel))) == pytest.approx(float(form(r)), abs=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["bayes", "minimax"])
+@pytest.mark.parametrize("loss", ["mean", "worst-case"])
 def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any) -> None:
     prior = PRIORS[1]
     form = dpopt.closed_form(
@@ -104,7 +104,7 @@ def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any)
     for seed in range(4):
         r = random.Random(seed).uniform(1.1, 9.0)
         cells = [(x, y) for x in range(3) for y in range(3)]
-        worst = loss == "minimax"
+        worst = loss == "worst-case"
         cost = [0.0 if worst else abs(x - y) / 3 for x, y in cells] + [float(worst)]
         sums = [[float(a == x) for a, _ in cells] + [0.0] for x in range(3)]
         kept = [[prior[a] * (b == y) for a, b in cells] + [0.0] for y in range(3)]
@@ -143,7 +143,7 @@ def geometric_value(prior: list[Fraction], r: Fraction, power: int) -> Fraction:
 )
 def test_the_geometric_mechanism_is_rediscovered(prior: list[int], loss: str, power: int) -> None:
     # Ghosh, Roughgarden and Sundararajan: it is best for every prior, once its outputs are read.
-    form = dpopt.closed_form(path(loss, len(prior), "bayes", prior=prior))
+    form = dpopt.closed_form(path(loss, len(prior), "mean", prior=prior))
     # The setting scales them to sum 1, in floats.
     weights = list(map(Fraction, form.setting["prior"] or prior))
     points = [Fraction(random.Random(i).randint(1001, 9000), 1000) for i in range(60)]
@@ -153,17 +153,17 @@ def test_the_geometric_mechanism_is_rediscovered(prior: list[int], loss: str, po
 
 SETTINGS: list[Any] = [
     path("squared", 4),
-    path("absolute", 4, "bayes"),
-    path("absolute", 3, "bayes", delta=0.125),
+    path("absolute", 4, "mean"),
+    path("absolute", 3, "mean", delta=0.125),
     Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
     Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    Kernel("squared", 1.0, graph="cycle", size=4, objective="minimax"),
+    Kernel("squared", 1.0, graph="cycle", size=4, objective="worst-case"),
     Majority(3, 0.1, 1.0, objective="surrogate"),
     Majority(5, 0.1, 2.0, objective="surrogate"),
     Majority(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
     path("squared", 3, delta=0.0625),
-    Kernel("zero-one", 1.0, size=3, delta=0.25, objective="minimax"),
-    Kernel("zero-one", 1.0, size=3, invariant=[0.25, 0.25, 0.5], objective="minimax"),
+    Kernel("zero-one", 1.0, size=3, delta=0.25, objective="worst-case"),
+    Kernel("zero-one", 1.0, size=3, invariant=[0.25, 0.25, 0.5], objective="worst-case"),
     NearestKernel([[0.875, 0.125, 0.0], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], 1.0, tolerance=1.0),
     NearestKernel.example(),
     Plurality(4, 3, 1.0),
@@ -222,7 +222,7 @@ PLURALITIES = {
 
 @pytest.mark.parametrize("size", PLURALITIES, ids=str)
 def test_pluralities_of_least_worst_regret_have_the_known_formulas(size: tuple[int, int]) -> None:
-    setting = Plurality(*size, 1.0, objective="minimax", loss="regret")
+    setting = Plurality(*size, 1.0, objective="worst-case", loss="regret")
     form = dpopt.closed_form(setting)
     known = PLURALITIES[size]
     for r, formula in known.items():
@@ -366,13 +366,15 @@ def test_randomised_response_of_fixed_chances_is_private_from_its_own_ratio_on()
     assert private_where(setting, {**truth, **floors}) == ((Root.of(Fraction(3)), None),)
 
 
-@pytest.mark.parametrize(("records", "letters"), [(5, 2), (7, 2), (6, 3)])
-def test_one_chance_for_all_counts_has_the_paper_s_formula(records: int, letters: int) -> None:
+@pytest.mark.parametrize(("records", "categories"), [(5, 2), (7, 2), (6, 3)])
+def test_one_chance_for_all_counts_has_the_paper_s_formula(records: int, categories: int) -> None:
     # q = 1 / (1 + (n / k)(r - 1)), once for each smallest count 0..n // k.
-    form = dpopt.closed_form(RevealOrObscure(records, letters, 1.0, rule="roo"))
+    form = dpopt.closed_form(RevealOrObscure(records, categories, 1.0, rule="roo"))
     assert len(form.pieces) == 1
     for r in (Fraction(3, 2), Fraction(7, 2)):
-        assert form(r) == (records // letters + 1) / (1 + Fraction(records, letters) * (r - 1))
+        assert form(r) == (records // categories + 1) / (
+            1 + Fraction(records, categories) * (r - 1)
+        )
 
 
 @pytest.mark.parametrize("rule", ["exact", "journal"])

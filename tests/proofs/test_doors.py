@@ -119,7 +119,7 @@ def test_the_command_passes_on_what_is_refused(kernel: Any, tmp_path: Path, capf
 
 
 def test_a_kind_saves_its_proof(tmp_path: Path, capfd: Capture) -> None:
-    words = ["majority", "--mechanisms", "5", "--epsilon", "0.2", "--allowance", "2", "--proof"]
+    words = ["majority", "--voters", "5", "--epsilon", "0.2", "--allowance", "2", "--proof"]
     code, out, err = run(words, capfd)
     assert (code, out) == (2, "")
     assert "without --save" in err
@@ -136,7 +136,7 @@ def test_a_proof_that_does_not_fit_comes_before_anything_is_written(
     written = ["--proof", "--save", str(tmp_path / "q.json"), "--plot", str(tmp_path / "q.png")]
     # Solved by symmetry, but 2^22 entries are more than the checker writes out.
     words = ["kernel", "--loss", "hamming", "--graph", "hamming", "--shape", ",".join("2" * 11)]
-    words += ["--epsilon", "1", "--minimax", "--symmetry", "auto", *written]
+    words += ["--epsilon", "1", "--worst-case", "--symmetry", "auto", *written]
     code, out, err = run(words, capfd)
     assert (code, out, names(tmp_path)) == (2, "", set())
     assert "there is no proof of this 'kernel'" in err
@@ -148,7 +148,7 @@ def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: C
     kernel.save(path, proof=True)
     for another in (
         dpopt.design(replace(kernel.setting, epsilon=kernel.setting.epsilon / 2)),
-        dpopt.design(Kernel("absolute", 1.0, graph="path", size=5, objective="minimax")),
+        dpopt.design(Kernel("absolute", 1.0, graph="path", size=5, objective="worst-case")),
     ):
         another.save(other, proof=True)
         for file, proof in (("k.json", "other.proof.json"), ("other.json", "k.proof.json")):
@@ -166,9 +166,7 @@ def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: C
 
 def test_what_is_saved_again_is_checked_again(tmp_path: Path, capfd: Capture) -> None:
     """An earlier proof beside a new design of another setting shows nothing about it."""
-    dpopt.design(Majority(mechanisms=5, epsilon=0.2, allowance=2)).save(
-        tmp_path / "g.json", proof=True
-    )
+    dpopt.design(Majority(voters=5, epsilon=0.2, allowance=2)).save(tmp_path / "g.json", proof=True)
     dpopt.design(Kernel.example()).save(tmp_path / "g.json")
     code, out, err = run(["verify", str(tmp_path / "g.json")], capfd)
     assert code == 2

@@ -26,9 +26,9 @@ STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
         Kernel("absolute", 20.0, size=6, graph="path"),
         Kernel("absolute", 600.0, size=6, graph="path"),
         Kernel("absolute", 1e-6, size=6, graph="path"),
-        Kernel("absolute", 2.0, size=25, graph="path", objective="minimax"),
+        Kernel("absolute", 2.0, size=25, graph="path", objective="worst-case"),
         Kernel(1e9 * STEPS, 1.0, graph="path"),
-        Kernel(1e-9 * STEPS, 1.0, objective="minimax"),
+        Kernel(1e-9 * STEPS, 1.0, objective="worst-case"),
         Kernel("absolute", 1.0, size=5, graph="path", prior=[0, 0, 1, 0, 1]),
         Kernel(10.0 ** np.arange(-8, 8).reshape(4, 4), 1.0, graph="path"),
     ],
@@ -116,9 +116,9 @@ def test_a_large_one_is_proved_when_asked_for() -> None:
     assert found.bound.how == "proved"
 
 
-@pytest.mark.parametrize("mechanisms", [11, 51, 101])
-def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
-    found: Any = dpopt.design(dpopt.Majority(mechanisms, 0.1, mechanisms // 10 + 1))
+@pytest.mark.parametrize("voters", [11, 51, 101])
+def test_rows_of_a_majority_are_enough(voters: int) -> None:
+    found: Any = dpopt.design(dpopt.Majority(voters, 0.1, voters // 10 + 1))
     # What is left is the design's own: no solver's point is nearer.
     assert abs(float(found.optimality.bound) - found.float_bound) <= 2e-10
     assert found.optimality.gap <= 5e-10
@@ -126,14 +126,14 @@ def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanisms", "epsilon", "delta"),
+    ("voters", "epsilon", "delta"),
     [(31, 4.0, 0.0), (51, 4.0, 0.0), (31, 12.0, 0.0), (13, 4.0, 1e-5), (15, 6.0, 1e-12)],
 )
 def test_thousands_of_tight_rows_hide_none_that_count(
-    mechanisms: int, epsilon: float, delta: float, tmp_path: Path
+    voters: int, epsilon: float, delta: float, tmp_path: Path
 ) -> None:
     """Where gamma is flat, rows are equal but for e^(-epsilon K / 2): the tightest prove little."""
-    asked = dpopt.Majority(mechanisms, epsilon, 0.5, mechanism_delta=delta, delta=delta)
+    asked = dpopt.Majority(voters, epsilon, 0.5, voter_delta=delta, delta=delta)
     found: Any = dpopt.design(asked)
     assert 0 <= found.optimality.gap <= 1e-9
     found.save(path := tmp_path / "x.json", proof=True)

@@ -31,20 +31,20 @@ from tests.majority.brute import reduced_multisets
 LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
 LAW = [0.1, 0.2, 0.3, 0.4]
 AFFINE: list[Any] = [
-    Kernel("absolute", 1.0, size=3, objective="minimax"),
+    Kernel("absolute", 1.0, size=3, objective="worst-case"),
     Kernel("absolute", 1.0, graph="path", size=3),
     Kernel("zero-one", 1.0, 0.125, graph="cycle", size=4),
     NearestKernel([[0.75, 0.25], [0.5, 0.5]], 1.0, tolerance=0.5),
     dpopt.Plurality(4, 3, 1.0),
-    dpopt.Plurality(3, 2, 1.0, "minimax"),
+    dpopt.Plurality(3, 2, 1.0, "worst-case"),
     dpopt.BestSampler(4, 3, 1.0),
-    dpopt.BestSampler(3, 2, 1.0, "bayes"),
+    dpopt.BestSampler(3, 2, 1.0, "mean"),
     *(dpopt.RevealOrObscure(7, 3, 1.0, rule) for rule in ("exact", "roo", "journal", "conference")),
     Population(LAW, 1.0, [LAW[::-1]], slack=0.125),
 ]
 VOTES: list[Any] = [
     Majority(5, 1.0, 2.0),
-    Majority(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
+    Majority(3, 1.0, 2.0, voter_delta=0.125, delta=0.25),
     dpopt.Multiclass(3, 3, 1.0, 2.0),
     dpopt.Multiclass(2, 4, 1.0, 1.0, delta=0.125),
 ]
@@ -81,7 +81,7 @@ def test_a_row_has_the_ends_of_what_is_enclosed(setting: Any) -> None:
     assert told
 
 
-def test_the_rarest_letter_is_kept_by_no_more_than_lemma_3_says() -> None:
+def test_the_rarest_category_is_kept_by_no_more_than_lemma_3_says() -> None:
     q, setting = Fraction(0.1), PublicPrior(LAW, 1.0)
     total = sum(map(Fraction, LAW))
     program = program_of(setting, (LOW, HIGH), {"bits": 62})
@@ -135,7 +135,7 @@ def test_a_corner_s_row_holds_what_is_enclosed(
 
 def votes_at_corners(setting: Any, b: Fraction) -> Iterator[tuple[Any, Any]]:
     """Both laws of the counts of the votes, at every choice of corners of all voters."""
-    voters, classes = setting.mechanisms, getattr(setting, "classes", 2)
+    voters, classes = setting.voters, getattr(setting, "classes", 2)
     pairs = list(product(range(classes), repeat=2))
     for chosen in combinations_with_replacement(pairs, voters):
         laws = []
@@ -307,14 +307,14 @@ def test_corners_are_no_more_than_their_bound(total: int, classes: int) -> None:
         {"allowance": 0.0},
         {"allowance": -1.0, "epsilon": -1.0},
         {"delta": 1.0},
-        {"mechanism_delta": -0.125},
-        {"mechanism_delta": 0.25, "delta": 0.125},
+        {"voter_delta": -0.125},
+        {"voter_delta": 0.25, "delta": 0.125},
     ],
 )
 def test_voters_that_are_none_are_refused(change: dict[str, float]) -> None:
     setting = Majority(3, 1.0, 2.0).to_dict()
     verify.Voters(setting, None)
-    verify.Voters({**setting, "mechanism_delta": 0.125, "delta": 0.125}, None)
+    verify.Voters({**setting, "voter_delta": 0.125, "delta": 0.125}, None)
     with pytest.raises(verify.Malformed):
         verify.Voters({**setting, **change}, None)
 
@@ -333,7 +333,7 @@ def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.M
 
 def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.MonkeyPatch) -> None:
     exponentials(monkeypatch, {1: (LOW, HIGH), 2: (RATIO, RATIO)})
-    setting, d = Majority(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25), Fraction(1, 8)
+    setting, d = Majority(3, 1.0, 2.0, voter_delta=0.125, delta=0.25), Fraction(1, 8)
     voters = verify.Voters(setting.to_dict(), None)
     assert voters.chance("b") == ((LOW + d) / (LOW + 1), (HIGH + d) / (HIGH + 1))
     assert voters.chance("c") == ((1 - d) / (HIGH + 1), (1 - d) / (LOW + 1))
@@ -364,7 +364,7 @@ def test_a_corner_that_is_none_is_refused(name: verify.Name) -> None:
     [
         Majority(1, 1.0, 1.0),
         Majority(5, 1.0, 2.0),
-        Majority(3, 1.0, 2.0, mechanism_delta=0.125, delta=0.25),
+        Majority(3, 1.0, 2.0, voter_delta=0.125, delta=0.25),
     ],
     ids=repr,
 )

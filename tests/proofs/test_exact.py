@@ -19,7 +19,7 @@ from tests.proofs.judging import alone, optimum
 
 
 def path(inputs: int, **other: Any) -> Kernel:
-    given = {"objective": "minimax", "graph": "path", **other}
+    given = {"objective": "worst-case", "graph": "path", **other}
     return Kernel("absolute", 1.0, size=inputs, **given)
 
 
@@ -37,10 +37,10 @@ def test_minimax_errors_of_paths_are_the_known_fractions(ratio: int, values: lis
 
 SETTINGS: list[Any] = [
     path(4),
-    path(5, objective="bayes", prior=[5, 4, 3, 2, 1]),
+    path(5, objective="mean", prior=[5, 4, 3, 2, 1]),
     path(3, delta=0.125),
     Kernel("zero-one", 1.0, size=5),
-    Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="minimax"),
+    Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="worst-case"),
     Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
     Kernel("squared", 1.0, graph="cycle", size=5),
     Majority(5, 0.1, 2.0, objective="surrogate"),

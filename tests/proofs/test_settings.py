@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
         graph=[[0, 1], [1, 2]],
         prior=[0.25, 0.5, 0.25],
         invariant=[0.25, 0.5, 0.25],
-        rows=OWN,
+        constraints=OWN,
     ),
     "kernel of pairs": Kernel("absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])),
     "kernel of words": Kernel("hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"),
@@ -51,13 +51,13 @@ SETTINGS: dict[str, Any] = {
         output_names=["yes", "no"],
         tolerance=0.1,
     ),
-    "optimal-sampler of a law": KINDS["optimal-sampler"](4, 3, 1.0, "fixed", [0.5, 0.25, 0.25]),
+    "best-sampler of a law": KINDS["best-sampler"](4, 3, 1.0, "output", [0.5, 0.25, 0.25]),
     "smooth-floor of a rate": KINDS["smooth-floor"](12, 3, 0.3, 0.2),
-    "prior of names": KINDS["prior"]([0.25, 0.75], 1.0, letters=["a", "b"]),
+    "prior of names": KINDS["public-prior"]([0.25, 0.75], 1.0, labels=["a", "b"]),
     "workload of a table": KINDS["workload"](
-        [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], prior=[0.5, 0.3, 0.2]
+        [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], 1.0, prior=[0.5, 0.3, 0.2]
     ),
-    "workload at worst": KINDS["workload"]("marginals", 4, objective="worst"),
+    "workload at worst": KINDS["workload"]("marginals", 1.0, 4, objective="worst-case"),
 }
 WRONG: list[Any] = [
     *(None, True, False, -1, 0, 1, 2, 3, 4, 12, 2.5, -0.5, 0.0, 0.3, 0.99, 1.0, 1e-320, 1e-9, 17.0),
@@ -67,9 +67,9 @@ WRONG: list[Any] = [
     *("samples:3x5:0", "samples:3x5:0123456789abcdef", "common-uniform:0,0.5,0.4,1", "dirichlet"),
     *("dirichlet:0", "dirichlet:2000000", "dirichlet:20000", "dirichlet:1/2", "dirichlet:1,1"),
     *("point:0.5,0.3,0.3", "point:1,0,0", "optimal", "ladder", "subsampling", "exact", "journal"),
-    *("bayes", "minimax", "worst", "worst-case", "mean", "fixed", "tv", "leximin", "surrogate"),
+    *("bayes", "minimax", "worst", "worst-case", "mean", "output", "tv", "leximin", "surrogate"),
     *("absolute", "hamming", "complete", "path", "grid", "cycle", "maximise", "columns", "auto"),
-    *("reflection", "cyclic", "letters", "marginals", "histogram", "expected-error"),
+    *("reflection", "cyclic", "categories", "marginals", "histogram", "mean"),
     *([], {}, [[]], [0], [1], [0.5, 0.5], [1, 1, 1], [0.2, 0.3, 0.5], [0.2, 0.3, 0.6], [-1, 1, 1]),
     *([0.0, 0.5, 0.5], [0.5, 0.25, 0.25], ["a", "a"], ["a", "b"], ["a", ["b"]], [math.inf, 1.0]),
     *([2, 2], [2, 3], [3, 2], [4], [0, 4], [True, 4], ["2", 2], [1e200, 1e200, 0], [0.0, 0.0, 0.0]),
@@ -172,37 +172,43 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     path, gamma = tmp_path / "x.json", 0.1456
     dpopt.design(Majority(3, 0.5, 0.1)).save(path)
     record = json.loads(path.read_text())
-    record["body"]["setting"]["mechanisms"] = 2
+    record["body"]["setting"]["voters"] = 2
     levels = [int(gamma * share * 2**62) for share in (1 / 3, 1)]
     weights = [[str(2**62 + w), str(2**62 - w)] for w in levels]
     record["body"]["units"] = {"total": str(2**63), "weights": weights}
     path.write_text(json.dumps(record))
     code, lines, err = run(path, None)
     assert (code, lines) == (2, [])
-    assert "mechanisms is even; it must be odd" in err
+    assert "voters is even; it must be odd" in err
 
 
 # A setting of each kind, and changes of it just inside and just outside what is allowed.
 PLAIN: dict[str, dict[str, Any]] = {
-    "majority": {"mechanisms": 3, "epsilon": 0.5, "allowance": 1.5, "mechanism_delta": 0}
-    | {"delta": 0, "objective": "expected-error", "prior": "uniform:0,1", "priors": None}
+    "majority": {"voters": 3, "epsilon": 0.5, "allowance": 1.5, "voter_delta": 0}
+    | {"delta": 0, "objective": "mean", "prior": "uniform:0,1", "priors": None}
     | {"coefficients": None, "contrary": False},
-    "multiclass": {"mechanisms": 3, "classes": 3, "epsilon": 0.5, "allowance": 1.5, "delta": 0}
-    | {"mechanism_delta": 0, "prior": "uniform", "rule": "optimal"},
-    "optimal-sampler": {"records": 4, "letters": 3, "epsilon": 1, "objective": "worst-case"}
-    | {"pmf": None, "prior": 1},
-    "smooth-floor": {"records": 1, "letters": 3, "epsilon": 1, "rate": None},
-    "prior": {"prior": [0.5, 0.5], "epsilon": 1, "letters": None, "objective": "minimax"},
-    "mollifier": {"prior": [0.5, 0.5], "epsilon": 1, "letters": None, "own": [0, 1]},
-    "population": {"prior": [0.5, 0.5], "epsilon": 1, "letters": None, "users": [[0, 1], [1, 0]]}
-    | {"weights": [1, 1], "slack": 0, "objective": "tv"},
-    "kernel": {"loss": "absolute", "size": 3, "outputs": 3, "prior": None, "objective": "minimax"}
+    "multiclass": {"voters": 3, "classes": 3, "epsilon": 0.5, "allowance": 1.5, "delta": 0}
+    | {"voter_delta": 0, "prior": "uniform", "rule": "optimal"},
+    "best-sampler": {"records": 4, "categories": 3, "epsilon": 1, "objective": "worst-case"}
+    | {"distribution": None, "prior": 1},
+    "smooth-floor": {"records": 1, "categories": 3, "epsilon": 1, "rate": None},
+    "public-prior": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "objective": "minimax"},
+    "mollifier": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "distribution": [0, 1]},
+    "population": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "users": [[0, 1], [1, 0]]}
+    | {"weights": [1, 1], "slack": 0, "objective": "mean"},
+    "kernel": {
+        "loss": "absolute",
+        "size": 3,
+        "outputs": 3,
+        "prior": None,
+        "objective": "worst-case",
+    }
     | {"sense": "minimise", "invariant": None, "symmetry": "none", "epsilon": 1, "delta": 0}
-    | {"graph": "path", "shape": None, "rows": None},
-    "nearest": {"kernel": [[0.5, 0.5], [0, 1]], "tolerance": 0.25, "input_names": None}
+    | {"graph": "path", "shape": None, "constraints": None},
+    "nearest-kernel": {"kernel": [[0.5, 0.5], [0, 1]], "tolerance": 0.25, "input_names": None}
     | {"output_names": None, "epsilon": 1, "delta": 0, "graph": "path", "shape": None}
-    | {"rows": None},
-    "workload": {"workload": "histogram", "letters": 3, "epsilon": 1, "prior": None}
+    | {"constraints": None},
+    "workload": {"queries": "histogram", "categories": 3, "epsilon": 1, "prior": None}
     | {"objective": "mean"},
 }
 LOSS = [[0, 1], [1, 0], [1, 1]]
@@ -231,8 +237,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     (
         "majority",
         [
-            {"mechanisms": 501, "mechanism_delta": 0.1},
-            {"mechanisms": 503},
+            {"voters": 501, "voter_delta": 0.1},
+            {"voters": 503},
             {"allowance": 3},
             {"allowance": 0.5, "epsilon": 600},
             {"allowance": 2, "epsilon": 300},
@@ -240,8 +246,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"priors": ["uniform:0,1", "beta:1,1"]},
         ],
         [
-            {"mechanisms": 503, "mechanism_delta": 0.1},
-            {"mechanisms": 2},
+            {"voters": 503, "voter_delta": 0.1},
+            {"voters": 2},
             {"allowance": 3.001},
             {"allowance": 2, "epsilon": 300.001},
             {"priors": ["uniform:0,1", "point:2"]},
@@ -263,7 +269,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"allowance": 3},
             {"allowance": 1, "epsilon": 1e-07},
             {"allowance": 3, "epsilon": 200},
-            {"rule": "ladder", "mechanism_delta": 0.1},
+            {"rule": "ladder", "voter_delta": 0.1},
             {"rule": "subsampling"},
             *several("prior", ["point:1,0,0", "dirichlet:1e-4", "dirichlet:1e6"]),
         ],
@@ -271,7 +277,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"allowance": 3.1},
             {"allowance": 1, "epsilon": 9e-08},
             {"allowance": 3, "epsilon": 200.1},
-            {"rule": "subsampling", "mechanism_delta": 0.1},
+            {"rule": "subsampling", "voter_delta": 0.1},
             *several("prior", ["point:0.5,0.5", "point:1.0000000001,0,0", "point:-0.5,0.75,0.75"]),
             *several(
                 "prior", ["point:0.5,0.3,0.1", "normal:0.5,0.3,0.2", "normal:1", "dirichlet:x"]
@@ -282,10 +288,10 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         ],
     ),
     (
-        "optimal-sampler",
-        [{"objective": "mean", "pmf": [0, 0.5, 0.5]}, {"objective": "bayes"}],
-        [{"objective": "mean"}, {"objective": "bayes", "pmf": [0, 0.5, 0.5]}]
-        + [{"objective": "fixed", "pmf": law} for law in ([0.5, 0.5], [0, 0.5, 0.6])],
+        "best-sampler",
+        [{"objective": "mean", "distribution": [0, 0.5, 0.5]}, {"objective": "mean"}],
+        [{"objective": "output"}, {"objective": "worst-case", "distribution": [0, 0.5, 0.5]}]
+        + [{"objective": "output", "distribution": law} for law in ([0.5, 0.5], [0, 0.5, 0.6])],
     ),
     # Above log(1 + 1/1), whose double is 0.6931471805599453.
     (
@@ -294,12 +300,12 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [{"epsilon": 0.6931471805599453}],
     ),
     (
-        "prior",
-        [{"letters": ["a", 1]}, {"prior": [0.5, 0.5 + 9e-10]}],
-        several("letters", [["a", "a"], ["a"], ["a", "b", "c"]])
-        + several("prior", [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [0, 1]]),
+        "public-prior",
+        [{"labels": ["a", 1]}, {"public": [0.5, 0.5 + 9e-10]}],
+        several("labels", [["a", "a"], ["a"], ["a", "b", "c"]])
+        + several("public", [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [0, 1]]),
     ),
-    ("mollifier", [{"own": [0.5, 0.5]}], several("own", [[1], [0.5, 0.6]])),
+    ("mollifier", [{"distribution": [0.5, 0.5]}], several("distribution", [[1], [0.5, 0.6]])),
     (
         "population",
         [{"weights": [5e299, 0]}],
@@ -313,7 +319,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [{"loss": LOSS, "outputs": 2, "symmetry": s} for s in ("none", "reflection")]
         + [{"loss": LOSS, "outputs": 2, "symmetry": [[[0, 1, 2], [0, 1]]]}, {"symmetry": "cyclic"}]
         + [{"loss": "hamming", "shape": [3], "symmetry": "hamming"}]
-        + [{"objective": "bayes", "prior": [1, 1, 1]}, {"invariant": [0.25, 0.5, 0.25]}]
+        + [{"objective": "mean", "prior": [1, 1, 1]}, {"invariant": [0.25, 0.5, 0.25]}]
         + [{"invariant": PAIR}],
         [{"graph": "grid"}, {"shape": [4]}, *several("graph", [[[0, 0]], [[0, 3]], [[3, 0]]])]
         + [{"loss": LOSS, "outputs": 2, "shape": [3]}, {"shape": [3], "outputs": 2}]
@@ -326,25 +332,36 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     ),
     (
         "kernel",
-        [{"rows": [own_row(name=name)]} for name in ("r", "invariance", "delta")]
-        + [{"rows": [own_row(name="losses")], "objective": "bayes"}]
-        + [{"rows": [own_row(), own_row(name="s")]}, {"rows": []}]
-        + [{"rows": [own_row(lower=[None, 1, None], upper=[1, None, None])]}]
-        + [{"rows": [own_row(places=[], coefficients=[])]}],
-        [{"rows": [own_row(**{part: value})]} for part, wrong in FORGED.items() for value in wrong]
-        + [{"rows": [own_row(), own_row()]}, {"rows": [own_row(name="delta")], "delta": 0.1}]
+        [{"constraints": [own_row(name=name)]} for name in ("r", "invariance", "delta")]
+        + [{"constraints": [own_row(name="losses")], "objective": "mean"}]
+        + [{"constraints": [own_row(), own_row(name="s")]}, {"constraints": []}]
+        + [{"constraints": [own_row(lower=[None, 1, None], upper=[1, None, None])]}]
+        + [{"constraints": [own_row(places=[], coefficients=[])]}],
+        [
+            {"constraints": [own_row(**{part: value})]}
+            for part, wrong in FORGED.items()
+            for value in wrong
+        ]
         + [
-            {"rows": [own_row(name="invariance")], "invariant": law}
+            {"constraints": [own_row(), own_row()]},
+            {"constraints": [own_row(name="delta")], "delta": 0.1},
+        ]
+        + [
+            {"constraints": [own_row(name="invariance")], "invariant": law}
             for law in (PAIR, [0.25, 0.5, 0.25])
         ],
     ),
     (
-        "nearest",
+        "nearest-kernel",
         [
             *several(
                 "kernel", [[[0.75, 0.5], [0, 1]], [[0, 1], [0.25, 0.5]], [[-0.25, 1.25], [0, 1]]]
             ),
-            {"output_names": ["a", "b"], "input_names": [0, "a"], "rows": [own_row(name="sums")]},
+            {
+                "output_names": ["a", "b"],
+                "input_names": [0, "a"],
+                "constraints": [own_row(name="sums")],
+            },
             {"graph": "grid", "shape": [2]},
         ],
         several("kernel", [[[0.75, 0.53125], [0, 1]], [[0, 1], [0.25, 0.46875]]])
@@ -359,12 +376,12 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     ),
     (
         "workload",
-        several("workload", [[[1, 1, 1], [1, 0, 0]], [[0, 0, 1e-100]], [[-1e100, 0, 1]]])
+        several("queries", [[[1, 1, 1], [1, 0, 0]], [[0, 0, 1e-100]], [[-1e100, 0, 1]]])
         + several("prior", [[1, 1e6, 1]])
-        + [{"objective": "worst"}],
-        several("workload", [[[1, 1, 1], [2, 2, 2]], [[0, 0, 9e-101]], [[0, 1, -1.1e100]]])
+        + [{"objective": "worst-case"}],
+        several("queries", [[[1, 1, 1], [2, 2, 2]], [[0, 0, 9e-101]], [[0, 1, -1.1e100]]])
         + several("prior", [[1, 1000001, 1]])
-        + [{"objective": "worst", "prior": [1, 1, 1]}],
+        + [{"objective": "worst-case", "prior": [1, 1, 1]}],
     ),
 ]
 

@@ -27,17 +27,17 @@ OWN = [
 SETTINGS: dict[str, Any] = {
     "kernel": Kernel.example(),
     "majority": dpopt.Majority.example(),
-    "reflection": Kernel(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
+    "reflection": Kernel(PATH, 0.5, graph="path", objective="worst-case", symmetry="reflection"),
     "words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 2), symmetry="hamming"),
-    "letters": Kernel("zero-one", 1.0, size=6, symmetry="letters"),
+    "symbols": Kernel("zero-one", 1.0, size=6, symmetry="symbols"),
     "dihedral": Kernel("zero-one", 1.0, 0.05, size=6, graph="cycle", symmetry="dihedral"),
     "generators": Kernel(PATH, 0.5, graph="path", symmetry=[([2, 1, 0], [2, 1, 0])]),
     "q K = q": Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR),
     "A K = B": Kernel(PATH, 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]])),
-    "own rows": Kernel("absolute", 1.0, size=4, graph="path", rows=OWN),
+    "own rows": Kernel("absolute", 1.0, size=4, graph="path", constraints=OWN),
     "epsilon = 0": Kernel("absolute", 0.0, size=4, graph="path"),
-    "utility": Kernel(PATH, 0.7, sense="maximise", objective="minimax"),
-    "Delta": dpopt.Majority(5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01),
+    "utility": Kernel(PATH, 0.7, sense="maximise", objective="worst-case"),
+    "Delta": dpopt.Majority(5, 0.3, 1.5, voter_delta=1e-3, delta=0.01),
     "independent": dpopt.Majority(5, 0.5, 1.5, prior=UNIFORM),
     "coefficients": dpopt.Majority(3, 0.5, 1.5, coefficients=[1.0, 0.25]),
 }
@@ -174,12 +174,15 @@ def test_two_inputs_on_a_path_are_all_there_are() -> None:
 
 
 def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() -> None:
-    known = {"records": 3, "letters": 2, "epsilon": 1.0, "rule": "exact"}
-    verify.allowed("roo", known)
+    known = {"records": 3, "categories": 2, "epsilon": 1.0, "rule": "exact"}
+    verify.allowed("reveal-or-obscure", known)
     with pytest.raises(verify.Malformed, match="the parameter rule of the setting is missing"):
-        verify.allowed("roo", {name: known[name] for name in ("records", "letters", "epsilon")})
+        verify.allowed(
+            "reveal-or-obscure",
+            {name: known[name] for name in ("records", "categories", "epsilon")},
+        )
     with pytest.raises(verify.Malformed, match="the parameter other of the setting is unknown"):
-        verify.allowed("roo", {**known, "other": 1})
+        verify.allowed("reveal-or-obscure", {**known, "other": 1})
 
 
 @pytest.mark.parametrize(
@@ -214,7 +217,7 @@ def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
 @pytest.mark.parametrize(("sense", "worst"), [("minimise", 1), ("maximise", Fraction(3, 4))])
 def test_a_worst_case_is_the_largest_loss_and_the_least_utility(sense: Any, worst: Any) -> None:
     table = [[1.0, 0.0], [0.0, 2.0]]
-    setting = dpopt.Kernel(table, 1.0, sense=sense, objective="minimax").to_dict()
+    setting = dpopt.Kernel(table, 1.0, sense=sense, objective="worst-case").to_dict()
     units = {"total": 4, "weights": [[3, 1], [2, 2]]}
     program = verify.kernel(json.loads(json.dumps(setting)), units, None, {})
     assert program.point["t",] == program.value == worst
@@ -261,12 +264,12 @@ def test_between_whom_a_kernel_is_private_in_words() -> None:
 
 
 @pytest.mark.parametrize("shape", [[2, 2], [2, 3, 2], [3]])
-def test_letters_and_places_of_words_are_exchanged(shape: list[int]) -> None:
+def test_categories_and_places_of_words_are_exchanged(shape: list[int]) -> None:
     words = list(product(*map(range, shape)))
     expected = []
     for i, size in enumerate(shape):
-        for letter in range(1, size):
-            swap = {0: letter, letter: 0}
+        for category in range(1, size):
+            swap = {0: category, category: 0}
             to = [tuple(swap.get(a, a) if p == i else a for p, a in enumerate(w)) for w in words]
             expected.append([words.index(w) for w in to])
         for j in (j for j in range(i) if shape[j] == size):
@@ -281,13 +284,13 @@ def test_what_a_symmetry_changes_is_refused() -> None:
     setting = dpopt.Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, symmetry="reflection").to_dict()
     known = {**json.loads(json.dumps(setting)), "invariant": [*map(list, fixed)]}
     rows = [["pair", [[0, 0, 0], [1, 1, 1]], [1.0, 1.0], [0.1, 0.1], [None, None]]]
-    for change in ({}, {"prior": [0.5, 0.5]}, {"rows": rows}):
+    for change in ({}, {"prior": [0.5, 0.5]}, {"constraints": rows}):
         verify.kernel({**known, **change}, None, None, {})
     rows = [
         ["one", [[0, 0, 0]], [1.0], [0.1], [None]],
         ["other", [[0, 1, 1]], [1.0], [0.1], [None]],
     ]
-    for change in ({"prior": [0.4, 0.6]}, {"rows": rows}, {"rows": rows[:1]}):
+    for change in ({"prior": [0.4, 0.6]}, {"constraints": rows}, {"constraints": rows[:1]}):
         with pytest.raises(verify.Malformed, match="symmetry changes the prior or the rows"):
             verify.kernel({**known, **change}, None, None, {})
     with pytest.raises(verify.Malformed, match="symmetry changes the loss"):
@@ -304,8 +307,8 @@ def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> No
     setting = dpopt.Kernel("absolute", 1.0, graph="path", size=2, outputs=3).to_dict()
     known = json.loads(json.dumps(setting))
     rows = [["mine", [[0, 1, 2]], [1.0], [0.1], [None]]]
-    assert ("rows", "mine", 0, -1) in verify.asked({**known, "rows": rows}, 2, 3)
+    assert ("rows", "mine", 0, -1) in verify.asked({**known, "constraints": rows}, 2, 3)
     with pytest.raises(verify.Malformed, match="is no integer from 0"):
-        verify.asked({**known, "rows": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
+        verify.asked({**known, "constraints": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
     with pytest.raises(verify.Malformed, match="the same name"):
-        verify.asked({**known, "rows": rows * 2}, 2, 3)
+        verify.asked({**known, "constraints": rows * 2}, 2, 3)

@@ -167,7 +167,7 @@ def test_a_regret_is_that_of_the_programs_written_out() -> None:
 @pytest.mark.parametrize("name", [*WORST[:3], "common-uniform:0,0.1,0.9,1", "common-beta:2,3"])
 def test_a_largest_error_is_enclosed(name: str) -> None:
     rng = np.random.default_rng(len(name))
-    rule = verify.LargestError({"mechanisms": 5, "prior": name})
+    rule = verify.LargestError({"voters": 5, "prior": name})
     margins = margins_of("common-uniform:0,1" if "beta" in name else name, 5)
     for _ in range(20):
         gamma = rng.integers(0, 1 << 20, 3) * rng.integers(0, 2, 3)
@@ -194,7 +194,7 @@ BETWEEN = "uniform:0.1,0.3,0.6,0.9"
     ],
 )
 def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, voters: Any) -> None:
-    rule, chances = verify.LargestError({"mechanisms": 5, "prior": prior}), [*map(Fraction, voters)]
+    rule, chances = verify.LargestError({"voters": 5, "prior": prior}), [*map(Fraction, voters)]
     assert rule.voters(at) == chances
     law, unit = poisson_binomial(chances), 1 << verify.FIXED
     below, short = rule.law(at)
@@ -233,13 +233,13 @@ def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, vote
 )
 def test_errors_without_a_row(prior: str, at: Any, sign: Any) -> None:
     with pytest.raises(verify.Malformed):
-        verify.LargestError({"mechanisms": 5, "prior": prior}).row(("error", at, sign))
+        verify.LargestError({"voters": 5, "prior": prior}).row(("error", at, sign))
 
 
 @pytest.mark.parametrize("prior", ["point:0.1,0.2", "samples:3x5:0123456789abcdef"])
 def test_priors_without_a_largest_error(prior: str) -> None:
     with pytest.raises(verify.Malformed):
-        verify.LargestError({"mechanisms": 5, "prior": prior})
+        verify.LargestError({"voters": 5, "prior": prior})
 
 
 @pytest.mark.parametrize("at", [Fraction(1, 3), Fraction(1, 2), Fraction(3, 4)])
@@ -259,7 +259,7 @@ def test_a_polynomial_is_split_where_it_is_asked_for(at: Fraction) -> None:
 
 def test_a_coefficient_as_large_as_the_tolerance_still_bounds() -> None:
     """f = (-1, -3, 3, 1) 2^-51 has 1 at p = 1, and a coefficient that is above it by 2^-50."""
-    rule = verify.LargestError({"mechanisms": 3, "prior": "common-uniform:0,1"})
+    rule = verify.LargestError({"voters": 3, "prior": "common-uniform:0,1"})
     law = poisson_binomial([Fraction(4, 5)] * 3)
     error = -law[0] - 3 * law[1] + 3 * law[2] + law[3]
     assert error == Fraction(171, 125)
@@ -336,11 +336,11 @@ def test_a_proof_has_the_priors_of_its_setting() -> None:
 def test_a_common_p_is_enclosed_below_1e_14() -> None:
     # gamma = 1 - e_3 of five voters: the error is 5 p^2 (1 - p)^2 (2 p - 1), largest where
     # 5 (p^2 - p) = -1.
-    rule = verify.LargestError({"mechanisms": 5, "prior": "common-uniform:0,1"})
+    rule = verify.LargestError({"voters": 5, "prior": "common-uniform:0,1"})
     most = 5 * 0.2**2 * math.sqrt(1 - 4 * 0.2)
     found = float(rule.largest([1, 0, 0], 2))
     assert abs(found - most) <= 1e-14
-    piece = verify.LargestError({"mechanisms": 5, "prior": "common-uniform:0,0.125,0.875,1"})
+    piece = verify.LargestError({"voters": 5, "prior": "common-uniform:0,0.125,0.875,1"})
     exact = 5 * Fraction(7, 64) ** 2 * Fraction(3, 4)
     assert 0 <= piece.largest([1, 0, 0], 2) - exact <= Fraction(1, 10**14)
 

@@ -29,12 +29,12 @@ from tests.multiclass.brute import largest_excess
 from tests.proofs.judging import displayed
 
 PLAIN: list[tuple[Any, ...]] = [
-    (3, 3, 1.0, "bayes", "regret"),
-    (6, 3, 1.0, "bayes", "regret"),
-    (6, 3, 1.0, "minimax", "regret"),
-    (7, 2, 0.5, "minimax", "error"),
-    (5, 4, 0.5, "bayes", "error", "optimal", "dirichlet:1/2"),
-    (8, 8, 3.0, "minimax", "regret"),
+    (3, 3, 1.0, "mean", "regret"),
+    (6, 3, 1.0, "mean", "regret"),
+    (6, 3, 1.0, "worst-case", "regret"),
+    (7, 2, 0.5, "worst-case", "error"),
+    (5, 4, 0.5, "mean", "error", "optimal", "dirichlet:1/2"),
+    (8, 8, 3.0, "worst-case", "regret"),
     (1, 2, 0.1),
     (2, 9, 1.0),
 ]
@@ -111,7 +111,7 @@ def test_a_rule_is_private_and_says_nothing_of_others(rule: Any) -> None:
         dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2, rule=rule)),
         # Too many corners, and voters with a Delta: stable in each vote.
         dpopt.design(dpopt.Multiclass(20, 5, 0.1, 3, rule=rule)),
-        dpopt.design(dpopt.Multiclass(6, 3, 0.5, 2, rule=rule, mechanism_delta=1e-3)),
+        dpopt.design(dpopt.Multiclass(6, 3, 0.5, 2, rule=rule, voter_delta=1e-3)),
     ):
         assert accepted(found)
         assert displayed(found).value == pytest.approx(found.value, rel=1e-12)
@@ -170,7 +170,7 @@ def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_pat
 
 
 @pytest.mark.parametrize("loss", ["regret", "error"])
-@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
 def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> None:
     """The same optimum over kernels that need not treat classes alike."""
     records, classes, ratio = 4, 3, 2
@@ -188,7 +188,7 @@ def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> 
                 above.append(row)
     losses = [max(h) - n if loss == "regret" else int(n < max(h)) for h in inputs for n in h]
     cost = np.append(np.array(losses) / len(inputs), 0.0)
-    if objective == "minimax":
+    if objective == "worst-case":
         cost = np.append(np.zeros(size), 1.0)
         for at in range(len(inputs)):
             row = np.append(np.zeros(size), -1.0)
@@ -322,7 +322,7 @@ def test_what_is_refused_is_named_and_measured(delta: float) -> None:
     "found",
     [
         dpopt.design(dpopt.Plurality(6, 3, 1.0)),
-        dpopt.design(dpopt.Plurality(6, 3, 1.0, objective="minimax")),
+        dpopt.design(dpopt.Plurality(6, 3, 1.0, objective="worst-case")),
         dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
         dpopt.design(dpopt.Multiclass(4, 3, 0.5, 1.5, delta=0.01)),
     ],
@@ -428,7 +428,7 @@ def test_voters_that_are_none_are_refused() -> None:
     setting = dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()
     ballots = verify.Ballots(3, 3, None)
     verify.Labels(setting, ballots, None)
-    for change in ({"epsilon": 0}, {"mechanism_delta": 1}, {"mechanism_delta": -1}):
+    for change in ({"epsilon": 0}, {"voter_delta": 1}, {"voter_delta": -1}):
         with pytest.raises(verify.Malformed, match="no such voters"):
             verify.Labels({**setting, **change}, ballots, None)
 
@@ -455,7 +455,7 @@ def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
     setting = dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()
     rows = [list(dict.fromkeys(weights[state])) for state in ((3, 0, 0), (2, 1, 0), (1, 1, 1))]
     ballots = verify.Ballots(3, 3, {"total": 48, "weights": rows})
-    labels = verify.Labels({**setting, "mechanism_delta": shift}, ballots, None)
+    labels = verify.Labels({**setting, "voter_delta": shift}, ballots, None)
     verdict, worst = labels.stable(), Fraction(1)
     for state, chances in weights.items():
         for a, b in permutations(range(3), 2):
@@ -477,7 +477,7 @@ def test_a_rule_of_stable_votes_has_the_slack_of_its_formula(
     _, at, c, to, d = verdict.at
     assert Fraction(ballots.weights[at][c], ballots.weights[to][d]) == worst
     # A budget that is less than they need is refused, by what is missing.
-    small = verify.Labels({**setting, "mechanism_delta": shift, "allowance": 0}, ballots, None)
+    small = verify.Labels({**setting, "voter_delta": shift, "allowance": 0}, ballots, None)
     with pytest.raises(verify.Refused, match="not shown to be private") as caught:
         small.stable()
     assert 0 < caught.value.missed <= max(ways) ** 3 - 1 + Fraction(1, 1 << 200)

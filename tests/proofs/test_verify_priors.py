@@ -111,15 +111,15 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
     found = dpopt.design(PublicPrior(prior, epsilon, objective=objective))
     setting, bits = json.loads(json.dumps(found.setting.to_dict())), found.table.bits
     made, unit = verify.layers(setting, bits), 1 << bits
-    q = sorted(Fraction(mass) * unit // 1 for mass in setting["prior"])
+    q = sorted(Fraction(mass) * unit // 1 for mass in setting["public"])
     assert made == found.table.layers
     assert made.q == q
     grown = verify.growth(Fraction(epsilon))
     verdict, kept = verify.decide_layers(made, grown)
     # Against all n^2 integers: the diagonal within two units, the drift from above, each column.
-    order = found.setting.public.order.tolist()
-    rows = [found.table.row(letter) for letter in order]
-    weights = [[row[letter] for letter in order] for row in rows]
+    order = found.setting.labelled.order.tolist()
+    rows = [found.table.row(category) for category in order]
+    weights = [[row[category] for category in order] for row in rows]
     assert 0 <= min(row[i] for i, row in enumerate(weights)) - kept * unit <= 2
     low, moved = grown(64)[0], Fraction(0)
     for j, column in enumerate(zip(*weights, strict=True)):
@@ -155,7 +155,7 @@ def test_a_unit_moved_beyond_the_room_of_a_column_is_refused(place: int) -> None
     # The most that e^epsilon times the column's other entries allow, and a unit more.
     most = low * made.w[place] // unit
     verify.decide_layers(moved(most), grown)
-    with pytest.raises(verify.Refused, match=f"not private: letter {place}"):
+    with pytest.raises(verify.Refused, match=f"not private: category {place}"):
         verify.decide_layers(moved(most + 1), grown)
 
 
@@ -194,7 +194,7 @@ def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_pat
 
 def test_a_unit_outside_the_mollifier_is_refused(tmp_path: Path) -> None:
     found, path, _ = saved("mollifier", tmp_path)
-    # Letter 0 is at its upper limit, letter 1 at none: q e^(1/2) = 0.412... of 2^64.
+    # Category 0 is at its upper limit, category 1 at none: q e^(1/2) = 0.412... of 2^64.
     half, total = verify.exp(Fraction(1, 2))[0], sum(found.table)
     slack = half / 4 * total - found.table[0]
     assert 0 <= slack < 1
@@ -253,15 +253,15 @@ def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
-def test_many_letters_have_a_proof_of_two_multipliers(objective: Any, tmp_path: Path) -> None:
+def test_many_categories_have_a_proof_of_two_multipliers(objective: Any, tmp_path: Path) -> None:
     masses = np.random.default_rng(3).uniform(size=20_000)
     found: Any = dpopt.design(PublicPrior(masses / masses.sum(), 8.0, objective=objective))
     assert found.bound.how == "float"
     found.save(tmp_path / "x.json", proof=True)
     held = json.loads((tmp_path / "x.proof.json").read_text())
     assert held["multipliers"] == [["lemma 3", "1"], ["worst", "1"]]
-    least = Fraction(found.setting.public.masses.min()) / sum(
-        map(Fraction, found.setting.public.masses.tolist())
+    least = Fraction(found.setting.labelled.masses.min()) / sum(
+        map(Fraction, found.setting.labelled.masses.tolist())
     )
     # Theorem 1 with e^8 from its series.
     r = sum(Fraction(8**k, math.factorial(k)) for k in range(80))
@@ -300,7 +300,7 @@ def ratio(low: int, high: int, unit: int) -> verify.Growth:
     return lambda _: (low, high, unit)
 
 
-# Row 0 gives the last letter a whole number and 1 / S: what is given is rounded up.
+# Row 0 gives the last category a whole number and 1 / S: what is given is rounded up.
 _SUM = (1 << 100) - 3
 _SHARE = pow(1 << 100, -1, _SUM)
 LAYERED = [
@@ -308,7 +308,7 @@ LAYERED = [
         12, False, [1, 2, 4, 9], [300, 500, 700, 0], [700, 900, 1100, 2596], [1, 2, 4, 9]
     ),
     verify.Layers(12, False, [3, 3, 3], [900, 1000, 0], [1400, 1300, 2196], [1, 1, 1]),
-    # Nobody keeps as much as row 0 gives to the last letter, and the first share is 0.
+    # Nobody keeps as much as row 0 gives to the last category, and the first share is 0.
     verify.Layers(12, False, [1, 2, 4, 9], [100, 2000, 1500, 0], [0, 50, 60, 496], [0, 2, 4, 9]),
     verify.Layers(12, False, [1, 2, 4, 9], [100, 2000, 1500, 0], [50, 50, 60, 496], [0, 2, 4, 9]),
     verify.Layers(
@@ -336,7 +336,7 @@ def test_columns_and_drift_of_layers_are_those_of_all_their_integers(made: verif
     for j, (kept, least, most) in enumerate(made.columns()):
         column = list(columns[j])
         if made.flat:
-            # As if the letter itself were given no more than the others are.
+            # As if the category itself were given no more than the others are.
             rests = [total - sum(made.w) - extra for extra in made.e]
             column += [made.w[j] + rest * made.k[j] // sum(made.k) for rest in rests]
         assert kept <= columns[j][j] <= kept + 2
@@ -360,7 +360,7 @@ def test_columns_and_drift_of_layers_are_those_of_all_their_integers(made: verif
         {"e": [-1, 900, 1100, 2596]},
         {"k": [1, 2, -4, 9]},
         {"e": [4097, 900, 1100, 2596]},
-        # The last letter has nobody to give its rest to.
+        # The last category has nobody to give its rest to.
         {"e": [700, 900, 1100, 2595]},
     ],
 )
@@ -456,14 +456,14 @@ def test_integers_of_a_prior_are_those_of_their_formulas(epsilon: float, objecti
 
 
 def box(law: list[int], q: list[int], low: Fraction) -> tuple[Fraction, int]:
-    """The least slack of q / h <= r <= q h, times h for the first one, and its letter."""
+    """The least slack of q / h <= r <= q h, times h for the first one, and its category."""
     r, mass = [Fraction(a, sum(law)) for a in law], [Fraction(a, sum(q)) for a in q]
     slacks = [low * min(a, b) - max(a, b) for a, b in zip(r, mass, strict=True)]
     return min(slacks), slacks.index(min(slacks))
 
 
 @pytest.mark.parametrize("law", [[3, 4, 5], [4, 4, 4], [1, 5, 6], [8, 1, 3]])
-def test_a_box_has_the_slack_of_its_letters(law: list[int]) -> None:
+def test_a_box_has_the_slack_of_its_categories(law: list[int]) -> None:
     q, unit = [4, 3, 5], 1 << 10
     for low in range(unit, 4 * unit, 97):
         exact, at = box(law, q, Fraction(low, unit))
@@ -493,9 +493,9 @@ def test_a_law_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_not() -> No
 
 
 @pytest.mark.parametrize("units", [["1", "1"], ["0", "0", "0"]])
-def test_units_that_are_no_weights_of_the_letters_are_refused(units: list[str]) -> None:
+def test_units_that_are_no_weights_of_the_categories_are_refused(units: list[str]) -> None:
     setting = Mollifier([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]).to_dict()
-    with pytest.raises(verify.Malformed, match="no weights of the letters"):
+    with pytest.raises(verify.Malformed, match="no weights of the categories"):
         verify.mollifier(setting, units, None, {})
 
 
@@ -513,7 +513,7 @@ def test_a_rate_is_a_row_s_rest_for_each_share_rounded_down(made: verify.Layers)
         assert 0 <= Fraction(rest * fine, shares) - rate < 1
 
 
-def test_a_letter_may_keep_no_more_than_what_others_are_given() -> None:
+def test_a_category_may_keep_no_more_than_what_others_are_given() -> None:
     assert replace(LAYERED[0], e=[0, 900, 1100, 2596]).rests[0] == (4096, 15)
 
 

@@ -1,4 +1,4 @@
-"""The referee of samplers of one letter, beside brute force over all data sets and their orders."""
+"""The verifier of samplers of a category, beside brute force over all data sets and orders."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ EXAMPLES: tuple[Setting, ...] = (
     dpopt.SmoothFloor(30, 10, 0.2),
     dpopt.BestSampler.example(),
     dpopt.BestSampler(5, 4, 0.5),
-    dpopt.BestSampler(6, 3, 1.0, "bayes", prior=0.3),
+    dpopt.BestSampler(6, 3, 1.0, "mean", prior=0.3),
     dpopt.BestSampler(6, 3, 1.0, "mean", P),
-    dpopt.BestSampler(4, 3, 0.2, "fixed", P),
+    dpopt.BestSampler(4, 3, 0.2, "output", P),
 )
 
 
@@ -216,7 +216,7 @@ def test_published_rules_ask_for_the_rows_of_their_papers() -> None:
     assert set(repaired) - set(verify.moves(5, 2, 2, "journal")) == {("move", 2, 2, 2, 3)}
     assert ("move", 0, 0, 0, 1) in verify.moves(2, 3, 0, "journal")
     assert verify.moves(4, 2, 2, "conference") == []
-    # Of three letters and more, a third one may take what the least count loses.
+    # Of three categories and more, a third one may take what the least count loses.
     assert verify.moves(5, 3, 1, "exact") == [
         ("move", *row)
         for row in [(1, 1, 1, 2), (1, 1, 0, 2), (1, 3, 0, 4), (0, 0, 1, 1), (0, 3, 1, 3)]
@@ -237,7 +237,7 @@ def test_optima_by_hand(n: int, k: int, value: Fraction) -> None:
     )
 
 
-def test_one_record_of_two_letters_by_hand() -> None:
+def test_one_record_of_two_categories_by_hand() -> None:
     # q / 2 + 1 - q <= 3 q / 2, so that q >= 1/2; a multiplier of 1/2 per k n shows it.
     program = displayed(dpopt.RevealOrObscure(1, 2, 1.0), (UNIT // 2,), R)
     assert verify.decide(program).rows == 1
@@ -287,7 +287,9 @@ def test_published_rules_that_fail_are_refused(
     with pytest.raises(verify.Refused, match="not private"):
         verify.decide(displayed(setting, units))
     # The same integers in a file that calls them a design.
-    honest = dpopt.design(dpopt.RevealOrObscure(setting.records, setting.letters, setting.epsilon))
+    honest = dpopt.design(
+        dpopt.RevealOrObscure(setting.records, setting.categories, setting.epsilon)
+    )
     honest.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
     file["body"]["units"] = [str(w) for w in units]
@@ -306,7 +308,7 @@ def test_many_records_are_decided_from_the_few_that_matter() -> None:
 
 
 def floor_ratio(n: int, k: int, table: list[int], unit: int) -> Fraction:
-    """The largest ratio of a letter's chances under neighbours, over all data sets."""
+    """The largest ratio of a category's chances under neighbours, over all data sets."""
     worst = Fraction(1)
     for counts in brute.histograms(n, k):
         laws = []
@@ -362,7 +364,7 @@ def test_a_floor_that_is_not_convex_is_not_shown() -> None:
         displayed(dpopt.SmoothFloor(12, 3, 0.3), (4, (8, 15, 20)))
 
 
-# --- the best sampler of one letter ----------------------------------------------------------
+# --- the best sampler of one category ----------------------------------------------------------
 
 
 def labelled(n: int, k: int, r: float) -> tuple[list[Any], dict[Any, int], list[Any], list[Any]]:
@@ -383,7 +385,7 @@ def labelled(n: int, k: int, r: float) -> tuple[list[Any], dict[Any, int], list[
 def best_distance(n: int, k: int, r: float, law: dict[Any, float] | None) -> float:
     """The least mean distance for a law of the counts, or the least largest one, by brute force.
 
-    One variable for each data set and letter, whatever the order of the letters is.
+    One variable for each data set and category, whatever the order of the categories is.
     """
     data, place, rows, (sums, ones) = labelled(n, k, r)
     size = len(place)
@@ -418,7 +420,7 @@ def test_the_best_sampler_is_that_over_all_data_sets(n: int, k: int, ratio: Frac
 
 
 def test_randomised_response_by_hand() -> None:
-    """One record: the other letters have (k - 1) / (r + k - 1)."""
+    """One record: the other categories have (k - 1) / (r + k - 1)."""
     for k in (2, 3, 6):
         value = Fraction(k - 1) / (R + k - 1)
         found = optimum(displayed(dpopt.BestSampler(1, k, 1.0), ratio=R))
@@ -435,8 +437,8 @@ def law_of_counts(n: int, law: list[Fraction]) -> dict[Any, Fraction]:
     for records in product(range(len(law)), repeat=n):
         count = Counter(records)
         chance = Fraction(1)
-        for letter in records:
-            chance *= law[letter]
+        for category in records:
+            chance *= law[category]
         found[tuple(count[y] for y in range(len(law)))] += chance
     return found
 
@@ -449,7 +451,7 @@ def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
     for x in {tuple(sorted(counts, reverse=True)) for counts in law}:
         chance = sum(p for counts, p in law.items() if sorted(counts) == sorted(x))
         assert {program.cost["S", x, c] for c in x if c} == {chance}
-    # Over all orders of P's letters, the best sampler is one that treats letters alike.
+    # Over all orders of P's categories, the best sampler is one that treats categories alike.
     equal = dict.fromkeys(law, 0.0)
     for x, p in law.items():
         alike = [z for z in law if sorted(z) == sorted(x)]
@@ -460,27 +462,27 @@ def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
 
 
 def test_a_dirichlet_prior_is_polyas_urn() -> None:
-    """Each letter is drawn in proportion to alpha plus what came before."""
+    """Each category is drawn in proportion to alpha plus what came before."""
     n, k, alpha = 4, 3, Fraction(1, 2)
     law: dict[Any, Fraction] = defaultdict(Fraction)
     for records in product(range(k), repeat=n):
         chance = Fraction(1)
-        for i, letter in enumerate(records):
-            chance *= (alpha + records[:i].count(letter)) / (k * alpha + i)
+        for i, category in enumerate(records):
+            chance *= (alpha + records[:i].count(category)) / (k * alpha + i)
         law[tuple(sorted((records.count(y) for y in range(k)), reverse=True))] += chance
-    program = displayed(dpopt.BestSampler(n, k, 1.0, "bayes", prior=0.5))
+    program = displayed(dpopt.BestSampler(n, k, 1.0, "mean", prior=0.5))
     for x, chance in law.items():
         assert {program.cost["S", x, c] for c in x if c} == {chance}
 
 
 def test_the_released_law_is_that_over_all_data() -> None:
     """TV(Q, P) of a design, over all sequences of records."""
-    design = dpopt.design(dpopt.BestSampler(4, 3, 0.2, "fixed", P))
+    design = dpopt.design(dpopt.BestSampler(4, 3, 0.2, "output", P))
     given = [Fraction(p) for p in P]
     shares = [p / sum(given) for p in given]
     released = [Fraction(0)] * 3
     for counts, p in law_of_counts(4, shares).items():
-        weights = design.setting.distribution(
+        weights = design.setting.output_weights(
             design.table, [y for y in range(3) for _ in range(counts[y])]
         )
         for y in range(3):
@@ -513,7 +515,7 @@ def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> 
 
 
 @pytest.mark.parametrize("pmf", [[1, 1, 2], [0, 0.25, 0.75], [1, 0, 0]])
-def test_chances_of_histograms_and_of_a_letters_count(pmf: list[float]) -> None:
+def test_chances_of_histograms_and_of_a_categories_count(pmf: list[float]) -> None:
     law = law_of_counts(4, [Fraction(p) / Fraction(sum(pmf)) for p in pmf])
     expected: dict[Any, Fraction] = defaultdict(Fraction)
     for counts, chance in law.items():
@@ -521,19 +523,19 @@ def test_chances_of_histograms_and_of_a_letters_count(pmf: list[float]) -> None:
         for y, c in enumerate(counts):
             expected[sorted_of(counts), c, y] += chance
     found = list(verify.sorted_counts(4, 3, 4))
-    for objective in ("mean", "fixed"):
-        laws = verify.chances({"objective": objective, "pmf": pmf}, 4, 3, found)
+    for objective in ("mean", "output"):
+        laws = verify.chances({"objective": objective, "distribution": pmf}, 4, 3, found)
         assert {at: p for at, p in laws.items() if p} == {
-            at: p for at, p in expected.items() if p and (objective == "fixed" or at in found)
+            at: p for at, p in expected.items() if p and (objective == "output" or at in found)
         }
 
 
 def sampler_ratio(setting: dpopt.BestSampler, table: Table) -> Fraction:
-    """The largest ratio of a letter's chances under neighbours, over all data sets."""
-    worst, n, k = Fraction(1), setting.records, setting.letters
+    """The largest ratio of a category's chances under neighbours, over all data sets."""
+    worst, n, k = Fraction(1), setting.records, setting.categories
     laws = {}
     for x in compositions(n, k):
-        weights = setting.distribution(table, [y for y in range(k) for _ in range(x[y])])
+        weights = setting.output_weights(table, [y for y in range(k) for _ in range(x[y])])
         laws[x] = [Fraction(w, sum(weights)) for w in weights]
     for x, law in laws.items():
         for z in neighbours(x):
@@ -600,17 +602,17 @@ def test_weights_steps_and_sums_of_a_floor_by_hand() -> None:
     floor = verify.Floor(12, 3, [2, 4], 4)
     assert [floor.weight(c) for c in range(5)] == [2, 4, 8, 12, 16]
     assert [floor.step(c) for c in range(5)] == [2, 4, 4, 4, 4]
-    # The least sum of letters with so many records is that of even counts, the largest of one.
-    for letters, records in product(range(4), range(9)):
+    # The least sum of categories with so many records is that of even counts, the largest of one.
+    for categories, records in product(range(4), range(9)):
         every = [
             sum(map(floor.weight, counts))
-            for counts in product(range(records + 1), repeat=letters)
+            for counts in product(range(records + 1), repeat=categories)
             if sum(counts) == records
         ]
-        if letters == 0:
+        if categories == 0:
             assert floor.least(0, records) == floor.most(0, records) == 0
         else:
-            assert (floor.least(letters, records), floor.most(letters, records)) == (
+            assert (floor.least(categories, records), floor.most(categories, records)) == (
                 min(every),
                 max(every),
             )
@@ -619,7 +621,7 @@ def test_weights_steps_and_sums_of_a_floor_by_hand() -> None:
 
 def test_the_program_of_a_floor_by_hand() -> None:
     """W = 2, 4, 8 in units of 1/4 grows by 2: lifts 1/2 and 0 above c, and lift 0 from 2 on."""
-    setting = {"records": 12, "letters": 3, "epsilon": 3.0, "rate": None}
+    setting = {"records": 12, "categories": 3, "epsilon": 3.0, "rate": None}
     program = verify.smooth_floor(setting, [2, [2, 4]], None, {})
     assert program.point == {("lift", 0): Fraction(1, 2), ("lift", 1): 0}
     assert program.row(("growth", 0)) == verify.Row({("lift", 0): -2, ("lift", 1): 1}, -1)
@@ -643,8 +645,8 @@ def test_gains_beyond_the_end_of_a_floor_are_never_the_worst(n: int, k: int) -> 
     assert floor.worst()[0] == worst < Fraction(7, 6)
 
 
-def test_the_slack_of_a_floor_is_that_of_the_rarest_letter() -> None:
-    """No letter is rarer than one with no record where another one has all 12: 2 / (48 + 2 + 2)."""
+def test_the_slack_of_a_floor_is_that_of_the_rarest_category() -> None:
+    """No category is rarer than one with no record where another has all 12: 2 / (48 + 2 + 2)."""
     floor, worst = verify.Floor(12, 3, [2, 4], 4), floor_ratio(12, 3, [2, 4], 4)
     assert floor.decide(worst + 1).slack == Fraction(1, 26)
     with pytest.raises(verify.Refused, match="not private") as refusal:
@@ -653,8 +655,8 @@ def test_the_slack_of_a_floor_is_that_of_the_rarest_letter() -> None:
 
 
 def test_as_many_histograms_as_can_be_decided() -> None:
-    """n records over two letters have n // 2 + 1 histograms."""
-    setting = {"records": 3999, "letters": 2, "epsilon": 1.0, "objective": "worst-case"}
+    """n records over two categories have n // 2 + 1 histograms."""
+    setting = {"records": 3999, "categories": 2, "epsilon": 1.0, "objective": "worst-case"}
     assert len(verify.optimal_sampler(setting, None, None, {}).laws) == 2000
     with pytest.raises(verify.Malformed, match="too many histograms"):
         verify.optimal_sampler(setting | {"records": 4000}, None, None, {})

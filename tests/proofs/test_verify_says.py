@@ -228,16 +228,14 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
         " decided exactly, along 2 directed edges of 21 inputs; 19 inputs have no neighbour"
     )
     assert lines[1] == (
-        "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective bayes, "
+        "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective mean, "
         "sense minimise, size 21, outputs 21, symmetry none"
     )
     code, lines, _ = run(*saved(Kernel("zero-one", 1.0, size=3), tmp_path, proof=False))
     assert lines[0].endswith(", between all 3 inputs")
     code, lines, _ = run(*saved(Setting(5, 0.5, 1.5, 0.01, 0.02), tmp_path, proof=False))
     assert lines[0].endswith(", one record changed, which all 5 voters may have seen")
-    assert lines[1].startswith(
-        "about: mechanisms 5, epsilon 0.5, allowance 1.5, mechanism_delta 0.01"
-    )
+    assert lines[1].startswith("about: voters 5, epsilon 0.5, allowance 1.5, voter_delta 0.01")
 
 
 @pytest.mark.parametrize(

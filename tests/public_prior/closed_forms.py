@@ -11,7 +11,7 @@ from dpopt._types import Matrix, Vector
 
 
 def algorithm_one(prior: Vector, epsilon: float) -> Matrix:
-    """Algorithm 1 block by block, in the caller's order of letters."""
+    """Algorithm 1 block by block, in the caller's order of categories."""
     order = np.argsort(prior, kind="stable")
     kernel = np.empty((prior.size, prior.size))
     kernel[np.ix_(order, order)] = _block(prior[order], math.exp(epsilon))
@@ -40,7 +40,7 @@ def leximin_diagonal(prior: Vector, epsilon: float) -> Vector:
 
 
 def priors(seed: int, count: int, most: int) -> list[Vector]:
-    """Random priors of 2 to ``most`` letters, every third with ties, none below 1e-3."""
+    """Random priors of 2 to ``most`` categories, every third with ties, none below 1e-3."""
     rng = np.random.default_rng(seed)
     found = []
     for turn in range(count):

@@ -78,7 +78,7 @@ def test_is_a_private_kernel_that_keeps_the_prior(
     maker: Maker, q: list[float], epsilon: float, data: st.DataObject
 ) -> None:
     kernel = maker(q, epsilon)
-    matrix, masses = kernel.kernel, kernel.setting.public.masses
+    matrix, masses = kernel.kernel, kernel.setting.labelled.masses
     assert matrix.sum(axis=1) == pytest.approx(np.ones(len(q)), abs=1e-13)
     assert masses @ matrix == pytest.approx(masses, rel=1e-9, abs=1e-15)
     most = math.exp(epsilon) * matrix.min(axis=0)
@@ -119,29 +119,29 @@ def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_a_hundred_thousand_letters(maker: Maker) -> None:
+def test_a_hundred_thousand_labels(maker: Maker) -> None:
     rng = np.random.default_rng(6)
     q = rng.random(100_000) + 1e-6
     kernel = maker(q / q.sum(), 8.0)
-    masses = kernel.setting.public.masses
+    masses = kernel.setting.labelled.masses
     assert abs(kernel.apply(masses) - masses).sum() < 1e-11
-    letter = int(np.argmin(masses))
+    category = int(np.argmin(masses))
     point = np.zeros(100_000)
-    point[letter] = 1.0
+    point[category] = 1.0
     row = kernel.apply(point)
-    assert row[letter] == pytest.approx(kernel.diagonal[letter], rel=1e-12)
+    assert row[category] == pytest.approx(kernel.diagonal[category], rel=1e-12)
     assert abs(point - row).sum() / 2 == pytest.approx(kernel.gamma_tv, abs=1e-12)
     with pytest.raises(ParameterError, match="at most 5000"):
         repr(kernel.kernel)
 
 
-def test_letters_of_a_prior() -> None:
-    assert public_distribution([0.4, 0.6], ["a", "b"]).letters == ("a", "b")
-    assert list(public_distribution([0.4, 0.6]).letters) == [0, 1]
+def test_labels_of_a_prior() -> None:
+    assert public_distribution([0.4, 0.6], ["a", "b"]).labels == ("a", "b")
+    assert list(public_distribution([0.4, 0.6]).labels) == [0, 1]
     wrong: list[Any] = [["a"], ["a", "a"], "ab", {"a", "b"}, [[], []], [1.5, 2], [("a", 1), "b"]]
-    for letters in wrong:
-        with pytest.raises(ParameterError, match="letters"):
-            public_distribution([0.4, 0.6], letters)
+    for labels in wrong:
+        with pytest.raises(ParameterError, match="labels"):
+            public_distribution([0.4, 0.6], labels)
     prior = public_distribution([0.4, 0.6])
     assert public_distribution(prior) is prior
     with pytest.raises(ParameterError, match="has its own"):
@@ -158,9 +158,9 @@ def test_nearly_normalised_priors_are_divided_by_their_sum() -> None:
 
 def test_zeros_are_dropped_or_smoothed() -> None:
     dropped = drop_zeros([0.5, 0.0, 0.5], ["a", "b", "c"])
-    assert dropped.letters == ("a", "c")
-    assert list(drop_zeros([0.5, 0.0, 0.5]).letters) == [0, 2]
-    assert list(drop_zeros([0.5, 0.5]).letters) == [0, 1]
+    assert dropped.labels == ("a", "c")
+    assert list(drop_zeros([0.5, 0.0, 0.5]).labels) == [0, 2]
+    assert list(drop_zeros([0.5, 0.5]).labels) == [0, 1]
     smoothed = smooth_prior([1.0, 0.0], 0.2)
     assert smoothed.masses == pytest.approx([0.9, 0.1])
     with pytest.raises(ParameterError, match="mass 0 everywhere"):

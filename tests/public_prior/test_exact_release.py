@@ -24,7 +24,7 @@ from dpopt import Design, ParameterError, verify
 from dpopt.privacy import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import count_at_most
-from dpopt.public_prior import draw_own_letter
+from dpopt.public_prior import draw_own_category
 from dpopt.public_prior.layers import LayeredTable
 from dpopt.table import Graph, Table, certify_table
 from tests.kernel.brute import sure
@@ -52,7 +52,7 @@ PRIORS = [
 
 
 def weights_of(kernel: Design) -> list[list[int]]:
-    return [kernel.table.row(letter) for letter in range(kernel.setting.public.size)]
+    return [kernel.table.row(category) for category in range(kernel.setting.labelled.size)]
 
 
 def probabilities(kernel: Design) -> list[list[Fraction]]:
@@ -92,7 +92,7 @@ def test_every_pair_of_rows_is_private(maker: Maker, q: list[float], epsilon: fl
 def test_drift_bounds_what_the_prior_moves(parts: list[int], epsilon: float, name: str) -> None:
     q = np.array(parts) / sum(parts)
     kernel = MAKERS[name](q, epsilon)
-    exact = [Fraction(float(mass)) for mass in kernel.setting.public.masses]
+    exact = [Fraction(float(mass)) for mass in kernel.setting.labelled.masses]
     mass = sum(exact)
     rows = probabilities(kernel)
     after = [sum(m * row[j] for m, row in zip(exact, rows, strict=True)) for j in range(len(q))]
@@ -129,7 +129,7 @@ def test_broken_integers_are_refused(maker: Maker) -> None:
     base = [rows.w[0] - taken, *rows.w[1:]]
     # The last row of a staircase has no rest that takes up what is missing.
     extra = [*rows.e[:-1], rows.e[-1] + (0 if rows.flat else taken)]
-    with pytest.raises(verify.Refused, match="letter 0 by ascending mass"):
+    with pytest.raises(verify.Refused, match="category 0 by ascending mass"):
         decided(replace(rows, w=base, e=extra), 1.0)
     with pytest.raises(verify.Refused, match="no law"):
         decided(replace(rows, w=[-1, *rows.w[1:]]), 1.0)
@@ -148,7 +148,7 @@ class ByHand(LayeredTable):
 
 
 def uniform(n: int) -> Any:
-    return dpopt.design(dpopt.PublicPrior(np.full(n, 1 / n), 1.0)).setting.public
+    return dpopt.design(dpopt.PublicPrior(np.full(n, 1 / n), 1.0)).setting.labelled
 
 
 @given(
@@ -218,7 +218,7 @@ def test_all_integers_together_give_the_weights(bits: int, flat: bool) -> None:
 
 
 def by_hand(rows: verify.Layers, i: int, u: int) -> int:
-    """Return the letter of u: the base, the row's own, and the rest split by rounded shares."""
+    """Return the category of u: the base, the row's own, and the rest split by rounded shares."""
     base, shares = list(accumulate(rows.w)), list(accumulate(rows.k, initial=0))
     total = base[-1] if rows.flat else base[i - 1] * (i > 0)
     if u < total:
@@ -245,10 +245,10 @@ def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: fl
     """Each border of each layer, from below and from above."""
     table = maker(q, epsilon).table
     rows, bits, n = table.layers, table.bits, len(q)
-    order = table.prior.order.tolist()
+    order = table.public.order.tolist()
     for i in range(n):
         row = table.row(order[i])
-        sums = list(accumulate(row[letter] for letter in order))
+        sums = list(accumulate(row[category] for category in order))
         base, rest, over = layers_of(rows, i)
         own = (1 << bits) - rest
         shares = [rest * c // (over or 1) for c in accumulate(rows.k, initial=0)]
@@ -261,7 +261,7 @@ def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: fl
             for step in (-(1 << shift), 0, 1 << shift, -(1 << shift) - 1)
         }
         for u in sorted(u for u in near if 0 <= u < 1 << bits):
-            assert table.letter(i, u) == by_hand(rows, i, u)
+            assert table.category(i, u) == by_hand(rows, i, u)
 
 
 @pytest.mark.parametrize("size", [10, 10_000])
@@ -272,8 +272,8 @@ def test_counts_of_what_is_at_most(size: int) -> None:
     assert found.tolist() == [np.count_nonzero(sums <= value) for value in values]
 
 
-def check_law(letters: object, law: np.ndarray) -> None:
-    found = Counter(np.asarray(letters).tolist())
+def check_law(labels: object, law: np.ndarray) -> None:
+    found = Counter(np.asarray(labels).tolist())
     assert set(found) <= set(range(law.size))
     assert law.min() * DRAWS >= 5
     observed = [found[i] for i in range(law.size)]
@@ -284,10 +284,10 @@ def check_law(letters: object, law: np.ndarray) -> None:
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_releases_follow_the_rows(maker: Maker) -> None:
     kernel = maker(REFERENCE, 1.5)
-    for letter in range(5):
-        own = np.full(DRAWS, letter)
-        check_law(kernel.release(own), kernel.kernel[letter])
-        check_law(kernel.simulate(own, np.random.default_rng(letter)), kernel.kernel[letter])
+    for category in range(5):
+        own = np.full(DRAWS, category)
+        check_law(kernel.release(own), kernel.kernel[category])
+        check_law(kernel.simulate(own, np.random.default_rng(category)), kernel.kernel[category])
 
 
 @pytest.mark.slow
@@ -295,10 +295,10 @@ def test_releases_follow_the_rows(maker: Maker) -> None:
 def test_releases_from_counts_follow_pk(maker: Maker) -> None:
     kernel, counts = maker(REFERENCE, 2.5), np.array([4, 0, 1, 0, 3])
     law = kernel.apply(counts / 8)
-    check_law(kernel.release(draw_own_letter(np.tile(counts, (DRAWS, 1)), 5)), law)
+    check_law(kernel.release(draw_own_category(np.tile(counts, (DRAWS, 1)), 5)), law)
     large = [[Fraction(int(c), 8 * 10**30) for c in counts]] * DRAWS
-    check_law(kernel.release(draw_own_letter(large, 5)), law)
-    own = draw_own_letter(large, 5, np.random.default_rng(0))
+    check_law(kernel.release(draw_own_category(large, 5)), law)
+    own = draw_own_category(large, 5, np.random.default_rng(0))
     check_law(kernel.simulate(own, np.random.default_rng(1)), law)
 
 
@@ -316,15 +316,15 @@ def test_releases_of_many_words_follow_the_rows(maker: Maker) -> None:
     assert chisquare(observed, [kept * DRAWS, (1 - kept) * DRAWS]).pvalue > FALSE_ALARM
 
 
-def test_letters_keep_their_names() -> None:
+def test_labels_keep_their_names() -> None:
     names = ["c", 17, "b"]
-    kernel = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 30.0, letters=names))
+    kernel = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 30.0, labels=names))
     assert kernel.release("c") == "c"
     assert kernel.release(17) == 17
     assert kernel.release(["b", "c", "b"]) == ["b", "c", "b"]
-    assert draw_own_letter([0, 0, 7], names) == "b"
-    assert draw_own_letter([[1, 0, 0], [0, 0, 1]], names) == ["c", "b"]
-    assert draw_own_letter([[1, 0, 0], [0, 0, 1]], 3).tolist() == [0, 2]
+    assert draw_own_category([0, 0, 7], names) == "b"
+    assert draw_own_category([[1, 0, 0], [0, 0, 1]], names) == ["c", "b"]
+    assert draw_own_category([[1, 0, 0], [0, 0, 1]], 3).tolist() == [0, 2]
     plain = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 30.0, objective="leximin"))
     assert plain.release(1) == 1
     assert np.asarray(plain.release([2, 0])).tolist() == [2, 0]
@@ -333,7 +333,7 @@ def test_letters_keep_their_names() -> None:
 
 @pytest.mark.parametrize("own", ["z", 3, None, ["a", "z"], [["a"]]])
 def test_unknown_names_are_refused_without_showing_them(own: object) -> None:
-    kernel = dpopt.design(dpopt.PublicPrior([0.4, 0.6], 1.0, letters=["a", "b"]))
+    kernel = dpopt.design(dpopt.PublicPrior([0.4, 0.6], 1.0, labels=["a", "b"]))
     with pytest.raises(ParameterError, match="does not have") as caught:
         kernel.release(own)
     assert "z" not in str(caught.value)
@@ -342,14 +342,14 @@ def test_unknown_names_are_refused_without_showing_them(own: object) -> None:
 def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = dpopt.design(dpopt.PublicPrior(REFERENCE, 1.0))
     assert not {"rng", "seed"} & set(inspect.signature(kernel.release).parameters)
-    # The lowest integer falls into the first layer of row 2 by mass: the letter of least mass.
+    # The lowest integer falls into the first layer of row 2 by mass: the category of least mass.
     monkeypatch.setattr(secrets, "token_bytes", bytes)
     assert kernel.release(3) == 1
-    assert draw_own_letter([1, 1, 1, 1, 1], 5) == 0
+    assert draw_own_category([1, 1, 1, 1, 1], 5) == 0
 
 
 @pytest.mark.slow
-def test_twenty_thousand_letters_are_certified_and_released() -> None:
+def test_twenty_thousand_labels_are_certified_and_released() -> None:
     rng = np.random.default_rng(2)
     q = rng.random(20_000) + 1e-6
     for maker in MAKERS.values():

@@ -1,4 +1,4 @@
-"""The leximin kernel against its definition: linear programs, one letter after another."""
+"""The leximin kernel against its definition: linear programs, one category after another."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def constraints(q: np.ndarray, e: float) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def leximin_by_programs(q: np.ndarray, epsilon: float) -> np.ndarray:
-    """Raise the smallest free K_ii, fix the letters that cannot rise, repeat."""
+    """Raise the smallest free K_ii, fix the categories that cannot rise, repeat."""
     n = len(q)
     rows, equal, right = constraints(q, math.exp(epsilon))
     fixed: dict[int, float] = {}
@@ -145,8 +145,8 @@ def test_large_epsilon_keeps_its_small_entries() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3])
-def test_rounding_among_equal_masses_beside_a_rare_letter(epsilon: float) -> None:
-    """No letter reached its level in floats, all were taken to be at it, and rows summed to 2/3."""
+def test_rounding_among_equal_masses_beside_a_rare_category(epsilon: float) -> None:
+    """None reached its level in floats, all were taken to be at it, and rows summed to 2/3."""
     for rare in (1e-10 / 2, 1e-12, 3e-7):
         kernel = dpopt.design(
             dpopt.PublicPrior(np.array([rare, 0.5, 0.5]) / (1 + rare), epsilon, objective="leximin")

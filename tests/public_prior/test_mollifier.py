@@ -18,12 +18,12 @@ from tests.public_prior.closed_forms import priors
 EPSILONS = [0.1, 1.0, 4.0, 12.0]
 
 
-def users(seed: int, letters: int, count: int) -> Matrix:
+def users(seed: int, labels: int, count: int) -> Matrix:
     """Laws from nearly uniform to nearly a point, a third of them with zeros, and all points."""
     rng = np.random.default_rng(seed)
-    laws = np.vstack([rng.dirichlet(np.full(letters, a), size=count) for a in (0.2, 1.0, 5.0)])
-    laws[::3] = np.where(laws[::3] < 1.0 / letters, 0.0, laws[::3])
-    return np.vstack([laws / laws.sum(axis=1, keepdims=True), np.eye(letters)])
+    laws = np.vstack([rng.dirichlet(np.full(labels, a), size=count) for a in (0.2, 1.0, 5.0)])
+    laws[::3] = np.where(laws[::3] < 1.0 / labels, 0.0, laws[::3])
+    return np.vstack([laws / laws.sum(axis=1, keepdims=True), np.eye(labels)])
 
 
 def limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
@@ -107,21 +107,21 @@ def test_a_law_within_the_limits_stays() -> None:
     assert mollifier_tv(q, p, 1.0) == 0.0
 
 
-def test_two_letters_by_hand() -> None:
+def test_two_labels_by_hand() -> None:
     """p = (1, 0) goes to the nearer of the limits: r_1 = min{q_1 e^a, 1 - q_2 e^-a}."""
     q, a = np.array([0.3, 0.7]), 0.5
     nearest = min(0.3 * math.exp(a), 1 - 0.7 * math.exp(-a))
     assert mollify(q, [1.0, 0.0], 2 * a) == pytest.approx([nearest, 1 - nearest])
 
 
-def test_a_rare_letter_alone_leaves_the_rest_in_proportion_to_the_prior() -> None:
+def test_a_rare_category_alone_leaves_the_rest_in_proportion_to_the_prior() -> None:
     q = np.array([0.01, 0.09, 0.3, 0.6])
     found = mollify(q, [1.0, 0.0, 0.0, 0.0], 2.0)
     top = 0.01 * math.e
     assert found == pytest.approx([top, *(q[1:] * (1 - top) / 0.99)])
 
 
-def test_users_and_letters_are_treated_alike() -> None:
+def test_users_and_labels_are_treated_alike() -> None:
     q = priors(21, 1, 9)[0]
     p = users(22, q.size, 5)
     together, order = mollify(q, p, 1.0), np.random.default_rng(23).permutation(q.size)

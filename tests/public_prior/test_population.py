@@ -23,10 +23,10 @@ EPSILONS = [0.1, 1.0, 4.0, 16.0]
 PRIOR = np.array([0.05, 0.1, 0.15, 0.2, 0.5])
 
 
-def users(seed: int, letters: int, count: int) -> Matrix:
+def users(seed: int, labels: int, count: int) -> Matrix:
     rng = np.random.default_rng(seed)
-    laws = rng.dirichlet(np.full(letters, 0.5), size=count)
-    laws[::2] = np.where(laws[::2] < 1.0 / letters, 0.0, laws[::2])
+    laws = rng.dirichlet(np.full(labels, 0.5), size=count)
+    laws[::2] = np.where(laws[::2] < 1.0 / labels, 0.0, laws[::2])
     return np.asarray(laws / laws.sum(axis=1, keepdims=True))
 
 
@@ -61,7 +61,7 @@ def test_never_worse_on_its_own_users_than_minimax_and_leximin(epsilon: float) -
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("objective", ["tv", "diagonal"])
+@pytest.mark.parametrize("objective", ["mean", "diagonal"])
 def test_the_weights_are_private_as_fractions(objective: str, epsilon: float) -> None:
     q = priors(32, 3, 7)[1]
     found = population_kernel(q, epsilon, users(33, q.size, 15), objective=objective)
@@ -89,7 +89,7 @@ def naive_optimum(
     held = [cp.sum(kernel, axis=1) == 1, q @ kernel == q, 1 - cp.diag(kernel) <= worst]
     for i in range(n):
         held += [kernel[i] <= math.exp(epsilon) * kernel[j] for j in range(n) if j != i]
-    if objective == "tv":
+    if objective == "mean":
         cost = weights @ cp.sum(cp.abs(laws - laws @ kernel), axis=1) / 2
     else:
         cost = (weights @ laws) @ (1 - cp.diag(kernel))
@@ -99,7 +99,7 @@ def naive_optimum(
 
 
 @pytest.mark.slow_after(1)
-@pytest.mark.parametrize("objective", ["tv", "diagonal"])
+@pytest.mark.parametrize("objective", ["mean", "diagonal"])
 @pytest.mark.parametrize("slack", [0.0, 0.05, 1.0])
 def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
     for turn, q in enumerate(priors(34, 4, 6)):
@@ -116,7 +116,7 @@ def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
 @pytest.mark.slow_after(5)
 @pytest.mark.parametrize("least", [1e-12, 1e-10, 1e-9, 1e-6, 1e-3, 0.3])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 9.623328547590642, 15.5])
-def test_two_letters_in_closed_form(least: float, epsilon: float) -> None:
+def test_two_labels_in_closed_form(least: float, epsilon: float) -> None:
     """K = [[1 - a, a], [a s, 1 - a s]], s = q_1 / q_2, has TV(p, p K) = a |p_1 - p_2 s|.
 
     Privacy asks for a >= 1 / (1 + e^epsilon s) and a >= 1 / (e^epsilon + s), and nothing else.
@@ -132,7 +132,7 @@ def test_two_letters_in_closed_form(least: float, epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("rare", [1e-38, 1e-100, 1e-300])
-def test_a_letter_that_hardly_occurs_takes_longer_integers(rare: float) -> None:
+def test_a_category_that_hardly_occurs_takes_longer_integers(rare: float) -> None:
     found = population_kernel([0.3, 0.7 - rare, rare], 1.0, [[0.3, 0.3, 0.4]])
     usual = population_kernel([0.3, 0.7 - 1e-12, 1e-12], 1.0, [[0.3, 0.3, 0.4]])
     assert usual.table.total.bit_length() <= 127 < found.table.total.bit_length()
@@ -165,13 +165,13 @@ def test_slack_lets_the_mean_fall() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_point_masses_cost_their_diagonal(epsilon: float) -> None:
     """TV(e_i, e_i K) = 1 - K_ii: the objectives agree, and no user costs more than Gamma_TV."""
-    letters = np.eye(PRIOR.size)
-    by_tv = population_kernel(PRIOR, epsilon, letters)
-    by_diagonal = population_kernel(PRIOR, epsilon, letters, objective="diagonal")
+    labels = np.eye(PRIOR.size)
+    by_tv = population_kernel(PRIOR, epsilon, labels)
+    by_diagonal = population_kernel(PRIOR, epsilon, labels, objective="diagonal")
     assert by_tv.value == pytest.approx(by_diagonal.value, abs=1e-9)
-    # One user who holds the rarest letter: the mean is the worst case, and the program that of
+    # One user who holds the rarest category: the mean is the worst case, and the program that of
     # the paper.
-    rarest = population_kernel(PRIOR, epsilon, letters[:1])
+    rarest = population_kernel(PRIOR, epsilon, labels[:1])
     assert rarest.value == pytest.approx(
         solve(PublicPrior(PRIOR, epsilon).problem()).objective, abs=1e-9
     )
@@ -197,7 +197,7 @@ def test_apply_on_users_it_was_not_designed_for() -> None:
     assert total_variation(laws, found.apply(laws)).mean() == pytest.approx(found.value, abs=1e-12)
 
 
-def test_order_of_the_letters_does_not_matter() -> None:
+def test_order_of_the_labels_does_not_matter() -> None:
     order, laws = np.array([3, 0, 4, 1, 2]), users(43, PRIOR.size, 10)
     plain = population_kernel(PRIOR, 1.0, laws)
     moved = population_kernel(PRIOR[order], 1.0, laws[:, order])

@@ -97,7 +97,7 @@ def test_objectives_in_order_give_the_leximin_diagonal(epsilon: float) -> None:
         assert first.size == 0 or np.sort(values)[first[0]] > minimax[first[0]]
 
 
-def test_letters_keep_the_callers_order() -> None:
+def test_labels_keep_the_callers_order() -> None:
     order = np.array([3, 0, 4, 1, 2])
     shuffled: Vector = leximin_values(REFERENCE[order], 1.0)
     assert shuffled == pytest.approx(leximin_values(REFERENCE, 1.0)[order], abs=1e-8)

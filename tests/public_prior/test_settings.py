@@ -40,8 +40,8 @@ def test_the_programs_land_on_the_closed_forms(objective: str, epsilon: float) -
 
 
 def test_settings_read_their_own_texts() -> None:
-    setting = PublicPrior([0.4, 0.6], 1.0, letters="no,yes")  # type: ignore[arg-type]
-    assert setting.letters == ("no", "yes")
+    setting = PublicPrior([0.4, 0.6], 1.0, labels="no,yes")  # type: ignore[arg-type]
+    assert setting.labels == ("no", "yes")
     again = PublicPrior.from_dict(setting.to_dict())
     assert again.to_dict() == setting.to_dict()
 
@@ -76,7 +76,7 @@ def test_tables_of_another_setting_are_no_design() -> None:
 @pytest.mark.parametrize(
     ("objective", "bits", "words"),
     [
-        ("leximin", 30, "at letter"),
+        ("leximin", 30, "at category"),
         # Private by how it rounds, and far from keeping the prior.
         ("minimax", 20, "no kernel of this setting: the prior is kept up to"),
     ],
@@ -107,7 +107,7 @@ def test_every_mollified_law_is_private_from_every_other(
     setting = Mollifier(q, epsilon, p)
     found = design(setting)
     first = np.eye(q.size)[0]
-    laws = [found.table, *(setting.distribution(found.table, p) for p in (first, q))]
+    laws = [found.table, *(setting.output_weights(found.table, p) for p in (first, q))]
     ratio = exp_lower(epsilon)
     for law in laws:
         assert sum(law) == sum(found.table)
@@ -119,7 +119,7 @@ def test_every_mollified_law_is_private_from_every_other(
 def test_a_law_one_unit_outside_the_box_is_refused() -> None:
     setting = Mollifier.example()
     found = design(setting)
-    masses = np.array(setting.prior)
+    masses = np.array(setting.public)
     limits = integer_box(masses, 1.0, sum(found.table).bit_length() - 1)
     total = sum(found.table)
 
@@ -131,14 +131,14 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
         law[(place + 1) % 3] += total - sum(law)
         return tuple(law)
 
-    # The high edge of the last letter is out of reach: the low edges of the others leave it less.
+    # The high edge of the last category is out of reach: the low edges of the others leave it less.
     (low_a, high_a), (low_b, high_b), (low_c, _) = limits
     for place, inside, step in (
         *((0, low_a, -1), (0, high_a, 1), (1, low_b, -1), (1, high_b, 1)),
         (2, low_c, -1),
     ):
         assert 0 <= setting.judge(at(place, inside)).slack < 1e-18
-        with pytest.raises(NotPrivateError, match=f"letter {place} is outside the box"):
+        with pytest.raises(NotPrivateError, match=f"category {place} is outside the box"):
             setting.judge(at(place, inside + step))
     ratio = Fraction(limits[0][1], limits[0][0])
     assert ratio <= exp_lower(1.0)
@@ -149,15 +149,15 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
-    found = design(replace(Mollifier.example(), letters=("a", "b", "c")))
+def test_mollified_labels_follow_the_projection(tmp_path: Path) -> None:
+    found = design(replace(Mollifier.example(), labels=("a", "b", "c")))
     rng = np.random.default_rng(3)
     for own, law in (
         (None, mollify([0.25, 0.25, 0.5], [0.8, 0.2, 0.0], 1.0)),
         ([0.0, 0.0, 1.0], mollify([0.25, 0.25, 0.5], [0.0, 0.0, 1.0], 1.0)),
     ):
         drawn = [found.simulate(own, rng) for _ in range(4000)]
-        counts = [drawn.count(letter) for letter in "abc"]
+        counts = [drawn.count(category) for category in "abc"]
         assert chisquare(counts, law * 4000).pvalue > 1e-6
     found.save(tmp_path / "law.json")
     assert load(tmp_path / "law.json").table == found.table

@@ -68,16 +68,16 @@ def test_worst_law_is_a_point_mass_and_algorithm_one_attains_gamma(
         gamma = minimax_utility(q, epsilon, known or f)
         assert minimax_utility(q, epsilon, f) == pytest.approx(gamma, rel=1e-9)
         kernel = algorithm_one(q, epsilon)
-        letters = np.eye(q.size)
-        assert worst(letters, kernel) == pytest.approx(gamma, rel=1e-9)
+        labels = np.eye(q.size)
+        assert worst(labels, kernel) == pytest.approx(gamma, rel=1e-9)
         laws = np.vstack([rng.dirichlet(np.full(q.size, a), size=100) for a in (0.1, 1.0)])
         assert worst(laws, kernel) <= gamma * (1 + 1e-9)
         # Any other private kernel with q K = q: Gamma is a lower bound for it.
         weaker = 0.7 * kernel + 0.3 * q
         kept = float(np.diag(weaker).min())
-        assert worst(letters, weaker) >= gamma
-        assert worst(letters, weaker) == pytest.approx(point_mass_divergence(kept, f), rel=1e-9)
-        assert worst(laws, weaker) <= worst(letters, weaker) * (1 + 1e-9)
+        assert worst(labels, weaker) >= gamma
+        assert worst(labels, weaker) == pytest.approx(point_mass_divergence(kept, f), rel=1e-9)
+        assert worst(laws, weaker) <= worst(labels, weaker) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 16.0])

@@ -92,11 +92,11 @@ def baselines(folder: Path) -> dict[str, list[str]]:
     return {
         **{kind: example(kind) for kind in _kinds.KINDS},
         "sample": [
-            *(spoiled["data.csv"], "--column", "city", "--alphabet", "a,b,c"),
+            *(spoiled["data.csv"], "--column", "city", "--labels", "a,b,c"),
             *("--epsilon", "1"),
         ],
         "mode": [
-            *(spoiled["data.csv"], "--column", "city", "--alphabet", "a,b,c"),
+            *(spoiled["data.csv"], "--column", "city", "--labels", "a,b,c"),
             *("--epsilon", "1"),
         ],
         "certify": [spoiled["majority.json"]],

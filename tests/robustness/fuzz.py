@@ -116,7 +116,7 @@ class Fuzz:
     def _use(self, kind: str) -> list[str]:
         if self.rng.random() < 0.8:
             return ["certify", "{file}"]
-        counts = "6,4,2" if kind.startswith("roo") else "1,0,1,1,0"
+        counts = "6,4,2" if kind.startswith("reveal") else "1,0,1,1,0"
         return ["release", "{file}", "--input", self.rng.choice([counts, "0", *WORDS])]
 
     def _command(self) -> Entry:

@@ -89,9 +89,9 @@ BY_NAME: Makers = {
     "a": lambda: 1.0,
     **{name: lambda: 0.1 for name in ("delta", "weight")},
     **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "weights")},
-    **{name: lambda: 2 for name in ("categories", "letters", "outputs")},
-    **{name: lambda: 3 for name in ("cuts", "drawn", "folds", "mechanisms")},
-    "alphabet": lambda: ["a", "b"],
+    **{name: lambda: 2 for name in ("categories", "categories", "outputs")},
+    **{name: lambda: 3 for name in ("cuts", "drawn", "folds", "voters")},
+    "labels": lambda: ["a", "b"],
     "b": lambda: 2.0,
     "bits": lambda: 64,
     "column": lambda: "x",
@@ -127,9 +127,9 @@ BY_NAME: Makers = {
 }
 
 BY_ROOM: dict[str, Makers] = {
-    "public_prior": {"letters": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
+    "public_prior": {"labels": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
     "smoothed": {"records": lambda: 4, "epsilon": lambda: 0.5},
-    "local": {"workload": lambda: "prefix", "letters": lambda: 3},
+    "local": {"queries": lambda: "prefix", "categories": lambda: 3},
     "plurality": {"classes": lambda: 3, "epsilon": lambda: 0.1, "rule": lambda: "best"},
 }
 
@@ -143,16 +143,16 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
-    "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
-    "majority.subsampling": {"mechanisms": lambda: 5},
+    "majority.double_subsampling": {"voters": lambda: 5, "allowance": lambda: 2},
+    "majority.subsampling": {"voters": lambda: 5},
     "roo.from_weights": {"weights": lambda: sampler().table},
-    "public_prior.draw_own_letter": {"counts": lambda: [1, 2, 3]},
+    "public_prior.draw_own_category": {"counts": lambda: [1, 2, 3]},
     "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")
     },
-    "kernel.OwnRows": {
+    "kernel.ConstraintBlock": {
         "name": lambda: "cap",
         "places": lambda: [[0, 0, 1]],
         "coefficients": lambda: [1.0],
@@ -190,14 +190,14 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "sampler.output_distribution": lambda: (sampler(), {"counts": [3, 2]}),
     "sampling_kernel.apply": lambda: (dpopt.design(dpopt.PublicPrior(PRIOR, 1.0)), {"p": PRIOR}),
     "workload_design.estimate": lambda: (
-        dpopt.design(dpopt.Workload("prefix", 3, 1.0)),
+        dpopt.design(dpopt.Workload("prefix", 1.0, 3)),
         {"outputs": [0, 1, 1]},
     ),
     "dpopt.certify": lambda: (
         dpopt,
         {
             **{"kernel": [[0.6, 0.4], [0.4, 0.6]], "epsilon": 1.0, "delta": 0.0},
-            **{"graph": "path", "inputs": ["a", "b"], "rows": None, "tolerance": 0.1},
+            **{"graph": "path", "inputs": ["a", "b"], "constraints": None, "tolerance": 0.1},
         },
     ),
     "dpopt.closed_form": lambda: (
@@ -225,7 +225,7 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         table_program(),
         {"name": "more", "variable": "K", "epsilon": 1.0, "delta": 0.1, "graph": "path"},
     ),
-    "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
+    "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "labels": ["a", "b"]}),
     "SamplingHistogram.of_lost_rate": lambda: (
         smoothed.SamplingHistogram,
         {"records": 10, "lost_rate": 0.5},

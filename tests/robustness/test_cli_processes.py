@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 COMMAND = [sys.executable, "-c", "from dpopt.cli import main; main()"]
-SMALL = ["roo", "--records", "9", "--letters", "2", "--epsilon", "1"]
-BAD = ["roo", "--records", "0", "--letters", "2", "--epsilon", "1"]
-VOTERS = ["majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "3"]
+SMALL = ["reveal-or-obscure", "--records", "9", "--categories", "2", "--epsilon", "1"]
+BAD = ["reveal-or-obscure", "--records", "0", "--categories", "2", "--epsilon", "1"]
+VOTERS = ["majority", "--voters", "11", "--epsilon", "0.1", "--allowance", "3"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name != "posix", reason="signals and descriptors of POSIX"),
@@ -76,7 +76,7 @@ def test_a_reader_that_has_gone() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     prior = ",".join(["0.005"] * 200)
-    ended = finished(["prior", "--prior", prior, "--epsilon", "1", "--json"], stdout=writer)
+    ended = finished(["public-prior", "--public", prior, "--epsilon", "1", "--json"], stdout=writer)
     os.close(writer)
     assert ended.returncode == 5
     assert ended.stderr == b"standard output took no answer: broken pipe.\n"

@@ -37,9 +37,9 @@ def test_the_corpus_is_there_and_says_what_it_is() -> None:
 
 @pytest.mark.slow
 def test_what_hangs_and_what_is_not_refused_is_told(worker: Worker, tmp_path: Path) -> None:
-    slow = ["majority", "--mechanisms", "41", "--epsilon", "1", "--allowance", "3"]
+    slow = ["majority", "--voters", "41", "--epsilon", "1", "--allowance", "3"]
     assert fault(worker.run(slow, 0.001), "harmless") is not None
-    small = ["roo", "--records", "9", "--letters", "2", "--epsilon", "1"]
+    small = ["reveal-or-obscure", "--records", "9", "--categories", "2", "--epsilon", "1"]
     fine = worker.run(Entry("a rule", small).prepare(tmp_path), SECONDS)
     assert fault(fine, "harmless") is None
     assert fault(fine, "refused") is not None

@@ -118,7 +118,7 @@ TASKS: dict[str, Callable[[Faulty], object]] = {
     "program": lambda backend: solve(small_problem(), backend),
     "majority": lambda backend: dpopt.design(dpopt.Majority(11, 0.3, 3), backend=backend),
     "majority with delta": lambda backend: dpopt.design(
-        dpopt.Majority(5, 0.3, 2, mechanism_delta=1e-3, delta=1e-2), backend=backend
+        dpopt.Majority(5, 0.3, 2, voter_delta=1e-3, delta=1e-2), backend=backend
     ),
     "worst case": lambda backend: dpopt.design(
         dpopt.Majority(5, 0.3, 2, objective="worst-case", prior="uniform:0.5,1"), backend=backend
@@ -251,9 +251,9 @@ def test_work_in_threads_is_that_in_a_row() -> None:
     ]
     for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2), (21, 0.1)):
         jobs.append(lambda k=voters, e=epsilon: dpopt.design(dpopt.Majority(k, e, k / 3)).table)
-    for records, letters in ((9, 2), (20, 3), (50, 4)):
+    for records, categories in ((9, 2), (20, 3), (50, 4)):
         jobs.append(
-            lambda n=records, k=letters: dpopt.design(dpopt.RevealOrObscure(n, k, 0.5)).table
+            lambda n=records, k=categories: dpopt.design(dpopt.RevealOrObscure(n, k, 0.5)).table
         )
     for size in (2, 3, 5):
         loss = rng.random((size, size))

@@ -35,7 +35,7 @@ from tests.robustness.registry import (
 )
 
 # Called by the package with numbers or arrays: "int" and a function of no argument cannot be.
-FUNCTIONS = {"divergence", "rows"}
+FUNCTIONS = {"divergence", "constraints"}
 PATHS = {"path"}
 # Arrays of a few numbers say more than their shape; a certificate's fractions are exact.
 SPELLED = {"BatchLaw", "Certificate", "Rows"}
@@ -102,10 +102,10 @@ def test_the_arguments_before_they_are_spoiled(name: str) -> None:
             assert len(shown) < 300, shown
 
 
-# Where such a value is legal: texts that are names or letters, exact rationals.
+# Where such a value is legal: texts that are names or categories, exact rationals.
 LEGAL = {
-    "letters": {"text", "texts"},
-    "alphabet": {"texts"},
+    "categories": {"text", "texts"},
+    "labels": {"texts"},
     "data": {"texts"},
     "counts": {"huge list"},
     "values": {"huge list"},
@@ -123,7 +123,7 @@ REFUSED = {
     "slack": {"-1", "1.5", "inf"},
     "tolerance": {"0", "-1", "inf"},
     **dict.fromkeys(
-        ("inputs", "outputs", "records", "letters", "classes", "drawn", "folds"), _SIZE
+        ("inputs", "outputs", "records", "categories", "classes", "drawn", "folds"), _SIZE
     ),
     "workers": {"0", *_SIZE},
     "answered": {"-1", "0.5", "inf"},
@@ -139,16 +139,16 @@ REFUSED = {
 CALLED = {
     **dict.fromkeys(("intervals", "masses", "text"), ("prior",)),
     "laws": ("p ",),
-    "mechanisms": ("mechanism",),
+    "voters": ("mechanism",),
     "data": ("votes", "inputs", "counts", "own", "p "),
     "weights": ("gamma",),
-    "gamma": ("mechanisms",),
+    "gamma": ("voters",),
     "distributions": ("distribution", "composition"),
     "kernel": ("path",),
     "exponent": ("epsilon",),
-    "alphabet": ("path", "counts"),
+    "labels": ("path", "counts"),
     "column": ("path",),
-    "path": ("rows",),
+    "path": ("constraints",),
     "matrix": ("rows", "lower"),
     "ratio": ("slack",),
     "size": ("counts",),
@@ -219,9 +219,9 @@ def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str) -> None:
         dpopt.solve(small_problem(), name)
 
 
-def test_counts_by_letter_are_those_in_the_order_of_the_alphabet() -> None:
-    by_letter, in_order = (
+def test_counts_by_category_are_those_in_the_order_of_the_alphabet() -> None:
+    by_category, in_order = (
         roo.Tally.of_counts(counts, ["a", "b"]) for counts in ({"b": 2, "a": 3}, [3, 2])
     )
-    assert by_letter.counts.tolist() == in_order.counts.tolist()
+    assert by_category.counts.tolist() == in_order.counts.tolist()
     assert roo.RooSetting(5, 2, 1.0).fitting({1: 2, 0: 3}).tolist() == [3, 2]

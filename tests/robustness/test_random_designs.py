@@ -92,20 +92,20 @@ def test_kernels() -> None:
     assert undecided < KERNELS / 2
 
 
-def slack_of_rule(records: int, letters: int, q: list[Fraction], r: Fraction) -> Fraction:
-    """Return the smallest e^epsilon K(x') - K(x) over all neighbours and letters."""
-    beyond = [Fraction(0)] * (records // letters + 1 - len(q))
-    return min(Fraction(1), Rule(records, letters, [*q, *beyond]).least_slack(r))
+def slack_of_rule(records: int, categories: int, q: list[Fraction], r: Fraction) -> Fraction:
+    """Return the smallest e^epsilon K(x') - K(x) over all neighbours and categories."""
+    beyond = [Fraction(0)] * (records // categories + 1 - len(q))
+    return min(Fraction(1), Rule(records, categories, [*q, *beyond]).least_slack(r))
 
 
 @pytest.mark.slow
 def test_rules_of_the_smallest_count() -> None:
     rng, counts = random.Random(2), [0, 0]
     for _ in range(RULES):
-        letters = rng.choice([2, 2, 3, 4])
-        records = rng.randint(1, {2: 12, 3: 8, 4: 6}[letters])
+        categories = rng.choice([2, 2, 3, 4])
+        records = rng.randint(1, {2: 12, 3: 8, 4: 6}[categories])
         epsilon = rng.choice([0.05, 0.3, math.log(2), 1.0, 2.5])
-        setting = roo.RooSetting(records, letters, epsilon)
+        setting = roo.RooSetting(records, categories, epsilon)
         rule = rng.choice(["exact", "exact", "journal", "journal-repaired", "conference", "roo"])
         weights = list(roo.rule_weights(setting, rule))
         for _ in range(rng.randint(0, 2)):
@@ -116,10 +116,10 @@ def test_rules_of_the_smallest_count() -> None:
         r = exponential(Fraction(epsilon))
         # The rule "roo" has one q for all smallest counts.
         q = [Fraction(weight, UNIT) for weight in weights] * (records + 1 if rule == "roo" else 1)
-        right = verdict(slack_of_rule(records, letters, q, r))
+        right = verdict(slack_of_rule(records, categories, q, r))
         if right is None:
             continue
-        assert sampler.private == right, (records, letters, epsilon, weights)
+        assert sampler.private == right, (records, categories, epsilon, weights)
         assert (sampler.certificate is not None) == right
         counts[right] += 1
     assert min(counts) > RULES / 10

@@ -125,7 +125,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
             found = roo.tally_file(path, "x", ["a", "b"])
         except ParameterError:
             continue
-        # Parquet has no checksum of its own by default: counts of the letters named, no others.
+        # Parquet has no checksum of its own by default: counts of the categories named, no others.
         assert np.all(found.counts >= 0)
 
 
@@ -161,12 +161,12 @@ def commands(path: Path, saved: Path) -> dict[str, list[str]]:
         "release": ["release", where, "--input", "1"],
         "input": ["release", str(saved), "--input", where],
         "distribution": ["release", str(saved), "--distribution", where],
-        "sample": ["sample", where, "--column=a", "--epsilon=1", "--alphabet=a,b"],
-        "alphabet": ["sample", where, "--column=a", "--epsilon=1", "--alphabet", where],
+        "sample": ["sample", where, "--column=a", "--epsilon=1", "--labels=a,b"],
+        "labels": ["sample", where, "--column=a", "--epsilon=1", "--labels", where],
     }
     for kind in _kinds.KINDS:
         for field in _kinds.described(type(setting_of(kind))).fields:
-            if {"Numbers", "Table", "ExtraRows"} & set(field.annotation.split(" | ")):
+            if {"Numbers", "Table", "Constraints"} & set(field.annotation.split(" | ")):
                 option = f"--{field.name.replace('_', '-')}"
                 found[f"{kind} {option}"] = [kind, *example(kind), option, where]
     return found
@@ -179,7 +179,7 @@ def test_a_device_or_a_pipe_is_refused_at_once(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kernel = tmp_path / "kernel.json"
-    solved("prior").save(kernel)
+    solved("public-prior").save(kernel)
     with special_files(tmp_path) as found:
         for path in found:
             refused: list[object] = []
@@ -211,7 +211,7 @@ def test_a_distribution_of_endless_denominators() -> None:
     prime = [p for p in range(3, 2500) if all(p % q for q in range(2, int(p**0.5) + 1))]
     counts = np.array([Fraction(1, p**200) for p in prime], dtype=object)
     with pytest.raises(ParameterError, match="common denominator"):
-        public_prior.draw_own_letter(counts, counts.size)
+        public_prior.draw_own_category(counts, counts.size)
 
 
 @pytest.mark.parametrize("rate", ["1e-100000000", "0." + "0" * 5000 + "1", "1/0", "nan"])

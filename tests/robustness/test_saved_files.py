@@ -141,14 +141,14 @@ def test_damage_is_never_believed(
         assert damage is not a_name_twice or "twice" in str(error)
 
 
-@pytest.mark.parametrize("kind", ["kernel-tight", "majority", "roo"])
+@pytest.mark.parametrize("kind", ["kernel-tight", "majority", "reveal-or-obscure"])
 def test_more_private_with_a_wrong_hash_is_refused(kind: str, path: Path) -> None:
     record = json.loads(content_of(kind, path))
     weights = integers(record["body"])
     if kind == "kernel-tight":
         weights[:] = [weights[0]] * 2
-    elif kind == "roo":
-        # A uniform letter, whatever the smallest of 12 counts of 3 letters is: 0..4.
+    elif kind == "reveal-or-obscure":
+        # A uniform category, whatever the smallest of 12 counts of 3 categories is: 0..4.
         weights[:] = [str(2**62)] * 5
     else:
         half = str(int(record["body"]["units"]["total"]) // 2)
@@ -165,7 +165,7 @@ def test_more_private_with_a_wrong_hash_is_refused(kind: str, path: Path) -> Non
         ({"schema": 4}, "newer"),
         ({"body": []}, "missing"),
         ({"kind": "oracle"}, "kind is 'oracle'"),
-        ({"kind": "nearest"}, "parameters of 'nearest'"),
+        ({"kind": "nearest-kernel"}, "parameters of 'nearest-kernel'"),
     ],
 )
 def test_an_envelope_says_what_is_wrong_with_it(change: Json, words: str, path: Path) -> None:
@@ -213,7 +213,11 @@ def no_noise(weights: list[Any]) -> None:
 
 
 BREAKING = [
-    *(("kernel-tight", more_for_the_first), ("roo", less_for_the_first), ("roo-two", all_zero)),
+    *(
+        ("kernel-tight", more_for_the_first),
+        ("reveal-or-obscure", less_for_the_first),
+        ("roo-two", all_zero),
+    ),
     *(("majority", no_noise), ("majority-delta", no_noise)),
 ]
 
@@ -258,7 +262,7 @@ def test_a_guarantee_that_is_a_little_stronger_is_not_private(path: Path) -> Non
 
 def test_a_rule_that_stops_too_early_is_refused_at_once(path: Path) -> None:
     """Its first missing q_m is already not private; 1e15 more need not be looked at."""
-    setting = {"records": 10**15, "letters": 2, "epsilon": 1e-15, "rule": "exact"}
+    setting = {"records": 10**15, "categories": 2, "epsilon": 1e-15, "rule": "exact"}
     with pytest.raises(NotPrivateError):
         resealed(path, solved("roo-two"), setting=setting, units=[str(2**62)] * 3)
 
@@ -279,9 +283,9 @@ def test_what_a_file_says_of_optimality_is_named_as_said(path: Path) -> None:
     assert "stated_by_file=bound" in repr(found)
 
 
-@pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
+@pytest.mark.parametrize("objective", ["mean", "surrogate", "worst-case"])
 def test_values_are_computed_again_for_each_objective(objective: Any, path: Path) -> None:
-    own: Json = {"coefficients": [1.0, 2.0, 3.0]} if objective == "expected-error" else {}
+    own: Json = {"coefficients": [1.0, 2.0, 3.0]} if objective == "mean" else {}
     made = dpopt.design(dpopt.Majority(5, 0.5, 2.0, objective=objective, prior="beta:2,3", **own))
     found = resealed(path, made, value=7.0)
     assert found.value == pytest.approx(made.value, rel=1e-12)
@@ -308,7 +312,7 @@ def test_weights_are_decimal_texts_and_beyond_256_bits_hexadecimal(path: Path) -
 
 @pytest.mark.parametrize("ending", [".pkl", ".npz", ".csv", ".PNG", ".yaml"])
 def test_a_file_of_json_has_no_ending_of_another_format(ending: str) -> None:
-    for kind in ("kernel-tight", "roo"):
+    for kind in ("kernel-tight", "reveal-or-obscure"):
         with pytest.raises(ParameterError, match=r"its ending must be \.json"):
             solved(kind).save(f"result{ending}")
 

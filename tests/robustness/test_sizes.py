@@ -42,7 +42,7 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "roo": lambda: dpopt.design(dpopt.RevealOrObscure(10**15, 10**15, 600.0, "roo")),
     "journal": lambda: dpopt.design(dpopt.RevealOrObscure(10**12, 10**6, 600.0, "journal")),
     "floor": lambda: dpopt.design(dpopt.SmoothFloor(10**15, 10**9, 600.0)),
-    "optimal-sampler": lambda: dpopt.design(dpopt.BestSampler(4, 2, 600.0)),
+    "best-sampler": lambda: dpopt.design(dpopt.BestSampler(4, 2, 600.0)),
     "minimax": lambda: dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 600.0)),
     "leximin": lambda: dpopt.design(
         dpopt.PublicPrior([1e-9, 0.3, 0.7 - 1e-9], 600.0, objective="leximin")
@@ -103,7 +103,7 @@ def test_the_command_line_at_the_smallest_design_that_failed(
     as_json: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path, options = str(tmp_path / "gamma.json"), ["--json"] if as_json else []
-    words = ["--mechanisms", "281", "--epsilon", "0.1", "--allowance", "70.25"]
+    words = ["--voters", "281", "--epsilon", "0.1", "--allowance", "70.25"]
     words += ["--objective", "surrogate", "--save", path]
     for command in (["majority", *words], ["certify", path]):
         with pytest.raises(SystemExit) as ended:

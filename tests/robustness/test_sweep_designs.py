@@ -74,7 +74,7 @@ def settings(seed: int, largest: int) -> Iterator[Majority]:
         )
         shift = rng.choice([0.0, log_uniform(rng, 1e-6, 1e-3)])
         delta = shift + rng.choice([0.0, log_uniform(rng, 1e-6, 1e-1)])
-        objective = rng.choice(("expected-error", "surrogate", "worst-case", "least-regret"))
+        objective = rng.choice(("mean", "surrogate", "worst-case", "least-regret"))
         belief: dict[str, Any] = {"prior": rng.choice(PRIORS)}
         if objective == "least-regret":
             belief = {"priors": ";".join(rng.sample(PRIORS, rng.randint(2, 4)))}

@@ -13,20 +13,20 @@ from dpopt.roo.setting import UNIT
 from tests.oracles import Counts, neighbours
 
 Transition = tuple[int, int, int, int]
-"""Smallest count and a letter's count in one data set, and the same two in its neighbour."""
+"""Smallest count and a category's count in one data set, and the same two in its neighbour."""
 
 
-def histograms(records: int, letters: int, most: int | None = None) -> Iterator[Counts]:
-    """All counts of ``letters`` letters up to their order, largest first."""
+def histograms(records: int, categories: int, most: int | None = None) -> Iterator[Counts]:
+    """All counts of ``categories`` categories up to their order, largest first."""
     most = records if most is None else most
-    if letters == 1:
+    if categories == 1:
         if records <= most:
             yield (records,)
         return
     for largest in range(min(records, most), -1, -1):
-        if largest * letters < records:
+        if largest * categories < records:
             return
-        for rest in histograms(records - largest, letters - 1, largest):
+        for rest in histograms(records - largest, categories - 1, largest):
             yield (largest, *rest)
 
 
@@ -44,7 +44,7 @@ def chance(counts: Counts, p: Sequence[Fraction]) -> Fraction:
 
 
 def lower_bound(n: int, k: int, epsilon: float) -> float:
-    """max over d letters with j records each of (d j / n) / (1 + d e^{epsilon j} / (k - d))."""
+    """max over d categories with j records each of (d j / n) / (1 + d e^{epsilon j} / (k - d))."""
     return max(
         (d * j / n) / (1 + d * exp(epsilon * j) / (k - d))
         for d in range(1, k)
@@ -53,10 +53,10 @@ def lower_bound(n: int, k: int, epsilon: float) -> float:
 
 
 @cache
-def transitions(records: int, letters: int) -> frozenset[Transition]:
-    """What neighbours can do to the smallest count and to the count of some letter."""
+def transitions(records: int, categories: int) -> frozenset[Transition]:
+    """What neighbours can do to the smallest count and to the count of some category."""
     found = set()
-    for before in histograms(records, letters):
+    for before in histograms(records, categories):
         low = min(before)
         for after in neighbours(before):
             new_low = min(after)
@@ -66,21 +66,21 @@ def transitions(records: int, letters: int) -> frozenset[Transition]:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule in the smallest count, and the law that it gives to a letter."""
+    """A rule in the smallest count, and the law that it gives to a category."""
 
     records: int
-    letters: int
+    categories: int
     q: Sequence[Fraction]
 
     def law(self, minimum: int, count: int) -> Fraction:
-        """Chance of a letter with this count: uniform with probability q, else a record's."""
+        """Chance of a category with this count: uniform with probability q, else a record's."""
         q = self.q[minimum]
-        return q * Fraction(1, self.letters) + (1 - q) * Fraction(count, self.records)
+        return q * Fraction(1, self.categories) + (1 - q) * Fraction(count, self.records)
 
     @cached_property
     def pairs(self) -> set[tuple[Fraction, Fraction]]:
-        """A letter's chance in one data set and in its neighbour, for all of them."""
-        moved = transitions(self.records, self.letters)
+        """A category's chance in one data set and in its neighbour, for all of them."""
+        moved = transitions(self.records, self.categories)
         laws = {place: self.law(*place) for t in moved for place in (t[:2], t[2:])}
         return {(laws[t[:2]], laws[t[2:]]) for t in moved}
 

@@ -24,7 +24,7 @@ MODEST = settings(max_examples=30, deadline=None, derandomize=True)
 
 def enumerated(sampler: Any, p: list[Fraction]) -> tuple[list[Fraction], Fraction]:
     """Return the differences, and E[q_M], over all outcomes of the multinomial."""
-    n, k = sampler.setting.records, sampler.setting.letters
+    n, k = sampler.setting.records, sampler.setting.categories
     differences, mean = [Fraction(0)] * k, Fraction(0)
     for counts in compositions(n, k):
         part = chance(counts, p) * obscuring(sampler, min(counts))
@@ -39,7 +39,7 @@ def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
     for n, k, epsilon in [*cases, (1, 2, 0.1), (300, 40, 1.0), (12, 4, 8.0)]:
         found = accuracy.lower_bound(roo.RooSetting(n, k, epsilon))
         assert found.value == pytest.approx(lower_bound(n, k, epsilon), rel=1e-12)
-        d, j = found.letters, found.records
+        d, j = found.categories, found.records
         assert d * j <= n
         again = (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))
         assert again == pytest.approx(found.value, rel=1e-12)
@@ -110,8 +110,8 @@ def test_expected_output_is_that_of_all_outcomes(
 
 
 def direct(sampler: Any, p: list[float]) -> tuple[np.ndarray, float]:
-    """Return the same from Pr(all counts >= m), letter after letter, by conditional binomials."""
-    n, k = sampler.setting.records, sampler.setting.letters
+    """Return the same from Pr(all counts >= m), one after the other, by conditional binomials."""
+    n, k = sampler.setting.records, sampler.setting.categories
 
     def at_least(total: int, least: list[int]) -> float:
         reach, left = np.zeros(total + 1), 1.0

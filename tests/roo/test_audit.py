@@ -25,7 +25,7 @@ MANY = 1e-12
 
 def brute_rule(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) -> Rule:
     padded = [*weights, *[weights[0] if constant else 0] * (setting.largest_minimum + 1)]
-    return Rule(setting.records, setting.letters, [Fraction(w, UNIT) for w in padded])
+    return Rule(setting.records, setting.categories, [Fraction(w, UNIT) for w in padded])
 
 
 def decided(setting: roo.RooSetting, weights: Sequence[int], *, constant: bool) -> Fraction:
@@ -33,7 +33,7 @@ def decided(setting: roo.RooSetting, weights: Sequence[int], *, constant: bool) 
     growth = verify.exp(setting.epsilon)[0]
     try:
         verdict = verify.decide_rule(
-            setting.records, setting.letters, list(weights), constant, growth
+            setting.records, setting.categories, list(weights), constant, growth
         )
     except verify.Refused as refusal:
         return -Fraction(refusal.missed)
@@ -51,7 +51,7 @@ def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) 
     assert slack == rule.least_slack(Fraction(growth)), where
     witness = audit.witness
     before, after = witness.counts, witness.neighbour
-    assert len(before) == setting.letters
+    assert len(before) == setting.categories
     assert sum(before) == setting.records
     assert after in set(neighbours(before)), where
     assert witness.minima == (min(before), min(after))

@@ -28,18 +28,18 @@ class Floor:
     """Any weights, beside what `dpopt.verify` says of them."""
 
     records: int
-    letters: int
+    categories: int
     weights: tuple[int, ...]
     bits: int
 
     @classmethod
     def of(cls, sampler: Design) -> Floor:
         bits, weights = sampler.table
-        return cls(sampler.setting.records, sampler.setting.letters, weights, bits)
+        return cls(sampler.setting.records, sampler.setting.categories, weights, bits)
 
     @property
     def judged(self) -> verify.Floor:
-        return verify.Floor(self.records, self.letters, list(self.weights), 1 << self.bits)
+        return verify.Floor(self.records, self.categories, list(self.weights), 1 << self.bits)
 
     def weight(self, count: int) -> int:
         return self.weights[count] if count < len(self.weights) else count << self.bits
@@ -49,9 +49,9 @@ class Floor:
         return [Fraction(w, sum(weights)) for w in weights]
 
     def worst_of_all(self) -> Fraction:
-        """Return the largest ratio over all neighbours and all letters, exactly."""
+        """Return the largest ratio over all neighbours and all categories, exactly."""
         worst = (0, 1)
-        for counts in histograms(self.records, self.letters):
+        for counts in histograms(self.records, self.categories):
             before = [self.weight(count) for count in counts]
             total = sum(before)
             for moved in neighbours(counts):
@@ -153,7 +153,7 @@ def test_weights_are_convex_and_grow_by_at_most_the_step(rate: float) -> None:
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 0.1), (50, 0.4), (10**6, 1e-3), (10**9, 2.0)])
-def test_the_rate_solves_the_equation_where_letters_are_few(n: int, epsilon: float) -> None:
+def test_the_rate_solves_the_equation_where_categories_are_few(n: int, epsilon: float) -> None:
     sampler = dpopt.design(dpopt.SmoothFloor(n, 10 if n > 50 else 3, epsilon))
     a, floor = sampler.rate, sampler.floor[0]
     value = math.exp(a) * (n + floor) / (n + floor * math.exp(a) - 1)
@@ -205,25 +205,25 @@ def test_no_bias_where_every_count_is_above_the_floor() -> None:
     assert not floored.flags.writeable
 
 
-def test_every_drawn_integer_gives_its_letter() -> None:
+def test_every_drawn_integer_gives_its_category() -> None:
     small = made(SmoothFloor(6, 4, 0.5), (2, (4, 6, 9)), strict=False)
     data = roo.Tally.of_counts([0, 4, 2, 0], 4)
 
     def drawn(*integers: int) -> int:
-        """The letter for a weight among the 33 of all letters, and a place among those alike."""
+        """The category for a weight among all 33, and a place among those alike."""
         given = iter(integers)
         return small.setting.drawn(small.table, data, lambda n: next(given).to_bytes(n, "little"))
 
-    # Two letters of count 0 share 8 of the weights: each is drawn from half of them.
+    # Two categories of count 0 share 8 of the weights: each is drawn from half of them.
     lowest = [drawn(value, index) for value in range(8) for index in range(2)]
     others = [drawn(value, 0) for value in range(8, 33)]
     assert np.bincount(lowest, minlength=4).tolist() == [8, 0, 0, 8]
     assert np.bincount(others, minlength=4).tolist() == [0, 16, 9, 0]
-    assert small.setting.distribution(small.table, data) == [4, 16, 9, 4]
+    assert small.setting.output_weights(small.table, data) == [4, 16, 9, 4]
 
 
 @pytest.mark.slow
-def test_a_thousand_million_records_and_a_million_letters() -> None:
+def test_a_thousand_million_records_and_a_million_categories() -> None:
     n, k = 10**9, 10**6
     sampler = dpopt.design(dpopt.SmoothFloor(n, k, 1e-2))
     counts = np.random.default_rng(2).multinomial(n - 5, np.ones(k) / k)

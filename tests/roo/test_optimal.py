@@ -39,7 +39,7 @@ def distance(law: npt.ArrayLike, other: npt.ArrayLike) -> float:
 
 
 def exact_laws(sampler: Design) -> dict[Data, tuple[Fraction, ...]]:
-    """The law of the letter for each sorted data set, as the rationals that are drawn from."""
+    """The law of the category for each sorted data set, as the rationals that are drawn from."""
     found = {}
     for row in sampler.histograms:
         weights = sampler.table.row(row)
@@ -50,18 +50,18 @@ def exact_laws(sampler: Design) -> dict[Data, tuple[Fraction, ...]]:
 def law_of(laws: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fraction]:
     order = sorted(range(len(counts)), key=lambda i: -counts[i])
     law = [Fraction(0)] * len(counts)
-    for chance, letter in zip(laws[tuple(counts[i] for i in order)], order, strict=True):
-        law[letter] = chance
+    for chance, category in zip(laws[tuple(counts[i] for i in order)], order, strict=True):
+        law[category] = chance
     return law
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), SMALL)
-@pytest.mark.parametrize("objective", ["worst-case", "bayes", "fixed"])
+@pytest.mark.parametrize("objective", ["worst-case", "mean", "output"])
 def test_the_certificate_is_true_of_all_neighbours(
     n: int, k: int, epsilon: float, objective: str
 ) -> None:
-    law = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "fixed" else None
-    sampler = best_sampler(n, k, epsilon, objective=objective, pmf=law)
+    law = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "output" else None
+    sampler = best_sampler(n, k, epsilon, objective=objective, distribution=law)
     laws, r, slacks = exact_laws(sampler), verify.exp(epsilon, 128)[0], []
     for counts in brute.histograms(n, k):
         before = law_of(laws, counts)
@@ -91,8 +91,8 @@ def over_all_data_sets(
     size = len(data) * k
     rows = []
     for x, i in number.items():
-        for place, letter in product(range(n), range(k)):
-            j = number[(*x[:place], letter, *x[place + 1 :])]
+        for place, category in product(range(n), range(k)):
+            j = number[(*x[:place], category, *x[place + 1 :])]
             if i != j:
                 rows += [(j * k + y, i * k + y) for y in range(k)]
     count = len(rows)
@@ -128,7 +128,7 @@ TINY = [(1, 2), (3, 2), (5, 2), (1, 3), (2, 3), (4, 3), (3, 4)]
 
 
 @pytest.mark.parametrize(("n", "k"), TINY)
-def test_no_sampler_that_tells_letters_apart_does_better(n: int, k: int) -> None:
+def test_no_sampler_that_tells_categories_apart_does_better(n: int, k: int) -> None:
     for epsilon in (0.2, 1.0):
         sampler = best_sampler(n, k, epsilon)
         free = over_all_data_sets(n, k, epsilon, None)
@@ -146,7 +146,7 @@ def test_nor_on_average(alpha: float) -> None:
             rising = [prod(alpha + i for i in range(x.count(y))) for y in range(k)]
             weights.append(prod(rising) / prod(k * alpha + i for i in range(n)))
         assert sum(weights) == pytest.approx(1.0)
-        sampler = best_sampler(n, k, 0.6, objective="bayes", prior=alpha)
+        sampler = best_sampler(n, k, 0.6, objective="mean", prior=alpha)
         free = over_all_data_sets(n, k, 0.6, np.array(weights))
         assert sampler.value == pytest.approx(free, abs=1e-9)
         assert sampler.value == pytest.approx(sampler.mean, abs=1e-15)
@@ -176,7 +176,9 @@ def test_incidence_is_the_sum_over_all_counts(law: list[float]) -> None:
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(2, 2, 0.4), (2, 3, 0.8), (4, 3, 0.3)])
-def test_fixed_is_the_least_over_all_orders_of_the_letters(n: int, k: int, epsilon: float) -> None:
+def test_fixed_is_the_least_over_all_orders_of_the_categories(
+    n: int, k: int, epsilon: float
+) -> None:
     """Minimise the largest TV(Q, P) over the orders of P, over samplers without symmetry."""
     law = np.array([0.7, 0.3, 0.0][:k]) if k == 2 else np.array([0.6, 0.3, 0.1])
     data = list(product(range(k), repeat=n))
@@ -193,13 +195,13 @@ def test_fixed_is_the_least_over_all_orders_of_the_letters(n: int, k: int, epsil
         limits.append(limit)
 
     for x, i in number.items():
-        for place, letter, y in product(range(n), range(k), range(k)):
-            j = number[(*x[:place], letter, *x[place + 1 :])]
+        for place, category, y in product(range(n), range(k), range(k)):
+            j = number[(*x[:place], category, *x[place + 1 :])]
             if i != j:
                 row({j * k + y: 1.0, i * k + y: -math.exp(epsilon)}, 0.0)
     for o, order in enumerate(orders):
         p = law[order]
-        chances = [prod(p[letter] for letter in x) for x in data]
+        chances = [prod(p[category] for category in x) for x in data]
         for y in range(k):
             output = {i * k + y: -chance for i, chance in enumerate(chances)}
             row({**output, size + o * k + y: -1.0}, -p[y])
@@ -214,7 +216,7 @@ def test_fixed_is_the_least_over_all_orders_of_the_letters(n: int, k: int, epsil
         bounds=(0, 1),
     )
     assert answer.success
-    sampler = best_sampler(n, k, epsilon, objective="fixed", pmf=law)
+    sampler = best_sampler(n, k, epsilon, objective="output", distribution=law)
     assert sampler.value == pytest.approx(answer.fun, abs=3e-6)
     assert sampler.bound == pytest.approx(answer.fun, abs=1e-9)
     output = incidence(sampler.setting.inputs, law) @ sampler.kernel
@@ -234,8 +236,8 @@ def test_one_record_is_randomised_response(k: int) -> None:
         np.testing.assert_allclose(law[:-1], (expected / (k - 1)), atol=2e-9)
 
 
-def test_two_records_of_two_letters() -> None:
-    """K(1 | 1 of 2) = 1/2, so K of a letter that no record has is at least e^-epsilon / 2."""
+def test_two_records_of_two_categories() -> None:
+    """K(1 | 1 of 2) = 1/2, so K of a category that no record has is at least e^-epsilon / 2."""
     for epsilon in (0.1, 0.5, 2.0):
         assert best_sampler(2, 2, epsilon).value == pytest.approx(math.exp(-epsilon) / 2, abs=2e-9)
 
@@ -265,7 +267,7 @@ def test_the_worst_case_meets_the_lower_bound_and_beats_min_count_rules(
 def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
     for n, k, epsilon in product((1, 2, 3, 5, 9, 14), (2, 3, 4, 5), (0.1, 0.5, 1.5)):
         sampler = best_sampler(n, k, epsilon)
-        best = best_sampler(n, k, epsilon, objective="bayes")
+        best = best_sampler(n, k, epsilon, objective="mean")
         rule = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
         found = sampler.histograms
         distances = [distance(rule.output_distribution(row), row / n) for row in found]
@@ -303,7 +305,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
     first = sampler.setting.table(sampler.setting.point(solve(problem)))
     prior = histogram_prior(sampler.setting.inputs, 1.0)
     mean = float(prior @ sampler.setting.distances(first))
-    best = best_sampler(12, 3, 0.4, objective="bayes").value
+    best = best_sampler(12, 3, 0.4, objective="mean").value
     assert best - 1e-9 <= sampler.mean <= mean + 1e-9
     assert sampler.mean < 1.1 * best
 
@@ -322,7 +324,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
 )
 def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[float, ...]) -> None:
     """The least of the means among the optima gives nothing of the optimum away."""
-    sampler = best_sampler(n, len(law), epsilon, objective="fixed", pmf=law)
+    sampler = best_sampler(n, len(law), epsilon, objective="output", distribution=law)
     assert -1e-12 <= sampler.gap <= 5e-9
     problem = sampler.problem
     problem.minimise({"below": 1.0})
@@ -331,10 +333,10 @@ def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[floa
 
 
 @pytest.mark.slow
-def test_a_hundred_records_of_three_letters() -> None:
+def test_a_hundred_records_of_three_categories() -> None:
     """Once without an answer; P is met exactly, by the dual bound and by what is released."""
     law = np.array([0.5, 0.3, 0.2])
-    sampler = best_sampler(100, 3, 1.0, objective="fixed", pmf=law)
+    sampler = best_sampler(100, 3, 1.0, objective="output", distribution=law)
     assert -1e-12 <= sampler.gap <= 5e-9
     output = incidence(sampler.setting.inputs, law) @ sampler.kernel
     assert distance(output, law) == pytest.approx(0.0, abs=5e-9)
@@ -345,7 +347,7 @@ def test_repair_of_a_kernel_that_is_not_private() -> None:
     empirical = setting.inputs.values / 6
     table = setting.table(empirical)
     assert setting.judge(table).slack >= 0
-    # A count of 1 where there was none asks for this much of a uniform letter, at least.
+    # A count of 1 where there was none asks for this much of a uniform category, at least.
     least = 1 / (1 + 6 / 3 * math.expm1(0.5))
     assert setting.value(table) <= setting.value(setting.interior(empirical))
     assert setting.value(table) < least
@@ -376,8 +378,8 @@ def test_draws_follow_the_certified_weights() -> None:
     counts = roo.Tally.of_counts([0, 3, 1, 2], 4)
     rng = np.random.default_rng(5)
     drawn = Counter(sampler.simulate(counts, rng) for _ in range(20_000))
-    shares = [drawn[letter] / 20_000 for letter in range(4)]
-    weights = sampler.setting.distribution(sampler.table, counts)
+    shares = [drawn[category] / 20_000 for category in range(4)]
+    weights = sampler.setting.output_weights(sampler.table, counts)
     assert sum(weights) == sampler.table.total
     expected = [float(Fraction(weight, sum(weights))) for weight in weights]
     np.testing.assert_allclose(shares, expected, atol=0.015)
@@ -444,7 +446,7 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
         np.ones(len(data)),
         bounds=(0, 1),
     )
-    found = best_sampler(n, k, epsilon, objective="mean", pmf=law)
+    found = best_sampler(n, k, epsilon, objective="mean", distribution=law)
     assert found.value == pytest.approx(answer.fun, abs=1e-8)
     assert 0 <= found.gap < 1e-8
     mean = sum(
@@ -455,6 +457,8 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
     assert found.value == pytest.approx(mean, abs=1e-12)
 
 
-def test_the_mean_needs_a_law() -> None:
-    with pytest.raises(ParameterError, match="belongs to objective 'mean' or 'fixed'"):
-        best_sampler(3, 2, 1.0, objective="mean")
+def test_the_output_needs_a_distribution_and_the_worst_case_has_none() -> None:
+    with pytest.raises(ParameterError, match="distribution is missing and objective is 'output'"):
+        best_sampler(3, 2, 1.0, objective="output")
+    with pytest.raises(ParameterError, match="given and objective is 'worst-case'"):
+        best_sampler(3, 2, 1.0, distribution=[0.5, 0.5])

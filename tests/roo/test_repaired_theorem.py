@@ -21,17 +21,17 @@ def weights_of(setting: roo.RooSetting, rule: str) -> list[Fraction]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("letters", [2, 3, 4, 5])
-def test_it_tells_private_settings_from_others(letters: int) -> None:
+@pytest.mark.parametrize("categories", [2, 3, 4, 5])
+def test_it_tells_private_settings_from_others(categories: int) -> None:
     told = set()
-    for records, epsilon in product(range(1, {2: 16, 3: 14}.get(letters, 12)), EPSILONS):
-        setting = roo.RooSetting(records, letters, epsilon)
-        rule = Rule(records, letters, weights_of(setting, "journal"))
+    for records, epsilon in product(range(1, {2: 16, 3: 14}.get(categories, 12)), EPSILONS):
+        setting = roo.RooSetting(records, categories, epsilon)
+        rule = Rule(records, categories, weights_of(setting, "journal"))
         ratio = rule.worst_ratio()
         private = ratio is not None and ratio <= setting.ratio
-        assert roo.journal_is_private(setting) == private, (records, letters, epsilon)
+        assert roo.journal_is_private(setting) == private, (records, categories, epsilon)
         told.add(private)
-        repaired = Rule(records, letters, weights_of(setting, "journal-repaired")).worst_ratio()
+        repaired = Rule(records, categories, weights_of(setting, "journal-repaired")).worst_ratio()
         assert repaired is not None
         assert repaired <= setting.ratio
     assert told == {False, True}

@@ -152,7 +152,7 @@ def test_large_settings() -> None:
     assert len(weights) < 30
     paper = by_the_paper(10**9, 10**6, 0.1, conference=False)
     np.testing.assert_allclose(q_of(setting, "exact"), paper, atol=1e-12)
-    # Two letters: p_m = max over j >= m of (j / n) e^{-epsilon (j - m)}, M never reached.
+    # Two categories: p_m = max over j >= m of (j / n) e^{-epsilon (j - m)}, M never reached.
     for n, epsilon in ((10**15, 0.05), (10**12, 0.002), (10**6, 0.01)):
         values = roo.rule_weights(roo.RooSetting(n, 2, epsilon), "exact")
         for m in (0, 7, len(values) - 1):
@@ -171,11 +171,11 @@ def test_weights_are_what_the_audit_of_the_unrounded_rule_needs() -> None:
 
 
 @pytest.mark.parametrize("rule", ["exact", "journal", "journal-repaired", "conference"])
-@pytest.mark.parametrize("letters", [2, 3])
-def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, letters: int) -> None:
+@pytest.mark.parametrize("categories", [2, 3])
+def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, categories: int) -> None:
     for records, epsilon in ((10**15, 5e-324), (10**15, 1e-9), (10**7, 1e-8)):
         with pytest.raises(ParameterError, match="1,000,000 of the q_m"):
-            roo.rule_weights(roo.RooSetting(records, letters, epsilon), rule)
+            roo.rule_weights(roo.RooSetting(records, categories, epsilon), rule)
 
 
 @pytest.mark.slow_after(1)
@@ -244,7 +244,7 @@ def test_rules_of_many_steps(rule: Any) -> None:
     n, k, epsilon = 10**12, 10, 1e-4
     sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     assert sampler.private
-    # With many records a letter's chance at the smallest count, times n, is 1 / s at first, and
+    # With many records a category's chance at the smallest count, times n, is 1 / s at first, and
     # e^epsilon times that at m is 2 more than that at m - 1, until m itself is as much.
     gain, chance = math.expm1(epsilon), 1 / math.expm1(epsilon)
     for m in range(1, len(sampler.q)):

@@ -1,4 +1,4 @@
-"""Letters released by every sampler: their law, their labels, their refusals."""
+"""Categories released by every sampler: their law, their labels, their refusals."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ DATA = [
 ]
 
 
-def check_law(letters: Sequence[object], law: np.ndarray) -> None:
-    found = Counter(letters)
+def check_law(categories: Sequence[object], law: np.ndarray) -> None:
+    found = Counter(categories)
     assert set(found) <= set(range(law.size))
-    expected = law * len(letters)
+    expected = law * len(categories)
     assert expected.min() >= 5
     assert chisquare([found[i] for i in range(law.size)], expected).pvalue > FALSE_ALARM
 
@@ -51,19 +51,19 @@ def test_draws_of_the_system_follow_the_law(
     assert law.sum() == pytest.approx(1.0)
     data = roo.Tally.of_counts(counts, len(counts))
     check_law([sampler.release(data) for _ in range(DRAWS)], law)
-    weights = sampler.setting.distribution(sampler.table, data)
+    weights = sampler.setting.output_weights(sampler.table, data)
     assert law == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
 
 
 @pytest.mark.slow
 def test_the_check_of_laws_sees_a_wrong_one() -> None:
     sampler = dpopt.design(dpopt.RevealOrObscure(6, 3, 0.8))
-    letters = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
+    categories = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
     right = sampler.output_distribution([4, 0, 2])
     wrong = right + np.array([-0.06, 0.0, 0.06])
-    check_law(letters, right)
+    check_law(categories, right)
     with pytest.raises(AssertionError):
-        check_law(letters, wrong)
+        check_law(categories, wrong)
 
 
 @pytest.mark.slow
@@ -86,9 +86,9 @@ def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
     sampler = SAMPLERS[name](n, 3, 6.0)
     words = ["red"] * 32 + ["blue"] * 5 + ["green"] * 3
     law = sampler.output_distribution([5, 3, 32])
-    alphabet = ("blue", "green", "red")
-    found = [sampler.release(roo.tally(words, alphabet)) for _ in range(4000)]
-    check_law([alphabet.index(str(word)) for word in found], law)
+    labels = ("blue", "green", "red")
+    found = [sampler.release(roo.tally(words, labels)) for _ in range(4000)]
+    check_law([labels.index(str(word)) for word in found], law)
     numbers = sampler.release(roo.tally(np.array([7] * n), np.array([3, 9, 7])))
     assert type(numbers) is int
     flags = SAMPLERS[name](n, 2, 30.0).release(roo.tally([True] * n, (False, True)))
@@ -96,7 +96,7 @@ def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_no_letter_is_certain_or_impossible(name: str) -> None:
+def test_no_category_is_certain_or_impossible(name: str) -> None:
     sampler = SAMPLERS[name](5, 3, 0.9)
     law = sampler.output_distribution([5, 0, 0])
     assert np.all(law > 0)

@@ -20,7 +20,7 @@ pl: Any = pytest.importorskip("polars")
 SECRET = "6174"
 
 
-def written(folder: Path, values: Any, ending: str = "parquet", name: str = "letter") -> Path:
+def written(folder: Path, values: Any, ending: str = "parquet", name: str = "category") -> Path:
     frame = pl.DataFrame({"other": pl.Series(range(len(values))), name: values})
     path = folder / f"records.{ending}"
     frame.write_parquet(path) if ending == "parquet" else frame.write_csv(path)
@@ -45,17 +45,17 @@ COLUMNS: list[tuple[list[Any], Any, Any]] = [
 
 @pytest.mark.parametrize("place", range(len(COLUMNS)))
 def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None:
-    values, dtype, alphabet = COLUMNS[place]
+    values, dtype, labels = COLUMNS[place]
     path = written(tmp_path, pl.Series(values, dtype=dtype))
-    found = tally_file(path, "letter", alphabet)
-    expected = tally(values, alphabet)
+    found = tally_file(path, "category", labels)
+    expected = tally(values, labels)
     assert found.counts.tolist() == expected.counts.tolist()
-    assert found.letters == expected.letters
+    assert found.labels == expected.labels
     assert not found.counts.flags.writeable
 
 
 @pytest.mark.parametrize(
-    ("text", "alphabet", "expected"),
+    ("text", "labels", "expected"),
     [
         ("x\n3\n0\n3\n", 4, [1, 0, 0, 2]),
         ("x\n01\n1\n+1\n", (0, 1), [0, 3]),
@@ -68,28 +68,28 @@ def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None
         ("x\n", ("b", "a"), [0, 0]),
     ],
 )
-def test_csv_text_is_read_as_the_letters_are(
-    tmp_path: Path, text: str, alphabet: Any, expected: list[int]
+def test_csv_text_is_read_as_the_labels_are(
+    tmp_path: Path, text: str, labels: Any, expected: list[int]
 ) -> None:
     path = tmp_path / "records.CSV"
     path.write_text(text, encoding="utf-8")
-    assert tally_file(str(path), "x", alphabet).counts.tolist() == expected
+    assert tally_file(str(path), "x", labels).counts.tolist() == expected
 
 
 CSV_OUTSIDE = ["6174", "x6174", "", "1.5", "6174.5", "99999999999999999999", "nan", "true"]
 
 
-@pytest.mark.parametrize("alphabet", [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)], ids=str)
+@pytest.mark.parametrize("labels", [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)], ids=str)
 @pytest.mark.parametrize("field", CSV_OUTSIDE)
 def test_csv_fields_outside_are_refused_and_not_shown(
-    tmp_path: Path, field: str, alphabet: Any
+    tmp_path: Path, field: str, labels: Any
 ) -> None:
-    if (field, alphabet) == ("true", (True, False)):
+    if (field, labels) == ("true", (True, False)):
         field = "t"
     path = tmp_path / "records.csv"
     path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
     with pytest.raises(ParameterError, match="outside the alphabet") as caught:
-        tally_file(path, "x", alphabet)
+        tally_file(path, "x", labels)
     assert_hidden(caught.value)
 
 
@@ -101,7 +101,7 @@ def assert_hidden(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "alphabet"),
+    ("values", "labels"),
     [
         ([0, 6174], 2),
         ([0, None], 2),
@@ -115,16 +115,16 @@ def assert_hidden(error: BaseException) -> None:
     ],
 )
 def test_parquet_records_outside_are_refused_and_not_shown(
-    tmp_path: Path, values: list[Any], alphabet: Any
+    tmp_path: Path, values: list[Any], labels: Any
 ) -> None:
     with pytest.raises(ParameterError, match="outside the alphabet") as caught:
-        tally_file(written(tmp_path, pl.Series(values)), "letter", alphabet)
+        tally_file(written(tmp_path, pl.Series(values)), "category", labels)
     assert_hidden(caught.value)
 
 
 def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
     path = written(tmp_path, [1, 0]).rename(tmp_path / "a[1]*.parquet")
-    assert tally_file(path, "letter", 2).counts.tolist() == [1, 1]
+    assert tally_file(path, "category", 2).counts.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -148,26 +148,26 @@ def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> N
 
 def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "records.parquet"
-    pl.DataFrame({"letter": np.arange(10_000) % 7}).write_parquet(path)
+    pl.DataFrame({"category": np.arange(10_000) % 7}).write_parquet(path)
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + bytes(100) + whole[104:])
     with pytest.raises(ParameterError, match="cannot be read") as caught:
-        tally_file(path, "letter", 7)
+        tally_file(path, "category", 7)
     assert_hidden(caught.value)
 
 
 @pytest.mark.slow
 def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
-    rows, letters = 16_000_000, 1000
-    values = np.random.default_rng(3).integers(0, letters, rows)
+    rows, labels = 16_000_000, 1000
+    values = np.random.default_rng(3).integers(0, labels, rows)
     path = written(tmp_path, values)
-    expected = np.bincount(values, minlength=letters).tolist()
+    expected = np.bincount(values, minlength=labels).tolist()
     script = (
         "import json, resource, sys, polars\n"
         "from dpopt.data.columns import tally_file\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = used()\n"
-        f"found = tally_file(sys.argv[1], 'letter', {letters})\n"
+        f"found = tally_file(sys.argv[1], 'category', {labels})\n"
         "print(json.dumps([found.counts.tolist(), used() - before]))\n"
     )
     counts, grown = json.loads(run(script, str(path)))

@@ -25,17 +25,17 @@ ALPHABETS: list[list[Hashable]] = [
 ]
 
 
-def counted(data: object, alphabet: Any) -> list[int]:
-    return roo.tally(data, alphabet).counts.tolist()
+def counted(data: object, labels: Any) -> list[int]:
+    return roo.tally(data, labels).counts.tolist()
 
 
 @given(st.sampled_from(ALPHABETS), st.data())
-def test_sequences_against_a_counter(alphabet: list[Hashable], drawn: st.DataObject) -> None:
-    records = drawn.draw(st.lists(st.sampled_from(alphabet), max_size=40))
+def test_sequences_against_a_counter(labels: list[Hashable], drawn: st.DataObject) -> None:
+    records = drawn.draw(st.lists(st.sampled_from(labels), max_size=40))
     found = Counter(records)
-    expected = [found[letter] for letter in alphabet]
+    expected = [found[category] for category in labels]
     for data in (records, tuple(records), iter(records), found, dict(found)):
-        assert counted(data, alphabet) == expected
+        assert counted(data, labels) == expected
 
 
 @given(st.lists(st.integers(0, 6), max_size=60), st.sampled_from(["i1", "u1", "i8", "u8", "f8"]))
@@ -53,7 +53,7 @@ def test_arrays_against_a_counter(records: list[int], dtype: str) -> None:
 
 @given(st.lists(st.sampled_from(["x", "yy", ""]), max_size=30))
 def test_arrays_of_strings(records: list[str]) -> None:
-    expected = [Counter(records)[letter] for letter in ("yy", "", "x")]
+    expected = [Counter(records)[category] for category in ("yy", "", "x")]
     assert counted(np.array(records, dtype="U3"), ("yy", "", "x")) == expected
     assert counted(np.array(records, dtype=object), ("yy", "", "x")) == expected
 
@@ -70,12 +70,12 @@ def test_long_data_of_every_dtype() -> None:
 
 
 def test_booleans_are_not_numbers_nor_numbers_text() -> None:
-    letters = [True, 0, "1"]
-    assert counted([True, True, 0, "1", np.True_, np.int64(0)], letters) == [3, 2, 1]
-    assert counted({True: 4, 0: 2}, letters) == [4, 2, 0]
+    labels = [True, 0, "1"]
+    assert counted([True, True, 0, "1", np.True_, np.int64(0)], labels) == [3, 2, 1]
+    assert counted({True: 4, 0: 2}, labels) == [4, 2, 0]
     for data in ([1], [1.0], [False], ["0"], [np.int8(1)], {1: 2}, np.array([1]), np.array([1.0])):
         with pytest.raises(ParameterError, match="outside the alphabet"):
-            counted(data, letters)
+            counted(data, labels)
     for data in ([True], np.array([True]), ["1"], np.array(["1"]), {True: 1}, [b"1"], [1.5], [1j]):
         with pytest.raises(ParameterError, match="outside the alphabet"):
             counted(data, 2)
@@ -87,7 +87,7 @@ class Colour(Enum):
     BLUE = 2
 
 
-def test_any_hashable_letter_is_one() -> None:
+def test_any_hashable_category_is_one() -> None:
     assert counted([Colour.BLUE, Colour.RED, Colour.BLUE], list(Colour)) == [1, 2]
     big = 2**70
     assert counted([big, big + 1], [big + 1, big, 3]) == [1, 1, 0]
@@ -118,11 +118,11 @@ OUTSIDE: list[Callable[[], object]] = [
 ]
 
 
-@pytest.mark.parametrize("alphabet", [3, (0, 1, 2), range(0, 6, 2)], ids=str)
+@pytest.mark.parametrize("labels", [3, (0, 1, 2), range(0, 6, 2)], ids=str)
 @pytest.mark.parametrize("place", range(len(OUTSIDE)))
-def test_a_record_outside_is_refused_and_not_shown(place: int, alphabet: Any) -> None:
+def test_a_record_outside_is_refused_and_not_shown(place: int, labels: Any) -> None:
     with pytest.raises(ParameterError, match="must be public") as caught:
-        roo.tally(OUTSIDE[place](), alphabet)
+        roo.tally(OUTSIDE[place](), labels)
     error: BaseException | None = caught.value
     assert error is not None
     assert SECRET not in str(error)
@@ -137,7 +137,7 @@ def test_no_records_and_tallies_of_tallies() -> None:
     assert counted(np.array([]), 2) == [0, 0]
     assert counted(range(5), 6) == [1, 1, 1, 1, 1, 0]
     assert not empty.counts.flags.writeable
-    assert roo.tally(np.array([2, 2]), np.array([2, 7])).letters == (2, 7)
+    assert roo.tally(np.array([2, 2]), np.array([2, 7])).labels == (2, 7)
 
 
 def test_pandas_columns() -> None:

@@ -290,7 +290,7 @@ def follows(draws: list[Any], masses: Mapping[Any, float], tests: int) -> None:
 
 def releases_its_law(kind: Kind, tests: int = 2) -> None:
     found, data = answer(kind), input_of(kind)
-    law = list(found.setting.distribution(found.table, data))
+    law = list(found.setting.output_weights(found.table, data))
     assert all(isinstance(weight, int) and weight >= 0 for weight in law)
     masses: dict[object, float] = defaultdict(float)
     for place, weight in enumerate(law):
@@ -643,7 +643,7 @@ def _pair_is_within(promised: dpopt.Guarantee, setting: Any, units: Any) -> None
 def mixed(setting: Any, units: Any, pair: tuple[Any, Any]) -> list[int]:
     """The law for the first of two inputs; of votes, a vote that differs says either, by chance."""
     if setting.behind is None:
-        return list(setting.distribution(units, pair[0]))
+        return list(setting.output_weights(units, pair[0]))
     chances, total = exp_lower(setting.behind[0].epsilon, 64).as_integer_ratio(), Counter[int]()
     differing = [i for i, (vote, other) in enumerate(zip(*pair, strict=True)) if vote != other]
     for said in product((0, 1), repeat=len(differing)):
@@ -651,10 +651,10 @@ def mixed(setting: Any, units: Any, pair: tuple[Any, Any]) -> list[int]:
         for i, which in zip(differing, said, strict=True):
             votes[i] = pair[which][i]
         law, weight = (
-            setting.distribution(units, votes),
+            setting.output_weights(units, votes),
             math.prod(chances[which] for which in said),
         )
-        assert sum(law) == sum(setting.distribution(units, pair[0])), "laws of different sums"
+        assert sum(law) == sum(setting.output_weights(units, pair[0])), "laws of different sums"
         total.update({y: weight * w for y, w in enumerate(law)})
     return [total[y] for y in sorted(total)]
 

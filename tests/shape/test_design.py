@@ -50,9 +50,11 @@ def test_a_field_that_there_is_none_of() -> None:
 )
 def test_a_law_that_is_none(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = dpopt.design(Odds(1.0))
-    monkeypatch.setattr(Odds, "distribution", lambda *_: law)
+    monkeypatch.setattr(Odds, "output_weights", lambda *_: law)
     for draw in (found.release, lambda data: found.simulate(data, np.random.default_rng(1))):
-        with pytest.raises(ParameterError, match="^distribution of kind 'toy-odds' must") as caught:
+        with pytest.raises(
+            ParameterError, match="^output_weights of kind 'toy-odds' must"
+        ) as caught:
             draw(1)
         says_one_sentence(caught.value)
 
@@ -153,10 +155,10 @@ def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(tmp_path: Path) -> 
     assert isinstance(caught.value.__cause__, TypeError)
 
 
-@pytest.mark.parametrize("member", ["distribution", "columns", "plain"])
+@pytest.mark.parametrize("member", ["output_weights", "columns", "plain"])
 def test_integers_that_are_no_table_have_to_be_described(member: str) -> None:
     coin = Coin(1.0)
-    given = (0,) if member == "distribution" else ()
+    given = (0,) if member == "output_weights" else ()
     with pytest.raises(ParameterError, match=f"'toy-coin' has integers .* not say {member}"):
         getattr(coin, member)((1, 3), *given)
 

@@ -36,7 +36,7 @@ CIRCLE = [[0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [1.0
 # A setting whose proof is another one than its example's, and an input of it.
 VARIANTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "deltas": lambda: (
-        dpopt.Majority(3, 0.5, 1.5, mechanism_delta=1e-3, delta=0.01),
+        dpopt.Majority(3, 0.5, 1.5, voter_delta=1e-3, delta=0.01),
         [0, 1, 1],
     ),
     "one q": lambda: (
@@ -54,7 +54,7 @@ VARIANTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "delta": lambda: (dpopt.Kernel(PATH, 0.5, 0.1, graph="path"), 1),
     "complete": lambda: (dpopt.Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR), 1),
     "orbits": lambda: (
-        dpopt.Kernel(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
+        dpopt.Kernel(PATH, 0.5, graph="path", objective="worst-case", symmetry="reflection"),
         1,
     ),
     "orbits with delta": lambda: (

@@ -40,7 +40,7 @@ def full_majority(voters: int, objective: Any) -> Any:
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
-@pytest.mark.parametrize("objective", ["expected-error", "worst-case", "least-regret"])
+@pytest.mark.parametrize("objective", ["mean", "worst-case", "least-regret"])
 @pytest.mark.parametrize("voters", [51, 101])
 def test_a_majority(voters: int, objective: Any, gap: float) -> None:
     full = full_majority(voters, objective)
@@ -68,14 +68,14 @@ def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
     found.save(tmp_path / "stopped.json")
     again = dpopt.load(tmp_path / "stopped.json")
     assert (again.table, again.value, again.bound) == (found.table, found.value, found.bound)
-    whole = full_majority(51, "expected-error")
+    whole = full_majority(51, "mean")
     assert "status" not in repr(whole)
     assert "status" not in whole.summary()
 
 
 def test_a_proof_of_a_stopped_design_bounds_it(tmp_path: Path) -> None:
     found: Any = dpopt.design(dpopt.Majority(51, 0.1, 3), stop_at_gap=1e-2)
-    full = full_majority(51, "expected-error")
+    full = full_majority(51, "mean")
     found.save(tmp_path / "stopped.json", proof=True)
     proved = found.optimality
     assert proved is not None
@@ -92,23 +92,23 @@ WAYS: dict[str, Designed] = {
         dpopt.Kernel(path_loss(30), 0.5, graph="path"), **way
     ),
     "worst row along a path": lambda **way: dpopt.design(
-        dpopt.Kernel(path_loss(12), 0.5, graph="path", objective="minimax"), **way
+        dpopt.Kernel(path_loss(12), 0.5, graph="path", objective="worst-case"), **way
     ),
     "kernel with further rows": lambda **way: dpopt.design(
-        dpopt.Kernel(path_loss(10), 0.5, rows=[("first", np.eye(1, 100), 0.2, 0.3)]), **way
+        dpopt.Kernel(path_loss(10), 0.5, constraints=[("first", np.eye(1, 100), 0.2, 0.3)]), **way
     ),
     "kernel under symmetry": lambda **way: dpopt.design(
         dpopt.Kernel("absolute", 0.5, graph="cycle", size=9, symmetry="auto"),
         backend="highs",
         **way,
     ),
-    "letter": lambda **way: dpopt.design(dpopt.BestSampler(8, 3, 1.0, **way)),
-    "letter of a prior": lambda **way: dpopt.design(
-        dpopt.BestSampler(8, 3, 1.0, objective="bayes", **way)
+    "category": lambda **way: dpopt.design(dpopt.BestSampler(8, 3, 1.0, **way)),
+    "category of a prior": lambda **way: dpopt.design(
+        dpopt.BestSampler(8, 3, 1.0, objective="mean", **way)
     ),
     "plurality": lambda **way: dpopt.design(dpopt.Plurality(12, 3, 0.7, **way)),
     "worst plurality": lambda **way: dpopt.design(
-        dpopt.Plurality(12, 3, 0.7, objective="minimax", **way)
+        dpopt.Plurality(12, 3, 0.7, objective="worst-case", **way)
     ),
     "private voters": lambda **way: dpopt.design(dpopt.Multiclass(9, 3, 0.5, 2.0, **way)),
     "population": lambda **way: dpopt.design(
@@ -144,11 +144,11 @@ def test_a_closed_form_has_nothing_to_stop() -> None:
     assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
 
 
-ASKED = ["majority", "--mechanisms", "51", "--epsilon", "0.1", "--allowance", "3"]
+ASKED = ["majority", "--voters", "51", "--epsilon", "0.1", "--allowance", "3"]
 
 
 def test_the_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    full = full_majority(51, "expected-error")
+    full = full_majority(51, "mean")
     for gap in (1e-3, 1e-6):
         code, out, _ = run([*ASKED, "--stop-at-gap", str(gap), "--json"], capfd)
         told = json.loads(out)

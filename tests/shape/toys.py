@@ -169,7 +169,7 @@ class Odds(Coin):
             raise NotPrivateError(f"the odds break epsilon = {self.epsilon:g}.")
         return proof_of(self, slack)
 
-    def distribution(self, table: Any, data: int) -> Sequence[int]:
+    def output_weights(self, table: Any, data: int) -> Sequence[int]:
         return table[::-1] if _checks.integer("data", data, 0, 1) else table
 
     def value(self, table: Any) -> float:
@@ -313,8 +313,8 @@ class Careless(Odds):
     def judge(self, table: Any) -> Certificate:
         return super().judge((int(table[0]), int(table[1])))
 
-    def distribution(self, table: Any, data: int) -> Sequence[int]:
-        return super().distribution(tuple(map(int, table)), data)
+    def output_weights(self, table: Any, data: int) -> Sequence[int]:
+        return super().output_weights(tuple(map(int, table)), data)
 
     def value(self, table: Any) -> float:
         return super().value(tuple(map(int, table)))
@@ -358,8 +358,8 @@ class OffByOne(Coin):
 
     kind: ClassVar[str] = "toy-off-by-one"
 
-    def distribution(self, table: Any, data: Any) -> Sequence[int]:
-        one, other = super().distribution(table, data)
+    def output_weights(self, table: Any, data: Any) -> Sequence[int]:
+        one, other = super().output_weights(table, data)
         return (one + 1, other - 1) if one > other else (one - 1, other + 1)
 
 
@@ -369,8 +369,8 @@ class NegativeWeight(Coin):
 
     kind: ClassVar[str] = "toy-negative-weight"
 
-    def distribution(self, table: Any, data: Any) -> Sequence[int]:
-        return super().distribution(table, data) if data else (ONE + 1, -1)
+    def output_weights(self, table: Any, data: Any) -> Sequence[int]:
+        return super().output_weights(table, data) if data else (ONE + 1, -1)
 
 
 @dataclass(frozen=True)
@@ -379,8 +379,8 @@ class MoreOutputs(Coin):
 
     kind: ClassVar[str] = "toy-more-outputs"
 
-    def distribution(self, table: Any, data: Any) -> Sequence[int]:
-        one, other = super().distribution(table, data)
+    def output_weights(self, table: Any, data: Any) -> Sequence[int]:
+        one, other = super().output_weights(table, data)
         return (one, other) if data else (one, other - 1, 1)
 
 

@@ -178,7 +178,7 @@ def test_every_name_is_in_the_index(inventory: set[str]) -> None:
     found = set(all_names())
     assert {"dpopt.solve", "dpopt.Majority", "dpopt.roo.RULES"} <= found
     assert {"dpopt.majority.Majority.table", "dpopt.lp.Problem.add_rows"} <= found
-    assert {"dpopt.Status.OPTIMAL", "dpopt.roo.LetterSetting.weights"} <= found
+    assert {"dpopt.Status.OPTIMAL", "dpopt.roo.CategorySetting.weights"} <= found
     assert sorted(found - inventory) == []
 
 

@@ -48,10 +48,10 @@ def worst_by_definition(w: Table, n: int, k: int) -> Fraction:
     return worst
 
 
-def sums(w: Table, letters: int, records: int) -> list[int]:
-    if letters == 0:
+def sums(w: Table, categories: int, records: int) -> list[int]:
+    if categories == 0:
         return [0] if records == 0 else []
-    return [sum(map(w, x)) for x in compositions(records, letters)]
+    return [sum(map(w, x)) for x in compositions(records, categories)]
 
 
 def ratio_of_row(w: Table, n: int, k: int, c: int, d: int) -> Fraction | None:
@@ -123,8 +123,8 @@ def test_blocks_imply_their_rows() -> None:
     for _ in range(60):
         w = next(made)
 
-        def least(letters: int, records: int, w: Table = w) -> int:
-            return min(sums(w, letters, records))
+        def least(categories: int, records: int, w: Table = w) -> int:
+            return min(sums(w, categories, records))
 
         c1, d1 = draw.randrange(4), draw.randrange(1, 4)
         c2, d2 = c1 + draw.randrange(2), d1 + draw.randrange(2)

@@ -17,7 +17,7 @@ LOSSES = {
         [[min((x - y) % 4, (y - x) % 4) for y in range(4)] for x in range(4)],
         [(0, 1), (1, 2), (2, 3), (3, 0)],
     ),
-    "three letters": (
+    "three categories": (
         [[int(x != y) for y in range(3)] for x in range(3)],
         [(0, 1), (1, 2), (0, 2)],
     ),

@@ -12,7 +12,7 @@ ONE = Fraction(1)
 
 
 def priors(draw: random.Random, count: int) -> list[list[Fraction]]:
-    """Ascending priors of 1 to 6 letters, many with ties."""
+    """Ascending priors of 1 to 6 categories, many with ties."""
     found = []
     for _ in range(count):
         parts = sorted(draw.choice([1, 2, 2, 5, 9, 40]) for _ in range(draw.randrange(1, 7)))
@@ -48,7 +48,7 @@ def leximin(q: list[Fraction], r: Fraction) -> tuple[list[Fraction], Kernel]:
     n, b = len(q), [r * mass / (1 + (r - 1) * mass) for mass in q]
     level = ONE
     for first in range(n + 1):
-        # The first letters are at their b, the others at M.
+        # The first categories are at their b, the others at M.
         level = (r - sum(b[:first])) / (r - 1 + n - first)
         if first == n or b[first] >= level:
             break

@@ -34,7 +34,7 @@ def own_program() -> float:
 
 def proved_program() -> float:
     """A kernel of one's own: shaped variables, privacy, warm starts, and the proof."""
-    problem = dpopt.Problem("letters")
+    problem = dpopt.Problem("categories")
     problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
     problem.add_law("sums", "K")
     problem.add_private("privacy", "K", epsilon=1.0)
@@ -44,7 +44,7 @@ def proved_program() -> float:
     problem.replace_private("privacy", epsilon=1.5)
     again = dpopt.solve(problem, start=solution)
     rows = [("seldom", [{(0, 2): 1.0, (2, 0): 1.0}], None, 0.4)]
-    design = dpopt.certify(again["K"], 1.5, rows=rows)
+    design = dpopt.certify(again["K"], 1.5, constraints=rows)
     assert_type(design, dpopt.Design)
     least = dpopt.certify(again["K"])
     assert_type(least, privacy.Least)
@@ -54,16 +54,16 @@ def proved_program() -> float:
     return design.value + least.upper
 
 
-def mechanisms(folder: Path) -> list[privacy.Guarantee]:
+def voters(folder: Path) -> list[privacy.Guarantee]:
     """One design of each kind, what it is worth, and what it releases."""
-    design = dpopt.design(dpopt.Majority(mechanisms=3, epsilon=0.1, allowance=1))
+    design = dpopt.design(dpopt.Majority(voters=3, epsilon=0.1, allowance=1))
     assert_type(design, dpopt.Design)
     design.save(folder / "gamma.json")
     loaded = dpopt.load(folder / "gamma.json")
     if not isinstance(loaded, dpopt.Design):
         raise TypeError(loaded)
     label = loaded.release([1, 0, 1])
-    rule = dpopt.design(dpopt.RevealOrObscure(records=10, letters=2, epsilon=0.5))
+    rule = dpopt.design(dpopt.RevealOrObscure(records=10, categories=2, epsilon=0.5))
     prior = dpopt.design(dpopt.PublicPrior([0.2, 0.8], epsilon=1.0))
     assert_type(prior, dpopt.Design)
     best = dpopt.design(dpopt.Kernel(1.0 - np.eye(3), epsilon=1.0))
@@ -79,7 +79,7 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
 
 def proofs(folder: Path) -> Fraction:
     """What proves that nothing is better: a bound, a saved proof, a fraction, and a formula."""
-    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=3, objective="minimax")
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=3, objective="worst-case")
     design = dpopt.design(setting)
     assert_type(design.bound, Bound | None)
     if design.bound is None or design.bound.how != "proved":
@@ -107,7 +107,7 @@ def own_cube(side: float) -> dict[str, float]:
 def refused() -> str:
     """Errors are caught by the names that `dpopt` exports."""
     try:
-        dpopt.design(dpopt.Majority(mechanisms=4, epsilon=0.1, allowance=1))
+        dpopt.design(dpopt.Majority(voters=4, epsilon=0.1, allowance=1))
     except dpopt.ParameterError as error:
         return str(error)
     raise ValueError("an even number of voters")
@@ -115,7 +115,7 @@ def refused() -> str:
 
 if __name__ == "__main__":
     own_program()
-    mechanisms(Path.cwd())
+    voters(Path.cwd())
     if proofs(Path.cwd()):
         raise ValueError("two optima of one program")
     refused()

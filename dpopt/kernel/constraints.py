@@ -26,7 +26,7 @@ _SIDES = ("lower", "upper")
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRows:
+class ConstraintBlock:
     """A named block of rows lower_i <= sum_xy c_ixy K[x, y] <= upper_i.
 
     Attributes:
@@ -50,7 +50,7 @@ class OwnRows:
         """Refuse what is no block of rows."""
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError(
-                f"name of rows is {_checks.shown(self.name)}; it must be a text, not empty."
+                f"name of constraints is {_checks.shown(self.name)}; it must be a text, not empty."
             )
         called = f"of rows {_checks.shown(self.name)}"
         places = _checks.array(f"places {called}", self.places)
@@ -68,8 +68,8 @@ class OwnRows:
         lower, upper = (_limits(f"{side} {called}", getattr(self, side)) for side in _SIDES)
         if len(lower) != len(upper) or not lower:
             raise ParameterError(
-                f"rows {_checks.shown(self.name)} have {len(lower)} lower and {len(upper)} upper "
-                "limits; there must be as many, and at least one."
+                f"constraint {_checks.shown(self.name)} has {len(lower)} lower and "
+                f"{len(upper)} upper limits; there must be as many, and at least one."
             )
         row = places[:, 0]
         if places.min(initial=0) < 0 or row.max(initial=0) >= len(lower):
@@ -106,7 +106,7 @@ class OwnRows:
         for what, index, size in (("input", x, inputs), ("output", y, outputs)):
             if index.max(initial=0) >= size:
                 raise ParameterError(
-                    f"rows {self.name!r} hold {what} {index.max()}; the kernel has {size} "
+                    f"constraints {self.name!r} hold {what} {index.max()}; the kernel has {size} "
                     f"{what}s, 0..{size - 1}."
                 )
         shape = (self.count, inputs * outputs)
@@ -140,8 +140,8 @@ class OwnRows:
         return worst
 
 
-def add_own_rows(
-    problem: Problem, inputs: Inputs, guarantee: Guarantee, blocks: Sequence[OwnRows]
+def add_constraints(
+    problem: Problem, inputs: Inputs, guarantee: Guarantee, blocks: Sequence[ConstraintBlock]
 ) -> None:
     """Add own rows to a program of tables, under their names."""
     for block in blocks:
@@ -150,16 +150,19 @@ def add_own_rows(
         problem.add_rows(block.name, sides, lower=lower, upper=upper)
 
 
-ExtraRows = Sequence[OwnRows | tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]]
+Constraints = Sequence[
+    ConstraintBlock | tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]
+]
 """Blocks of rows: (name, matrix over the flattened kernel, lower limits, upper limits) each."""
 
 
-def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
+def constraint_blocks(given: object, inputs: int, outputs: int) -> tuple[ConstraintBlock, ...]:
     """Return rows that a user wrote, or that a file holds, as blocks.
 
     Args:
-        given: a sequence of tuples (name, matrix, lower, upper), see `ExtraRows`, of `OwnRows`, or
-            of what a file holds of them: lists of name, places, coefficients, lower, upper.
+        given: a sequence of tuples (name, matrix, lower, upper), see `Constraints`, of
+            `ConstraintBlock`, or of what a file holds of them: lists of name, places, coefficients,
+            lower, upper.
         inputs: number of inputs.
         outputs: number of outputs.
 
@@ -170,12 +173,12 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
         return ()
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise ParameterError(
-            f"rows is {_checks.shown(given)}; it must be a list of tuples (name, matrix over the "
-            "kernel, lower, upper), or what read_own_rows returns of a file."
+            f"constraints is {_checks.shown(given)}; it must be a list of tuples (name, matrix "
+            "over the kernel, lower, upper), or what read_constraints returns of a file."
         )
     if inputs * outputs > _MOST_ENTRIES:
         raise ParameterError(
-            f"rows are over a kernel of {inputs} inputs and {outputs} outputs; at most "
+            f"constraints are over a kernel of {inputs} inputs and {outputs} outputs; at most "
             f"{_MOST_ENTRIES:,} entries are taken."
         )
     scratch = Problem()
@@ -183,24 +186,24 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
     return tuple(_block(scratch, block, inputs, outputs) for block in given)
 
 
-def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows:  # noqa: ANN401
+def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> ConstraintBlock:  # noqa: ANN401
     """Return one block; ``scratch`` holds the kernel's variables, and checks names and shapes."""
-    if isinstance(block, OwnRows):
+    if isinstance(block, ConstraintBlock):
         matrix = block.matrix(inputs, outputs)
         name, lower, upper = block.name, block.lower, block.upper
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _WRITTEN:
-        return _block(scratch, OwnRows(*block), inputs, outputs)
+        return _block(scratch, ConstraintBlock(*block), inputs, outputs)
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 4:
         name, matrix, lower, upper = block
     else:
         raise ParameterError(
-            "rows must be a list of tuples (name, matrix over the kernel, lower, upper)."
+            "constraints must be a list of tuples (name, matrix over the kernel, lower, upper)."
         )
     limits: Any = {"lower": _filled(lower, -math.inf), "upper": _filled(upper, math.inf)}
     scratch.add_rows(name, {"kernel": matrix}, **limits)
     rows = scratch.blocks[name]
     entries = rows.matrix.tocoo()
-    return OwnRows(
+    return ConstraintBlock(
         name,
         np.stack([entries.row, entries.col // outputs, entries.col % outputs], axis=1),
         entries.data,
@@ -221,12 +224,12 @@ def _filled(limits: Any, missing: float) -> Any:  # noqa: ANN401
     return limits
 
 
-def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
+def read_constraints(path: str | Path) -> tuple[ConstraintBlock, ...]:
     """Return the blocks of rows of a JSON file, written as a design's file holds them.
 
-    A list of [name, places, coefficients, lower, upper], see `OwnRows`. With this file, input 0
-    gives output 0 or 1 with a probability of at least 0.8, and input 2 gives output 2 with a
-    probability of at most 0.5::
+    A list of [name, places, coefficients, lower, upper], see `ConstraintBlock`. With this file,
+    input 0 gives output 0 or 1 with a probability of at least 0.8, and input 2 gives output 2 with
+    a probability of at most 0.5::
 
         [["near", [[0, 0, 0], [0, 0, 1]], [1, 1], [0.8], [null]],
          ["rare", [[0, 2, 2]], [1], [null], [0.5]]]
@@ -247,9 +250,9 @@ def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
                     f"a block is {_checks.shown(block)}; it must be [name, places, coefficients, "
                     "lower, upper]"
                 )
-        return tuple(OwnRows(*block) for block in blocks)
+        return tuple(ConstraintBlock(*block) for block in blocks)
     except (OSError, ValueError) as error:
         why = str(error).rstrip(".") if isinstance(error, ParameterError) else why_unread(error)
         raise ParameterError(
-            f"rows file {str(path)!r}: it must be a JSON file of rows: {why}."
+            f"constraints file {str(path)!r}: it must be a JSON file of rows: {why}."
         ) from error
