@@ -7,16 +7,16 @@
 A design is integers; a proof is a list of multipliers. The kind of the design says which linear
 program it answers,
 
-    minimise  cost . v   over   v >= 0 in laws (which sum to a constant) and v in boxes
+    minimise  cost . v   over   v >= 0 in distributions (which sum to a constant) and v in boxes
                          with   a . v <= b   for each row,
 
 and each kind is one function below, which displays that program so that it can be read beside the
 paper. A design is private if its integers keep every row, each decided exactly; where a coefficient
 holds e^epsilon, it is enclosed between rationals, and the end that makes the row harder counts.
 Nothing is better than a bound by weak duality: for any multipliers y >= 0 of the rows, the sum over
-laws and boxes of the least value that (cost + y a) . v can have there, minus y b, is below the
-value of every point. Nothing has to be feasible: a wrong multiplier makes the bound worse, never
-untrue.
+distributions and boxes of the least value that (cost + y a) . v can have there, minus y b, is below
+the value of every point. Nothing has to be feasible: a wrong multiplier makes the bound worse,
+never untrue.
 
 What a file says of itself beside its setting, units, value and bound (gamma, q, a verdict) is not
 judged, and named in the last line. One line is printed for each thing that was shown. The command
@@ -48,7 +48,7 @@ from typing import Any, cast
 Number = int | Fraction
 Between = tuple[Number, Number]  # lower and upper end of a number that is not known exactly
 Variable = tuple[Any, ...]  # such as ("K", 0, 3)
-Law = tuple[list[Variable], Number]  # variables that are at least 0, and their sum
+Pmf = tuple[list[Variable], Number]  # variables that are at least 0, and their sum
 Name = tuple[Any, ...]  # of a row, such as ("privacy", 0, 1, 3)
 Setting = dict[str, Any]
 
@@ -143,7 +143,7 @@ def weights_of(values: object, size: int) -> list[Fraction]:
     """Return a list of so many weights: at least 0, and not all of them 0."""
     found = vector(values, size)
     if min(found) < 0 or sum(found) <= 0:
-        raise Malformed("a prior or a law has a weight below 0, or no other")
+        raise Malformed("a prior or a distribution has a weight below 0, or no other")
     return found
 
 
@@ -157,7 +157,7 @@ def whole(values: object, size: int) -> tuple[list[int], int]:
     unit = lcm(*{under for _, under in ratios})
     found = [over * (unit // under) for over, under in ratios]
     if len(found) != size or min(found) < 0 or sum(found) <= 0:
-        raise Malformed("a prior or a law has a weight below 0, or no other")
+        raise Malformed("a prior or a distribution has a weight below 0, or no other")
     return found, unit
 
 
@@ -335,14 +335,14 @@ def decide_sets(
             raise Refused("a set of outputs is too close to its limit to be decided", at)
 
 
-def decide_laws(weights: list[int], counts: list[int], starts: list[int], total: int) -> None:
+def decide_pmfs(weights: list[int], counts: list[int], starts: list[int], total: int) -> None:
     """Refuse weights below 0, and inputs whose outputs' weights do not sum to the total."""
     masses = list(map(mul, weights, counts))
     if total <= 0 or (weights and min(weights) < 0):
         raise Refused("a weight is below 0, or there is no total")
     for start, end in pairwise(starts):
         if sum(masses[start:end]) != total:
-            raise Refused(f"the weights from {start} to {end - 1} are no law")
+            raise Refused(f"the weights from {start} to {end - 1} are no distribution")
 
 
 # --- settings: what a file may ask for -----------------------------------------------------------
@@ -406,7 +406,7 @@ NAMES: Allowed = (
 )
 
 
-def is_law(values: list[float]) -> bool:
+def is_pmf(values: list[float]) -> bool:
     """Whether numbers are at least 0, with sum 1 up to 1e-9."""
     return min(values) >= 0 and abs(fsum(values) - 1) <= 1e-9
 
@@ -420,7 +420,7 @@ def doubles(text: str) -> list[float]:
 
 
 def believed(text: str) -> tuple[str, list[Fraction]]:
-    """Return which law of the voters' p a prior names, and its numbers, which are doubles."""
+    """Return which pmf of the voters' p a prior names, and its numbers, which are doubles."""
     name, _, rest = text.partition(":")
     if re.fullmatch(r"samples:[0-9]+x[0-9]+:[0-9a-f]{16}", text):
         return "samples", []
@@ -451,10 +451,10 @@ def majority_fits(s: Setting) -> Wrong:
 
 
 def votes_fit(prior: str, classes: int) -> bool:
-    """Whether a prior names a law of the votes' p: uniform, dirichlet:A or point:P,...,P."""
+    """Whether a prior names a pmf of the votes' p: uniform, dirichlet:A or point:P,...,P."""
     name, _, text = prior.partition(":")
     p = doubles(text)
-    several = name == "point" and len(p) == classes and max(p) <= 1 and is_law(p)
+    several = name == "point" and len(p) == classes and max(p) <= 1 and is_pmf(p)
     alone = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
     return prior == "uniform" or several or alone
 
@@ -466,20 +466,23 @@ def multiclass_fits(s: Setting) -> Wrong:
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
     stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
     yield stable or s["voter_delta"] == 0, "voter_delta is of rules alone"
-    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
+    yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
 
 
 def plurality_fits(s: Setting) -> Wrong:
     """Yield what prior a plurality of plain ballots must have."""
-    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
+    yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
 
 
 def sampler_fits(s: Setting) -> Wrong:
-    """Yield what the law of an optimal sampler's records must be."""
-    law, objective = s["distribution"], s["objective"]
-    yield law is None or objective != "worst-case", "distribution is of the mean and the output"
-    yield law is not None or objective != "output", "distribution is missing for the output"
-    yield law is None or (len(law) == s["categories"] and is_law(law)), "distribution is no law"
+    """Yield what the distribution of an optimal sampler's records must be."""
+    pmf, objective = s["distribution"], s["objective"]
+    yield pmf is None or objective != "worst-case", "distribution is of the mean and the output"
+    yield pmf is not None or objective != "output", "distribution is missing for the output"
+    yield (
+        pmf is None or (len(pmf) == s["categories"] and is_pmf(pmf)),
+        "distribution is no distribution",
+    )
 
 
 def floor_fits(s: Setting) -> Wrong:
@@ -490,26 +493,26 @@ def floor_fits(s: Setting) -> Wrong:
 def prior_fits(s: Setting) -> Wrong:
     """Yield what a public prior and the names of its categories must be."""
     q, names = s["public"], s["labels"]
-    yield is_law(q), "public has a sum that is not 1"
+    yield is_pmf(q), "public has a sum that is not 1"
     same = names is None or len(names) == len(set(names)) == len(q)
     yield same, "labels are not as many different names as masses"
 
 
 def mollifier_fits(s: Setting) -> Wrong:
-    """Yield what the prior and the user's own law must be."""
+    """Yield what the prior and the user's own distribution must be."""
     yield from prior_fits(s)
     yield (
-        len(s["distribution"]) == len(s["public"]) and is_law(s["distribution"]),
-        "distribution is no law of these categories",
+        len(s["distribution"]) == len(s["public"]) and is_pmf(s["distribution"]),
+        "distribution is no distribution of these categories",
     )
 
 
 def population_fits(s: Setting) -> Wrong:
-    """Yield what the prior, the users' laws and their weights must be."""
+    """Yield what the prior, the users' distributions and their weights must be."""
     yield from prior_fits(s)
     users, weights = s["users"], s["weights"]
-    laws = all(len(law) == len(s["public"]) and is_law(law) for law in users)
-    yield laws, "users hold what is no law of these categories"
+    pmfs = all(len(pmf) == len(s["public"]) and is_pmf(pmf) for pmf in users)
+    yield pmfs, "users hold what is no distribution of these categories"
     fits = len(weights) == len(users) and max(weights) <= 1e300 / len(users)
     yield fits and sum(weights) > 0, "weights are not one for each user, or all 0"
 
@@ -560,8 +563,11 @@ def kernel_fits(s: Setting) -> Wrong:
         table_ = tabled(NUMBER)[1]
         yield len(fixed) == 2 and all(map(table_, fixed)), "invariant is no pair of tables"
     elif fixed is not None:
-        yield listed(WEIGHT)[1](fixed), "invariant is no law"
-        yield inputs == outputs == len(fixed) and is_law(fixed), "invariant is no law of the inputs"
+        yield listed(WEIGHT)[1](fixed), "invariant is no distribution"
+        yield (
+            inputs == outputs == len(fixed) and is_pmf(fixed),
+            "invariant is no distribution of the inputs",
+        )
     taken |= {"invariance"} if fixed is not None else set()
     taken |= {"delta"} if s["delta"] else set()
     taken |= {"losses"} if s["objective"] == "worst-case" else set()
@@ -576,7 +582,7 @@ def nearest_fits(s: Setting) -> Wrong:
     given, least = s["kernel"], s["tolerance"]
     below = [-sum(min(a, 0) for a in line) for line in given]
     near = all(abs(fsum(line) - 1) <= least for line in given) and max(below) <= least
-    yield near and all(max(line) > 0 for line in given), "kernel is no table of laws"
+    yield near and all(max(line) > 0 for line in given), "kernel is no table of distributions"
     for names, size in (("input_names", len(given)), ("output_names", len(given[0]))):
         known = range(size) if s[names] is None else s[names]
         fits = len(known) == len({*map(str, known)} - {"", "None", "inf", "-inf"}) == size
@@ -792,7 +798,7 @@ class Program:
     """The linear program that a design answers, and the design's point in it.
 
     Attributes:
-        laws: lists of variables >= 0, and their sum; what is in no law and no box is 0.
+        pmfs: lists of variables >= 0, and their sum; what is in no distribution and no box is 0.
         boxes: both limits of other variables.
         cost: by variable.
         names: of the rows.
@@ -806,7 +812,7 @@ class Program:
         among: of which other points the bound speaks, if not of all that the setting allows.
     """
 
-    laws: list[Law]
+    pmfs: list[Pmf]
     boxes: dict[Variable, Between]
     cost: Mapping[Variable, Number]
     names: Callable[[], Iterable[Name]]
@@ -848,7 +854,7 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
             if isinstance(coefficient, tuple):
                 widths[variable] += abs(y) * (coefficient[1] - coefficient[0])
         total -= y * ends(row.limit)[1 - lower]
-    for variables, mass in program.laws:
+    for variables, mass in program.pmfs:
         total += mass * min(reduced[variable] for variable in variables)
     for variable, box in program.boxes.items():
         # Of a variable below 0, the upper end of what multiplies it counts.
@@ -858,16 +864,16 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
 
 
 def decide(program: Program) -> Verdict:
-    """Refuse a point that breaks a law, a box or a row that was promised.
+    """Refuse a point that breaks a distribution, a box or a row that was promised.
 
     Returns:
         How many rows were decided, the least slack, and by how much the others are missed at most.
     """
     point, missed = program.point, Fraction(0)
-    for variables, mass in program.laws:
+    for variables, mass in program.pmfs:
         masses = [point.get(variable, 0) for variable in variables]
         if min(masses) < 0 or sum(masses) != mass:
-            raise Refused(f"{variables[0]} and the others of its law are no law")
+            raise Refused(f"{variables[0]} and the others of its distribution are no distribution")
     for variable, (low, high) in program.boxes.items():
         if not low <= point.get(variable, 0) <= high:
             raise Refused(f"{variable} is outside its limits")
@@ -1035,7 +1041,7 @@ def table_of(units: Any, sizes: list[int], counts: list[int]) -> WeightTable:
             raise Malformed(f"a row of {size} weights is missing")
         weights += [integer(weight, 0, total) for weight in row]
     starts = list(accumulate(sizes, initial=0))
-    decide_laws(weights, counts, starts, total)
+    decide_pmfs(weights, counts, starts, total)
     return WeightTable(weights, counts, starts, total)
 
 
@@ -1052,8 +1058,8 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     else:
         loss = matrix(named, inputs, outputs)
     places = list(product(range(inputs), range(outputs)))
-    laws: list[Law] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
-    program = Program(laws, {}, {}, list, no_row, setting["sense"] == "maximise")
+    pmfs: list[Pmf] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
+    program = Program(pmfs, {}, {}, list, no_row, setting["sense"] == "maximise")
     variable = variables_of(setting, inputs, outputs)
     made = table_of(units, *sizes_of(variable, outputs)) if units else None
     if made:
@@ -1278,7 +1284,7 @@ Placed = tuple[tuple[str, int], ...]  # how many voters are at which corner
 Sides = tuple[list[Any], list[Any]] | tuple[()]  # of two neighbours, by the number of voters at 1
 Step = Callable[[list[Any], str], list[Any]]
 Close = tuple[float, Placed, list[int]]  # a lower end of the least slack, and voters at 1
-FIXED = 256  # fractional bits of the law of the ones
+FIXED = 256  # fractional bits of the distribution of the ones
 
 
 def powers_of(number: Powers, most: int) -> list[Powers]:
@@ -1349,11 +1355,11 @@ class Voters:
         return (low * unit // 1, -(-high * unit // 1)) if self.bits else (low, high)
 
     def mixed(self, placed: Placed, side: int) -> list[Between]:
-        """Return the law of the number of ones among voters at corners, enclosed."""
+        """Return the distribution of the number of ones among voters at corners, enclosed."""
         if (placed, side) in self.mixtures:
             return self.mixtures[placed, side]
         one = self.enclosed(1, 1)
-        law = [one]
+        pmf = [one]
         for kind, count in placed:
             if kind[side] not in self.says:
                 low, high = self.chance(kind[side])
@@ -1361,21 +1367,21 @@ class Voters:
                 self.says[kind[side]] = both
             says = self.says[kind[side]]
             powers = [list(accumulate([p] * count, self.times, initial=one)) for p in says]
-            wider: list[Between] = [(0, 0)] * (len(law) + count)
+            wider: list[Between] = [(0, 0)] * (len(pmf) + count)
             ways = 1
             for j in range(count + 1):
                 a, b = self.times(powers[0][j], powers[1][count - j])
-                for votes, before in enumerate(law):
+                for votes, before in enumerate(pmf):
                     c, d = self.times(before, (ways * a, ways * b))
                     wider[votes + j] = wider[votes + j][0] + c, wider[votes + j][1] + d
                 ways = ways * (count - j) // (j + 1)
-            law = wider
-        self.mixtures[placed, side] = law
-        return law
+            pmf = wider
+        self.mixtures[placed, side] = pmf
+        return pmf
 
-    def law(self, ones: int, placed: Placed, side: int) -> dict[int, Powers]:
-        """Return the law of the number of ones, times e^epsilon + 1 for each voter at b or c."""
-        law = {ones: {Fraction(0): Fraction(1)}}
+    def pmf(self, ones: int, placed: Placed, side: int) -> dict[int, Powers]:
+        """Return the pmf of the number of ones, times e^epsilon + 1 for each voter at b or c."""
+        pmf = {ones: {Fraction(0): Fraction(1)}}
         d, e, zero = self.shift, self.epsilon, Fraction(0)
         for kind, count in placed:
             # What a voter says 1 and 0 with; b = (e^epsilon + Delta) / (e^epsilon + 1), c = 1 - b.
@@ -1384,15 +1390,15 @@ class Voters:
             known |= {"D": ({zero: d}, small), "m": (small, {zero: d}), "1": known["0"][::-1]}
             ones_, zeros = (powers_of(chance, count) for chance in known[kind[side]])
             wider: dict[int, Powers] = defaultdict(lambda: defaultdict(Fraction))
-            for (votes, before), j in product(law.items(), range(count + 1)):
+            for (votes, before), j in product(pmf.items(), range(count + 1)):
                 self.spent += len(before) * len(ones_[j]) * len(zeros[count - j])
                 require_size(self.spent, 16)
                 for (x, a), (y, b), (z, c) in product(
                     before.items(), ones_[j].items(), zeros[count - j].items()
                 ):
                     wider[votes + j][x + y + z] += comb(count, j) * a * b * c
-            law = wider
-        return law
+            pmf = wider
+        return pmf
 
     def row(self, name: Name) -> Row:
         """Return ("corner", ones, placed): E h(L) - R E' h(L) <= R - 1 + 2 delta, the rest at 0."""
@@ -1403,7 +1409,7 @@ class Voters:
         if not known or integer(ones, 0, 4001) + used > self.count:
             raise Malformed(f"{str(name)[:80]} is no corner")
         require_size(*(n + 1 for _, n in placed), 4)
-        laws, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
+        pmfs, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
         small, large = self.growth
         growth, terms = self.enclosed(small, large), dict[Variable, Any]()
         inside = range(used + 1)
@@ -1411,7 +1417,7 @@ class Voters:
             says = [at - ones, self.count - at - ones]  # how many of those at a corner say 1
             if not any(n in inside for n in says):
                 continue
-            (a, b), (c, d) = [[law[n] if n in inside else nothing for n in says] for law in laws]
+            (a, b), (c, d) = [[pmf[n] if n in inside else nothing for n in says] for pmf in pmfs]
             # a - b - R (c - d), each end from the ends that fit.
             c, d = self.times(growth, c), self.times(growth, d)
             low, high = a[0] - b[1] - c[1] + d[0], a[1] - b[0] - c[0] + d[1]
@@ -1549,7 +1555,7 @@ class Voters:
         sides = list[list[int]]()
         for side in (0, 1):
             both = zip(*self.mixed(placed, side), strict=True)
-            sides.append([sum(map(mul, cast(Any, law), chances[ones:])) for law in both])
+            sides.append([sum(map(mul, cast(Any, pmf), chances[ones:])) for pmf in both])
         (p_low, p), (q, q_high) = sides
         unit = total << self.bits
         low, high = self.growth
@@ -1560,9 +1566,9 @@ class Voters:
     def broken(self, chances: list[int], total: int, ones: int, placed: Placed) -> bool:
         """Whether R P' + delta - P is below 0 at a corner, or too close to it to be told."""
         terms: Powers = defaultdict(Fraction)
-        both = [self.law(ones, placed, side) for side in (0, 1)]
-        for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
-            for votes, powers in law.items():
+        both = [self.pmf(ones, placed, side) for side in (0, 1)]
+        for pmf, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
+            for votes, powers in pmf.items():
                 for x, a in powers.items():
                     terms[x + shift] += factor * a * chances[votes]
                     terms[x] += self.delta * a * total * (factor < 0)
@@ -1574,18 +1580,18 @@ NEAR = Fraction(1, 10**9)  # by how much coefficients of a proof may miss those 
 
 
 def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction] | None, str]:
-    """Return c_l = 1/2 E[sign(p - 1/2) (a_l - a_(K-l))], a the law of L, l = (K + 1) / 2..K.
+    """Return c_l = 1/2 E[sign(p - 1/2) (a_l - a_(K-l))], a the pmf of L, l = (K + 1) / 2..K.
 
     Where these are no rationals that follow from the setting, those of the proof, if they are near
     what is computed here; None where nothing is.
     """
     k, text = integer(setting["voters"], 1, 4001), str(setting["prior"])
-    half, law = (k + 1) // 2, [Fraction(0)] * (k + 1)
+    half, pmf = (k + 1) // 2, [Fraction(0)] * (k + 1)
     if setting["coefficients"] is not None:
         return vector(setting["coefficients"], half), ""
     name, points = believed(text)
     if setting["objective"] == "surrogate":
-        law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
+        pmf = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
     elif setting["objective"] != "mean":
         raise Malformed(f"{setting['objective']} has no coefficients")
     elif name == "common-uniform":
@@ -1601,36 +1607,36 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
             for at in range(k, -1, -1) if low < high else ():
                 # The integral of Pr[Binomial(k, p) = l], by Pr[Binomial(k + 1, p) > l].
                 rest += tails[1][at + 1] - tails[0][at + 1]
-                law[at] += sign * rest / (k + 1) / sum(b - a for a, b in pieces)
-    elif name not in SIGNED_LAWS:
+                pmf[at] += sign * rest / (k + 1) / sum(b - a for a, b in pieces)
+    elif name not in SIGNED_PMFS:
         return None, f": not decided, no coefficients are computed here for {text[:SHORT]}"
     elif "coefficients" not in proof:
         return None, ": to be looked at with the proof, which has its coefficients"
     else:
-        given, law = vector(proof["coefficients"], half), SIGNED_LAWS[name](k, points)
-        missed = sum(abs(2 * c - law[at] + law[k - at]) / 2 for at, c in enumerate(given, half))
+        given, pmf = vector(proof["coefficients"], half), SIGNED_PMFS[name](k, points)
+        missed = sum(abs(2 * c - pmf[at] + pmf[k - at]) / 2 for at, c in enumerate(given, half))
         if missed > NEAR:
             raise Refused(
                 f"the proof's coefficients miss those of {text[:SHORT]} by {float(missed):.3g}"
             )
         told = f" for the proof's coefficients, within {float(NEAR)} of those of {text[:SHORT]}"
         return given, told
-    return [(law[at] - law[k - at]) / 2 for at in range(half, k + 1)], ""
+    return [(pmf[at] - pmf[k - at]) / 2 for at in range(half, k + 1)], ""
 
 
-def law_at_points(k: int, points: list[Fraction]) -> list[Fraction]:
+def pmf_at_points(k: int, points: list[Fraction]) -> list[Fraction]:
     """Return sign(sum p_i - K/2) Pr[L = l] of known p_i, below the truth by K 2^-FIXED at most."""
     require_size(k, k)
     p = points * (k if len(points) == 1 else 1)
     if len(p) != k:
         raise Malformed("the prior is of another number of voters")
-    law, sign = [1 << FIXED], 1 if 2 * sum(p) >= k else -1
+    pmf, sign = [1 << FIXED], 1 if 2 * sum(p) >= k else -1
     for n, d in (each.as_integer_ratio() for each in p):
-        law = [(n * a + (d - n) * b) // d for a, b in zip([0, *law], [*law, 0], strict=True)]
-    return [Fraction(sign * a, 1 << FIXED) for a in law]
+        pmf = [(n * a + (d - n) * b) // d for a, b in zip([0, *pmf], [*pmf, 0], strict=True)]
+    return [Fraction(sign * a, 1 << FIXED) for a in pmf]
 
 
-def law_of_beta(k: int, points: list[Fraction]) -> list[Fraction]:
+def pmf_of_beta(k: int, points: list[Fraction]) -> list[Fraction]:
     """Return E[sign(p - 1/2) Pr[L = l | p]] of one p, Beta(a, b), up to 2^-200.
 
     The integral of p^(a-1) (1-p)^(b-1) below 1/2 is 2^-(a+b) S(a, b), with the positive series
@@ -1654,7 +1660,7 @@ def law_of_beta(k: int, points: list[Fraction]) -> list[Fraction]:
     return [comb(k, at) * (above - below) / whole_ for at, (below, above) in enumerate(both)]
 
 
-def law_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
+def pmf_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
     """Return E[sign(sum p_i - K/2) Pr[L = l | p]] of independent uniform p_i, up to 1e-12.
 
     The sign is 4/pi times the sum of sin(pi j x / W) / j over odd j for |x| < W, so that this is
@@ -1666,7 +1672,7 @@ def law_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
     total = sum(points[1::2]) - sum(points[::2])
     if points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2):
         squares = [p * p for p in points]
-        return law_at_points(k, [(sum(squares[1::2]) - sum(squares[::2])) / (2 * Fraction(total))])
+        return pmf_at_points(k, [(sum(squares[1::2]) - sum(squares[::2])) / (2 * Fraction(total))])
     if k == 1:
         # E|p - 1/2| of one voter: the integral of |p - 1/2| from 1/2 is x |x| / 2.
         ends_ = [(p - Fraction(1, 2)) * abs(p - Fraction(1, 2)) / 2 for p in points]
@@ -1686,7 +1692,7 @@ def law_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
 
     steps = [turned(int(angle * (p - Fraction(1, 2)) / width), unit) for p in points]
     turns, twice = [*steps], [times_(step, step) for step in steps]
-    law = [0] * (k + 1)
+    pmf = [0] * (k + 1)
     for j in range(1, last + 1, 2):
         t = int(j * angle / width)
         # [e / (it)] and [p e / (it) + e / t^2] over the ends, e the turn at each.
@@ -1701,9 +1707,9 @@ def law_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
         zero = int(mass[0] / total) - one[0], int(mass[1] / total) - one[1]
         powers = [list(accumulate([z] * k, times_, initial=(unit, 0))) for z in (one, zero)]
         for at, ((a, b), (c, d)) in enumerate(zip(powers[0], powers[1][::-1], strict=True)):
-            law[at] += ((a * d + b * c) >> bits) // j
+            pmf[at] += ((a * d + b * c) >> bits) // j
         turns = [times_(turn, two) for turn, two in zip(turns, twice, strict=True)]
-    return [Fraction(4 * comb(k, at) * a, angle) for at, a in enumerate(law)]
+    return [Fraction(4 * comb(k, at) * a, angle) for at, a in enumerate(pmf)]
 
 
 def arctan(x: int, unit: int) -> int:
@@ -1725,10 +1731,10 @@ def turned(angle: int, unit: int) -> tuple[int, int]:
     return sums[0], sums[1]
 
 
-SIGNED_LAWS: dict[str, Callable[[int, list[Fraction]], list[Fraction]]] = {
-    "common-beta": law_of_beta,
-    "point": law_at_points,
-    "uniform": law_of_uniform,
+SIGNED_PMFS: dict[str, Callable[[int, list[Fraction]], list[Fraction]]] = {
+    "common-beta": pmf_of_beta,
+    "point": pmf_at_points,
+    "uniform": pmf_of_uniform,
 }
 
 
@@ -1773,14 +1779,14 @@ class LargestError:
             raise Malformed(f"{str(at)[:40]} is no p of the prior")
         return [p] * self.count
 
-    def law(self, at: Any) -> tuple[list[int], int]:
-        """Return the law of L in units of 2^-FIXED, and by how many each may be too low."""
-        law, short = [1 << FIXED], 0
+    def pmf(self, at: Any) -> tuple[list[int], int]:
+        """Return the pmf of L in units of 2^-FIXED, and by how many each may be too low."""
+        pmf, short = [1 << FIXED], 0
         for p in self.voters(at):
             n, d = p.numerator, p.denominator
-            both = zip([0, *law], [*law, 0], strict=True)
-            law, short = [(n * a + (d - n) * b) // d for a, b in both], short + (d > 1)
-        return law, short
+            both = zip([0, *pmf], [*pmf, 0], strict=True)
+            pmf, short = [(n * a + (d - n) * b) // d for a, b in both], short + (d > 1)
+        return pmf, short
 
     def row(self, name: Name) -> Row:
         """Return sign E f(L) <= t."""
@@ -1788,10 +1794,10 @@ class LargestError:
         require_size(self.count, self.count)
         if sign not in (1, -1):
             raise Malformed(f"there is no row {str(name)[:80]}")
-        (law, short), unit = self.law(at), 2 << FIXED
+        (pmf, short), unit = self.pmf(at), 2 << FIXED
         terms, limits = dict[Variable, Any](), [Fraction(0), Fraction(0)]
         for n in range((self.count + 1) // 2, self.count + 1):
-            margin = -sign * (law[n] - law[self.count - n])
+            margin = -sign * (pmf[n] - pmf[self.count - n])
             terms["gamma", n] = Fraction(margin - short, unit), Fraction(margin + short, unit)
             limits = [limits[0] + terms["gamma", n][0], limits[1] + terms["gamma", n][1]]
         return Row(terms | {("t",): -1}, (limits[0], limits[1]))
@@ -1809,8 +1815,8 @@ class LargestError:
         if not self.common:
             require_size(self.count, self.count, 1 if self.points else self.count // 10)
             for at in range(1 if self.points else self.count + 1):
-                law, short = self.law(at)
-                best = max(best, abs(sum(map(mul, law, f))) + short * sum(map(abs, f)))
+                pmf, short = self.pmf(at)
+                best = max(best, abs(sum(map(mul, pmf, f))) + short * sum(map(abs, f)))
             return Fraction(best, total << FIXED)
         start, parts = [a << FIXED for a in f], []
         for low, high in self.pieces:
@@ -1976,15 +1982,15 @@ class Ballots:
         written = r"uniform|(dirichlet|point):([0-9.,/]|e[+-]?[0-9]{1,2}\b)+"
         if several or len(prior) > 40 * self.classes or not re.fullmatch(written, prior):
             raise Malformed(f"prior is {prior[:40]!r}")
-        law = [Fraction(p) for p in (text or "1").split(",")]
+        pmf = [Fraction(p) for p in (text or "1").split(",")]
         if name == "point":
             for drawn in counts(self.voters, self.classes):
                 orders = factorial(self.voters) // prod(map(factorial, drawn))
-                chance = orders * prod(p**n for p, n in zip(law, drawn, strict=True))
+                chance = orders * prod(p**n for p, n in zip(pmf, drawn, strict=True))
                 masses[self.at(drawn)] += chance
         else:
-            require_size(*[self.voters] * (1 if law[0] == 1 else 2))
-            steps = ((law[0] + n) / (n + 1) for n in range(self.voters))
+            require_size(*[self.voters] * (1 if pmf[0] == 1 else 2))
+            steps = ((pmf[0] + n) / (n + 1) for n in range(self.voters))
             rising = list(accumulate(steps, mul, initial=Fraction(1)))
             for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
                 orders = factorial(self.classes) // prod(map(factorial, many.values()))
@@ -1993,9 +1999,9 @@ class Ballots:
         return [mass / total for mass in masses]
 
     def program(self, prior: str, loss: str, minimax: bool = False) -> Program:
-        """Display laws, point and objective; "worst", l: the loss of l is at most t."""
-        laws: list[Law] = [([("q", at, c) for c in many], 1) for at, many in enumerate(self.many)]
-        program, lost = Program(laws, {}, {}, list, no_row), list[dict[Variable, Any]]()
+        """Display distributions, point and objective; "worst", l: the loss of l is at most t."""
+        pmfs: list[Pmf] = [([("q", at, c) for c in many], 1) for at, many in enumerate(self.many)]
+        program, lost = Program(pmfs, {}, {}, list, no_row), list[dict[Variable, Any]]()
         most = {"regret": self.voters, "error": 1}[loss]
         for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
             lost.append({("q", at, c): min(state[0] - c, most) for c in many})
@@ -2136,22 +2142,22 @@ class Labels:
         """
         kind, size, signed, loops = name
         signed = [integer(m, -self.voters, self.voters) for m in signed]
-        law = {(tuple(integer(n, 0, self.voters) for n in loops), 0): 1}
+        pmf = {(tuple(integer(n, 0, self.voters) for n in loops), 0): 1}
         edges, pairs = sum(map(abs, signed)), zip(self.pairs, signed, strict=True)
         if kind != "corner" or len(loops) != self.classes or sum(loops) + edges != self.voters:
             no_row(name)
         require_size(edges, edges)
         for (y, z), m in pairs:
             (y, z), wider = (y, z) if m > 0 else (z, y), defaultdict[Any, int](int)
-            self.steps += len(law) * abs(m)
+            self.steps += len(pmf) * abs(m)
             require_size(self.steps // 10)
-            for ((votes, j), a), i in product(law.items(), range(abs(m) + 1)):
+            for ((votes, j), a), i in product(pmf.items(), range(abs(m) + 1)):
                 more = [n + i * (x == y) + (abs(m) - i) * (x == z) for x, n in enumerate(votes)]
                 wider[tuple(more), j + i] += a * comb(abs(m), i)
-            law = wider if m else law
+            pmf = wider if m else pmf
         found: dict[Variable, list[int]] = defaultdict(lambda: [0] * (edges + 1))
         share = lcm(*range(1, self.classes + 1))
-        for (votes, j), a in law.items():
+        for (votes, j), a in pmf.items():
             at = self.ballots.at(votes)
             for c in votes[: integer(size, 1, self.classes - 1)]:
                 found["q", at, c][j] += a * share // self.ballots.many[at][c]
@@ -2594,15 +2600,15 @@ def passages(x: tuple[int, ...]) -> Iterator[Name]:
 
 
 def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fraction]:
-    """Return the law of the histogram x, and of (x, c, y) where category y has c of the records."""
+    """Return the pmf of the histogram x, and of (x, c, y) where category y has c of the records."""
     weight: dict[Any, int] = defaultdict(int)
     bayes, fixed = setting["distribution"] is None, setting["objective"] == "output"
-    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
-    scale = lcm(*(p.denominator for p in law))
+    pmf = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
+    scale = lcm(*(p.denominator for p in pmf))
     require_size(n, n, k, scale.bit_length())
-    # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
-    # over scale^c, whose product over the categories is scale^n.
-    steps = [[int(p * scale) + bayes * i * scale for i in range(n)] for p in law]
+    # Of p, p^c n! / c!; of the Dirichlet distribution, a (a + 1) ... (a + c - 1) n! / c!, Polya's
+    # urn. All over scale^c, whose product over the categories is scale^n.
+    steps = [[int(p * scale) + bayes * i * scale for i in range(n)] for p in pmf]
     ways = [[prod(step[:c]) * perm(n, n - c) for c in range(n + 1)] for step in steps]
     if bayes:
         for x in found:
@@ -2621,7 +2627,7 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
 
 
 def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the best law of a category: K_xc, that of all categories with count c in histogram x.
+    """Display the best pmf of a category: K_xc, that of all categories with count c in histogram x.
 
     "short", x, c: S_xc >= categories c / n - K_xc, whose sum over c is the distance of x;
     "distance",
@@ -2633,9 +2639,9 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     if len(found) > 2000:
         raise Malformed("these are too many histograms")
     places = [(x, c) for x in found for c in dict.fromkeys(x)]
-    laws: list[Law] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in found]
+    pmfs: list[Pmf] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in found]
     rows: dict[Name, Any] = {name: None for x in found for name in passages(x)}
-    program = Program(laws, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
+    program = Program(pmfs, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
     program.neighbours = f"one of {n} records over {k} categories changed"
     point, boxes, costs = program.point, program.boxes, {}
     if units is not None:
@@ -2667,7 +2673,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
             whole = Fraction(x.count(c) * c, n)
             least(("S", x, c), ("short", x, c), whole, {("K", x, c): -1})
     distance = {x: {("S", x, c): 1 for c in set(x) if c} for x in found}
-    law = {} if objective == "worst-case" else chances(setting, n, k, found)
+    pmf = {} if objective == "worst-case" else chances(setting, n, k, found)
     if objective == "worst-case":
         for x in found:
             least(("t",), ("distance", x), 0, distance[x])
@@ -2675,11 +2681,11 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     elif objective == "output":
         asked = weights_of(setting["distribution"], k)
         for y, p in enumerate(asked):
-            at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
+            at = {("K", x, c): pmf[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in pmf}
             least(("B", y), ("output", y), p / sum(asked), at)
         costs = {("B", y): 1 for y in range(k)}
     else:
-        costs = {v: law[x] for x in found for v in distance[x]}
+        costs = {v: pmf[x] for x in found for v in distance[x]}
     program.cost = costs
     return program
 
@@ -2754,7 +2760,7 @@ class Layers:
         for own, extra, share in zip(self.w, self.e, self.k, strict=True):
             of -= 0 if self.flat else share
             if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
-                raise Refused("a row of the kernel is no law")
+                raise Refused("a row of the kernel is no distribution")
             found.append((left - extra, of or 1))
             left -= 0 if self.flat else own
         return found
@@ -2883,7 +2889,7 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
 
 
 def population(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the kernel that keeps a prior and is nearest to users' laws p_u, weighed by w_u.
+    """Display the kernel that keeps a prior and is nearest to users' pmfs p_u, weighed by w_u.
 
     "shortfall", u, j: p_uj - (p_u K)_j <= s_uj; "worst case", i: K_ii >= lemma 3's bound - slack.
     """
@@ -2891,7 +2897,7 @@ def population(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     require_size(count, n, n)
     users, weights = matrix(setting["users"], count, n), weights_of(setting["weights"], count)
     if min(map(min, users)) < 0:
-        raise Malformed("a user's law has a probability below 0")
+        raise Malformed("a user's distribution has a probability below 0")
     whole, slack = sum(weights), number(setting["slack"])
     mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / whole for i in range(n)]
     program = truthful(setting, units, ratio, mean)
@@ -2944,14 +2950,14 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     return extend(program, rows)
 
 
-def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
+def decide_box(pmf: list[int], q: list[int], grown: Growth) -> Verdict:
     """Decide q_j / h <= r_j <= q_j h for each category, h = e^(epsilon/2), r and q over their sums.
 
-    Any two laws r that keep this are within e^epsilon of each other.
+    Any two distributions r that keep this are within e^epsilon of each other.
     """
-    total, mass = sum(law), sum(q)
+    total, mass = sum(pmf), sum(q)
     low, high, unit = grown(64 + total.bit_length() + mass.bit_length())
-    sides = [(r * mass, a * total) for r, a in zip(law, q, strict=True)]
+    sides = [(r * mass, a * total) for r, a in zip(pmf, q, strict=True)]
     room = [low * min(side) - unit * max(side) for side in sides]
     slack = min(room)
     at = room.index(slack)
@@ -2963,14 +2969,14 @@ def decide_box(law: list[int], q: list[int], grown: Growth) -> Verdict:
 
 
 def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
+    """Display the pmf r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
 
     "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
     """
     n = len(setting["public"])
     require_size(3, n)
     masses, p = vector(setting["public"], n), vector(setting["distribution"], n)
-    law = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
+    pmf = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
     q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
@@ -2986,12 +2992,12 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
     program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
     if units:
-        if len(law) != n or not sum(law):
+        if len(pmf) != n or not sum(pmf):
             raise Malformed("units are no weights of the categories")
-        known = [Fraction(weight, sum(law)) for weight in law]
+        known = [Fraction(weight, sum(pmf)) for weight in pmf]
         program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(known)}
         program.point |= {("r", j): a for j, a in enumerate(known)}
-        program.private = partial(decide_box, law, whole(setting["public"], n)[0], growth(half))
+        program.private = partial(decide_box, pmf, whole(setting["public"], n)[0], growth(half))
     program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 
@@ -3298,8 +3304,8 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     ]
     losses = [sum(map(mul, norms, column)) - g for *column, g in zip(*lines, known, strict=True)]
     value = max(losses) if worst else sum(map(mul, losses, p))
-    laws: list[Law] = [([("K", u, o) for o in range(outputs)], 1) for u in range(n)]
-    program = Program(laws, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
+    pmfs: list[Pmf] = [([("K", u, o) for o in range(outputs)], 1) for u in range(n)]
+    program = Program(pmfs, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
     program.point = {**point, ("t",): value}
     high = (ratio or exp(number(setting["epsilon"])))[1]
     epsilon, variable = (
@@ -3370,8 +3376,8 @@ def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
         raise Malformed("counts are not one for each variable")
     epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
     groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
-    laws: list[Law] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
-    program, costs = Program(laws, {}, {}, list, no_row), vector(losses["costs"], size)
+    pmfs: list[Pmf] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
+    program, costs = Program(pmfs, {}, {}, list, no_row), vector(losses["costs"], size)
     ends_ = ratio or exp(epsilon)
     names, row, worst = *rows_of_table(counts_, groups, edges, ends_, delta), dict[Name, Row]()
     program.names = lambda: [*names(), *worst]
@@ -3683,7 +3689,7 @@ def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
         raise Malformed("its kind or its ratio is unknown")
     allowed(body["kind"], body["setting"])
     program = display(body["setting"], None, (ratio, ratio), {})
-    known = {v for variables, _ in program.laws for v in variables} | set(program.boxes)
+    known = {v for variables, _ in program.pmfs for v in variables} | set(program.boxes)
     if not program.cost:
         raise Malformed("the objective of this program is no exact one")
     program.point, program.private = {frozen(v): number(x) for *v, x in body["point"]}, None

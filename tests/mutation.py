@@ -49,7 +49,7 @@ VOTERS = (
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
 )
-LAWS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py")
+PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py")
 BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
 SAMPLERS = (
     f"{PROOFS}verify_samplers.py",
@@ -66,7 +66,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
         "number alike integer integers vector weights_of whole matrix require_size real "
-        "whole_number word none_or listed tabled is_law doubles believed",
+        "whole_number word none_or listed tabled is_pmf doubles believed",
     ),
     "settings": (
         SETTINGS,
@@ -81,13 +81,13 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "voters": (
         VOTERS,
         "Voters.__init__ Voters.at Voters.times Voters.chance Voters.enclosed Voters.mixed "
-        "Voters.law Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
+        "Voters.distribution Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
         "Voters.slack Voters.broken majority powers_of",
     ),
-    "laws": (
-        LAWS,
+    "pmfs": (
+        PMFS,
         "vote_weights law_at_points law_of_beta law_of_uniform arctan turned split "
-        "LargestError.__init__ LargestError.voters LargestError.law LargestError.row "
+        "LargestError.__init__ LargestError.voters LargestError.distribution LargestError.row "
         "LargestError.largest add_largest add_regrets",
     ),
     "ballots": (
@@ -119,7 +119,7 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
         "growth": (JUDGE, "-k", "test_growth"),
         "decide_ratios": (JUDGE, "-k", "test_ratio"),
         "decide_sets": (JUDGE, "-k", "test_set or ratio_and_set"),
-        "decide_laws": (JUDGE, "-k", "test_law"),
+        "decide_pmfs": (JUDGE, "-k", "test_distribution"),
     },
     "programs": {
         "bound": (JUDGE, "-k", "test_bound"),
@@ -274,7 +274,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Voters.__init__: self.epsilon <= 0 or self.target <= 0 -> "
         "self.epsilon < 0 or self.target <= 0",
     ),
-    "both laws have the same sum, and a factor is not 0": (
+    "both distributions have the same sum, and a factor is not 0": (
         "Voters.broken: self.delta * a * total * (factor < 0) -> "
         "self.delta * a * total * (factor <= 0)",
         "Voters.broken: self.delta * a * total * (factor < 0) -> "
@@ -359,8 +359,8 @@ _SAME: dict[str, tuple[str, ...]] = {
         "k)) / k)) - 3",
         "law_of_uniform: range(1, last + 1, 2) -> range(1, last, 2)",
         "law_of_uniform: range(1, last + 1, 2) -> range(1, last - 1, 2)",
-        "law_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *law], [*law, 0], "
-        "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *law], [*law, 0], "
+        "law_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *pmf], [*pmf, 0], "
+        "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *pmf], [*pmf, 0], "
         "strict=True)]",
     ),
     "more voters than there are have no row": (
@@ -387,7 +387,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "add_privacy: low * point['K', z, y] -> high * point['K', z, y]",
     ),
     "a sum of doubles is off 1 by a multiple of 2^-53, which 1e-9 is not": (
-        "is_law: min(values) >= 0 and abs(fsum(values) - 1) <= 1e-09 -> "
+        "is_pmf: min(values) >= 0 and abs(fsum(values) - 1) <= 1e-09 -> "
         "min(values) >= 0 and abs(fsum(values) - 1) < 1e-09",
     ),
     "a unit of 2^-256 more, where what is stated allows for many": (

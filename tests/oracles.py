@@ -1,4 +1,4 @@
-"""Laws and their distances from the definitions, in exact rationals; nothing here is dpopt's."""
+"""Distributions and their distances by definition, in exact rationals; nothing is dpopt's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import mpmath
 
 Counts = tuple[int, ...]
-Law = dict[Counts, Fraction]
+Pmf = dict[Counts, Fraction]
 
 
 def exponential(exponent: float | Fraction) -> Fraction:
@@ -24,11 +24,11 @@ def exponential(exponent: float | Fraction) -> Fraction:
 
 
 def poisson_binomial(chances: Iterable[Any]) -> list[Any]:
-    """Return the law of a sum of independent bits, one convolution for each."""
-    law: list[Any] = [1]
+    """Return the distribution of a sum of independent bits, one convolution for each."""
+    pmf: list[Any] = [1]
     for p in chances:
-        law = [(1 - p) * stay + p * one for stay, one in zip([*law, 0], [0, *law], strict=True)]
-    return law
+        pmf = [(1 - p) * stay + p * one for stay, one in zip([*pmf, 0], [0, *pmf], strict=True)]
+    return pmf
 
 
 def binomial(trials: int, p: Any) -> list[Any]:
@@ -57,40 +57,40 @@ def neighbours(counts: Counts) -> Iterator[Counts]:
 
 
 @cache
-def hypergeometric(histogram: Counts, drawn: int) -> Law:
+def hypergeometric(histogram: Counts, drawn: int) -> Pmf:
     """Return prod C(H_c, h_c) / C(n, T)."""
     total = math.comb(sum(histogram), drawn)
-    law = {
+    pmf = {
         h: math.prod(math.comb(a, b) for a, b in zip(histogram, h, strict=True))
         for h in compositions(drawn, len(histogram))
     }
-    return {h: Fraction(count, total) for h, count in law.items() if count}
+    return {h: Fraction(count, total) for h, count in pmf.items() if count}
 
 
 @cache
-def multinomial(histogram: Counts, drawn: int) -> Law:
+def multinomial(histogram: Counts, drawn: int) -> Pmf:
     """Return T! prod (H_c / n)^h_c / h_c!."""
     total = sum(histogram) ** drawn
-    law = {}
+    pmf = {}
     for h in compositions(drawn, len(histogram)):
         ways = math.factorial(drawn)
         for count in h:
             ways //= math.factorial(count)
-        law[h] = ways * math.prod(a**b for a, b in zip(histogram, h, strict=True))
-    return {h: Fraction(count, total) for h, count in law.items() if count}
+        pmf[h] = ways * math.prod(a**b for a, b in zip(histogram, h, strict=True))
+    return {h: Fraction(count, total) for h, count in pmf.items() if count}
 
 
 def stick(
     p: Mapping[Any, Any] | Sequence[Any], q: Mapping[Any, Any] | Sequence[Any], ratio: Fraction
 ) -> Fraction:
-    """Return sum (p - ratio q)_+, of laws by output or of lists."""
-    one, other = (law if isinstance(law, Mapping) else dict(enumerate(law)) for law in (p, q))
+    """Return sum (p - ratio q)_+, of distributions by output or of lists."""
+    one, other = (pmf if isinstance(pmf, Mapping) else dict(enumerate(pmf)) for pmf in (p, q))
     return sum((max(one[y] - ratio * other.get(y, 0), Fraction(0)) for y in one), Fraction(0))
 
 
-def delta(law: Callable[[Counts], Law], histogram: Counts, ratio: Fraction) -> Fraction:
-    """Return delta of one database, from its law and those of its neighbours."""
-    own, worst = law(histogram), Fraction(0)
-    for other in map(law, neighbours(histogram)):
+def delta(pmf: Callable[[Counts], Pmf], histogram: Counts, ratio: Fraction) -> Fraction:
+    """Return delta of one database, from its distribution and those of its neighbours."""
+    own, worst = pmf(histogram), Fraction(0)
+    for other in map(pmf, neighbours(histogram)):
         worst = max(worst, stick(own, other, ratio), stick(other, own, ratio))
     return worst

@@ -1,4 +1,4 @@
-"""Batches of private labels: their law, what they spend, and what is refused before a draw."""
+"""Batches of private labels: their pmf, what they spend, and what is refused before a draw."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("something was drawn")
 
-    monkeypatch.setattr("dpopt.privacy.release.Laws.draw", refuse)
+    monkeypatch.setattr("dpopt.privacy.release.Pmfs.draw", refuse)
     monkeypatch.setattr("secrets.token_bytes", refuse)
 
 
@@ -59,7 +59,7 @@ def chance_of_one(made: Design, ones: int) -> Fraction:
     return Fraction(weights[1], sum(weights))
 
 
-def test_labels_of_two_classes_follow_the_certified_law() -> None:
+def test_labels_of_two_classes_follow_the_certified_distribution() -> None:
     each = 8000
     ones = np.random.default_rng(0).permutation(np.repeat(np.arange(12), each))
     ballots = (np.arange(11) < ones[:, None]).astype(np.int64)
@@ -82,21 +82,21 @@ def test_labels_of_two_classes_follow_the_certified_law() -> None:
 def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
     """Counts (4, 6, 5), from votes and as counts, at r = 2."""
     setting = Plurality(15, 3, math.log(2), rule="ladder")
-    law = np.array(ladder((4, 6, 5), exp_lower(math.log(2))), dtype=float)
+    pmf = np.array(ladder((4, 6, 5), exp_lower(math.log(2))), dtype=float)
     for batch in (
         vote(setting, np.tile([0] * 4 + [1] * 6 + [2] * 5, (20_000, 1))),
         vote(setting, counts=np.tile([4, 6, 5], (20_000, 1))),
     ):
         observed = np.bincount(batch.labels, minlength=3)
-        assert chisquare(observed, law * 20_000).pvalue > ALARM
+        assert chisquare(observed, pmf * 20_000).pvalue > ALARM
 
 
 def test_private_labels_follow_the_kernel_and_are_independent() -> None:
     made = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2))
     labels = vote(made, np.tile([2, 2, 1, 0, 2], (20_000, 1)), trained_once=False).labels
-    law = made.kernel[made.setting.inputs.variables_of(np.array([[1, 1, 3]]))[0]]
+    pmf = made.kernel[made.setting.inputs.variables_of(np.array([[1, 1, 3]]))[0]]
     pairs = np.bincount(3 * labels[::2] + labels[1::2], minlength=9)
-    assert chisquare(pairs, np.outer(law, law).ravel() * 10_000).pvalue > ALARM
+    assert chisquare(pairs, np.outer(pmf, pmf).ravel() * 10_000).pvalue > ALARM
 
 
 def test_a_batch_and_its_record() -> None:
@@ -137,12 +137,12 @@ def test_frames(library: str) -> None:
 def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -> float:
     """Largest log ratio of E f over ``voters`` at (b, c), the others always voting 0."""
     r = math.exp(made.setting.epsilon)
-    laws = []
+    pmfs = []
     for p in (r / (1 + r), 1 / (1 + r)):
-        law = np.zeros(made.setting.voters + 1)
-        law[: voters + 1] = binomial(voters, p)
-        laws.append(law @ events)
-    return abs(math.log(laws[0] / laws[1]))
+        pmf = np.zeros(made.setting.voters + 1)
+        pmf[: voters + 1] = binomial(voters, p)
+        pmfs.append(pmf @ events)
+    return abs(math.log(pmfs[0] / pmfs[1]))
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_plain_ballots_compose(reach: int) -> None:
     )
     # Of 40 randomised responses, by binomials: the loss is (40 - 2 i) epsilon.
     exact, chance = found["optimal"], math.exp(each.epsilon) / (1 + math.exp(each.epsilon))
-    law = binomial(40, 1 - chance)
+    pmf = binomial(40, 1 - chance)
     losses = [(40 - 2 * i) * each.epsilon - exact.epsilon for i in range(41)]
-    spent = sum(p * -math.expm1(-loss) for p, loss in zip(law, losses, strict=True) if loss > 0)
+    spent = sum(p * -math.expm1(-loss) for p, loss in zip(pmf, losses, strict=True) if loss > 0)
     assert spent == pytest.approx(1e-6, rel=1e-6)
     assert exact.delta == 1e-6
     assert exact.epsilon < found["general"].epsilon
@@ -234,13 +234,13 @@ def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> N
     made = dpopt.design(dpopt.Plurality(5, 3, 0.7))
     histograms = [(a, b, 5 - a - b) for a in range(6) for b in range(6 - a)]
     told = made.setting.output_weights
-    laws = {counts: told(made.table, Counts(counts)) for counts in histograms}
+    pmfs = {counts: told(made.table, Counts(counts)) for counts in histograms}
     largest = max(
         Fraction(p, q)
         for one in histograms
         for two in histograms
         if 0 < sum(abs(a - b) for a, b in zip(one, two, strict=True)) <= 2 * reach
-        for p, q in zip(laws[one], laws[two], strict=True)
+        for p, q in zip(pmfs[one], pmfs[two], strict=True)
     )
     spent = Spending(made.setting, voters_per_record=reach).per_query.epsilon
     assert largest <= exp_upper(spent)

@@ -56,7 +56,7 @@ class ClassSetting(Setting):
     @cached_property
     def occurring(self) -> Vector:
         """The prior's probability of each sorted histogram, shape (histograms,), read-only."""
-        return frozen(VotePrior.of(self.prior, self.classes).law(self.inputs))
+        return frozen(VotePrior.of(self.prior, self.classes).pmf(self.inputs))
 
     def losses_of(self, loss: str, mean: bool) -> Losses:
         """Return by how much the largest count is above a class's, of "error" at most 1.

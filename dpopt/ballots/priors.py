@@ -13,17 +13,17 @@ from dpopt._types import Vector
 from dpopt.table import SortedHistograms
 
 _LEAST, _LARGEST = 1e-4, 1e6
-# Histograms of some of the classes, while those of one law are summed over their orders.
+# Histograms of some of the classes, while those of one distribution are summed over their orders.
 _MOST_PARTIAL = 2_000_000
 
 
 @dataclass(frozen=True)
 class VotePrior:
-    """The votes are independent draws from one law p on the classes; p is a draw itself, or given.
+    """The votes are independent draws from one pmf p on the classes; p is a draw itself, or given.
 
     Attributes:
         concentration: A of p ~ Dirichlet(A, ..., A); 1 makes every histogram equally likely.
-        p: the law, in any order of the classes, in place of a draw; None if there is none.
+        p: the distribution, in any order of the classes, in place of a draw; None if there is none.
     """
 
     concentration: float = 1.0
@@ -51,18 +51,19 @@ class VotePrior:
         alone = len(values) == 1 and _LEAST <= values[0] <= _LARGEST
         if alone and (name == "dirichlet" or uniform):
             return cls(values[0])
-        law = len(values) == classes and all(0.0 <= p <= 1.0 for p in values)
-        if name == "point" and law and abs(math.fsum(values) - 1.0) <= 1e-9:
+        pmf = len(values) == classes and all(0.0 <= p <= 1.0 for p in values)
+        if name == "point" and pmf and abs(math.fsum(values) - 1.0) <= 1e-9:
             return cls(p=values)
         raise ParameterError(
             f"prior is {shown(text)}; it must be 'uniform', 'dirichlet:A' with A in [{_LEAST:g}, "
             f"{_LARGEST:g}], or 'point:P,...' with {classes} probabilities that add up to 1."
         )
 
-    def law(self, inputs: SortedHistograms) -> Vector:
+    def pmf(self, inputs: SortedHistograms) -> Vector:
         """Return the probability of each sorted histogram, shape (histograms,).
 
-        A law p in another order of the classes gives the same: only sorted histograms count.
+        A distribution p in another order of the classes gives the same: only sorted histograms
+        count.
         """
         if self.p is not None:
             return self._multinomial(inputs)
@@ -90,7 +91,7 @@ class VotePrior:
                         longer[key] = longer.get(key, 0.0) + chance
             if len(longer) > _MOST_PARTIAL:
                 raise ParameterError(
-                    f"prior is {shown(str(self))}; its law of the histograms of "
+                    f"prior is {shown(str(self))}; its distribution of the histograms of "
                     f"{inputs.records} votes is too large to be summed."
                 )
             partial = longer

@@ -35,12 +35,12 @@ _MOST_WORD = (1 << _WORD) - 1
 # Classes that the exponential mechanism tries at once.
 _ROUND = 1 << 14
 
-Law = tuple[Fraction, ...]
+Pmf = tuple[Fraction, ...]
 """The probability of each class, in the order of the counts."""
 
 
-def permute_and_flip(counts: Sequence[int], step: Fraction) -> Law:
-    """Return the law of permute-and-flip.
+def permute_and_flip(counts: Sequence[int], step: Fraction) -> Pmf:
+    """Return the distribution of permute-and-flip.
 
     A class y of chance q_y = s^-gap has probability q_y sum_j E_j(1 - q_z : z != y) / (C
     binom(C - 1, j)), with E_j the elementary symmetric polynomial: j others were refused before.
@@ -71,8 +71,8 @@ def _elementary(values: Sequence[Fraction]) -> list[Fraction]:
     return sums
 
 
-def exponential(counts: Sequence[int], step: Fraction) -> Law:
-    """Return the law of the exponential mechanism, in proportion to s^count.
+def exponential(counts: Sequence[int], step: Fraction) -> Pmf:
+    """Return the distribution of the exponential mechanism, in proportion to s^count.
 
     Args:
         counts: of the classes.

@@ -47,15 +47,15 @@ _OPTIONS = [*parameters(described(_sample).fields[1:]), *answer.OPTIONS]
 
 @command(*_OPTIONS)
 def smoothed(records: int, distributions: RowsOfNumbers, epsilon: float, **given: Any) -> None:  # noqa: ANN401
-    """The largest expected delta(x) of a sample, when an adversary picks every record's law.
+    """The largest expected delta(x) of a sample, when an adversary picks every record's pmf.
 
     T of n records are drawn and published as a histogram, without noise. Every composition of the
-    records over the laws is evaluated or bounded.
+    records over the distributions is evaluated or bounded.
 
     Args:
         records: N, at least 1.
-        distributions: Laws of one record, a row each, summing to 1; for two categories also the
-            shares of the first, such as 0.4,0.6.
+        distributions: Distributions of one record, a row each, summing to 1; for two categories
+            also the shares of the first, such as 0.4,0.6.
         epsilon: From 0 to 700, in nats.
         given: the sample, and what becomes of the answer.
 
@@ -65,9 +65,9 @@ def smoothed(records: int, distributions: RowsOfNumbers, epsilon: float, **given
     from dpopt import _checks
     from dpopt.smoothed import smoothed_delta
 
-    laws = _checks.floats("distributions", distributions)
-    sizes = records, laws.shape[1] if laws.ndim == 2 else 2
-    _answer(smoothed_delta, sizes, epsilon, laws, given)
+    pmfs = _checks.floats("distributions", distributions)
+    sizes = records, pmfs.shape[1] if pmfs.ndim == 2 else 2
+    _answer(smoothed_delta, sizes, epsilon, pmfs, given)
 
 
 @command(*_OPTIONS)

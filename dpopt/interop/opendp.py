@@ -9,7 +9,7 @@ rounded up to floats; at more than one step between the inputs, that of group pr
 (d epsilon, delta (e^(d epsilon) - 1) / (e^epsilon - 1)). Pure guarantees are stated in
 `max_divergence`, others in `approximate(max_divergence)`: (epsilon, delta)-DP in both directions is
 the existence of events of probability 1 - delta within which epsilon holds, since every such pair
-of laws is a post-processing of one with these events (Kairouz, Oh, Viswanath 2015).
+of distributions is a post-processing of one with these events (Kairouz, Oh, Viswanath 2015).
 
 An error is an output, which no map covers. So nothing here is refused for its value: OpenDP does
 not ask a domain for membership before it invokes a function, and what lies outside is moved into

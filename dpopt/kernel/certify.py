@@ -25,9 +25,9 @@ from dpopt.kernel.nearest import (
     TOLERANCE,
     NearestKernel,
     integers_of,
-    law_table,
     moved,
     nearest,
+    pmf_table,
 )
 from dpopt.kernel.setting import GraphLike, Kernel
 from dpopt.privacy import Least
@@ -230,7 +230,7 @@ def _least(
     given.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = given.axes
-    values = given.table if table is not None else law_table(given.table, tolerance)
+    values = given.table if table is not None else pmf_table(given.table, tolerance)
     # Of a kernel of this size: the neighbours, checked as those of any other.
     names = given.inputs, given.outputs
     uniform = np.full(values.shape, 1.0 / values.shape[1])
@@ -320,7 +320,7 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
     if isinstance(setting, Kernel | NearestKernel) and values.ndim > 1:
-        values = law_table(values, TOLERANCE)
+        values = pmf_table(values, TOLERANCE)
     try:
         # What is no point of the kind may be divided by 0; the judge sees what comes of it.
         with np.errstate(all="ignore"):

@@ -338,15 +338,15 @@ def _least_largest(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector, 
     the loss. None if a program was not solved.
     """
     options, best, idle = _first_options(line), None, 0
-    law = geometric(len(line.losses), line.epsilon)
+    pmf = geometric(len(line.losses), line.epsilon)
     for _ in range(_MOST_ROUNDS):
-        found = _over_options(line, law, options)
+        found = _over_options(line, pmf, options)
         if found is None:
             break
         answers, prior = found
-        posterior = law.T @ (prior[:, None] * line.losses)
+        posterior = pmf.T @ (prior[:, None] * line.losses)
         least = posterior.min(axis=1)
-        value = float(np.max(np.sum((law @ answers) * line.losses, axis=1)))
+        value = float(np.max(np.sum((pmf @ answers) * line.losses, axis=1)))
         gap = (value - float(np.sum(least))) / _size(line, value)
         idle = 0 if best is None or gap <= 0.5 * best[2] else idle + 1
         if best is None or gap < best[2]:
@@ -404,7 +404,7 @@ def _widened(options: Options, steps: int) -> Options:
     return wide
 
 
-def _over_options(line: Line, law: Matrix, options: Options) -> tuple[Matrix, Vector] | None:
+def _over_options(line: Line, pmf: Matrix, options: Options) -> tuple[Matrix, Vector] | None:
     """Return the best random answers among the options, and the prior of their dual; None if none.
 
     A loss that is the same from either end has an optimum that is so (the mean of any optimum and
@@ -417,7 +417,7 @@ def _over_options(line: Line, law: Matrix, options: Options) -> tuple[Matrix, Ve
     sums = sp.csr_array((np.ones(value.size), (value, np.arange(value.size))))
     # A row for each input x, a column for each option (i, y). Rows of answers sum to 1: losses may
     # be counted from the lowest one, and from 0 to about 1, as the solver measures absolutely.
-    losses = law[:, value] * (line.losses - line.losses.min())[:, output]
+    losses = pmf[:, value] * (line.losses - line.losses.min())[:, output]
     if mirrored:
         losses = losses[:half] + losses[::-1][:half]
         losses[:, value == count - 1 - value] *= 0.5

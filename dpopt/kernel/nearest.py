@@ -61,9 +61,9 @@ class NearestKernel(Setting):
 
     for all outputs y and all neighbours x, x' of the graph; K, P >= 0. given[x] is the sum of row
     x, which solvers leave next to 1. t is the largest change of the probability of any event, over
-    all inputs: for laws, half of sum_y |K[x, y] - given[x, y]|, their total variation. With delta >
-    0 a pair of neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum
-    is at most delta, "delta".
+    all inputs: for distributions, half of sum_y |K[x, y] - given[x, y]|, their total variation.
+    With delta > 0 a pair of neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y],
+    "privacy", whose sum is at most delta, "delta".
 
     The program finds the nearest kernel, up to the tolerance of its solver: its answer is then
     mixed with another kernel, as little as makes every inequality true in integers, and the value
@@ -112,7 +112,7 @@ class NearestKernel(Setting):
 
     def __post_init__(self) -> None:
         tolerance = _checks.real("tolerance", self.tolerance, 0.0, 1.0, open_lower=True)
-        table = law_table(self.kernel, tolerance)
+        table = pmf_table(self.kernel, tolerance)
         names = checked_names("inputs", self.input_names, table.shape[0])
         places = edges_by_name(self.graph, names)
         # Epsilon, delta, graph and shape are those of any kernel of this size.
@@ -390,8 +390,8 @@ def moved(given: Matrix, table: Table) -> Fraction:
     return worst
 
 
-def law_table(table: object, tolerance: float) -> Matrix:
-    """Return a table of probabilities as a read-only array, if its rows are nearly laws.
+def pmf_table(table: object, tolerance: float) -> Matrix:
+    """Return a table of probabilities as a read-only array, if its rows are nearly distributions.
 
     Raises:
         ParameterError: for another shape or other values, or a row that is off by more than
@@ -420,7 +420,7 @@ def law_table(table: object, tolerance: float) -> Matrix:
             else f"has {digits(-below[x])} of negative probability"
         )
         raise ParameterError(
-            f"kernel is no table of laws: the row of input {x} {what}; each must be non-negative "
+            f"kernel is no table of pmfs: the row of input {x} {what}; each must be non-negative "
             f"with sum 1, up to tolerance {digits(tolerance)}."
         )
     return frozen(array)

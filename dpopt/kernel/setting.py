@@ -135,7 +135,7 @@ class Kernel(Setting):
                 "prior is given and objective is 'worst-case'; it belongs to objective 'mean', "
                 "and only there."
             )
-        prior = None if self.prior is None else _law("prior", self.prior, size)
+        prior = None if self.prior is None else _pmf("prior", self.prior, size)
         graph: Any = _graph(self.graph)
         values: dict[str, object] = {
             "loss": loss,
@@ -251,7 +251,7 @@ class Kernel(Setting):
     def weights(self) -> Vector | None:
         """The prior, shape (inputs,), sum 1, read-only; None for "worst-case"."""
         if self.prior is None and self.objective == "mean":
-            return _law("prior", np.ones(self.size), self.size)
+            return _pmf("prior", np.ones(self.size), self.size)
         return cast("Vector | None", self.prior)
 
     @property
@@ -442,7 +442,7 @@ def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:
     return array.astype(np.int64)
 
 
-def _law(name: str, values: npt.ArrayLike, size: int) -> Vector:
+def _pmf(name: str, values: npt.ArrayLike, size: int) -> Vector:
     """Return non-negative weights scaled to sum 1."""
     array = _checks.floats(name, values)
     if array.shape != (size,):
@@ -520,12 +520,12 @@ def _invariant(
             f"invariant is a row and loss has {inputs} inputs and {outputs} outputs; "
             "q K = q needs as many outputs as inputs."
         )
-    law = _law("invariant", row, inputs)
+    pmf = _pmf("invariant", row, inputs)
     with np.errstate(over="ignore"):
         total = float(row.sum())
     if abs(total - 1.0) > 1e-9:
         raise ParameterError(f"invariant sums to {digits(total)}; it must sum to 1.")
-    return law
+    return pmf
 
 
 def _keeping_row(left: Matrix, right: Matrix) -> Vector | None:

@@ -108,7 +108,7 @@ def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
 
 @one_blas_thread
 def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
-    """Return the law p for which the best decoder's variance is largest: concave in p.
+    """Return the distribution p for which the best decoder's variance is largest: concave in p.
 
     Where no category adds more than the mean under p, the decoder of p is the best against the
     worst data. Newton's method along a barrier, as for the mechanism itself.

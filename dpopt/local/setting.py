@@ -52,8 +52,8 @@ class Workload(Setting):
 
     Each of N people holds one category u of n, and answers once. From the outputs the queries W x
     of the histogram x are estimated without bias by V y, where y counts outputs, Q[o, u] = Pr[o |
-    u], and V Q = W. For people who are drawn from a law p the variance of all answers together is,
-    for each person,
+    u], and V Q = W. For people who are drawn from a distribution p the variance of all answers
+    together is, for each person,
 
         sum_u p_u (sum_o Q[o, u] |V_o|^2 - |W_u|^2),
 
@@ -136,7 +136,7 @@ class Workload(Setting):
     def groups(self) -> Groups:
         """Categories that no query tells apart: of these the best mechanism does not tell more.
 
-        Their mean law by p estimates the same answers without bias, and varies as much.
+        Their mean distribution by p estimates the same answers without bias, and varies as much.
         """
         return groups_of(self.matrix)
 
@@ -242,7 +242,7 @@ class Workload(Setting):
         return Table.read(Graph(self.categories, len(plain["weights"][0])), plain)
 
     def prior_of(self, table: Table) -> Vector:
-        """Return p, or the law of categories for which a mechanism is worst."""
+        """Return p, or the distribution of categories for which a mechanism is worst."""
         if self.weights is not None:
             return self.weights
         return worst_prior(table.matrix().T, self.gram)
@@ -261,7 +261,7 @@ class Workload(Setting):
           `dpopt.local.decoder.Estimate` of the answers for what people released.
         - variance: of all answers together, for each person: divide by N for answers as shares of
           N; category_variances: what one person adds to it, by category, shape (n,).
-        - prior: p, or the worst law of categories for this mechanism, shape (n,).
+        - prior: p, or the worst distribution of categories for this mechanism, shape (n,).
         - proof: how the bound is known, see `dpopt.local.bound`; "unproved" where there is none.
         """
         gram, rows = self.gram, frozen(table.matrix().T)
@@ -307,7 +307,7 @@ class Workload(Setting):
         return (1 << self.categories) + 8 * len(table.weights)
 
     def _proof_data(self, table: Table) -> Json:
-        """Return X and lambda of the tangent that is the bound, and the worst law of categories.
+        """Return X and lambda of the tangent that is the bound, and the worst pmf of categories.
 
         Within a group lambda is shared as p is, and X is of the mean category.
         """

@@ -1,7 +1,7 @@
 """What a prior makes of the noise function: linear weights, expected errors, worst cases.
 
 The error of DaRRM at p is |1/2 sum over l >= mid of (alpha_l - alpha_{K-l}) (1 - gamma(l))|, with
-alpha the law of L (the paper's definition 2.4 and lemma 3.3).
+alpha the distribution of L (the paper's definition 2.4 and lemma 3.3).
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ def surrogate_weights(voters: int, prior: PriorLike | None = None) -> Weights:
     """Return the weights of the paper's objective: 1/2 E[alpha_l - alpha_{K-l}].
 
     The paper takes p uniform on [0.5, 1] (its equation 3 and algorithms 4 and 5), the default
-    here. By multi-affinity E alpha is the law of Binomial(K, E p) for independent p_i, in closed
-    form; so it is for a common p.
+    here. By multi-affinity E alpha is the distribution of Binomial(K, E p) for independent p_i, in
+    closed form; so it is for a common p.
     """
     k = odd(voters)
     prior = UniformPrior(((0.5, 1.0),)) if prior is None else as_prior(prior)
     if isinstance(prior, CommonPrior):
-        law = prior.base.binomial(k)
+        pmf = prior.base.binomial(k)
     elif isinstance(prior, IndependentPrior):
-        law = binomial_pmf(k, prior.mean)
+        pmf = binomial_pmf(k, prior.mean)
     else:
         return _averaged(k, prior, signed=False)
-    return Weights(frozen(0.5 * fold(law)), 0.0, "closed form")
+    return Weights(frozen(0.5 * fold(pmf)), 0.0, "closed form")
 
 
 def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
@@ -117,8 +117,8 @@ def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
                 f"prior is {prior}; its intervals are too narrow for their distance: the expected "
                 f"error would be known to {error:.1g} only. Widen them."
             )
-    law = _signed_law(k, prior, width, terms)
-    return Weights(frozen(0.5 * fold(law)), error, "quadrature")
+    pmf = _signed_pmf(k, prior, width, terms)
+    return Weights(frozen(0.5 * fold(pmf)), error, "quadrature")
 
 
 def _margins_at(points: Matrix) -> Matrix:
@@ -200,11 +200,11 @@ def _terms(k: int, prior: IndependentPrior, width: float) -> tuple[int, float]:
     return min(_MOST_TERMS, math.ceil(enough) + 8), log_largest
 
 
-def _signed_law(k: int, prior: IndependentPrior, width: float, terms: int) -> Vector:
+def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Vector:
     """Return E[sign(sum p - K/2) 1{L = l}] for l = 0..K."""
     counts = np.arange(k + 1)
     log_choose = gammaln(k + 1) - gammaln(counts + 1) - gammaln(k - counts + 1)
-    law = np.zeros(k + 1)
+    pmf = np.zeros(k + 1)
     for start in range(0, terms, _CHUNK):
         odd = 2.0 * np.arange(start, min(terms, start + _CHUNK), dtype=np.float64) + 1.0
         one, zero = prior.tilted(np.asarray(odd * (math.pi / width), dtype=np.float64))
@@ -213,8 +213,8 @@ def _signed_law(k: int, prior: IndependentPrior, width: float, terms: int) -> Ve
         for count in range(k + 1):
             size = log_choose[count] + _times(count, log_one) + _times(k - count, log_zero)
             angle = count * np.angle(one) + (k - count) * np.angle(zero)
-            law[count] += float(np.sum(np.exp(size) * np.sin(angle) / odd))
-    return law * (4 / math.pi)
+            pmf[count] += float(np.sum(np.exp(size) * np.sin(angle) / odd))
+    return pmf * (4 / math.pi)
 
 
 def _times(count: int, log: Vector) -> Vector:
@@ -270,9 +270,9 @@ def sampled_error(
 class WorstCase:
     """The family |error(p)| <= t over the variables (gamma's upper half, t).
 
-    error(p) is affine in each p_i (the law of L is), so over a box its size is largest where
-    every p_i is the smallest or the largest p that the prior allows: K + 1 multisets. Samples and
-    points are listed; for a common p the polynomial of degree K is searched on a fine grid, and
+    error(p) is affine in each p_i (the distribution of L is), so over a box its size is largest
+    where every p_i is the smallest or the largest p that the prior allows: K + 1 multisets. Samples
+    and points are listed; for a common p the polynomial of degree K is searched on a fine grid, and
     its largest values refined.
 
     Args:

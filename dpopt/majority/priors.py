@@ -27,7 +27,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 @runtime_checkable
 class Prior(Protocol):
-    """A law of (p_1, ..., p_K); `str` names it, and `parse_prior` reads most names back."""
+    """A pmf of (p_1, ..., p_K); `str` names it, and `parse_prior` reads most names back."""
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -97,17 +97,17 @@ class UniformPrior:
         pieces = [(a, min(b, 0.5), below) for a, b in self.intervals if a < 0.5]
         pieces += [(max(a, 0.5), b, 1.0) for a, b in self.intervals if b > 0.5]
         total = sum(b - a for a, b in self.intervals)
-        law = np.zeros(trials + 1)
+        pmf = np.zeros(trials + 1)
         for a, b, sign in pieces:
             if b - a < _NARROW:
                 # A difference of incomplete beta functions would cancel.
-                laws = [binomial_pmf(trials, a + (b - a) * (x + 1) / 2) for x in _NODES]
-                law += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(laws))
+                pmfs = [binomial_pmf(trials, a + (b - a) * (x + 1) / 2) for x in _NODES]
+                pmf += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(pmfs))
                 continue
             inside = betainc(ones + 1, trials - ones + 1, b)
             inside -= betainc(ones + 1, trials - ones + 1, a)
-            law += sign * inside / (trials + 1)
-        return law / total
+            pmf += sign * inside / (trials + 1)
+        return pmf / total
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
         """Draw independent p's; for experiments, not private."""
@@ -214,10 +214,10 @@ def _peak(a: float, b: float, base: BetaPrior) -> float:
 
 @dataclass(frozen=True)
 class CommonPrior:
-    """p_1 = ... = p_K = p, with p from a law on [0, 1].
+    """p_1 = ... = p_K = p, with p from a distribution on [0, 1].
 
     Attributes:
-        base: the law of p.
+        base: the distribution of p.
     """
 
     base: UniformPrior | BetaPrior

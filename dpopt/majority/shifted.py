@@ -98,17 +98,17 @@ class CornerValues:
         self._ratio = ratio
         steps = np.arange(voters + 1)
         self._outside = steps[:, None] + steps > voters
-        self._laws, self.width = np.ones((1, 1)), 1
+        self._pmfs, self.width = np.ones((1, 1)), 1
         if not self._shift:
             return
-        # laws[n, x] = Pr[Bin(n, Delta) = x].
-        laws = np.zeros((voters + 1, voters + 1))
-        laws[0, 0] = 1.0
+        # distributions[n, x] = Pr[Bin(n, Delta) = x].
+        pmfs = np.zeros((voters + 1, voters + 1))
+        pmfs[0, 0] = 1.0
         for n in range(voters):
-            laws[n + 1] = self._stay * laws[n]
-            laws[n + 1, 1:] += self._shift * laws[n, :-1]
-        self.width = int(np.flatnonzero((laws > _NOTHING).any(axis=0))[-1]) + 1
-        self._laws = laws[:, : self.width]
+            pmfs[n + 1] = self._stay * pmfs[n]
+            pmfs[n + 1, 1:] += self._shift * pmfs[n, :-1]
+        self.width = int(np.flatnonzero((pmfs > _NOTHING).any(axis=0))[-1]) + 1
+        self._pmfs = pmfs[:, : self.width]
         left = voters - steps[:, None] - steps
         self._mirror = np.maximum(left, 0)[None]
         # Without voters near 0, or near 1, there is no row of both.
@@ -280,9 +280,9 @@ class CornerValues:
         return both - self._ratio * other if pair == 0 else other - self._ratio * both
 
     def _near(self, s: int, o: int) -> tuple[Values, Places, Values, Places]:
-        """Return the laws of X for d <= K - s - o and X, those of Y for e <= o and Y."""
+        """Return the distributions of X for d <= K - s - o and X, those of Y for e <= o and Y."""
         d, e = (self._voters - s - o, o) if self._shift else (0, 0)
-        near0, near1 = self._laws[: d + 1, : d + 1], self._laws[: e + 1, : e + 1]
+        near0, near1 = self._pmfs[: d + 1, : d + 1], self._pmfs[: e + 1, : e + 1]
         return near0, np.arange(near0.shape[1]), near1, np.arange(near1.shape[1])
 
     def _mirrored(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

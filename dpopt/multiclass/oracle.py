@@ -163,23 +163,23 @@ class Pricing:
 
     def _rows(self, outputs: int, signed: IntVector, loops: IntVector) -> Matrix:
         """Return f's coefficients on k[lambda, c], shape (configurations, size)."""
-        sides = [self._law(sign * signed, loops) for sign in (1, -1)]
+        sides = [self._pmf(sign * signed, loops) for sign in (1, -1)]
         weights = sides[0] - self.ratio * sides[1]
         rows = np.zeros((len(signed), self.inputs.size))
         for column in range(outputs):
             np.add.at(rows.T, variables(self.inputs)[:, column], weights.T)
         return rows
 
-    def _law(self, signed: IntVector, loops: IntVector) -> Matrix:
-        """Return the law of the counts N: the walk's steps transposed, from the loops up."""
+    def _pmf(self, signed: IntVector, loops: IntVector) -> Matrix:
+        """Return the pmf of the counts N: the walk's steps transposed, from the loops up."""
         voters, classes, pairs = self.found.voters, self.found.classes, self.found.pairs
         edges, remaining = np.abs(signed).sum(axis=1), signed.copy()
-        law = np.zeros((len(signed), 1))
+        pmf = np.zeros((len(signed), 1))
         for total in range(voters + 1):
             starts = np.flatnonzero(voters - edges == total)
             if starts.size:
                 known = histograms(total, classes)
-                law[starts] = (loops[starts][:, None, :] == known[None]).all(axis=2)
+                pmf[starts] = (loops[starts][:, None, :] == known[None]).all(axis=2)
             if total == voters:
                 break
             up = self.found.up[total]
@@ -192,11 +192,11 @@ class Pricing:
                     rows = np.flatnonzero(active & (pair == at) & (remaining[:, at] * sign > 0))
                     if rows.size:
                         y, z = ends[::sign]
-                        wider[rows[:, None], up[y]] += self.b * law[rows]
-                        wider[rows[:, None], up[z]] += self.c * law[rows]
+                        wider[rows[:, None], up[y]] += self.b * pmf[rows]
+                        wider[rows[:, None], up[z]] += self.c * pmf[rows]
                         remaining[rows, at] -= sign
-            law = wider
-        return law
+            pmf = wider
+        return pmf
 
 
 def _ordered(found: Found) -> Iterator[tuple[int, Vector, IntVector, IntVector]]:

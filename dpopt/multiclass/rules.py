@@ -136,7 +136,7 @@ def vote_ratio_below(
 
 
 def sampled_plurality(inputs: SortedHistograms, sample: int) -> tuple[Fraction, ...]:
-    """Return k[lambda, c], the law of the plurality of M voters drawn without replacement, exactly.
+    """Return k[lambda, c], the pmf of the plurality of M voters drawn without replacement, exactly.
 
     A fair draw decides between classes that share the largest count of the sample:
     k = sum over sub-histograms h of M votes of prod_x binom(l_x, h_x) / binom(K, M), times

@@ -55,13 +55,13 @@ class Multiclass(ClassSetting):
         minimise   E Pr[output is no plurality class]                                 (prior)
         subject to sum_c n[lambda, c] k[lambda, c] = 1                                "sums"
                    E a(y | N) - e^(m epsilon) E' a(y | N) <= 0                        "corners"
-                   for all votes with laws (P_i, P'_i) of voters i that are epsilon-private
+                   for all votes with distributions (P_i, P'_i) of voters i that are epsilon-private
                    0 <= k <= 1
 
     with n[lambda, c] the number of classes of count c, and N the counts of votes drawn from P_i,
-    under E', from P'_i. Only corners of the laws count, and of these only configurations without
-    cycles of two or three voters. For delta > 0 the rows are of sets of outputs, with delta on the
-    right.
+    under E', from P'_i. Only corners of the distributions count, and of these only configurations
+    without cycles of two or three voters. For delta > 0 the rows are of sets of outputs, with delta
+    on the right.
 
     A rule in place of "optimal" is no program: it has its strongest parameter that is private for
     all voters. Sizes with more than 8e6 corner configurations, more than 300 voters over two
@@ -74,10 +74,10 @@ class Multiclass(ClassSetting):
         allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
         voter_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
-        prior: of the votes, all drawn from one law p: "uniform" makes every histogram equally
-            likely, p being uniform on the simplex; "dirichlet:A" if p is from a symmetric Dirichlet
-            law, A in [0.0001, 1e6]; "point:P,...,P" for a p that is known up to the order of the
-            classes.
+        prior: of the votes, all drawn from one distribution p: "uniform" makes every histogram
+            equally likely, p being uniform on the simplex; "dirichlet:A" if p is from a symmetric
+            Dirichlet distribution, A in [0.0001, 1e6]; "point:P,...,P" for a p that is known up to
+            the order of the classes.
         rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
             rules with the largest parameter that is private; "subsampling" the plurality of as many
             of the voters as is private, drawn at random.
@@ -236,9 +236,9 @@ class Multiclass(ClassSetting):
         return np.maximum(solution["k"], 0.0)
 
     def table(self, point: Vector | list[Fraction]) -> Table:
-        """Return a kernel as integers: mixed with the uniform law until private.
+        """Return a kernel as integers: mixed with the uniform distribution until private.
 
-        The uniform law has f = |S| / C (1 - e^(m epsilon)) at every configuration.
+        The uniform distribution has f = |S| / C (1 - e^(m epsilon)) at every configuration.
 
         Raises:
             NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone breaks it.

@@ -111,10 +111,10 @@ class Plurality(ClassSetting):
         loss: "regret", by how much the largest count is above that of the output, or "error", 1
             for a class below the largest count.
         rule: "optimal", or a rule without a program: "ladder", "permute-and-flip", "exponential".
-        prior: of the counts, for votes that are independent draws from one law p: "uniform" over
-            all counts, which is that of p uniform on the simplex; "dirichlet:A" if p is from a
-            symmetric Dirichlet law, A in [0.0001, 1e6]; "point:P,...,P" for a p that is known up to
-            the order of the classes.
+        prior: of the counts, for votes that are independent draws from one distribution p:
+            "uniform" over all counts, which is that of p uniform on the simplex; "dirichlet:A" if p
+            is from a symmetric Dirichlet distribution, A in [0.0001, 1e6]; "point:P,...,P" for a p
+            that is known up to the order of the classes.
 
     Example:
         >>> import dpopt

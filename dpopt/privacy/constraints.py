@@ -74,8 +74,8 @@ def private(
         >>> import cvxpy as cp
         >>> from dpopt import private, solve
         >>> K = cp.Variable((2, 2), name="K", nonneg=True)
-        >>> law = (cp.sum(K, axis=1) == 1).set_label("law")
-        >>> problem = cp.Problem(cp.Maximize(cp.trace(K) / 2), [law, *private(K, 1.0)])
+        >>> distribution = (cp.sum(K, axis=1) == 1).set_label("distribution")
+        >>> problem = cp.Problem(cp.Maximize(cp.trace(K) / 2), [distribution, *private(K, 1.0)])
         >>> round(solve(problem).objective, 6)
         0.731059
     """

@@ -1,9 +1,10 @@
-"""Pairs of laws that dominate a mechanism: the privacy loss of all neighbours in one.
+"""Pairs of distributions that dominate a mechanism: the privacy loss of all neighbours in one.
 
-A pair of laws (P, Q) dominates a mechanism if for every alpha >= 0 its hockey-stick divergence
-sup_S P(S) - alpha Q(S) is at least that of any two neighbours. Pairs that dominate several
-mechanisms dominate their adaptive composition, as product laws (Zhu, Dong, Wang 2022, theorem 10;
-each mechanism's randomness independent of the others', given data and earlier outputs).
+A pair of distributions (P, Q) dominates a mechanism if for every alpha >= 0 its hockey-stick
+divergence sup_S P(S) - alpha Q(S) is at least that of any two neighbours. Pairs that dominate
+several mechanisms dominate their adaptive composition, as product distributions (Zhu, Dong, Wang
+2022, theorem 10; each mechanism's randomness independent of the others', given data and earlier
+outputs).
 
 Theorem. Let C be the set of all points (Q(S), P(S)), over all neighbours and all events S, and let
 the upper concave hull of C with (0, 0) and (1, 1) have the vertices (b_0, a_0), ..., (b_t, a_t),
@@ -36,7 +37,7 @@ _CHUNK = 200_000
 
 @dataclass(frozen=True)
 class DominatingPair:
-    """Two laws over few outcomes that no pair of neighbours is easier to tell apart than.
+    """Two distributions over few outcomes that no pair of neighbours is easier to tell apart than.
 
     Attributes:
         upper: P of each outcome as integers over ``scale``, by falling P / Q.

@@ -30,8 +30,8 @@ class Least:
             have any, or their words where data sets are too many to be numbered.
         outputs: an event S that needs it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding;
             places of the outputs, or their names.
-        moved: total variation between a row of the table as it was given and the law that was
-            judged, at most; 0 if its rows were laws.
+        moved: total variation between a row of the table as it was given and the distribution that
+            was judged, at most; 0 if its rows were distributions.
     """
 
     parameter: Literal["epsilon", "delta"]

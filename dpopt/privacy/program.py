@@ -43,7 +43,7 @@ class Problem(lp.Problem):
         >>> from dpopt import Problem, solve
         >>> problem = Problem("three answers, told truly as often as privacy allows")
         >>> place = problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
-        >>> problem.add_law("sums", "K")
+        >>> problem.add_pmf("sums", "K")
         >>> problem.add_private("privacy", "K", epsilon=np.log(2))
         >>> problem.maximise({"K": np.eye(3) / 3})
         >>> solution = solve(problem)
@@ -58,7 +58,7 @@ class Problem(lp.Problem):
         super().__init__(name)
         self._private: dict[str, _Private] = {}
 
-    def add_law(self, name: str, variable: str) -> None:
+    def add_pmf(self, name: str, variable: str) -> None:
         """Add rows that make the last axis of a variable sum to 1, as probabilities do.
 
         Args:
@@ -72,7 +72,9 @@ class Problem(lp.Problem):
         self._find(variable)
         shape = self.shapes[variable]
         if not shape:
-            raise ParameterError(f"variable is {variable!r}, a single number; a law needs an axis.")
+            raise ParameterError(
+                f"variable is {variable!r}, a single number; a distribution needs an axis."
+            )
         sums = _sums(math.prod(shape[:-1]), shape[-1])
         self.add_rows(name, {variable: sums}, lower=1.0, upper=1.0)
 
@@ -93,7 +95,7 @@ class Problem(lp.Problem):
 
         For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. The rows are written
         divided by e^epsilon, so that their coefficients stay in the range of the solver. That each
-        K[x, .] sums to 1 is for `add_law` to say. A solver meets the rows up to its tolerance only:
+        K[x, .] sums to 1 is for `add_pmf` to say. A solver meets the rows up to its tolerance only:
         `dpopt.certify` makes a proved mechanism of what it found.
 
         Args:

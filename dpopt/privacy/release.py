@@ -73,8 +73,8 @@ class _Table(NamedTuple):
     share: float
 
 
-class Laws:
-    """Laws over the same outputs, rows of integers, and exact draws from them.
+class Pmfs:
+    """Distributions over the same outputs, rows of integers, and exact draws from them.
 
     Args:
         weights: of at least 0, shape (rows, outputs), rows with the same sum T above 0.
@@ -96,7 +96,7 @@ class Laws:
         """Return one output for each entry of ``rows``, which are not checked.
 
         Args:
-            rows: which law each draw is of, shape (draws,).
+            rows: which distribution each draw is of, shape (draws,).
             source: of random bytes.
 
         Returns:

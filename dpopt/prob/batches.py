@@ -1,13 +1,13 @@
-"""The exact law of a batch: T of N integers drawn without replacement, and their sum.
+"""The exact distribution of a batch: T of N integers drawn without replacement, and their sum.
 
-The law counts the T-subsets by their sum: the coefficients of z^T y^s in prod_i (1 + z y^(v_i)).
-For the values 0, 1, 1 and T = 2 the sums 1 and 2 have 2 and 1 subsets. Records are inserted one at
-a time, A_t[s] += A_(t-1)[s - v_i], so every number is a sum of positive ones and no digit is lost:
-after N insertions the relative error of each count is below N 2^-53. Counts carry one factor 2^-k,
-which is exact; below 2^53 they are exact integers.
+The distribution counts the T-subsets by their sum: the coefficients of z^T y^s in prod_i (1 + z
+y^(v_i)). For the values 0, 1, 1 and T = 2 the sums 1 and 2 have 2 and 1 subsets. Records are
+inserted one at a time, A_t[s] += A_(t-1)[s - v_i], so every number is a sum of positive ones and no
+digit is lost: after N insertions the relative error of each count is below N 2^-53. Counts carry
+one factor 2^-k, which is exact; below 2^53 they are exact integers.
 
-`leave_one_out` gives the counts without each of the records, and `HockeySticks` compares the law
-with those of all vectors x' in which one of the values is replaced by another.
+`leave_one_out` gives the counts without each of the records, and `HockeySticks` compares the
+distribution with those of all vectors x' in which one of the values is replaced by another.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ FROM_NEIGHBOUR = "d(x', x)"
 
 
 @dataclass(frozen=True)
-class BatchLaw:
-    """The law of an integer output of a batch.
+class BatchDistribution:
+    """The distribution of an integer output of a batch.
 
     Attributes:
         lowest: the output that the first probability belongs to.
@@ -55,13 +55,15 @@ class BatchLaw:
 
     def over(self, first: int, count: int) -> Vector:
         """Return the probabilities of ``count`` outputs from ``first`` on, its own among them."""
-        law = np.zeros(count)
-        law[self.outputs - first] = self.probabilities
-        return law
+        pmf = np.zeros(count)
+        pmf[self.outputs - first] = self.probabilities
+        return pmf
 
 
-def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> BatchLaw:
-    """Return the law of the sum of ``drawn`` of the values, drawn without replacement.
+def batch_distribution(
+    values: npt.ArrayLike, drawn: int, *, rounded: bool = False
+) -> BatchDistribution:
+    """Return the distribution of the sum of ``drawn`` of the values, drawn without replacement.
 
     Takes N T S additions, S = T (max - min) + 1.
 
@@ -81,12 +83,12 @@ def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> Ba
     table = _insert(start(array, drawn), array - least)
     sums = table[-1] / subsets(array.size, drawn)
     if not rounded:
-        return BatchLaw(drawn * least, frozen(sums))
+        return BatchDistribution(drawn * least, frozen(sums))
     half = drawn // 2
     outputs = (sums.size - 1 + half) // drawn + 1
     padded = np.zeros(outputs * drawn)
     padded[half : half + sums.size] = sums
-    return BatchLaw(least, frozen(padded.reshape(outputs, drawn).sum(axis=1)))
+    return BatchDistribution(least, frozen(padded.reshape(outputs, drawn).sum(axis=1)))
 
 
 def leave_one_out(
@@ -97,7 +99,7 @@ def leave_one_out(
     Division by 1 + z y^v subtracts and loses digits where a sum hardly occurs without v. Instead
     the values are halved again and again, each half receiving the records of the other, and only
     the rows that still reach T - 1 or T are carried: log2(distinct values) times the work of the
-    law at most, and again only sums of positive numbers.
+    distribution at most, and again only sums of positive numbers.
 
     Args:
         values: shape (N,), the least of them 0, N at least ``drawn``; checked by the caller.
@@ -187,7 +189,7 @@ def as_values(values: npt.ArrayLike) -> IntVector:
 
 
 def check_batch(values: IntVector, drawn: int) -> int:
-    """Return T after checking that the law of a batch fits a table of doubles.
+    """Return T after checking that the distribution of a batch fits a table of doubles.
 
     Raises:
         ParameterError: if T is out of range, there are 2^1000 batches or more, or the table of

@@ -26,7 +26,7 @@ from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
 from dpopt.prob.histograms import MaximumCertificate
-from dpopt.prob.sum_law import Sequence, Share, allowance, averages, expectation, share_of, sum_law
+from dpopt.prob.sum_pmf import Sequence, Share, allowance, averages, expectation, share_of, sum_pmf
 
 ALL_UP_TO = 1024
 """Largest n for which every composition is evaluated if V is not V-shaped."""
@@ -63,7 +63,7 @@ def log_composition(
         ParameterError: if a share is above 0 and too small.
     """
     values, left, right = _checked(log_values, low, high)
-    return expectation(Sequence(values), sum_law(left, right, values.size - 1 - ones, ones))
+    return expectation(Sequence(values), sum_pmf(left, right, values.size - 1 - ones, ones))
 
 
 def maximise(
@@ -77,12 +77,12 @@ def maximise(
 
     *V-shaped V.* E_{n1+1} - E_{n1} = (high - low) E[V(S + 1) - V(S)] with
     S = Bin(n1, high) + Bin(n - 1 - n1, low). Moving one record of S from ``low`` to ``high``
-    replaces r * Bernoulli(low) by r * Bernoulli(high), r the law of the others. r is log-concave,
-    so r(s - 1)/r(s) rises with s, and with it the ratio of the two laws,
-    ((1 - high) r(s) + high r(s - 1)) / ((1 - low) r(s) + low r(s - 1)): the laws of S are totally
-    positive of order 2 in (n1, s). Hence the expectation of a function that changes sign once,
-    from - to +, changes sign at most once in n1, from - to + (variation diminution). So E_{n1} is
-    V-shaped and its maximum is at n1 = 0 or n.
+    replaces r * Bernoulli(low) by r * Bernoulli(high), r the distribution of the others. r is
+    log-concave, so r(s - 1)/r(s) rises with s, and with it the ratio of the two distributions, ((1
+    - high) r(s) + high r(s - 1)) / ((1 - low) r(s) + low r(s - 1)): the distributions of S are
+    totally positive of order 2 in (n1, s). Hence the expectation of a function that changes sign
+    once, from - to +, changes sign at most once in n1, from - to + (variation diminution). So
+    E_{n1} is V-shaped and its maximum is at n1 = 0 or n.
 
     *Any V.* For n1 in [a, b] and a V-shaped Vbar >= V, E_{n1} <= max(E_a[Vbar], E_b[Vbar]).
     All compositions of [a, b] share a records of ``high`` and n - b of ``low``; averaging V over
@@ -112,7 +112,7 @@ def maximise(
     if valley_gap(values)[1] == 0.0:
         sequence = Sequence(values)
         ends = [
-            expectation(sequence, sum_law(left, right, records - n1, n1)) for n1 in (0, records)
+            expectation(sequence, sum_pmf(left, right, records - n1, n1)) for n1 in (0, records)
         ]
         best = int(np.argmax(ends))
         return _maximum(ends[best], best * records, 2, records, "ends of a V-shape")
@@ -210,8 +210,8 @@ class Search:
     def value(self, ones: int) -> float:
         """Return log E_{n1}, and keep it if it is the best so far."""
         if ones not in self.known:
-            law = sum_law(self.low, self.high, self.records - ones, ones)
-            self.known[ones] = expectation(self.sequence, law)
+            pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
+            self.known[ones] = expectation(self.sequence, pmf)
             if self.known[ones] > self.best:
                 self.best, self.argmax = self.known[ones], ones
         return self.known[ones]
@@ -226,16 +226,16 @@ class Search:
                 break
             for ones in (a, b):
                 if (place, ones) not in self.lifted:
-                    law = sum_law(self.low, self.high, self.records - ones, ones)
-                    self.lifted[place, ones] = expectation(majorant, law)
+                    pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
+                    self.lifted[place, ones] = expectation(majorant, pmf)
             above = max(self.lifted[place, a], self.lifted[place, b])
             bound = min(bound, above + allowance(self.records, above))
         return bound
 
     def averages(self, a: int, b: int) -> Vector | None:
         """Return W of [a, b]: V averaged over what its compositions share, or None."""
-        law = sum_law(self.low, self.high, self.records - b, a)
-        return averages(self.sequence, law, b - a)
+        pmf = sum_pmf(self.low, self.high, self.records - b, a)
+        return averages(self.sequence, pmf, b - a)
 
     def smooth_ceiling(self, a: int, b: int) -> float:
         """Bound log E_{n1} on [a, b] by V-shaped majorants of W; inf if W takes too long."""
@@ -244,8 +244,8 @@ class Search:
             return math.inf
         bound = math.inf
         for majorant in map(Sequence, candidate_majorants(smooth)):
-            laws = [sum_law(self.low, self.high, b - a - ones, ones) for ones in (0, b - a)]
-            above = max(expectation(majorant, law) for law in laws)
+            pmfs = [sum_pmf(self.low, self.high, b - a - ones, ones) for ones in (0, b - a)]
+            above = max(expectation(majorant, pmf) for pmf in pmfs)
             bound = min(bound, above + allowance(self.records, above))
             if bound <= self.goal():
                 break
@@ -385,8 +385,9 @@ def majorant_at(log_values: Vector, valley: int) -> Vector:
 def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
     """Return V-shaped majorants of which none is above another everywhere.
 
-    Which valley gives the smallest expectation depends on the law; the candidates are the valley
-    of `valley_gap`, the place of the least V, and both ends (a rising and a falling majorant).
+    Which valley gives the smallest expectation depends on the distribution; the candidates are the
+    valley of `valley_gap`, the place of the least V, and both ends (a rising and a falling
+    majorant).
 
     Returns:
         The majorant at the valley of `valley_gap`, then the others that are somewhere below all

@@ -1,4 +1,4 @@
-"""Divergences between discrete laws, over the last axis of arrays."""
+"""Divergences between discrete distributions, over the last axis of arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
         raise ParameterError(
             f"p has shape {a.shape} and q {b.shape}; their last axes must have the same length."
         )
-    if not all(np.all((law >= 0) & (law <= _LARGEST)) for law in (a, b)):
+    if not all(np.all((pmf >= 0) & (pmf <= _LARGEST)) for pmf in (a, b)):
         raise ParameterError(
             "p or q holds a value below 0, or one that is no finite number; probabilities must be "
             "at least 0."

@@ -1,8 +1,8 @@
 """The hockey-stick of a sample whose records are drawn one after the other.
 
 Two databases of N records differ in one: the first has G ones, the other G - 1. Let t records be
-drawn without replacement, P and Q the laws of the number of ones drawn, and D_t the sum of the
-positive parts of P - e^epsilon Q. Drawing one record more splits u = P - e^epsilon Q of a count
+drawn without replacement, P and Q the distributions of the number of ones drawn, and D_t the sum of
+the positive parts of P - e^epsilon Q. Drawing one record more splits u = P - e^epsilon Q of a count
 into u_1 (the next is a one) and u_0 (it is a zero), u_1 + u_0 = u, so that
 
     D_{t+1} - D_t = sum over the counts of max(0, u_1) + max(0, u_0) - max(0, u),
@@ -18,15 +18,15 @@ With M = N - t records left, k of the G ones among them, Z = N - G zeros and
 
 For N = 2 and G = 1 at epsilon = 0 both gains are 1/2: D_1 = 1/2 and D_2 = 1.
 
-What this is for: if T' of the drawn records are from these N, T' at random with one law for both
-databases, the hockey-stick is the average of D_T', that is
+What this is for: if T' of the drawn records are from these N, T' at random with one distribution
+for both databases, the hockey-stick is the average of D_T', that is
 
     sum_{T' = s..r} Pr[T'] D_T' = Pr[s <= T' <= r] D_s + sum_{t = s..r-1} gain_t Pr[t < T' <= r],
 
 positive terms again, O(1) operations for each T' instead of a tail sum. `average` finds the T'
 that matter from bounds in closed form: D_T' is at least its last gain and at most the chance of the
-counts where P > e^epsilon Q, whose law rises up to its mode; Pr[T'] has one mode too. What is left
-out is below e^-40 of the sum.
+counts where P > e^epsilon Q, whose distribution rises up to its mode; Pr[T'] has one mode too. What
+is left out is below e^-40 of the sum.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class Pool:
     def log_cover(self, drawn: IntVector) -> Vector:
         """Return an upper bound of ln D_t: a bound of the chance that P > e^epsilon Q.
 
-        Of the ones left K <= k* have P > e^epsilon Q; up to its mode the law of K rises, so the
-        chance is at most the number of possible K <= k* times that of k*.
+        Of the ones left K <= k* have P > e^epsilon Q; up to its mode the distribution of K rises,
+        so the chance is at most the number of possible K <= k* times that of k*.
         """
         left = self.size - drawn
         # G (M + 1 - k) > e^epsilon (Z + 1) k is P > e^epsilon Q with k ones left of M.

@@ -1,11 +1,12 @@
-"""Histograms of n records over m categories, and expectations when each record has its own law.
+"""Histograms of n records over m categories, and expectations when each record has its own pmf.
 
 Three parts. *Listing*: all histograms in order, their places, their neighbours by one replaced
-record. *Hulls*: an expectation is linear in the law of each record, so among the laws that a record
-may have only the vertices of their convex hull matter; floats propose what can be left out, and
-rationals decide: no law is dropped without a mixture of those kept that is nowhere smaller, up to a
-factor that `dropping_loss` accounts for. *Expectations*: E V(histogram) for n records drawn from
-given laws, and its maximum over all ways to choose them (`largest_expectation`).
+record. *Hulls*: an expectation is linear in the distribution of each record, so among the
+distributions that a record may have only the vertices of their convex hull matter; floats propose
+what can be left out, and rationals decide: no distribution is dropped without a mixture of those
+kept that is nowhere smaller, up to a factor that `dropping_loss` accounts for. *Expectations*: E
+V(histogram) for n records drawn from given distributions, and its maximum over all ways to choose
+them (`largest_expectation`).
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import expect, track
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
-from dpopt.prob.sum_law import Share
+from dpopt.prob.sum_pmf import Share
 
 IntMatrix = npt.NDArray[np.int64]
 
 LARGEST_TABLE = 20_000_000
 _ALLOWED = "integers of at least 0, shape (histograms, categories)"
 _SUM_TOLERANCE = 1e-9
-_MOST_LAWS = 100_000
-# A mixture may be below the law that it stands for by this part: the rounding of four additions.
+_MOST_PMFS = 100_000
+# A mixture may be below the distribution that it stands for by this part: the rounding of four
+# additions.
 _GIVEN_AWAY = Fraction(1, 1 << 50)
 _TIED = 1e-12
 _FAR = 1e-6
@@ -195,15 +197,15 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
     """Return the distributions divided by their sums, shape (l, m), read-only.
 
     Args:
-        distributions: laws of one record, shape (l, m), l >= 1, m >= 2; for m = 2 also the shares
-            of the first category, shape (l,).
+        distributions: distributions of one record, shape (l, m), l >= 1, m >= 2; for m = 2 also the
+            shares of the first category, shape (l,).
         categories: m, where it is known; needed for shares.
 
     Raises:
         ParameterError: for another shape, a value below 0 or not finite, or a row whose sum is
             not 1 to 1e-9.
     """
-    allowed = "laws of one record, shape (distributions, categories)"
+    allowed = "distributions of one record, shape (distributions, categories)"
     rows = _checks.floats("distributions", distributions)
     if rows.ndim == 1 and categories == 2:
         if not np.all((rows >= 0) & (rows <= 1)):
@@ -238,39 +240,40 @@ def unit_sums(sums: Vector, terms: int) -> Vector:
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
     """Return which distributions are vertices of the convex hull, in the order given.
 
-    An expectation of what is at least 0 is linear in the law of each record, with no negative
-    coefficient. So a law p may be left out if a mixture of those kept is at least p / (1 + 2^-50)
-    in every category, and only then: weights are found in floats, solved for again in rationals,
-    and the inequalities decided exactly. What cannot be proved stays. With m = 2 the vertices are
-    the smallest and the largest share. Equal distributions count once.
+    An expectation of what is at least 0 is linear in the distribution of each record, with no
+    negative coefficient. So a distribution p may be left out if a mixture of those kept is at least
+    p / (1 + 2^-50) in every category, and only then: weights are found in floats, solved for again
+    in rationals, and the inequalities decided exactly. What cannot be proved stays. With m = 2 the
+    vertices are the smallest and the largest share. Equal distributions count once.
 
     Args:
-        distributions: laws of one record, shape (l, m); at most 100,000 distinct ones for m > 2.
+        distributions: distributions of one record, shape (l, m); at most 100,000 distinct ones for
+            m > 2.
 
     Returns:
         Increasing indices, shape (vertices,).
 
     Raises:
-        ParameterError: if they are no laws, or too many.
+        ParameterError: if they are no distributions, or too many.
     """
     rows = checked_distributions(distributions)
     if rows.shape[1] == 2:
         return np.unique(extremes(rows)).astype(np.int64)
     _, first = np.unique(rows, axis=0, return_index=True)
     distinct = np.sort(first).astype(np.int64)
-    if distinct.size > _MOST_LAWS:
+    if distinct.size > _MOST_PMFS:
         raise ParameterError(
-            f"distributions hold {distinct.size} distinct laws; at most {_MOST_LAWS} are reduced "
+            f"pmfs hold {distinct.size} distinct pmfs; at most {_MOST_PMFS} are reduced "
             "to their hull."
         )
     return distinct[_vertices(rows[distinct])]
 
 
 def distribution_reduction(distributions: npt.ArrayLike) -> Matrix:
-    """Return the vertices of the convex hull: no law of the set has a larger expectation.
+    """Return the vertices of the convex hull: no distribution of the set has a larger expectation.
 
     Args:
-        distributions: laws of one record, shape (l, m).
+        distributions: distributions of one record, shape (l, m).
 
     Returns:
         Shape (vertices, m), in the order given, read-only.
@@ -280,13 +283,13 @@ def distribution_reduction(distributions: npt.ArrayLike) -> Matrix:
 
 
 def dropping_loss(records: int) -> float:
-    """Return what the logarithm of an expectation can lose by all laws that were left out."""
+    """Return what the logarithm of an expectation can lose by all pmfs that were left out."""
     return records * math.log1p(float(_GIVEN_AWAY))
 
 
-def binary_share(law: Vector) -> Share:
-    """Return a law of two categories by the chance of the first, the smaller number exact."""
-    one, zero = float(law[0]), float(law[1])
+def binary_share(pmf: Vector) -> Share:
+    """Return a pmf of two categories by the chance of the first, the smaller number exact."""
+    one, zero = float(pmf[0]), float(pmf[1])
     return Share(one, 1.0 - one) if one <= zero else Share(1.0 - zero, zero)
 
 
@@ -421,13 +424,13 @@ class MaximumCertificate:
 
     Attributes:
         log_value: its natural logarithm, -inf if it is 0.
-        composition: how many records come from each law, summing to n.
+        composition: how many records come from each distribution, summing to n.
         log_bound: no composition's logarithm is larger.
         rounding: what rounding can have changed in either.
         method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
             "branch and bound" (V-shaped majorants).
         evaluated: number of compositions whose expectation was computed.
-        compositions: number of all, over the laws that matter.
+        compositions: number of all, over the distributions that matter.
     """
 
     log_value: float
@@ -483,7 +486,7 @@ def largest_expectation(
         log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
         records: n, at least 1.
         categories: m, at least 2.
-        vertices: p_1, ..., p_l, laws of one record, shape (l, m); see `hull_vertices`.
+        vertices: p_1, ..., p_l, distributions of one record, shape (l, m); see `hull_vertices`.
 
     Returns:
         The maximum, at the first composition that attains it up to rounding.
@@ -494,23 +497,23 @@ def largest_expectation(
     """
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)
-    laws = checked_distributions(vertices, m)
-    require_compositions(n, m, laws.shape[0])
-    expect("compositions of distributions", math.comb(n + laws.shape[0] + m - 1, n), _SPEED)
+    pmfs = checked_distributions(vertices, m)
+    require_compositions(n, m, pmfs.shape[0])
+    expect("compositions of distributions", math.comb(n + pmfs.shape[0] + m - 1, n), _SPEED)
     values = _checked_values(log_values, n, m)
-    top, evaluated = float(values.max()), math.comb(n + laws.shape[0] - 1, n)
+    top, evaluated = float(values.max()), math.comb(n + pmfs.shape[0] - 1, n)
     every = "every composition", evaluated, evaluated
     if top == -math.inf:
-        return MaximumCertificate(top, (n,) + (0,) * (laws.shape[0] - 1), top, 0.0, *every)
-    linear = _fits_doubles(values, n, laws)
+        return MaximumCertificate(top, (n,) + (0,) * (pmfs.shape[0] - 1), top, 0.0, *every)
+    linear = _fits_doubles(values, n, pmfs)
     state = (np.exp(values - top) if linear else values - top)[:, None]
-    ends = [np.ones(laws.shape[0], dtype=np.int64)]
+    ends = [np.ones(pmfs.shape[0], dtype=np.int64)]
     for left in track(range(n - 1, -1, -1), "compositions of distributions"):
-        state = _with_record(state, left, laws, ends[-1], linear=linear)
+        state = _with_record(state, left, pmfs, ends[-1], linear=linear)
         ends.append(np.cumsum(ends[-1]))
     best = int(np.argmax(state[0]))
     value = top + _logarithm(float(state[0, best]), linear=linear)
-    lost = _rounding(values, n, laws, value, linear=linear)
+    lost = _rounding(values, n, pmfs, value, linear=linear)
     return MaximumCertificate(value, _composition(best, ends), value + lost, lost, *every)
 
 
@@ -518,7 +521,7 @@ def log_composed(
     log_values: npt.ArrayLike,
     records: int,
     categories: int,
-    laws: npt.ArrayLike,
+    pmfs: npt.ArrayLike,
     composition: Sequence[int],
 ) -> tuple[float, float]:
     """Return log E V(h) of one composition, and what rounding can have changed in it.
@@ -527,8 +530,8 @@ def log_composed(
         log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
         records: n, at least 1.
         categories: m, at least 2.
-        laws: of one record, shape (l, m).
-        composition: how many records come from each law, shape (l,), summing to n.
+        pmfs: of one record, shape (l, m).
+        composition: how many records come from each distribution, shape (l,), summing to n.
 
     Raises:
         ParameterError: if an argument is out of range, or there are too many histograms of at most
@@ -536,7 +539,7 @@ def log_composed(
     """
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)
-    rows = checked_distributions(laws, m)
+    rows = checked_distributions(pmfs, m)
     if max(n, m) >= 10**6 or math.comb(n + m, m) > _LARGEST_WORK:
         raise ParameterError(
             f"records is {n} with {m} categories: more than {_LARGEST_WORK:,} histograms of at "
@@ -548,9 +551,9 @@ def log_composed(
         return top, 0.0
     linear, one = _fits_doubles(values, n, used), np.ones(1, dtype=np.int64)
     state = (np.exp(values - top) if linear else values - top)[:, None]
-    for law in np.repeat(rows, composition, axis=0):
+    for pmf in np.repeat(rows, composition, axis=0):
         left -= 1
-        state = _with_record(state, left, law[None], one, linear=linear)
+        state = _with_record(state, left, pmf[None], one, linear=linear)
     value = top + _logarithm(float(state[0, 0]), linear=linear)
     return value, _rounding(values, n, used, value, linear=linear)
 
@@ -569,7 +572,7 @@ def _checked_values(log_values: npt.ArrayLike, n: int, m: int) -> Vector:
 
 
 def _with_record(
-    state: Matrix, left: int, laws: Matrix, ends: IntVector, *, linear: bool
+    state: Matrix, left: int, pmfs: Matrix, ends: IntVector, *, linear: bool
 ) -> Matrix:
     """Return S_p of every function that may be continued with p, for every vertex p.
 
@@ -577,22 +580,22 @@ def _with_record(
         state: functions of histograms of left + 1 records, shape (histograms, functions), those
             that end with the first vertex first.
         left: number of records of the new functions.
-        laws: the vertices.
+        pmfs: the vertices.
         ends: number of functions that end with vertex j or an earlier one, shape (l,); these and
             no others may be continued with vertex j.
         linear: whether the state is V, not log V.
     """
-    m = laws.shape[1]
+    m = pmfs.shape[1]
     table = histograms(left, m)
     parts = [state[index_of(table + np.eye(m, dtype=np.int64)[c])] for c in range(m)]
     pieces = []
     with np.errstate(divide="ignore"):
-        given = laws if linear else np.log(laws)
-    for law, end in zip(given, ends.tolist(), strict=True):
+        given = pmfs if linear else np.log(pmfs)
+    for pmf, end in zip(given, ends.tolist(), strict=True):
         times, plus = (np.multiply, np.add) if linear else (np.add, np.logaddexp)
-        piece = times(law[0], parts[0][:, :end])
+        piece = times(pmf[0], parts[0][:, :end])
         for c in range(1, m):
-            plus(piece, times(law[c], parts[c][:, :end]), out=piece)
+            plus(piece, times(pmf[c], parts[c][:, :end]), out=piece)
         pieces.append(piece)
     return np.concatenate(pieces, axis=1)
 
@@ -608,27 +611,28 @@ def _composition(place: int, ends: list[IntVector]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _fits_doubles(values: Vector, n: int, laws: Matrix) -> bool:
+def _fits_doubles(values: Vector, n: int, pmfs: Matrix) -> bool:
     """Whether no expectation that matters can underflow once V is scaled to a maximum of 1."""
     finite = values[np.isfinite(values)]
     lowest = float(finite.min() - finite.max())
     if finite.size < values.size:
-        lowest += n * math.log(float(laws[laws > 0].min()))
+        lowest += n * math.log(float(pmfs[pmfs > 0].min()))
     return lowest > -_DOUBLE_RANGE
 
 
-def _rounding(values: Vector, n: int, laws: Matrix, log_value: float, *, linear: bool) -> float:
+def _rounding(values: Vector, n: int, pmfs: Matrix, log_value: float, *, linear: bool) -> float:
     """Bound the rounding error of the logarithm of an expectation.
 
-    In doubles a step multiplies and adds m times, the laws carry m roundings of their own, and the
-    start and the end an exponential and a logarithm of at most 690. In logarithms every one of 2 m
-    operations of a step rounds a number of at most the range of V and of the laws together.
+    In doubles a step multiplies and adds m times, the distributions carry m roundings of their own,
+    and the start and the end an exponential and a logarithm of at most 690. In logarithms every one
+    of 2 m operations of a step rounds a number of at most the range of V and of the distributions
+    together.
     """
-    m, size = laws.shape[1], abs(log_value) if math.isfinite(log_value) else 0.0
+    m, size = pmfs.shape[1], abs(log_value) if math.isfinite(log_value) else 0.0
     if linear:
         return 2.0**-52 * (n * (m + 2) + _DOUBLE_RANGE + size + 8)
     finite = values[np.isfinite(values)]
-    least = -math.log(float(laws[laws > 0].min()))
+    least = -math.log(float(pmfs[pmfs > 0].min()))
     reach = float(finite.max() - finite.min()) + n * least + 4
     return 2.0**-52 * (n * m * (reach + 1) + reach + size + 8)
 

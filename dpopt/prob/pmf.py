@@ -1,4 +1,4 @@
-"""Laws of counts: binomial, Poisson-binomial in batches, hypergeometric.
+"""Distributions of counts: binomial, Poisson-binomial in batches, hypergeometric.
 
 All are built from products and sums of positive terms, so every probability carries a small
 *relative* error (about the number of trials, in units in the last place).
@@ -15,12 +15,12 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 
-# Entries of a law; and integers that floats still tell apart.
+# Entries of a distribution; and integers that floats still tell apart.
 _MOST, _LARGEST = 10**9, 10**15
 
 
 def binomial_pmf(trials: int, p: float) -> Vector:
-    """Return the law of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
+    """Return the distribution of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
 
     Args:
         trials: n >= 0.
@@ -35,16 +35,16 @@ def binomial_pmf(trials: int, p: float) -> Vector:
     n = _checks.integer("trials", trials, 0, _MOST)
     p = _checks.real("p", p, 0.0, 1.0)
     if p in (0.0, 1.0):
-        law = np.zeros(n + 1)
-        law[n if p == 1.0 else 0] = 1.0
-        return law
+        pmf = np.zeros(n + 1)
+        pmf[n if p == 1.0 else 0] = 1.0
+        return pmf
     k = np.arange(n)
     mode = min(n, int((n + 1) * p))
     return from_ratios((n - k) / (k + 1) * (p / (1 - p)), mode)
 
 
 def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
-    """Return the law of successes among draws without replacement.
+    """Return the distribution of successes among draws without replacement.
 
     C(s, k) C(N - s, n - k) / C(N, n) for N = population, s = successes, n = draws.
 
@@ -66,24 +66,24 @@ def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
     k = np.arange(first, last)
     ratios = (s - k) / (k + 1) * ((n - k) / (total - s - n + k + 1))
     mode = int((n + 1) * (s + 1) / (total + 2))
-    law = np.zeros(n + 1)
-    law[first : last + 1] = from_ratios(ratios, min(max(mode, first), last) - first)
-    return law
+    pmf = np.zeros(n + 1)
+    pmf[first : last + 1] = from_ratios(ratios, min(max(mode, first), last) - first)
+    return pmf
 
 
 def from_ratios(ratios: Vector, mode: int) -> Vector:
-    """Return the law with the given ratios of neighbours, built outward from its mode."""
-    law = np.ones(ratios.size + 1)
-    law[mode + 1 :] = np.cumprod(ratios[mode:])
-    law[:mode] = np.cumprod(1.0 / ratios[:mode][::-1])[::-1]
-    return law / law.sum()
+    """Return the distribution with the given ratios of neighbours, built outward from its mode."""
+    pmf = np.ones(ratios.size + 1)
+    pmf[mode + 1 :] = np.cumprod(ratios[mode:])
+    pmf[:mode] = np.cumprod(1.0 / ratios[:mode][::-1])[::-1]
+    return pmf / pmf.sum()
 
 
 def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the law of a sum of independent Bernoulli(p_i), for one vector or a batch.
+    """Return the distribution of a sum of independent Bernoulli(p_i), for one vector or a batch.
 
-    The law of the first i + 1 trials is p_i times the shifted law of the first i plus 1 - p_i
-    times the unshifted one.
+    The distribution of the first i + 1 trials is p_i times the shifted distribution of the first i
+    plus 1 - p_i times the unshifted one.
 
     Args:
         p: probabilities in [0, 1], shape (..., n).
@@ -106,10 +106,10 @@ def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
         raise ParameterError("p holds a value outside [0, 1]; probabilities must lie in it.")
     n, batch = array.shape[-1], array.shape[:-1]
     flat = np.ascontiguousarray(array.reshape(math.prod(batch), n).T)
-    law = np.zeros((n + 1, flat.shape[1]))
-    law[0] = 1.0
+    pmf = np.zeros((n + 1, flat.shape[1]))
+    pmf[0] = 1.0
     for i, q in enumerate(flat):
-        moved = law[: i + 1] * q
-        law[: i + 1] *= 1.0 - q
-        law[1 : i + 2] += moved
-    return np.ascontiguousarray(law.T).reshape(*batch, n + 1)
+        moved = pmf[: i + 1] * q
+        pmf[: i + 1] *= 1.0 - q
+        pmf[1 : i + 2] += moved
+    return np.ascontiguousarray(pmf.T).reshape(*batch, n + 1)

@@ -1,4 +1,4 @@
-"""Tail sums of hypergeometric and binomial laws against weights that grow away from the anchor.
+"""Tail sums of hypergeometric and binomial pmfs against weights that grow away from the anchor.
 
 Each sum starts at the term next to the threshold, takes the following ones by closed-form ratios
 and stops when a geometric bound on the rest is below 1e-16 of the sum. All terms are positive; the
@@ -18,11 +18,12 @@ from dpopt.prob import logarithms
 Share = Literal["all", "a", "b"]
 
 Terms = Callable[[Matrix], Matrix]
-"""What returns terms for a column of their numbers i = 0, 1, ..., shape (terms, laws)."""
+"""What returns terms for a column of their numbers i = 0, 1, ..., shape (terms, distributions)."""
 
 _REST = 1e-16
 _CANCELLED = 1e-2  # below this share of its terms a difference is computed in double-double
-# Laws summed together; numbers in a table of terms by laws; fewest and most terms of a stretch.
+# Distributions summed together; numbers in a table of terms by distributions; fewest and most terms
+# of a stretch.
 _BLOCK, _TABLE, _LEAST, _MOST = 4096, 1 << 15, 8, 1 << 16
 
 
@@ -105,17 +106,17 @@ def _hypergeometric(
 def binomial_tails(
     drawn: int, start: IntVector, odds: Vector, gap: Vector, slope: Vector
 ) -> Vector:
-    """Return sum_{h >= h*} P(h)/P(h*) (1 - e^(-gap - slope (h - h*))) for each law Bin(T, p).
+    """Return sum_{h >= h*} P(h)/P(h*) (1 - e^(-gap - slope (h - h*))) for each pmf Bin(T, p).
 
     Args:
         drawn: T.
         start: the values of h*, from 0 to T.
-        odds: p / (1 - p), finite, of each law.
+        odds: p / (1 - p), finite, of each distribution.
         gap: above 0.
         slope: above 0.
 
     Returns:
-        One sum for each law.
+        One sum for each distribution.
     """
 
     def ratios(i: Matrix) -> Matrix:
@@ -124,21 +125,21 @@ def binomial_tails(
     return _sums(len(start), ratios, lambda i: -np.expm1(-gap - slope * i))
 
 
-def _sums(laws: int, ratios: Terms, weights: Terms) -> Vector:
-    """Return sum_i r_0 ... r_{i-1} w_i for each law, in stretches of terms.
+def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
+    """Return sum_i r_0 ... r_{i-1} w_i for each distribution, in stretches of terms.
 
     The ratios fall and the weights grow by at most their own value now at each step: the terms from
     t on are at most t (1 + r + r^2 + ...)^2 = t/(1 - r)^2 together.
 
     Args:
-        laws: how many sums there are.
-        ratios: r_i of each law.
-        weights: w_i of each law.
+        pmfs: how many sums there are.
+        ratios: r_i of each distribution.
+        weights: w_i of each distribution.
     """
-    total, last, first = np.zeros(laws), np.ones(laws), 0
-    length = max(_LEAST, min(_TABLE // max(laws, 1), 64))
-    while laws:
-        # Axes: i, law.
+    total, last, first = np.zeros(pmfs), np.ones(pmfs), 0
+    length = max(_LEAST, min(_TABLE // max(pmfs, 1), 64))
+    while pmfs:
+        # Axes: i, distribution.
         i = np.arange(first, first + length, dtype=np.float64)[:, None]
         factors, terms = ratios(i), weights(i)
         gap = 1.0 - factors[-1]
@@ -151,7 +152,7 @@ def _sums(laws: int, ratios: Terms, weights: Terms) -> Vector:
         term = last * weights(np.array([[float(first)]]))[0]
         if np.all((gap > 0.0) & (term <= _REST * total * gap * gap)):
             break
-        length = min(2 * length, max(_LEAST, _TABLE // laws), _MOST)
+        length = min(2 * length, max(_LEAST, _TABLE // pmfs), _MOST)
     return total
 
 

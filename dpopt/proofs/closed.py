@@ -66,7 +66,7 @@ def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
 
 
 def _voters(setting: Json, name: verify.Name) -> tuple[int, int]:
-    """A law of n voters at corners is over (1 + r)^n, of degree n; the target is r^allowance."""
+    """A pmf of n voters at corners is over (1 + r)^n, of degree n; the target is r^allowance."""
     if name[0] != "corner":
         return 0, 1
     if setting.get("classes") is None:
@@ -401,11 +401,11 @@ class Family:
                 f"{_MOST_ROWS:,} rows, and this program has {len(first.variables):,} and "
                 f"{len(first.names):,}."
             )
-        self.names, self.laws = first.names, len(first.program.laws)
+        self.names, self.pmfs = first.names, len(first.program.pmfs)
         self.variables = list(first.variables)
         form = FORMS.get(kind, _affine)
         self.status = "proved" if kind in FORMS else "fitted"
-        forms = [(0, 0)] * self.laws + [form(plain, name) for name in self.names]
+        forms = [(0, 0)] * self.pmfs + [form(plain, name) for name in self.names]
         self.powers, self.degrees = [n for n, _ in forms], [d for _, d in forms]
         self.rows = self._polynomials(Exact.of(first))
 
@@ -499,7 +499,7 @@ class Family:
         return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
 
     def slacks(self, point: Sequence[Ratio]) -> list[tuple[fmpq_poly, fmpq_poly]]:
-        """Return what may not be negative at a point: of limits, laws and rows; no zeros."""
+        """Return what may not be negative at a point: of limits, pmfs and rows; no zeros."""
         sides = [(fmpq_poly(list(p.over)), fmpq_poly(list(p.under))) for p in point]
         limits = self.at(Fraction(2)).limits
         held: list[tuple[fmpq_poly, fmpq_poly]] = []

@@ -14,8 +14,8 @@ A solver's basis is feasible and optimal up to its tolerance only. So the progra
 magnified around the design's point v0 and the multipliers y found so far (Gleixner, Steffy and
 Wolter, INFORMS J. Comput. 28 (2016)): with s the slacks of the rows A v + s = b, the cost of a
 point is a constant more than (cost + y A) . v + y . s; the steps v - v0 and s - s0 are divided by
-a width, and so are these costs, less the least of each law. A tolerance of 1e-10 then is one of
-1e-10 widths. The width falls step by step from 1, with y = 0, to the gap, around the best
+a width, and so are these costs, less the least of each distribution. A tolerance of 1e-10 then is
+one of 1e-10 widths. The width falls step by step from 1, with y = 0, to the gap, around the best
 multipliers so far: a solver gains a few digits each time, and finds nothing where they are asked
 for at once.
 """
@@ -126,17 +126,17 @@ class Written:
 
     @cached_property
     def variables(self) -> dict[verify.Variable, int]:
-        """Places of the variables: those of the laws, then those of the boxes."""
-        laws = (variable for variables, _ in self.program.laws for variable in variables)
-        return {v: place for place, v in enumerate([*laws, *self.program.boxes])}
+        """Places of the variables: those of the distributions, then those of the boxes."""
+        pmfs = (variable for variables, _ in self.program.pmfs for variable in variables)
+        return {v: place for place, v in enumerate([*pmfs, *self.program.boxes])}
 
     @cached_property
     def entries(self) -> list[tuple[int, int, Fraction]]:
-        """(row, column, coefficient) of the laws, then of the rows; the middle of an enclosure."""
-        place, count = self.variables, len(self.program.laws)
+        """(row, column, coefficient) of the pmfs, then of the rows; the middle of an enclosure."""
+        place, count = self.variables, len(self.program.pmfs)
         found = [
             (i, place[v], Fraction(1))
-            for i, (variables, _) in enumerate(self.program.laws)
+            for i, (variables, _) in enumerate(self.program.pmfs)
             for v in variables
         ]
         for i, row in enumerate(self.rows):
@@ -147,7 +147,7 @@ class Written:
     @cached_property
     def scales(self) -> Vector:
         """The largest coefficient of each row in size: rows are divided by it for the solver."""
-        largest = np.zeros(len(self.program.laws) + len(self.names))
+        largest = np.zeros(len(self.program.pmfs) + len(self.names))
         for i, _, a in self.entries:
             largest[i] = max(largest[i], abs(float(a)))
         return np.where(largest > 0, largest, 1.0)
@@ -160,14 +160,14 @@ class Written:
 
     @cached_property
     def limits(self) -> list[tuple[Fraction, Fraction]]:
-        """The lower and upper limit of each variable; one of a law is at most the law's mass."""
-        laws = [(0, mass) for variables, mass in self.program.laws for _ in variables]
-        both = [*laws, *self.program.boxes.values()]
+        """The lower and upper limit of each variable; one of a pmf is at most the pmf's mass."""
+        pmfs = [(0, mass) for variables, mass in self.program.pmfs for _ in variables]
+        both = [*pmfs, *self.program.boxes.values()]
         return [(Fraction(low), Fraction(high)) for low, high in both]
 
     @cached_property
     def matrix(self) -> sp.csr_array:
-        """The coefficients of the laws and the rows, each divided by its largest."""
+        """The coefficients of the distributions and the rows, each divided by its largest."""
         shape = (self.scales.size, len(self.variables))
         at, column, values = zip(*self.entries, strict=True) if self.entries else ((), (), ())
         floats = np.array(list(map(float, values)))
@@ -182,7 +182,7 @@ class Written:
     ) -> Solution:
         """Solve for the steps from a point and from prices, in widths, in floats; see the module.
 
-        Variables "v" and "slack", rows "laws" and "rows".
+        Variables "v" and "slack", rows "distributions" and "rows".
 
         Args:
             point: by variable; 0 if None.
@@ -192,7 +192,7 @@ class Written:
         Raises:
             SolverError: if the solver found no answer.
         """
-        laws, count = self.program.laws, len(self.program.laws)
+        pmfs, count = self.program.pmfs, len(self.program.pmfs)
         point = [Fraction(0)] * len(self.variables) if point is None else point
         prices = [Fraction(0)] * len(self.names) if prices is None else prices
         costs, held = [*self.costs], [Fraction(0)] * self.scales.size
@@ -201,11 +201,11 @@ class Written:
             if i >= count:
                 costs[j] += prices[i - count] * a
         start = 0
-        for variables, _ in laws:
+        for variables, _ in pmfs:
             part = slice(start, start := start + len(variables))
             least = min(costs[part])
             costs[part] = [cost - least for cost in costs[part]]
-        masses = [Fraction(mass) for _, mass in laws]
+        masses = [Fraction(mass) for _, mass in pmfs]
         off = [mass - total for mass, total in zip(masses, held[:count], strict=True)]
         slacks = [
             middle(row.limit) - total for row, total in zip(self.rows, held[count:], strict=True)
@@ -216,9 +216,9 @@ class Written:
             for end in (0, 1)
         )
         problem.add_variables("v", len(point), lower=lower, upper=upper)
-        if laws:
+        if pmfs:
             total = np.array([float(mass / width) for mass in off])
-            problem.add_rows("laws", {"v": self.matrix[:count]}, lower=total, upper=total)
+            problem.add_rows("pmfs", {"v": self.matrix[:count]}, lower=total, upper=total)
         objective = {"v": _clipped(costs, width)}
         if self.rows:
             scales = self.scales[count:]
@@ -234,10 +234,10 @@ class Written:
 
     def multipliers(self, solution: Solution) -> Multipliers:
         """Return the multipliers of a solution's basis to 2^-`BITS`; zeros are left out."""
-        y = np.concatenate([solution.duals.get(name, np.zeros(0)) for name in ("laws", "rows")])
+        y = np.concatenate([solution.duals.get(name, np.zeros(0)) for name in ("pmfs", "rows")])
         exact = self._refined(solution, y / self.scales)
         # The solver's multiplier is the change of the optimum with the limit.
-        return [] if exact is None else self._rounded([-y for y in exact[len(self.program.laws) :]])
+        return [] if exact is None else self._rounded([-y for y in exact[len(self.program.pmfs) :]])
 
     def corrected(
         self, prices: Sequence[Fraction], width: Fraction, solution: Solution
@@ -248,7 +248,7 @@ class Written:
         the program's all the same: what they leave of a cost is at least 0, and more of a higher
         one.
         """
-        changes = solution.duals.get("rows", np.zeros(0)) / self.scales[len(self.program.laws) :]
+        changes = solution.duals.get("rows", np.zeros(0)) / self.scales[len(self.program.pmfs) :]
         steps = [Fraction(float(change)) * width for change in changes]
         return self._rounded([y - step for y, step in zip(prices, steps, strict=True)])
 
@@ -312,17 +312,17 @@ class Written:
         return exact
 
     def basis(self, solution: Solution) -> tuple[list[int], list[int]]:
-        """Return the basic columns, and the rows at a limit: laws first, then the others."""
+        """Return the basic columns, and the rows at a limit: pmfs first, then the others."""
         statuses = solution.basis
         if statuses is None:
             raise SolverError("the solver left no basis.", solution.status)
         columns = np.flatnonzero(statuses.variables["v"] == BASIC).tolist()
-        rows = [statuses.rows[name] for name in ("laws", "rows") if name in statuses.rows]
+        rows = [statuses.rows[name] for name in ("pmfs", "rows") if name in statuses.rows]
         if not rows:
             return columns, []
         tight = np.concatenate(rows) != BASIC
         if "slack" in statuses.variables:
-            tight[len(self.program.laws) :] &= statuses.variables["slack"] != BASIC
+            tight[len(self.program.pmfs) :] &= statuses.variables["slack"] != BASIC
         return columns, np.flatnonzero(tight).tolist()
 
 

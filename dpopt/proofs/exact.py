@@ -47,7 +47,7 @@ class ExactOptimum:
         point: an optimal point, by variable of the program that `dpopt.verify` displays; variables
             that are 0 are left out.
         multipliers: by row; the bound that they prove is ``value``.
-        basis: names of the rows that hold with equality, laws left out.
+        basis: names of the rows that hold with equality, distributions left out.
         provenance: versions of what computed it.
     """
 
@@ -118,9 +118,9 @@ def exact_optimum(setting: Asked, ratio: Rational | int = Fraction(5, 2)) -> Exa
     value = Fraction(program.value)
     if bound != value:
         raise SolverError("the multipliers found do not prove the optimum.", "numerical")
-    laws = len(program.laws)
+    pmfs = len(program.pmfs)
     names = vertex.exact.written.names
-    tight = tuple(names[i - laws] for i in vertex.basis.tight if i >= laws)
+    tight = tuple(names[i - pmfs] for i in vertex.basis.tight if i >= pmfs)
     return ExactOptimum(kind, plain, ratio, value, point, multipliers, tight)
 
 
@@ -193,8 +193,8 @@ def answer(
     """Return the point of a vertex by variable, and its multipliers by row, both without zeros."""
     found = vertex.exact.written
     point = {v: fraction(x) for v, x in zip(found.variables, vertex.point, strict=True) if x}
-    laws = len(found.program.laws)
+    pmfs = len(found.program.pmfs)
     multipliers = {
-        found.names[i - laws]: fraction(y) for i, y in vertex.multipliers.items() if i >= laws and y
+        found.names[i - pmfs]: fraction(y) for i, y in vertex.multipliers.items() if i >= pmfs and y
     }
     return point, multipliers

@@ -32,7 +32,7 @@ class Basis:
 
     Attributes:
         columns: basic.
-        tight: rows, laws first; as many.
+        tight: rows, distributions first; as many.
         top: columns at their upper limit; all others are at their lower one.
     """
 
@@ -43,12 +43,12 @@ class Basis:
 
 @dataclass(frozen=True)
 class Exact:
-    """minimise c . v over low <= v <= high, a . v = b (laws, equalities) or a . v <= b.
+    """minimise c . v over low <= v <= high, a . v = b (distributions, equalities) or a . v <= b.
 
-    A variable of a law is at most the law's mass.
+    A variable of a distribution is at most the distribution's mass.
 
     Attributes:
-        written: the program, whose laws are the first rows.
+        written: the program, whose distributions are the first rows.
         rows: (coefficients by column, limit, whether it is an equality).
     """
 
@@ -65,7 +65,7 @@ class Exact:
         place = written.variables
         rows = [
             ({place[v]: fmpq(1) for v in variables}, rational(mass), True)
-            for variables, mass in written.program.laws
+            for variables, mass in written.program.pmfs
         ]
         rows += [
             (
@@ -130,7 +130,7 @@ class Exact:
         Raises:
             SolverError: if the float solver found none.
         """
-        solution, laws = self.written.solved(), len(self.written.program.laws)
+        solution, pmfs = self.written.solved(), len(self.written.program.pmfs)
         for again in range(1, _AGAIN + 1):
             vertex = self.vertex(self._basis(solution))
             if vertex is None:
@@ -139,7 +139,7 @@ class Exact:
                 return vertex
             point = [fraction(x) for x in vertex.point]
             prices = [fraction(vertex.multipliers.get(i, fmpq(0))) for i in range(len(self.rows))]
-            solution = self.written.solved(point, prices[laws:], _FINER**again)
+            solution = self.written.solved(point, prices[pmfs:], _FINER**again)
         raise SolverError(
             "no basis of the float solver is optimal in exact arithmetic.", "numerical"
         )

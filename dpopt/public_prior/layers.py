@@ -27,7 +27,7 @@ _WORD = 64
 # Of a unit of the integers as a share of the least entry, and what r is lowered by, which rounding
 # must stay within: it moves no entry by more than about 1e-12 of itself.
 _NEEDED = 40 + 12
-# Entries of users' laws that are released at once: what stays in a core's cache.
+# Entries of users' distributions that are released at once: what stays in a core's cache.
 _BLOCK = 1 << 16
 
 
@@ -209,7 +209,7 @@ class LayeredTable:
         return frozen(found)
 
     def apply(self, p: Vector) -> Vector:
-        """Return p K for laws p, shape (..., n), in O(n) each."""
+        """Return p K for distributions p, shape (..., n), in O(n) each."""
         order, users = self.public.order, p.reshape(-1, self.public.size)
         released = np.empty_like(users)
         # Some users at a time: temporaries of all of them would be written to fresh memory.

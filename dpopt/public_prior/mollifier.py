@@ -1,4 +1,4 @@
-"""The relative mollifier: a user's law, moved as little as possible into a box around the prior.
+"""The relative mollifier: a user's pmf, moved as little as possible into a box around the prior.
 
 Husain, Balle, Cranko, Nock, "Local Differential Privacy for Sampling" (AISTATS 2020).
 """
@@ -29,7 +29,7 @@ from dpopt.public_prior.prior import (
     LEAST_EPSILON,
     Labels,
     PublicLike,
-    laws_over,
+    pmfs_over,
     public_distribution,
 )
 from dpopt.public_prior.setting import PriorSetting
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 # Probabilities held at once while users are projected.
 _CHUNK = 1 << 20
-# Bits of the room that the rarest category has in the box; a law is over 2^bits of whole words.
+# Bits of the room that the rarest category has in the box; a distribution is over 2^bits of whole
+# words.
 _ROOM, _WORD = 40, 64
 
 
@@ -53,10 +54,10 @@ class Mollifier(PriorSetting):
                    q[j] e^(-epsilon/2) <= r[j] <= q[j] e^(epsilon/2),  z >= 0
 
     for all categories j; the optimum is the total variation between p and r. The projection in KL
-    (`mollify`) attains it, in O(n log n), and is the closed form. Any two laws in the box are
-    within a factor of e^epsilon of each other, whatever the users' p. What is proved is that the
-    integers of r are in the box; what is released is a category. The setting holds p itself, and so
-    does a file of the design: neither is private. Another user's p is given to `release`.
+    (`mollify`) attains it, in O(n log n), and is the closed form. Any two distributions in the box
+    are within a factor of e^epsilon of each other, whatever the users' p. What is proved is that
+    the integers of r are in the box; what is released is a category. The setting holds p itself,
+    and so does a file of the design: neither is private. Another user's p is given to `release`.
 
     Attributes:
         public: q, shape (n,), above 0, summing to 1.
@@ -74,7 +75,7 @@ class Mollifier(PriorSetting):
 
     def __post_init__(self) -> None:
         epsilon = _checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON)
-        distribution = frozen(_one_law("distribution", self.distribution, self.labelled.size))
+        distribution = frozen(_one_pmf("distribution", self.distribution, self.labelled.size))
         self.keep(epsilon=epsilon, distribution=distribution)
 
     @classmethod
@@ -84,18 +85,18 @@ class Mollifier(PriorSetting):
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[Any, Any]]:
-        """Return laws of users, of whom every two are neighbours."""
+        """Return distributions of users, of whom every two are neighbours."""
         return [(None, [0.0, 0.0, 1.0]), ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
 
     def problem(self) -> Problem:
         """Return the program of appendix A.8, for any number of categories."""
         low, high = _limits(self.labelled.masses, self.epsilon)
         problem, n = Problem("relative mollifier"), self.labelled.size
-        problem.add_variables("law", n, lower=low, upper=np.minimum(high, 1.0))
+        problem.add_variables("pmf", n, lower=low, upper=np.minimum(high, 1.0))
         problem.add_variables("shortfall", n, lower=0.0, upper=1.0)
-        problem.add_rows("sum", {"law": np.ones((1, n))}, lower=1.0, upper=1.0)
+        problem.add_rows("sum", {"pmf": np.ones((1, n))}, lower=1.0, upper=1.0)
         eye = sp.eye_array(n)
-        problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=self.distribution)
+        problem.add_rows("distance", {"pmf": eye, "shortfall": eye}, lower=self.distribution)
         problem.minimise({"shortfall": 1.0})
         return problem
 
@@ -105,7 +106,7 @@ class Mollifier(PriorSetting):
 
     def point(self, solution: Solution) -> Vector:
         """Return r."""
-        return solution["law"]
+        return solution["pmf"]
 
     def table(self, point: Vector) -> tuple[int, ...]:
         """Return r as integers in the box whose sum is a power of two."""
@@ -115,7 +116,7 @@ class Mollifier(PriorSetting):
         """Return the proof that r is in the box, and the box within e^epsilon.
 
         Raises:
-            ParameterError: if it is no law of the categories.
+            ParameterError: if it is no distribution of the categories.
             NotPrivateError: if it is outside.
         """
         whole = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
@@ -130,8 +131,8 @@ class Mollifier(PriorSetting):
         except verify.Refused as refusal:
             raise self.refused(refusal, refusal.at) from None
         claim = (
-            f"law of {len(table)} categories is in the relative mollifier of the prior, where all "
-            "laws are private from each other"
+            f"pmf of {len(table)} categories is in the relative mollifier of the prior, where all "
+            "pmfs are private from each other"
         )
         return self.proved(verdict, claim, verdict.at)
 
@@ -177,7 +178,7 @@ class Mollifier(PriorSetting):
         """
         if data is None:
             return table
-        other = replace(self, distribution=_one_law("data", data, self.labelled.size))
+        other = replace(self, distribution=_one_pmf("data", data, self.labelled.size))
         found = other.closed_form()
         other.judge(found)
         return found
@@ -232,14 +233,14 @@ class Mollifier(PriorSetting):
         }
 
 
-def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
-    """Return a law as integers over a power of two, in `integer_box`.
+def within_box(pmf: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
+    """Return a distribution as integers over a power of two, in `integer_box`.
 
     Each is the nearest in the box; what is then missing from the sum, or too much, is made up by
     categories that have room, from the first on.
 
     Args:
-        law: r, shape (n,), near the box.
+        pmf: r, shape (n,), near the box.
         masses: q, shape (n,).
         epsilon: in nats.
     """
@@ -247,9 +248,9 @@ def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
     width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
     bits = _WORD * math.ceil((_ROOM - width) / _WORD)
     limits = integer_box(masses, epsilon, bits)
-    total = sum(map(Fraction, law.tolist()), Fraction(0))
+    total = sum(map(Fraction, pmf.tolist()), Fraction(0))
     weights = []
-    for value, (low, high) in zip(law.tolist(), limits, strict=True):
+    for value, (low, high) in zip(pmf.tolist(), limits, strict=True):
         weights.append(min(max(round(Fraction(value) / total * (1 << bits)), low), high))
     missing = (1 << bits) - sum(weights)
     for place, (low, high) in enumerate(limits):
@@ -263,7 +264,7 @@ def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, in
     """Return the least and the largest integer over 2^bits for each category of the mollifier.
 
     With h a rational <= e^(epsilon/2): q / h <= r <= q h, so that h^2 <= e^epsilon bounds the ratio
-    of any two laws.
+    of any two distributions.
     """
     half = exp_lower(epsilon / 2)
     exact = [Fraction(mass) for mass in masses.tolist()]
@@ -271,22 +272,22 @@ def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, in
     return [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
 
 
-def _floats(law: Sequence[int]) -> Vector:
-    total = sum(law)
-    return np.array([weight / total for weight in law])
+def _floats(pmf: Sequence[int]) -> Vector:
+    total = sum(pmf)
+    return np.array([weight / total for weight in pmf])
 
 
-def _one_law(name: str, law: npt.ArrayLike, size: int) -> Vector:
-    p = laws_over(law, size)
+def _one_pmf(name: str, pmf: npt.ArrayLike, size: int) -> Vector:
+    p = pmfs_over(pmf, size)
     if p.ndim != 1:
         raise ParameterError(f"{name} has shape {p.shape}; it must be ({size},).")
     return p
 
 
-def mollify(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
-    """Return the laws nearest in KL to the users' within the relative epsilon-mollifier.
+def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
+    """Return the distributions nearest in KL to the users' within the relative epsilon-mollifier.
 
-    argmin KL(p || r) over laws r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
+    argmin KL(p || r) over distributions r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
     r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3). The sum is
     piecewise linear in 1/C: the piece is found among the 2 n sorted breakpoints and C computed
     from it, in O(n log n), not approached by bisection over C. The result also attains the least
@@ -297,11 +298,11 @@ def mollify(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
 
     Args:
         public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        laws: p, shape (n,) or (users, n), may hold zeros.
+        pmfs: p, shape (n,) or (users, n), may hold zeros.
         epsilon: above 0, in nats, at most 600.
 
     Returns:
-        r, of the shape of ``laws``, read-only. Floats: a draw from it by floating point is not
+        r, of the shape of ``pmfs``, read-only. Floats: a draw from it by floating point is not
         covered by a certificate.
 
     Raises:
@@ -313,7 +314,7 @@ def mollify(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
         [0.4122, 0.1959, 0.3919]
     """
     q = public_distribution(public).masses
-    p = laws_over(laws, q.size)
+    p = pmfs_over(pmfs, q.size)
     low, high = _limits(q, epsilon)
     rows = p.reshape(-1, q.size)
     found = np.empty_like(rows)
@@ -324,16 +325,16 @@ def mollify(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Matrix:
     return frozen(found.reshape(p.shape))
 
 
-def mollifier_tv(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vector:
-    """Return the least total variation between each user's law and the relative mollifier.
+def mollifier_tv(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Vector:
+    """Return the least total variation between each user's distribution and the relative mollifier.
 
     max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value of
-    the program of `Mollifier`: each sum is forced on any law within the limits, and what is
-    left over can be moved without raising the larger one.
+    the program of `Mollifier`: each sum is forced on any distribution within the limits, and what
+    is left over can be moved without raising the larger one.
 
     Args:
         public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        laws: p, shape (n,) or (users, n).
+        pmfs: p, shape (n,) or (users, n).
         epsilon: above 0, in nats, at most 600.
 
     Returns:
@@ -343,7 +344,7 @@ def mollifier_tv(public: PublicLike, laws: npt.ArrayLike, epsilon: float) -> Vec
         ParameterError: if an argument is out of range.
     """
     q = public_distribution(public).masses
-    p = laws_over(laws, q.size)
+    p = pmfs_over(pmfs, q.size)
     low, high = _limits(q, epsilon)
     below = np.maximum(0.0, low - p).sum(axis=-1)
     above = np.maximum(0.0, p - high).sum(axis=-1)
@@ -356,7 +357,7 @@ def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
 
 
 def _project(p: Matrix, q: Vector, low: Vector, high: Vector) -> Matrix:
-    """Return the projections of laws, shape (users, n)."""
+    """Return the projections of distributions, shape (users, n)."""
     scale, held = _scale(p, low, high)
     found = _clipped(p, scale, low, high)
     if np.any(held):

@@ -16,7 +16,7 @@ from dpopt.lp import Backend, Solution
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.public_prior.prior import Labels, PublicLike, laws_over
+from dpopt.public_prior.prior import Labels, PublicLike, pmfs_over
 from dpopt.public_prior.program import KernelProgram, program_epsilon
 from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
@@ -40,13 +40,13 @@ class Population(KeptPriorSetting):
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
     for all categories i, i', j, and j with p_u[j] > 0 in the first row; K, s >= 0. "mean" is the
-    mean of TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean law
-    only. The guarantee covers the category released by the kernel, not the design: the kernel
-    itself depends on the users' laws, so these must be public, or of users who agree to that. With
-    fewer than about 1,000 users "mean" fits these users and not the population that they are from:
-    judge it by `apply` on others. The program is written out for at most 1,000 categories, and 2e7
-    entries in the rows "shortfalls"; "mean" with 3,000 users who hold all of 18 categories takes
-    about ten seconds.
+    mean of TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean
+    distribution only. The guarantee covers the category released by the kernel, not the design: the
+    kernel itself depends on the users' distributions, so these must be public, or of users who
+    agree to that. With fewer than about 1,000 users "mean" fits these users and not the population
+    that they are from: judge it by `apply` on others. The program is written out for at most 1,000
+    categories, and 2e7 entries in the rows "shortfalls"; "mean" with 3,000 users who hold all of 18
+    categories takes about ten seconds.
 
     Attributes:
         public: q, shape (n,), above 0, summing to 1.
@@ -69,7 +69,7 @@ class Population(KeptPriorSetting):
     labels: Labels | None = None
 
     def __post_init__(self) -> None:
-        users = np.atleast_2d(laws_over(self.users, self.labelled.size))
+        users = np.atleast_2d(pmfs_over(self.users, self.labelled.size))
         _checks.choice("objective", self.objective, ("mean", "diagonal"))
         self.keep(
             epsilon=program_epsilon(self.epsilon),
@@ -85,7 +85,7 @@ class Population(KeptPriorSetting):
         return cls([0.1, 0.2, 0.3, 0.4], 1.0, users)
 
     @property
-    def _laws(self) -> tuple[Matrix, Vector]:
+    def _pmfs(self) -> tuple[Matrix, Vector]:
         return cast(Matrix, self.users), cast(Vector, self.weights)
 
     def problem(self) -> Problem:
@@ -95,7 +95,7 @@ class Population(KeptPriorSetting):
             ParameterError: for more than 1,000 categories, or if "mean" would have more than 2e7
                 entries in its rows.
         """
-        users, weights = self._laws
+        users, weights = self._pmfs
         n = self.labelled.size
         program = KernelProgram(self.labelled.masses, self.epsilon)
         program.problem.add_rows("worst case", program.diagonal(), lower=self._kept)
@@ -128,7 +128,7 @@ class Population(KeptPriorSetting):
 
     def value(self, table: Table) -> float:
         """Return the objective of the certified kernel."""
-        users, weights = self._laws
+        users, weights = self._pmfs
         if self.objective == "diagonal":
             return float(weights @ users @ (1 - self.diagonal(table)))
         return float(weights @ total_variation(users, users @ table.matrix()))

@@ -222,15 +222,15 @@ def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Has
     return names
 
 
-def laws_over(laws: npt.ArrayLike, labels: int) -> Matrix:
-    """Return users' laws divided by their sums, shape (n,) or (users, n).
+def pmfs_over(pmfs: npt.ArrayLike, labels: int) -> Matrix:
+    """Return users' distributions divided by their sums, shape (n,) or (users, n).
 
     Raises:
-        ParameterError: for no users, another shape, or values that are no laws.
+        ParameterError: for no users, another shape, or values that are no distributions.
     """
-    p = distributions(laws, labels)
+    p = distributions(pmfs, labels)
     if p.size == 0:
-        raise ParameterError(f"p has shape {p.shape}; it must hold at least one law.")
+        raise ParameterError(f"p has shape {p.shape}; it must hold at least one distribution.")
     return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
@@ -306,7 +306,7 @@ def draw_own_category(
 ) -> Any:  # noqa: ANN401
     """Return a category drawn exactly from each user's p; it is not private itself.
 
-    A release from the kernel K for these categories then has exactly the law pK.
+    A release from the kernel K for these categories then has exactly the distribution pK.
 
     Args:
         counts: p in proportion, integers or Fractions, shape (n,) or (users, n), at least 0, no

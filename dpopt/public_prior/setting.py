@@ -132,7 +132,7 @@ class KeptPriorSetting(PriorSetting):
         """Return the row of a user's category."""
         places, single = places_of(self.labelled, data)
         if not single:
-            raise ParameterError("the data are several categories; a law is that of one.")
+            raise ParameterError("the data are several categories; a distribution is that of one.")
         return table.row(int(places[0]))
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
@@ -150,8 +150,8 @@ class KeptPriorSetting(PriorSetting):
         """Return what is known of a kernel K; categories and arrays are in the caller's order.
 
         - kernel: K, shape (n, n), of at most 5,000 categories; diagonal: K_ii, shape (n,).
-        - apply: a function that returns pK for laws p, shape (n,) or (users, n); of a closed form
-          in O(n) for each user.
+        - apply: a function that returns pK for distributions p, shape (n,) or (users, n); of a
+          closed form in O(n) for each user.
         - gamma_tv: the least possible (theorem 1) of worst_tv, the largest total variation between
           p and pK over all p: 1 - min K_ii (lemma 1).
         - drift: a bound of the total variation between qK and q. Invariance is utility, not
@@ -176,8 +176,8 @@ class KeptPriorSetting(PriorSetting):
         Raises:
             ParameterError: for another shape or other values.
         """
-        laws = distributions(p, self.labelled.size)
-        return laws @ table.matrix() if isinstance(table, Table) else table.apply(laws)
+        pmfs = distributions(p, self.labelled.size)
+        return pmfs @ table.matrix() if isinstance(table, Table) else table.apply(pmfs)
 
     def diagonal(self, table: Any) -> Vector:  # noqa: ANN401
         """Return K_ii, shape (n,), read-only."""

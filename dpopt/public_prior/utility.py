@@ -56,7 +56,7 @@ def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
     """Return g(x) = f(0) (1 - x) + x f(1 / x): the divergence of a category i from its own row.
 
     x is K_ii. By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): a category is the worst
-    law there is.
+    distribution there is.
 
     Args:
         kept: x, in (0, 1].

@@ -1,6 +1,6 @@
-"""How far a sampler's law is from the data and from what they are drawn from, in total variation.
+"""How far a sampler's pmf is from the data and from what they are drawn from, in total variation.
 
-Exact, under a law of the records; and what no sampler can beat.
+Exact, under a distribution of the records; and what no sampler can beat.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
-from dpopt.prob.minimum_law import MinimumLaw
+from dpopt.prob.minimum_distribution import MinimumDistribution
 from dpopt.roo.floor import SmoothFloor, weights_up_to
 from dpopt.roo.minimum import RevealOrObscure
-from dpopt.roo.setting import RooSetting, checked_law, outcomes
+from dpopt.roo.setting import RooSetting, checked_pmf, outcomes
 from dpopt.shape import Design
 
-# Of an exact law of a min-count rule.
+# Of an exact distribution of a min-count rule.
 _LARGEST_RECORDS, _MOST_CATEGORIES = 10**7, 10**5
 # Values of d that a lower bound tries one by one.
 _MOST_LISTED = 1_000_000
@@ -45,18 +45,18 @@ class ExpectedOutput:
     mean_obscuring: float
 
     @property
-    def law(self) -> Vector:
+    def pmf(self) -> Vector:
         """Pr(Y = y), shape (k,)."""
         return frozen(self.distribution + self.difference)
 
     @property
     def total_variation(self) -> float:
-        """Total variation distance between P and the law of the released category."""
+        """Total variation distance between P and the distribution of the released category."""
         return float(np.abs(self.difference).sum() / 2)
 
 
 def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOutput:
-    """Return the law of the released category for n records drawn independently from P, exactly.
+    """Return the pmf of the released category for n records drawn independently from P, exactly.
 
     With M the smallest of the counts, Pr(Y = y) - P(y) = E[q_M (1/k - c_y / n)].
     For a smooth floor it is the sum over all counts, of which there may be at most 1e6.
@@ -64,7 +64,7 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     Categories of the same probability are convolved together. Sums are cut where what is left out
     is below 1e-18 k E[q_M] for a q_m that does not increase; rounding is of the order of 1e-13
     E[q_M]. What is below 1e-280 is returned as 0. Milliseconds for n = 1,000; the time grows with
-    the number of m that matter and with the square of the width of the counts' laws.
+    the number of m that matter and with the square of the width of the counts' distributions.
 
     Args:
         sampler: any rule in the smallest count, private or not; n at most 1e7, k at most 1e5; or
@@ -80,20 +80,20 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
             f"sampler is {shown(sampler)}; it must be a design of RevealOrObscure or SmoothFloor."
         )
     if isinstance(setting, SmoothFloor):
-        return _of_floor(sampler, checked_law(distribution, setting.categories))
+        return _of_floor(sampler, checked_pmf(distribution, setting.categories))
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
     _checks.integer("categories", setting.categories, 2, _MOST_CATEGORIES)
-    p = checked_law(distribution, setting.categories)
+    p = checked_pmf(distribution, setting.categories)
     if setting.constant or p.min() == 0.0:
         # A category that cannot occur keeps the smallest count at 0.
         q = sampler.obscuring(0)
         return ExpectedOutput(frozen(p), frozen(q * (1 / setting.categories - p)), q)
     shares, groups = np.unique(p, return_inverse=True)
     sizes = np.bincount(groups)
-    law = MinimumLaw.of(setting.records, shares, sizes, sampler.q)
+    pmf = MinimumDistribution.of(setting.records, shares, sizes, sampler.q)
     means, mean_obscuring = np.zeros(shares.size), 0.0
-    for m in law.minima:
-        q, (bias, mass) = float(sampler.q[m]), law.bias(m)
+    for m in pmf.minima:
+        q, (bias, mass) = float(sampler.q[m]), pmf.bias(m)
         means += q * bias
         mean_obscuring += q * mass
     return ExpectedOutput(frozen(p), frozen(means[groups]), mean_obscuring)
@@ -129,7 +129,7 @@ class LowerBound:
 
 
 def lower_bound(setting: RooSetting) -> LowerBound:
-    """Bound max over x of the total variation of K(x) from the empirical law, for any sampler.
+    """Bound max over x of the total variation of K(x) from the empirical pmf, for any sampler.
 
     t >= max over 1 <= d < k, d j <= n of (d j / n) / (1 + d e^(epsilon j) / (k - d)).
 

@@ -49,7 +49,7 @@ class SmoothFloor(CategorySetting):
                    w(c) >= c,  w(c*) = c*,  c* = ceil(1 / s)
 
     Every w(c) is least at once: max over j >= c of j (1 + s)^(c - j). A category with count 0 keeps
-    weight, and where every count is at least c* the law is the empirical one.
+    weight, and where every count is at least c* the distribution is the empirical one.
 
     Whether a floor is private is not linear in (s, w), but it is decided exactly for each s
     (`dpopt.verify.Floor`), and s, found by bisection, is a number of 40 significant bits
@@ -202,7 +202,7 @@ class SmoothFloor(CategorySetting):
         return [lifted[c] if c < len(lifted) else c << bits for c in counts.tolist()]
 
     def worst_case(self, table: Floor) -> float:
-        """Return the largest total variation of K(x) from the empirical law, over all data x.
+        """Return the largest total variation of K(x) from the empirical pmf, over all data x.
 
         Raises:
             ParameterError: if there are more than 1e6 sorted histograms.

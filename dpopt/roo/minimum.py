@@ -257,11 +257,11 @@ class RevealOrObscure(CategorySetting):
         return [fixed + each * count for count in counts.tolist()]
 
     def worst_case(self, table: tuple[int, ...]) -> float:
-        """Return the largest total variation of K(x) from the empirical law, over all data x.
+        """Return the largest total variation of K(x) from the empirical pmf, over all data x.
 
-        It is q_m times that of the empirical law from the uniform one, which is largest where one
-        category has all it can: q_m (1 - 1/k) (1 - k m / n). Where the maximum is at m = 0, also
-        the largest distance from P over all P: then P is a single category.
+        It is q_m times that of the empirical distribution from the uniform one, which is largest
+        where one category has all it can: q_m (1 - 1/k) (1 - k m / n). Where the maximum is at m =
+        0, also the largest distance from P over all P: then P is a single category.
         """
         q = np.array(table[:1] if self.constant else table, dtype=float) / UNIT
         spread = 1 - np.arange(q.size) * self.categories / self.records
@@ -373,7 +373,7 @@ def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]
             f"and these are {40 * last:.1e}."
         )
 
-    def law(m: int, s: int, total: int) -> int:
+    def pmf(m: int, s: int, total: int) -> int:
         q = setting.obscuring_weight(table, m)
         return q * n * s + (UNIT - q) * k * total
 
@@ -384,7 +384,7 @@ def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]
         if m:
             events += [(m - 1, *corner) for corner in _corners(n, k, m)]
         for new, s, total, after in events:
-            p, q = law(m, s, total), law(new, s, after)
+            p, q = pmf(m, s, total), pmf(new, s, after)
             yield from ((q, p), (p, q), (scale - q, scale - p), (scale - p, scale - q))
 
 

@@ -21,7 +21,7 @@ from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.roo.setting import CategorySetting, checked_law, outcomes
+from dpopt.roo.setting import CategorySetting, checked_pmf, outcomes
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
@@ -108,7 +108,7 @@ class BestSampler(CategorySetting):
                 f"{objective!r}; 'output' needs one, 'mean' may have one."
             )
         # A tuple, so that settings can be compared.
-        p = None if p is None else tuple(checked_law(p, self.categories).tolist())
+        p = None if p is None else tuple(checked_pmf(p, self.categories).tolist())
         self.keep(objective=objective, prior=alpha, distribution=p)
         n, k = self.records, self.categories
         if k > _MOST_CATEGORIES:
@@ -207,7 +207,7 @@ class BestSampler(CategorySetting):
         return solution.bound - float(np.sum(visible(self.shares) - self.shares))
 
     def _proof_size(self, table: Table) -> int:
-        """Return the entries of the privacy rows, and of the law of counts where P is given."""
+        """Return the entries of the privacy rows, and of the pmf of counts where P is given."""
         del table
         n, k = self.records, self.categories
         counts = k * comb(n + k - 1, n) if self.distribution is not None else 0
@@ -256,7 +256,7 @@ class BestSampler(CategorySetting):
             [0.0, 1.0],
             color=LIMIT,
             linestyle=":",
-            label="the empirical law, $c / n$",
+            label="the empirical distribution, $c / n$",
         )
         points = self.inputs.values, table.probabilities
         axes.plot(*points, "o", markersize=2, clip_on=False, label=label)
@@ -303,7 +303,7 @@ def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
     """
     joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
     # Axis 0 of counts and variables: count vectors; axis 1: categories.
-    for counts, chances in outcomes(inputs.records, checked_law(pmf, inputs.categories)):
+    for counts, chances in outcomes(inputs.records, checked_pmf(pmf, inputs.categories)):
         mass += float(chances.sum())
         for y, own in enumerate(inputs.variables_of(counts).T):
             joint[y] += np.bincount(own, chances, inputs.size)

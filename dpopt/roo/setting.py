@@ -135,7 +135,7 @@ class CategorySetting(RooSetting, Setting):
 
     @abstractmethod
     def worst_case(self, table: Any) -> float:  # noqa: ANN401
-        """Return the largest total variation of K(x) from the empirical law, over all data x."""
+        """Return the largest total variation of K(x) from the empirical pmf, over all data x."""
 
     def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
         """Return the distribution of the category, as integers in proportion."""
@@ -180,22 +180,22 @@ class CategorySetting(RooSetting, Setting):
         return frozen([weight / total for weight in weights])
 
 
-def checked_law(distribution: npt.ArrayLike, categories: int) -> Vector:
-    """Return a law P of the records as floats that sum to 1, shape (k,)."""
-    law = _checks.floats("distribution", distribution)
-    if law.shape != (categories,):
-        raise ParameterError(f"distribution has shape {law.shape}; it must be ({categories},).")
-    if not np.all((law >= 0) & (law <= 2)) or not abs(law.sum() - 1) <= 1e-9:
+def checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
+    """Return a distribution P of the records as floats that sum to 1, shape (k,)."""
+    pmf = _checks.floats("distribution", distribution)
+    if pmf.shape != (categories,):
+        raise ParameterError(f"distribution has shape {pmf.shape}; it must be ({categories},).")
+    if not np.all((pmf >= 0) & (pmf <= 2)) or not abs(pmf.sum() - 1) <= 1e-9:
         raise ParameterError("distribution must hold probabilities that sum to 1.")
-    return law / law.sum()
+    return pmf / pmf.sum()
 
 
-def outcomes(records: int, law: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
-    """Yield all counts of n records drawn from a law of k categories, a part at a time.
+def outcomes(records: int, pmf: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
+    """Yield all counts of n records drawn from a distribution of k categories, a part at a time.
 
     Counts of shape (part, k), and their chances, of shape (part,), which sum to 1 up to rounding.
     """
-    n, k = records, law.size
+    n, k = records, pmf.size
     if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:
         raise ParameterError(
             f"records is {n} over {k} categories; a sum over all their counts is over at most "
@@ -210,5 +210,5 @@ def outcomes(records: int, law: Vector) -> Iterator[tuple[npt.NDArray[np.int64],
         counts = np.diff(edges, axis=1) - 1
         yield (
             counts,
-            np.exp(gammaln(n + 1) + (xlogy(counts, law) - gammaln(counts + 1)).sum(axis=1)),
+            np.exp(gammaln(n + 1) + (xlogy(counts, pmf) - gammaln(counts + 1)).sum(axis=1)),
         )

@@ -5,7 +5,7 @@ divergence from any neighbour; smoothed delta is its largest expectation when ea
 from a distribution of a set that the adversary picks from. All are exact sums, in logarithms.
 """
 
-from dpopt.prob.batches import BatchLaw, batch_law
+from dpopt.prob.batches import BatchDistribution, batch_distribution
 from dpopt.prob.histograms import (
     MaximumCertificate,
     distribution_reduction,
@@ -37,7 +37,7 @@ from dpopt.smoothed.sgd import SgdNeighbour, SgdProfile, sgd_profile
 
 __all__ = [
     "AnonymousMechanism",
-    "BatchLaw",
+    "BatchDistribution",
     "ExpectedDelta",
     "KernelMechanism",
     "MaximumCertificate",
@@ -48,7 +48,7 @@ __all__ = [
     "SmoothedDelta",
     "SmoothedEpsilon",
     "WorstCase",
-    "batch_law",
+    "batch_distribution",
     "distribution_reduction",
     "expected_delta",
     "general_epsilon",

@@ -1,4 +1,4 @@
-"""Smoothed delta and smoothed epsilon: the worst way to draw the records from a set of laws."""
+"""Smoothed delta and smoothed epsilon: the worst way to draw the records from a set of pmfs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpopt.prob.histograms import (
     log_composed,
     require_compositions,
 )
-from dpopt.prob.sum_law import allowance
+from dpopt.prob.sum_pmf import allowance
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.profile import LARGEST_EPSILON, log_exposure, log_profile
 from dpopt.smoothed.results import LN10, Found, finite
@@ -43,7 +43,7 @@ class SmoothedDelta(Found[float]):
     Attributes:
         mechanism: M.
         epsilon: in nats.
-        distributions: Pi: one law in each row, shape (l, m), read-only.
+        distributions: Pi: one distribution in each row, shape (l, m), read-only.
         certificate: the maximum, the bound on all compositions, and how it was found.
         log_dp_delta: natural logarithm of DP's delta at the same epsilon.
     """
@@ -193,17 +193,17 @@ def smoothed_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
-    epsilon, laws = _checked(mechanism, epsilon, distributions)
+    epsilon, pmfs = _checked(mechanism, epsilon, distributions)
     if mechanism.categories > 2:
-        vertices = _vertices(tuple(map(tuple, laws.tolist())))
+        vertices = _vertices(tuple(map(tuple, pmfs.tolist())))
         require_compositions(mechanism.records, mechanism.categories, vertices.size)
     values = log_profile(mechanism, epsilon)
     if isinstance(mechanism, SamplingHistogram):
         log_dp_delta = log_exposure(mechanism)
     else:
         log_dp_delta = float(np.max(values))
-    best = _largest(mechanism, values, laws)
-    return SmoothedDelta(mechanism, epsilon, frozen(laws), best, log_dp_delta)
+    best = _largest(mechanism, values, pmfs)
+    return SmoothedDelta(mechanism, epsilon, frozen(pmfs), best, log_dp_delta)
 
 
 def expected_delta(
@@ -212,7 +212,7 @@ def expected_delta(
     distributions: npt.ArrayLike,
     composition: Sequence[int],
 ) -> ExpectedDelta:
-    """Return E_{x ~ pi} delta_{epsilon,M}(x) where n_j of the records come from law j.
+    """Return E_{x ~ pi} delta_{epsilon,M}(x) where n_j of the records come from distribution j.
 
     Records are independent, and the order does not matter: M is anonymous. `smoothed_delta` is the
     largest of these numbers over all compositions n_1 + ... + n_l = n.
@@ -220,7 +220,7 @@ def expected_delta(
     Args:
         mechanism: M, as in `smoothed_delta`, likewise epsilon and the distributions.
         epsilon: from 0 to 700, in nats.
-        distributions: the laws.
+        distributions: the distributions.
         composition: n_1, ..., n_l, integers of at least 0 that sum to n.
 
     Raises:
@@ -235,15 +235,15 @@ def expected_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
     """
-    epsilon, laws = _checked(mechanism, epsilon, distributions)
+    epsilon, pmfs = _checked(mechanism, epsilon, distributions)
     n, m = mechanism.records, mechanism.categories
-    counts = _checked_composition(composition, n, len(laws))
+    counts = _checked_composition(composition, n, len(pmfs))
     values = log_profile(mechanism, epsilon)
-    used = np.unique(laws[counts > 0], axis=0)
+    used = np.unique(pmfs[counts > 0], axis=0)
     if m > 2 or len(used) > 2:
-        return ExpectedDelta(*log_composed(values, n, m, laws, counts.tolist()))
+        return ExpectedDelta(*log_composed(values, n, m, pmfs, counts.tolist()))
     low, high = (used[row] for row in extremes(used))
-    ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
+    ones = int(counts[np.all(pmfs == high, axis=1)].sum()) if len(used) == 2 else 0
     log_value = log_composition(values, binary_share(low), binary_share(high), ones)
     return ExpectedDelta(log_value, allowance(n, log_value))
 
@@ -306,19 +306,19 @@ def smoothed_epsilon(
     return SmoothedEpsilon(target, upper, lower, at)
 
 
-def _largest(mechanism: AnonymousMechanism, values: Vector, laws: Matrix) -> MaximumCertificate:
+def _largest(mechanism: AnonymousMechanism, values: Vector, pmfs: Matrix) -> MaximumCertificate:
     """Return the maximum over all compositions by exact sums."""
-    n, vertices = mechanism.records, _vertices(tuple(map(tuple, laws.tolist())))
+    n, vertices = mechanism.records, _vertices(tuple(map(tuple, pmfs.tolist())))
     if mechanism.categories == 2:
-        places = vertices[list(extremes(laws[vertices]))]
-        best = maximise(values, *(binary_share(laws[place]) for place in places))
+        places = vertices[list(extremes(pmfs[vertices]))]
+        best = maximise(values, *(binary_share(pmfs[place]) for place in places))
     else:
         places = vertices
-        best = largest_expectation(values, n, mechanism.categories, laws[vertices])
-        if vertices.size < len(laws):
+        best = largest_expectation(values, n, mechanism.categories, pmfs[vertices])
+        if vertices.size < len(pmfs):
             rounding = best.rounding + dropping_loss(n)
             best = replace(best, rounding=rounding, log_bound=best.log_value + rounding)
-    counts = np.zeros(len(laws), dtype=np.int64)
+    counts = np.zeros(len(pmfs), dtype=np.int64)
     np.add.at(counts, places, best.composition)
     return replace(best, composition=tuple(counts.tolist()))
 
@@ -328,8 +328,8 @@ def _checked(
 ) -> tuple[float, Matrix]:
     """Return epsilon and the distributions, checked."""
     _checks.instance("mechanism", mechanism, AnonymousMechanism)
-    laws = checked_distributions(distributions, mechanism.categories)
-    return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), laws
+    pmfs = checked_distributions(distributions, mechanism.categories)
+    return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), pmfs
 
 
 @lru_cache(maxsize=8)
@@ -338,14 +338,14 @@ def _vertices(distributions: tuple[tuple[float, ...], ...]) -> IntVector:
     return hull_vertices(distributions)
 
 
-def _checked_composition(composition: npt.ArrayLike, records: int, laws: int) -> IntVector:
+def _checked_composition(composition: npt.ArrayLike, records: int, pmfs: int) -> IntVector:
     given = _checks.array("composition", composition)
-    if given.shape == (laws,):
+    if given.shape == (pmfs,):
         counts = [_checks.integer("composition", count, 0, records) for count in given.tolist()]
         if sum(counts) == records:
             return np.array(counts, dtype=np.int64)
     raise ParameterError(
-        f"composition is {_checks.shown(composition)}; it must hold {laws} counts, one for each "
+        f"composition is {_checks.shown(composition)}; it must hold {pmfs} counts, one for each "
         f"distribution, that sum to {records}."
     )
 

@@ -1,4 +1,4 @@
-"""Anonymous mechanisms: the law of the output depends on the histogram of the records only.
+"""Anonymous mechanisms: the pmf of the output depends on the histogram of the records only.
 
 Of a `SamplingHistogram` the divergences are known in closed form for up to 10^10 records; of any
 other `AnonymousMechanism` they are summed from the distributions of its output.
@@ -41,7 +41,7 @@ def settle(instance: object, **values: object) -> None:
 
 
 class AnonymousMechanism(ABC):
-    """A mechanism that treats all records alike, given by the law of its output.
+    """A mechanism that treats all records alike, given by the distribution of its output.
 
     Attributes:
         records: n, the same for all databases, and public.
@@ -57,8 +57,8 @@ class AnonymousMechanism(ABC):
         """Number of outputs."""
 
     @abstractmethod
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return the law of the output for each database.
+    def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
+        """Return the distribution of the output for each database.
 
         Args:
             histograms: counts of the categories, shape (N, m), each row summing to n.
@@ -77,7 +77,7 @@ class AnonymousMechanism(ABC):
 
 @dataclass(frozen=True, eq=False)
 class KernelMechanism(AnonymousMechanism):
-    """Any anonymous mechanism, by its law over all histograms.
+    """Any anonymous mechanism, by its distribution over all histograms.
 
     Attributes:
         records: n, at least 1.
@@ -118,8 +118,8 @@ class KernelMechanism(AnonymousMechanism):
         """Number of columns of the kernel."""
         return self.kernel.shape[1]
 
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return rows of the kernel; see `AnonymousMechanism.laws`."""
+    def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
+        """Return rows of the kernel; see `AnonymousMechanism.pmfs`."""
         rows = checked_histograms(histograms, self.records, self.categories)
         return self.kernel[index_of(rows)]
 
@@ -202,8 +202,8 @@ class SamplingHistogram(AnonymousMechanism):
     def _parts(self) -> tuple[Matrix, IntMatrix]:
         return count_weights(self), histograms(self.drawn, self.categories)
 
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return distributions of the drawn histogram; see `AnonymousMechanism.laws`.
+    def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
+        """Return distributions of the drawn histogram; see `AnonymousMechanism.pmfs`.
 
         Each probability has a relative error of about n + T rounding errors, down to 1e-300.
 
@@ -212,11 +212,11 @@ class SamplingHistogram(AnonymousMechanism):
         """
         rows = checked_histograms(histograms, self.records, self.categories)
         weights, drawn = self._parts
-        law = np.ones((rows.shape[0], drawn.shape[0]))
+        pmf = np.ones((rows.shape[0], drawn.shape[0]))
         for c in range(self.categories):
-            law *= weights[rows[:, c]][:, drawn[:, c]]
-        law /= law.sum(axis=1, keepdims=True)
-        return law
+            pmf *= weights[rows[:, c]][:, drawn[:, c]]
+        pmf /= pmf.sum(axis=1, keepdims=True)
+        return pmf
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values."""
@@ -243,7 +243,7 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
     n, drawn = mechanism.records, mechanism.drawn
     if (n + 1) * (drawn + 1) > LARGEST_ENTRIES:
         raise ParameterError(
-            f"records is {n} and drawn {drawn}; the table of laws would hold "
+            f"records is {n} and drawn {drawn}; the table of distributions would hold "
             f"{(n + 1) * (drawn + 1):,} entries, more than {LARGEST_ENTRIES:,}."
         )
     weights = np.zeros((n + 1, drawn + 1))
@@ -252,6 +252,6 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
             rate = drawn * count / n
             weights[count] = from_ratios(rate / np.arange(1, drawn + 1), min(drawn, int(rate)))
         else:
-            law = binomial_pmf(count, drawn / n)[: drawn + 1]
-            weights[count, : law.size] = law
+            pmf = binomial_pmf(count, drawn / n)[: drawn + 1]
+            weights[count, : pmf.size] = pmf
     return weights

@@ -36,7 +36,7 @@ _LARGEST_OUTPUTS = 10**7
 _LARGEST_WORK = 10**11
 
 Divergence = Callable[[Matrix, Matrix], Vector]
-"""Of the laws in the rows of two arrays, at least 0."""
+"""Of the distributions in the rows of two arrays, at least 0."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,15 +259,15 @@ def general_log_profile(
     epsilon: float,
     histogram: npt.ArrayLike | None = None,
 ) -> Vector:
-    """Return log delta of all databases, or of one, from the laws of the output.
+    """Return log delta of all databases, or of one, from the distributions of the output.
 
     delta(x) = max over x' that replaces one record of x, and both orders, of
     sum over outputs of (P - e^epsilon P')_+.
 
     The terms are added pairwise, so that log delta is wrong by a few rounding errors and the
-    relative error of the laws, times P(S) / delta with S the outputs where P > e^epsilon P'. That
-    factor is large only where P is hardly above e^epsilon P' on all of S. Probabilities that
-    underflow (below 1e-308) count as 0.
+    relative error of the distributions, times P(S) / delta with S the outputs where P > e^epsilon
+    P'. That factor is large only where P is hardly above e^epsilon P' on all of S. Probabilities
+    that underflow (below 1e-308) count as 0.
 
     Takes and returns, and refuses, what `general_epsilon` does, and epsilon from 0 to 700.
     """
@@ -338,7 +338,7 @@ def _largest(
 def _over_pairs(
     mechanism: AnonymousMechanism, divergence: Divergence, table: IntMatrix, pairs: IntMatrix
 ) -> Vector:
-    """Return the largest divergence at each row of the table over its pairs, laws in portions."""
+    """Return the largest divergence at each row of the table over its pairs, pmfs in portions."""
     largest = np.zeros(table.shape[0])
     order = np.argsort(pairs[:, 0], kind="stable")
     rows = max(2, _HELD_ENTRIES // mechanism.outputs)
@@ -347,19 +347,19 @@ def _over_pairs(
         # Rows of pairs are (database, neighbour); used[rows] gives their places in the table.
         portion = pairs[order[start : start + step]]
         used, rows_of = np.unique(portion, return_inverse=True)
-        laws = mechanism.laws(table[used])
-        pair_values = _both_orders(laws, rows_of.reshape(portion.shape), divergence)
+        pmfs = mechanism.pmfs(table[used])
+        pair_values = _both_orders(pmfs, rows_of.reshape(portion.shape), divergence)
         np.maximum.at(largest, portion[:, 0], pair_values)
         np.maximum.at(largest, portion[:, 1], pair_values)
     return largest
 
 
-def _both_orders(laws: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:
+def _both_orders(pmfs: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:
     """Return the larger divergence of each pair of rows, shape (pairs,)."""
     largest = np.empty(pairs.shape[0])
-    step = max(1, (_HELD_ENTRIES >> 3) // laws.shape[1])
+    step = max(1, (_HELD_ENTRIES >> 3) // pmfs.shape[1])
     for start in range(0, pairs.shape[0], step):
         block = slice(start, start + step)
-        left, right = laws[pairs[block, 0]], laws[pairs[block, 1]]
+        left, right = pmfs[pairs[block, 0]], pmfs[pairs[block, 1]]
         largest[block] = np.maximum(divergence(left, right), divergence(right, left))
     return largest

@@ -2,18 +2,19 @@
 
 *Two categories, without replacement.* Neighbouring databases hold H and H + 1 = G ones; L = n - T
 records are lost. Compare them at one published count and write K for the ones that the database
-with G ones lost (the other lost K - 1). With h the law of K ~ Hypergeometric(n + 1, G ones, L + 1
-lost),
+with G ones lost (the other lost K - 1). With h the distribution of K ~ Hypergeometric(n + 1, G
+ones, L + 1 lost),
 
     P_G = C h(K) a(K),  a = G (L + 1 - K),
     P_H = C h(K) b(K),  b = (n + 1 - G) K,      C = (n + 1) / ((L + 1) G (n + 1 - G)),
 
 and a/b falls in K, so every hockey-stick divergence is a tail sum of positive terms whose
-numerator a - e^epsilon b is linear in K: nothing cancels. `_put_back` is the law with replacement.
+numerator a - e^epsilon b is linear in K: nothing cancels. `_put_back` is the distribution with
+replacement.
 
 *More categories.* Two neighbours H and H - e_a + e_b differ in the categories a and b only. How
 many of the drawn records fall into this pool of n' = H_a + H_b, and what is drawn outside it, has
-the same law in both; given that T' of the drawn are from the pool, the rest is the binary
+the same distribution in both; given that T' of the drawn are from the pool, the rest is the binary
 mechanism that draws T' of n'. `pooled_log_divergence` averages over T': one table over n' and H_a
 serves any number of categories. For one database the two rarest categories decide; without
 replacement `few_log_divergences` takes one operation for each T'.
@@ -311,7 +312,7 @@ def pooled_log_divergence(
     Returns:
         Natural logarithms, shape (k,).
     """
-    drawn, logs = _pool_law(mechanism, pool)
+    drawn, logs = _pool_pmf(mechanism, pool)
     drawn, logs = drawn[drawn > 0], logs[drawn > 0]
     if drawn.size == 0:
         return np.full(len(ones), -np.inf)
@@ -346,7 +347,7 @@ def pooled_log_divergence(
         grid, terms = grid[order], terms[order]
 
 
-def _pool_law(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vector]:
+def _pool_pmf(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vector]:
     """Return the possible numbers of drawn records from the pool, and their log probabilities."""
     n, drawn, possible = mechanism.records, mechanism.drawn, _range(mechanism, pool)
     k = np.arange(possible.start, possible.stop, dtype=np.int64)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_EPSILON = 700.0
-"""Beyond ln 2^1000 = 693.2 no ratio of two batch laws is finite, and delta no longer changes."""
+"""Beyond ln 2^1000 = 693.2 no ratio of two batch pmfs is finite, and delta no longer changes."""
 
 _LARGEST_RANGE = 1 << 16
 _NEIGHBOURS = ("all", "extreme")
@@ -149,7 +149,8 @@ def sgd_profile(
         neighbours: "all" or "extreme".
 
     Raises:
-        ParameterError: if an argument is out of range, or the law of a batch too large a table.
+        ParameterError: if an argument is out of range, or the distribution of a batch too large a
+            table.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2 and Section 6.

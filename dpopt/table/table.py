@@ -19,7 +19,7 @@ from dpopt._numbers import MOST_BITS, exact_text, whole
 from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.plain import fingerprint
-from dpopt.privacy.release import Laws, Source, below_each
+from dpopt.privacy.release import Pmfs, Source, below_each
 from dpopt.table.inputs import Inputs
 
 BITS = 62
@@ -177,31 +177,31 @@ class Table:
         numbers = inputs.numbers(located) if few else None
         if numbers is not None:
             return self._written.draw(numbers, source), single
-        laws, members = self._laws
+        pmfs, members = self._pmfs
         outputs = np.empty(queries, dtype=np.int64)
         for start in range(0, queries, _DRAWN):
             part = located[start : start + _DRAWN]
             rows = inputs.rows_of(part)
-            variables = members[rows, laws.draw(rows, source)]
+            variables = members[rows, pmfs.draw(rows, source)]
             index = below_each(inputs.counts[variables], source)
             outputs[start : start + _DRAWN] = inputs.chosen(part, variables, index)
         return outputs, single
 
     @cached_property
-    def _written(self) -> Laws:
+    def _written(self) -> Pmfs:
         """The distribution of each input, written out."""
         weights = self.weights
         rows = self.inputs.table().tolist()
-        return Laws([[weights[v] for v in row] for row in rows])
+        return Pmfs([[weights[v] for v in row] for row in rows])
 
     @cached_property
-    def _laws(self) -> tuple[Laws, IntVector]:
+    def _pmfs(self) -> tuple[Pmfs, IntVector]:
         """For each input up to symmetry the distribution of its variables, and what these are."""
         starts = self.inputs.starts.tolist()
         masses = list(map(mul, self.weights, self.inputs.counts.tolist()))
         most = max(end - start for start, end in pairwise(starts))
         rows = [masses[a:b] + [0] * (most - b + a) for a, b in pairwise(starts)]
-        return Laws(rows), np.array(starts[:-1])[:, None] + np.arange(most)
+        return Pmfs(rows), np.array(starts[:-1])[:, None] + np.arange(most)
 
     def columns(
         self,

@@ -24,40 +24,40 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Instance:
-    """A prior q, a user's law p, both of shape (n,), and epsilon."""
+    """A prior q, a user's distribution p, both of shape (n,), and epsilon."""
 
     prior: Floats
-    law: Floats
+    pmf: Floats
     epsilon: float
 
 
 def user(categories: int) -> Instance:
     """Return a random prior and a random user, epsilon = 4."""
     rng = np.random.default_rng([_SEED, categories])
-    prior, law = rng.random(categories) + 1e-3, rng.random(categories)
-    return Instance(prior / prior.sum(), law / law.sum(), _APPLY_EPSILON)
+    prior, pmf = rng.random(categories) + 1e-3, rng.random(categories)
+    return Instance(prior / prior.sum(), pmf / pmf.sum(), _APPLY_EPSILON)
 
 
 def program(categories: int) -> Instance:
     """Return a random prior for the program, epsilon = 1."""
     made = user(categories)
-    return Instance(made.prior, made.law, _PROGRAM_EPSILON)
+    return Instance(made.prior, made.pmf, _PROGRAM_EPSILON)
 
 
 def closed_form(instance: Instance) -> Answer:
     """Apply Algorithm 1 in closed form."""
     kernel = dpopt.design(dpopt.PublicPrior(instance.prior, instance.epsilon))
-    return _distance(instance, kernel.apply(instance.law))
+    return _distance(instance, kernel.apply(instance.pmf))
 
 
 def in_place(instance: Instance) -> Answer:
     """Make the matrix by the paper's recursion within one array, then pK."""
     kernel = printed_algorithm(instance.prior, instance.epsilon)
-    return _distance(instance, instance.law @ kernel)
+    return _distance(instance, instance.pmf @ kernel)
 
 
 def _distance(instance: Instance, sampled: Floats) -> Answer:
-    return Answer(float(total_variation(instance.law, sampled)))
+    return Answer(float(total_variation(instance.pmf, sampled)))
 
 
 def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
@@ -74,7 +74,7 @@ def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
     q, n, ratio = prior[order], prior.size, math.exp(epsilon)
     kernel = np.ones((n, n))
     for i in range(n - 1):
-        # The conditional law of the categories that are left.
+        # The conditional distribution of the categories that are left.
         left = q[i:] / q[i:].sum()
         below = ratio * left[0] + 1 - left[0]
         kernel[i, i + 1 :] *= left[1:] / below
@@ -140,7 +140,7 @@ def ratios_by(solver: rivals.Solver, instance: Instance) -> Answer:
 APPLY = Benchmark(
     name="prior-kernel",
     title="Locally private sampling: Algorithm 1",
-    measures="From a public prior q and a user's law p to the law pK that the user samples from.",
+    measures="From a public prior q and a user's pmf p to the pmf pK that the user samples from.",
     setting="epsilon = 4; q and p random",
     axis="categories n",
     value="TV(p, pK)",

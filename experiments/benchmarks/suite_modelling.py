@@ -84,7 +84,7 @@ def in_problem(instance: tuple[np.ndarray, float]) -> Answer:
     far = np.eye(n)[:, :, None] * (loss >= FAR)
     problem = dpopt.Problem("count with a risk")
     problem.add_variables("K", (n, n), lower=0.0, upper=1.0)
-    problem.add_law("sums", "K")
+    problem.add_pmf("sums", "K")
     problem.add_private("privacy", "K", epsilon=EPSILON, graph="path")
     problem.add_rows("risk", {"K": far}, upper=risk)
     problem.minimise({"K": loss / n})

@@ -70,11 +70,11 @@ def with_cvxpy(instance: Instance) -> Answer:
     inputs = len(instance.loss)
     if pairs is None:
         raise ValueError("every two inputs are neighbours; the rows of a graph are asked for.")
-    law, worst = cp.Variable((inputs, inputs), nonneg=True), cp.Variable()
+    pmf, worst = cp.Variable((inputs, inputs), nonneg=True), cp.Variable()
     held = [
-        cp.sum(law, axis=1) == 1,
-        law[pairs[:, 0]] <= math.exp(instance.epsilon) * law[pairs[:, 1]],
-        cp.sum(cp.multiply(instance.loss, law), axis=1) <= worst,
+        cp.sum(pmf, axis=1) == 1,
+        pmf[pairs[:, 0]] <= math.exp(instance.epsilon) * pmf[pairs[:, 1]],
+        cp.sum(cp.multiply(instance.loss, pmf), axis=1) <= worst,
     ]
     problem = cp.Problem(cp.Minimize(worst), held)
     problem.solve(solver="HIGHS")

@@ -136,28 +136,28 @@ def multisets(instance: Instance) -> Counts:
 
 
 def shared_rows(instance: Instance, counts: Counts) -> Floats:
-    """Return alpha - e^(m epsilon) alpha', folded; a law is computed once for all its multisets.
+    """Return alpha - e^(m epsilon) alpha', folded; a pmf is computed once for all its multisets.
 
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
     which there are four at most.
     """
     k, ratio = instance.setting.voters, instance.setting.ratio
-    sides = [_laws(instance, counts, side) for side in (0, 1)]
+    sides = [_pmfs(instance, counts, side) for side in (0, 1)]
     rows = np.empty((len(counts), instance.setting.middle))
     steps = np.arange(k + 1)
     for start in range(0, len(counts), _BLOCK):
         part = slice(start, start + _BLOCK)
         here, there = (
-            laws[place[part, None], k - ones[part, None] + steps] for laws, place, ones in sides
+            pmfs[place[part, None], k - ones[part, None] + steps] for pmfs, place, ones in sides
         )
         rows[part] = fold(here - ratio * there)
     return rows
 
 
-def _laws(
+def _pmfs(
     instance: Instance, counts: Counts, side: int
 ) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the distinct laws of inner voters behind K zeros, each row's law, its voters at 1."""
+    """Return the distinct pmfs of inner voters behind K zeros, each row's pmf, its voters at 1."""
     k = instance.setting.voters
     values = np.array([instance.setting.corner(name)[side] for name in instance.corners])
     inner = np.unique(values[(values > 0.0) & (values < 1.0)])
@@ -166,8 +166,8 @@ def _laws(
     _, first, place = np.unique(code, return_index=True, return_inverse=True)
     ends = np.cumsum(at[first], axis=1)
     which = (np.arange(k)[None, :, None] >= ends[:, None, :]).sum(axis=2)
-    laws = poisson_binomial_pmf(np.append(inner, 0.0)[which])
-    return np.pad(laws, ((0, 0), (k, 0))), place, counts[:, values == 1.0].sum(axis=1)
+    pmfs = poisson_binomial_pmf(np.append(inner, 0.0)[which])
+    return np.pad(pmfs, ((0, 0), (k, 0))), place, counts[:, values == 1.0].sum(axis=1)
 
 
 def cutting(voters: int) -> Answer:
@@ -184,8 +184,8 @@ def every_multiset(voters: int) -> Answer:
     target = math.exp(min(_FEW, voters) * _EPSILON)
     rows = np.array(
         [
-            law - target * other
-            for law, other in map(expected, combinations_with_replacement(corners(), voters))
+            pmf - target * other
+            for pmf, other in map(expected, combinations_with_replacement(corners(), voters))
         ]
     )
     # The row is of the first class, by the variables that are the same up to names.
@@ -204,7 +204,7 @@ Corner = tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]
 
 
 def corners() -> list[Corner]:
-    """Return the corners of pairs of laws on three classes: (class, probability) of each law."""
+    """Return the corners of pairs of pmfs on three classes: (class, probability) of each pmf."""
     large = math.exp(_EPSILON) / (1 + math.exp(_EPSILON))
     found: list[Corner] = []
     for y, z in product(range(_CLASSES), repeat=2):
@@ -216,18 +216,18 @@ def corners() -> list[Corner]:
 
 
 def expected(chosen: tuple[Corner, ...]) -> tuple[Floats, Floats]:
-    """Return the laws of the counts of the first two classes, flat, under P and under P'."""
-    laws = []
+    """Return the pmfs of the counts of the first two classes, flat, under P and under P'."""
+    pmfs = []
     for side in (0, 1):
-        law = np.ones((1, 1))
+        pmf = np.ones((1, 1))
         for corner in chosen:
-            grown = np.zeros((law.shape[0] + 1, law.shape[1] + 1))
+            grown = np.zeros((pmf.shape[0] + 1, pmf.shape[1] + 1))
             for category, chance in corner[side]:
                 a, b = int(category == 0), int(category == 1)
-                grown[a : a + law.shape[0], b : b + law.shape[1]] += chance * law
-            law = grown
-        laws.append(law.ravel())
-    return laws[0], laws[1]
+                grown[a : a + pmf.shape[0], b : b + pmf.shape[1]] += chance * pmf
+            pmf = grown
+        pmfs.append(pmf.ravel())
+    return pmfs[0], pmfs[1]
 
 
 def places(inputs: SortedHistograms) -> Floats:
@@ -248,13 +248,13 @@ def with_cvxpy(ballots: int) -> Answer:
     import cvxpy as cp
 
     losses, edges = histograms(ballots)
-    law = cp.Variable(losses.shape, nonneg=True)
+    pmf = cp.Variable(losses.shape, nonneg=True)
     ways = np.vstack([edges, edges[:, ::-1]])
     held: list[Any] = [
-        cp.sum(law, axis=1) == 1,
-        law[ways[:, 0]] <= math.exp(_BALLOT) * law[ways[:, 1]],
+        cp.sum(pmf, axis=1) == 1,
+        pmf[ways[:, 0]] <= math.exp(_BALLOT) * pmf[ways[:, 1]],
     ]
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(losses, law)) / len(losses)), held)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(losses, pmf)) / len(losses)), held)
     problem.solve(solver="HIGHS")
     return Answer(float(np.asarray(problem.value)))
 

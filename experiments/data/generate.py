@@ -81,7 +81,7 @@ def _write_avazu(
 
 
 def _zipf(size: int, exponent: float) -> np.ndarray:
-    """Return the cumulative Zipf law over ``size`` ranks."""
+    """Return the cumulative Zipf distribution over ``size`` ranks."""
     weights = np.arange(1, size + 1, dtype=float) ** -exponent
     return np.cumsum(weights) / weights.sum()
 
@@ -144,9 +144,9 @@ class _Crowd:
 def generate_movielens(folder: str | Path, users: int, movies: int, seed: int) -> Path:
     """Write ratings.dat, users.dat and movies.dat in the format of MovieLens 1M.
 
-    Genres have Zipf popularity, ages the shares of a skewed law. A user rates 20 movies or more
-    (lognormal), of genres drawn from a Dirichlet law around popularity; one user in 50 keeps to
-    one genre.
+    Genres have Zipf popularity, ages the shares of a skewed distribution. A user rates 20 movies or
+    more (lognormal), of genres drawn from a Dirichlet distribution around popularity; one user in
+    50 keeps to one genre.
 
     Args:
         folder: is made if it is missing.

@@ -46,7 +46,7 @@ class UserGroup:
         return self.counts.shape[0]
 
     @property
-    def laws(self) -> np.ndarray:
+    def pmfs(self) -> np.ndarray:
         """Each user's own distribution p, shape (users, categories)."""
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
@@ -62,6 +62,6 @@ class UserGroup:
         """
         if kind not in PRIORS:
             raise ParameterError(f"prior is {kind!r}; it must be one of {', '.join(PRIORS)}.")
-        weights = self.laws if kind == "average" else self.counts
+        weights = self.pmfs if kind == "average" else self.counts
         total = weights.sum(axis=0, dtype=float)
         return total / total.sum()

@@ -31,7 +31,7 @@ from experiments.ensembles.common import (
     room,
     with_error,
 )
-from experiments.ensembles.laws import Floats, gnmax_noise, pure_share
+from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
 from experiments.parameters import STRICT, Rising, Some
@@ -187,8 +187,8 @@ def _ladder(voters: int, epsilon: float) -> Floats:
     if found.certificate is None:
         raise NotPrivateError("no proof for the ladder of two classes.")
     splits = [[voters - ones, ones] for ones in range(voters + 1)]
-    laws = [found.setting.output_weights(found.table, plurality.Counts(n)) for n in splits]
-    return np.array([law[1] / sum(law) for law in laws])
+    pmfs = [found.setting.output_weights(found.table, plurality.Counts(n)) for n in splits]
+    return np.array([pmf[1] / sum(pmf) for pmf in pmfs])
 
 
 _CONFIG = Config()

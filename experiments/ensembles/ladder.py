@@ -37,7 +37,7 @@ class Ladder:
         self._step = 1 / Fraction(ratio)
         self._known: dict[Gaps, dict[int, Fraction]] = {}
 
-    def law(self, counts: Sequence[int]) -> tuple[Fraction, ...]:
+    def pmf(self, counts: Sequence[int]) -> tuple[Fraction, ...]:
         """Return the probability of each class of a histogram, in the order of the counts."""
         top = max(counts)
         first = tuple(sorted(top - count for count in counts))
@@ -72,7 +72,7 @@ def ladder(counts: Sequence[int], ratio: Fraction) -> tuple[Fraction, ...]:
         >>> [str(share) for share in ladder((6, 5, 4), Fraction(2))]
         ['5/9', '5/18', '1/6']
     """
-    return Ladder(ratio).law(counts)
+    return Ladder(ratio).pmf(counts)
 
 
 def _climbed(gaps: Gaps, place: int) -> tuple[Gaps, int, int]:

@@ -30,7 +30,7 @@ from experiments.ensembles.common import (
     places,
     room,
 )
-from experiments.ensembles.laws import (
+from experiments.ensembles.pmfs import (
     Floats,
     Ints,
     Rules,
@@ -472,7 +472,7 @@ def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Fig
     return figure
 
 
-_LAWS = (
+_PMFS = (
     r"u_y(\ell) = r^{-1} u_y(\ell - e_{\mathrm{top}} + e_y), \quad "
     r"\ell_y < \max \ell, \qquad \sum_y u_y(\ell) = 1,",
     r"e^{-\varepsilon} \leq \frac{u_y(\ell - e_a + e_b)}{u_y(\ell)} \leq e^{\varepsilon} "
@@ -497,7 +497,7 @@ experiment(
     ),
     quick=_QUICK,
     effort=("seeds", "seed"),
-    mathematics=_LAWS,
+    mathematics=_PMFS,
 )(run).figure(plot)
 experiment(
     "ensembles-digits-labels",

@@ -34,7 +34,7 @@ from experiments.ensembles.common import (
     room,
     with_error,
 )
-from experiments.ensembles.laws import (
+from experiments.ensembles.pmfs import (
     Floats,
     Ints,
     Rules,
@@ -136,7 +136,7 @@ class Way:
         method: one of `MEANING`.
         voters: K, of which one is asked, some, or all.
         voter_epsilon: of each of them.
-        share: its law, by the variables of that many ballots.
+        share: its distribution, by the variables of that many ballots.
         spent: epsilon of a label, by a bound.
     """
 
@@ -149,7 +149,7 @@ class Way:
 
 @lru_cache(maxsize=256)
 def _designed(rule: Any, voters: int, classes: int, epsilon: float, allowance: int) -> Floats:  # noqa: ANN401
-    """Return the law of a design, by the variables of its histograms; it is proved."""
+    """Return the distribution of a design, by the variables of its histograms; it is proved."""
     designed = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance, rule=rule))
     if designed.certificate is None:
         raise NotPrivateError(f"no proof for {rule} of {voters} voters.")
@@ -207,7 +207,7 @@ def response_right(rules: Rules, share: Floats, epsilon: float) -> float:
 
     Args:
         rules: of K ballots over C classes.
-        share: the rule's law.
+        share: the rule's distribution.
         epsilon: of each response.
     """
     inputs = rules.inputs

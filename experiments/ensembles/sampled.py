@@ -92,7 +92,7 @@ def spent(
         for signed, values in level.items():
             other = level[tuple(-s for s in signed)]
             for loops, value in values.items():
-                # Both laws have the same support: 0 here is 0 there.
+                # Both distributions have the same support: 0 here is 0 there.
                 if value * best.ratio.denominator > best.ratio.numerator * other[loops]:
                     named = {
                         (y, z) if s > 0 else (z, y): abs(s)

@@ -60,7 +60,7 @@ class Config:
     def settings(self, name: str) -> list[dpopt.Majority]:
         """Return the settings of a parameter that holds cases K,m."""
         pairs = cases(name, getattr(self, name), "K,m", (int, int))
-        return [dpopt.Majority(k, self.epsilon, m, prior=_LAW) for k, m in pairs]
+        return [dpopt.Majority(k, self.epsilon, m, prior=_PMF) for k, m in pairs]
 
     def __post_init__(self) -> None:
         for name in ("objectives", "sampled", "constants", "below"):
@@ -74,7 +74,7 @@ class Config:
         return cases("repeated", self.repeated, "K,epsilon,Q", (int, float, int))
 
 
-_LAW = majority.parse_prior(PAPER_PRIOR)
+_PMF = majority.parse_prior(PAPER_PRIOR)
 
 
 @plain_dataclass(frozen=True)
@@ -194,8 +194,8 @@ def _queries(config: Config) -> Iterator[tuple[str, float, float]]:
         design = _private(dpopt.design(dpopt.Majority(k, epsilon, 1, objective="surrogate")))
         all_ones = design.table.matrix()[:-1, 1] ** count
         at_corner = np.tri(k, k) > 0
-        laws = [poisson_binomial_pmf(at_corner * p) for p in design.setting.corner("bc")]
-        high, low = (law[:, :k] @ all_ones for law in laws)
+        pmfs = [poisson_binomial_pmf(at_corner * p) for p in design.setting.corner("bc")]
+        high, low = (pmf[:, :k] @ all_ones for pmf in pmfs)
         where = f"K = {k}, m = 1, epsilon = {epsilon:g}, one query {count} times"
         yield where, count * epsilon, float(np.log(high / low)[: k - 1].max())
 

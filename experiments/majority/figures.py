@@ -14,7 +14,7 @@ from experiments.majority.figures_drawing import plot_with_axis
 from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import Composed, Config, Target, Voters
-from experiments.majority.words import law_words
+from experiments.majority.words import pmf_words
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 _FULL = 100
@@ -36,7 +36,7 @@ def run(config: Voters) -> Outcome:
             shapes.append({**where, "l": ones, "gamma": float(value)})
     tables = {
         "errors": Table.of(
-            f"Error under {law_words(config.prior)}, p_1..p_K, and privacy of each noise function.",
+            f"Error under {pmf_words(config.prior)}, p_1..p_K, and privacy of each noise function.",
             errors,
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),

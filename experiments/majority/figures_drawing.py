@@ -44,8 +44,8 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
     for axes in panels[::columns]:
         axes.set_ylabel(r"noise $\gamma(l)$" if columns > 2 else r"noise function $\gamma(l)$")
     below = figure.add_subplot(places[-1, :])
-    law = under(errors.column("prior")[0])
-    below.set_title(f"error under {law}{_draw_errors(below, errors, curves)}")
+    pmf = under(errors.column("prior")[0])
+    below.set_title(f"error under {pmf}{_draw_errors(below, errors, curves)}")
     below.set_xlabel(axis)
     if max(shapes.column("l")) > _WHOLE_RANGE:
         # The lower half mirrors it.

@@ -1,7 +1,7 @@
 """The paper's own constraint set of DaRRM, every multiset of corners: a judge, and a program.
 
-Neither shares code with the separation that designs gamma: laws come from `dpopt.prob`, and every
-multiset is enumerated, in double precision.
+Neither shares code with the separation that designs gamma: distributions come from `dpopt.prob`,
+and every multiset is enumerated, in double precision.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PrivacyCheck:
 
 
 def rounding_error(setting: Majority) -> float:
-    """Return a bound on the error of an excess computed from laws of K voters.
+    """Return a bound on the error of an excess computed from distributions of K voters.
 
     The recurrence adds positive terms: 3 K units in the last place for each probability, and p
     rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
@@ -152,7 +152,7 @@ def _places(counts: Integers) -> Integers:
 
 
 class _Chances:
-    """Pr[output 1] for every law of L that corners can make, by the counts of inner values.
+    """Pr[output 1] for every pmf of L that corners can make, by the counts of inner values.
 
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
     """
@@ -161,13 +161,13 @@ class _Chances:
         k = setting.voters
         values = np.array([setting.corner(name + name)[0] for name in inner])
         counts = np.concatenate(list(multisets(k, len(inner) + 1)))[:, :-1]
-        laws = np.concatenate(
-            [_laws(values, part, k) for part in np.array_split(counts, len(counts) // _BLOCK + 1)]
+        pmfs = np.concatenate(
+            [_pmfs(values, part, k) for part in np.array_split(counts, len(counts) // _BLOCK + 1)]
         )
         # Sums of non-negative terms: a chance that is zero comes out as zero.
         one = np.concatenate([chances, np.zeros(k)])
         shifted = np.lib.stride_tricks.sliding_window_view(one, k + 1)
-        self._values = laws @ shifted.T
+        self._values = pmfs @ shifted.T
         self._base = k + 1
         self._place = np.full((k + 1) ** len(inner), -1, dtype=np.int64)
         self._place[self._code(counts)] = np.arange(len(counts))
@@ -180,8 +180,8 @@ class _Chances:
         return counts @ (self._base ** np.arange(counts.shape[1], dtype=np.int64))
 
 
-def _laws(values: Floats, counts: Integers, k: int) -> Floats:
-    """Return the law of the sum of counts[r, i] voters at values[i], padded to 0..k."""
+def _pmfs(values: Floats, counts: Integers, k: int) -> Floats:
+    """Return the distribution of the sum of counts[r, i] voters at values[i], padded to 0..k."""
     rest = k - counts.sum(axis=1, keepdims=True)
     whole = np.concatenate([counts, rest], axis=1)
     return poisson_binomial_pmf(np.concatenate([values, [0.0]])[_places(whole)])

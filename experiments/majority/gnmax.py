@@ -352,7 +352,7 @@ def _label(rows: list[dict[str, Any]]) -> Comparison:
         f"With sigma = {at['printed_sigma']}, a label of GNMax is ({at['epsilon']}, "
         f"{at['delta']:g})-private.",
         f"It spends {at['label_epsilon']:.4f}; sigma = {at['label_sigma']:.2f} is enough.",
-        "exact law of the label, every vote and neighbour",
+        "exact distribution of the label, every vote and neighbour",
         holds=all(row["label_epsilon"] <= row["epsilon"] for row in rows),
         more=all(row["label_sigma"] < row["printed_sigma"] for row in rows),
         more_if="less noise is enough",
@@ -395,7 +395,7 @@ def _algorithm_6(row: dict[str, Any]) -> Comparison:
         f"{found:.3f} as printed, Gaussian {gaussian:g}, theorem {theorem:.4f}; with a logarithm "
         f"in line 11 {row['with_logarithm']:.4f}, {'below' if short else 'above'} the divergence "
         f"{row['divergence']:.4f}.",
-        "double precision; exact law of the label",
+        "double precision; exact distribution of the label",
         alike=abs(found - theorem) <= _SAME * theorem,
         rule="agrees if what is printed gives the theorem's number to nine digits",
         name="Algorithm 6, pseudo-code",

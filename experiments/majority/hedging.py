@@ -12,7 +12,7 @@ import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.voters import PAPER_PRIOR
-from experiments.majority.words import cases, law_words
+from experiments.majority.words import cases, pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
@@ -39,9 +39,9 @@ class Config:
         settings: cases K,m,Delta of as many voters; the majority's delta is m Delta, and Delta
             where m < 1.
         epsilon: of each voter, in nats.
-        priors: laws of the p_i, two to five, for each of which a noise function is optimised, and
-            between which one of least regret hedges: uniform:0,1, beta:2,2 or point:0.7, or
-            common-uniform:0,1 and common-beta:2,2 for one p of all voters.
+        priors: distributions of the p_i, two to five, for each of which a noise function is
+            optimised, and between which one of least regret hedges: uniform:0,1, beta:2,2 or
+            point:0.7, or common-uniform:0,1 and common-beta:2,2 for one p of all voters.
     """
 
     settings: Several[str] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
@@ -51,7 +51,7 @@ class Config:
     def __post_init__(self) -> None:
         if not 2 <= len(self.priors) <= len(_MARKERS):
             raise ParameterError(
-                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} laws."
+                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} distributions."
             )
         for setting in self.voters:
             majority.CornerOracle(setting)
@@ -59,9 +59,9 @@ class Config:
     @property
     def voters(self) -> list[dpopt.Majority]:
         """The voters and the targets, and the priors between which to hedge."""
-        laws = tuple(map(majority.parse_prior, self.priors))
+        pmfs = tuple(map(majority.parse_prior, self.priors))
         return [
-            dpopt.Majority(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=laws)
+            dpopt.Majority(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=pmfs)
             for k, m, shift in cases("settings", self.settings, *_FORM)
         ]
 
@@ -72,15 +72,15 @@ class Config:
 
 
 def _named(prior: str) -> str:
-    return f"for {law_words(prior)}"
+    return f"for {pmf_words(prior)}"
 
 
 @experiment(
     "majority-priors",
     "DaRRM",
     "Figure 9, further: regret under several priors",
-    "What the noise function for one law of the p_i loses under another, and the one that "
-    "loses least under all of them. The laws, K, m and epsilon are ours.",
+    "What the noise function for one distribution of the p_i loses under another, and the one that "
+    "loses least under all of them. The distributions, K, m and epsilon are ours.",
     config=Config(),
     mathematics=(
         r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
@@ -93,7 +93,7 @@ def _named(prior: str) -> str:
     ),
 )
 def run(config: Config) -> Outcome:
-    """Design each gamma, and compute its error and its regret under every law."""
+    """Design each gamma, and compute its error and its regret under every distribution."""
     errors: list[Mapping[str, Cell]] = []
     shapes: list[Mapping[str, Cell]] = []
     for setting in track(config.voters):
@@ -111,7 +111,7 @@ def run(config: Config) -> Outcome:
                     {
                         **where,
                         "curve": curve,
-                        "law": prior,
+                        "pmf": prior,
                         "error": error,
                         "best": known.best,
                         "coin": known.coin,
@@ -122,7 +122,7 @@ def run(config: Config) -> Outcome:
                 )
     tables = {
         "errors": Table.of(
-            "Expected error of each noise function under each law, the least there is, that of a "
+            "Expected error of each noise function under each pmf, the least there is, that of a "
             "fair coin, and the regret: the error beyond the least, over the coin's.",
             errors,
         ),
@@ -159,22 +159,22 @@ def _cases(errors: Table) -> list[tuple[Any, ...]]:
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw a panel for each case, in it a group of points for each law."""
+    """Draw a panel for each case, in it a group of points for each distribution."""
     errors = outcome.tables["errors"]
     settings = _cases(errors)
-    laws = list(dict.fromkeys(errors.column("law")))
-    columns = min(2 if len(laws) <= _FEW else 1, len(settings))
+    pmfs = list(dict.fromkeys(errors.column("pmf")))
+    columns = min(2 if len(pmfs) <= _FEW else 1, len(settings))
     figure, panels = drawing.panels(
         len(settings),
         columns,
-        across="law that the $p_i$ really follow",
+        across="distribution that the $p_i$ really follow",
         height=0.75 if columns > 1 else 0.55,
     )
     looks = _looks(list(dict.fromkeys(errors.column("curve"))))
     for axes, (k, m, shift) in zip(panels, settings, strict=True):
         part = errors.select(K=k, m=m, Delta=shift)
         more = rf", $\Delta$ = {shift:g}" if shift else ""
-        _draw(axes, part, laws, looks)
+        _draw(axes, part, pmfs, looks)
         axes.set_title(f"$K$ = {k}, $m$ = {m:g}{more}")
         axes.set_ylabel("regret (linear below .001)")
     drawing.finish(figure, panels)
@@ -197,20 +197,20 @@ def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _draw(
-    axes: Axes, errors: Table, laws: list[str], looks: Mapping[str, Mapping[str, Any]]
+    axes: Axes, errors: Table, pmfs: list[str], looks: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Draw the regrets on a logarithmic scale that is linear where they hardly matter."""
     middle = (len(looks) - 1) / 2
     for place, (curve, look) in enumerate(looks.items()):
-        values = [errors.select(curve=curve, law=law).column("regret")[0] for law in laws]
-        spots = [spot + (place - middle) * 0.8 / len(looks) for spot in range(len(laws))]
+        values = [errors.select(curve=curve, pmf=pmf).column("regret")[0] for pmf in pmfs]
+        spots = [spot + (place - middle) * 0.8 / len(looks) for spot in range(len(pmfs))]
         axes.plot(spots, values, **look, label=curve)
     axes.set_yscale("symlog", linthresh=_SMALL, linscale=0.6)
     axes.set_ylim(-0.5 * _SMALL, 2.0 * max(_SMALL, *errors.column("regret")))
     axes.set_yticks([0.0, *(tick for tick in (1e-3, 1e-2, 0.1, 1.0) if tick < axes.get_ylim()[1])])
     axes.minorticks_off()
-    for spot in range(1, len(laws)):
+    for spot in range(1, len(pmfs)):
         axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
-    axes.set_xticks(range(len(laws)), [law_words(law).replace(", one", ",\none") for law in laws])
-    axes.set_xlim(-0.5, len(laws) - 0.5)
+    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
+    axes.set_xlim(-0.5, len(pmfs) - 0.5)
     axes.grid(visible=False, axis="x")

@@ -143,7 +143,7 @@ def noise_functions(voters: int, config: Config) -> list[Gamma]:
 
 
 @cache
-def _law(k: int, p: Fraction) -> tuple[Fraction, ...]:
+def _pmf(k: int, p: Fraction) -> tuple[Fraction, ...]:
     return tuple(comb(k, i) * p**i * (1 - p) ** (k - i) for i in range(k + 1))
 
 
@@ -151,9 +151,9 @@ def _law(k: int, p: Fraction) -> tuple[Fraction, ...]:
 def mean_output(gamma: Gamma, p: Fraction) -> Fraction:
     """Return H(p)."""
     k = 2 * len(gamma) - 1
-    law = _law(k, p)
+    pmf = _pmf(k, p)
     return sum(
-        (g * (law[len(gamma) + i] - law[len(gamma) - 1 - i]) for i, g in enumerate(gamma)),
+        (g * (pmf[len(gamma) + i] - pmf[len(gamma) - 1 - i]) for i, g in enumerate(gamma)),
         Fraction(0),
     )
 
@@ -225,7 +225,7 @@ def _conditions(gamma: Gamma, ratio: Fraction, m: int, points: int) -> bool:
     rise = [h[i + 1] - h[i] for i in range(k)]
 
     def mean(p: Fraction) -> Fraction:
-        return sum((a * b for a, b in zip(_law(k - 1, p), rise, strict=True)), Fraction(0))
+        return sum((a * b for a, b in zip(_pmf(k - 1, p), rise, strict=True)), Fraction(0))
 
     top, bottom = 1 / (1 + ratio), ratio / (1 + ratio)
     for i in range(points + 1):
@@ -250,19 +250,19 @@ def _recurrence(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fra
     for i in range(k + 2):
         p = Fraction(i, k + 1)
         for j in range(k):
-            yield -abs(k * p * _law(k - 1, p)[j] - (j + 1) * _law(k, p)[j + 1])
+            yield -abs(k * p * _pmf(k - 1, p)[j] - (j + 1) * _pmf(k, p)[j + 1])
 
 
 def _hypergeometric(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator[Fraction]:
     del gammas, config
     for i in range(k + 1):
         p = Fraction(i, k)
-        law = _law(k, p)
+        pmf = _pmf(k, p)
         for m in range(k + 1):
             for j in range(m + 1):
-                terms = (law[x] * comb(x, j) * comb(k - x, m - j) for x in range(k + 1))
+                terms = (pmf[x] * comb(x, j) * comb(k - x, m - j) for x in range(k + 1))
                 mean = sum(terms, Fraction(0))
-                yield -abs(mean / comb(k, m) - _law(m, p)[j])
+                yield -abs(mean / comb(k, m) - _pmf(m, p)[j])
 
 
 def double_subsampling(voters: int, m: int) -> Gamma:
@@ -328,10 +328,10 @@ def unequal_errors() -> tuple[Fraction, Fraction]:
     """Return the errors of a gamma and of a larger one for p = (9/10, 9/10, 0), K = 3."""
     a = Fraction(9, 10)
     # L is 0, 1, 2 with these chances, and never 3.
-    law = ((1 - a) ** 2, 2 * a * (1 - a), a**2, Fraction(0))
+    pmf = ((1 - a) ** 2, 2 * a * (1 - a), a**2, Fraction(0))
     gamma, larger = (Fraction(99, 100), Fraction(37, 100)), (Fraction(99, 100), Fraction(1))
     two = tuple(
-        abs((1 - g[0]) * (law[2] - law[1]) + (1 - g[1]) * (law[3] - law[0])) / 2
+        abs((1 - g[0]) * (pmf[2] - pmf[1]) + (1 - g[1]) * (pmf[3] - pmf[0])) / 2
         for g in (gamma, larger)
     )
     return two[0], two[1]

@@ -308,7 +308,7 @@ def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
     worst = max(weights, key=lambda row: row["largest_error_5"])
     bias = max(weights, key=lambda row: abs(row["grid_error"]))
     yield (
-        "The integral needs no sampling: for independent p_i the mean of a Poisson binomial law is "
+        "The integral needs no sampling: for independent p_i the mean of a Poisson binomial pmf is "
         "Binomial(K, mean of p_i), here Binomial(K, 3/4)."
     )
     yield (

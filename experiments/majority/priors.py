@@ -15,7 +15,7 @@ from dpopt import ParameterError, majority
 from experiments import drawing, style
 from experiments.majority.figures_drawing import draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
-from experiments.majority.words import law_words
+from experiments.majority.words import pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, statement
@@ -30,7 +30,7 @@ _EXPECTED = "agrees if it is so at every m"
 Independent = majority.UniformPrior | majority.BetaPrior
 UNIFORM, PEAKED = "uniform:0,1", "uniform:0,0.3,0.7,1"
 _OURS, _PAPER = "ours, ", "the paper's, "
-_PAPER_U, _PAPER_P = (_PAPER + law_words(prior) for prior in (UNIFORM, PEAKED))
+_PAPER_U, _PAPER_P = (_PAPER + pmf_words(prior) for prior in (UNIFORM, PEAKED))
 WORST, SUBSAMPLING, RESPONSE = "least worst case", "subsampling", "randomised response"
 # What tells the curves of one kind apart, beyond the second.
 _MARKERS = ("", "", "p", "h", "X", "<", ">", "8")
@@ -46,10 +46,10 @@ class Config:
         voter_delta: Delta, of each voter.
         allowance: m for each row of panels, in (0, K]; subsampling draws m voters, rounded down.
         delta: of the majority; none takes 1 - (1 - Delta)^m for each m, and Delta where m < 1.
-        priors: laws of the p_i for which noise functions are optimised, by our objective and by
-            the paper's: uniform:0,1 or beta:2,2, of independent p_i; at most eight.
-        actual: laws that the p_i really follow, under which errors are computed; besides these,
-            common-uniform:0,1 or point:0.3.
+        priors: distributions of the p_i for which noise functions are optimised, by our objective
+            and by the paper's: uniform:0,1 or beta:2,2, of independent p_i; at most eight.
+        actual: distributions that the p_i really follow, under which errors are computed; besides
+            these, common-uniform:0,1 or point:0.3.
     """
 
     voters: int = 11
@@ -63,12 +63,12 @@ class Config:
     def __post_init__(self) -> None:
         if len(self.priors) > len(_MARKERS):
             raise ParameterError(
-                f"priors holds {len(self.priors)} laws; it must hold at most {len(_MARKERS)}."
+                f"priors holds {len(self.priors)} pmfs; it must hold at most {len(_MARKERS)}."
             )
         for prior in self.priors:
             if not isinstance(majority.parse_prior(prior), Independent):
                 raise ParameterError(
-                    f"priors holds {prior!r}; it must hold uniform or beta laws, for which the "
+                    f"priors holds {prior!r}; it must hold uniform or beta pmfs, for which the "
                     "paper's objective is defined."
                 )
         # Each refuses what is out of range.
@@ -83,9 +83,9 @@ class Config:
 
     @property
     def curves(self) -> tuple[tuple[str, str | None], ...]:
-        """Name of each noise function, and the law that it is optimised for."""
+        """Name of each noise function, and the distribution that it is optimised for."""
         found: list[tuple[str, str | None]] = [
-            (kind + law_words(prior), prior) for kind in (_OURS, _PAPER) for prior in self.priors
+            (kind + pmf_words(prior), prior) for kind in (_OURS, _PAPER) for prior in self.priors
         ]
         found.append((WORST, None))
         if min(target.sample for target in self.figure.targets) > 0:
@@ -97,7 +97,7 @@ class Config:
     "majority-figure-9",
     "DaRRM",
     "Figure 9",
-    "K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one law of the "
+    "K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one distribution of the "
     "p_i, and their error under others; errors are exact, not sampled.",
     config=Config(),
     mathematics=(
@@ -140,7 +140,9 @@ def run(config: Config) -> Outcome:
                     }
                 )
     tables = {
-        "errors": Table.of("Expected error for each law of the p_i that may be true.", errors),
+        "errors": Table.of(
+            "Expected error for each distribution of the p_i that may be true.", errors
+        ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
     return Outcome(tables, tuple(_findings(config, tables["errors"])), of_priors(tables["errors"]))
@@ -161,16 +163,16 @@ def _design(setting: dpopt.Majority, sample: int, curve: str, prior: str | None)
 
 
 def upper_half(prior: str) -> majority.Prior:
-    """Return a law of max(p_i, 1 - p_i), as the paper's objective takes it.
+    """Return a distribution of max(p_i, 1 - p_i), as the paper's objective takes it.
 
     The objective depends on its mean alone, 1/2 + E|p - 1/2|: U[1/2, 1] for U[0, 1], and U[.7, 1]
     for U[0, .3] or [.7, 1].
     """
-    law = majority.parse_prior(prior)
-    if not isinstance(law, Independent):
-        raise ParameterError(f"prior is {prior!r}; it must be a uniform or a beta law.")
+    pmf = majority.parse_prior(prior)
+    if not isinstance(pmf, Independent):
+        raise ParameterError(f"prior is {prior!r}; it must be a uniform or a beta distribution.")
     # E|p - 1/2| is the weight of a single voter.
-    lowest = round(2.0 * float(majority.expected_error_weights(1, law).values[0]), 15)
+    lowest = round(2.0 * float(majority.expected_error_weights(1, pmf).values[0]), 15)
     if lowest >= 1.0:
         return majority.PointPrior((1.0,))
     return majority.UniformPrior(((lowest, 1.0),))
@@ -273,7 +275,7 @@ def _below_baselines(errors: Table, allowances: Sequence[float], certificate: st
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw the shapes on the left, the errors under each true law on the right."""
+    """Draw the shapes on the left, the errors under each true distribution on the right."""
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
     allowances = list(dict.fromkeys(shapes.column("m")))
     looks = _looks(list(dict.fromkeys(shapes.column("curve"))))
@@ -286,7 +288,7 @@ def plot(outcome: Outcome) -> Figure:
         left.set_xlabel("number of ones $l$")
         left.set_ylabel(r"noise $\gamma(l)$")
         right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
-        right.set_xlabel("law that the $p_i$ really follow")
+        right.set_xlabel("distribution that the $p_i$ really follow")
         right.set_ylabel("expected error")
     drawing.finish(figure, list(grid.ravel()))
     return figure
@@ -316,18 +318,18 @@ def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[str, Any]]]) -> str:
-    """Draw a group of points for each law; return what is to be said of their scale."""
-    laws = list(dict.fromkeys(errors.column("actual")))
+    """Draw a group of points for each distribution; return what is to be said of their scale."""
+    pmfs = list(dict.fromkeys(errors.column("actual")))
     middle = (len(looks) - 1) / 2
     for place, (curve, (label, look)) in enumerate(looks.items()):
-        values = [errors.select(curve=curve, actual=law).column("error")[0] for law in laws]
-        spots = np.arange(len(laws)) + (place - middle) * 0.8 / len(looks)
+        values = [errors.select(curve=curve, actual=pmf).column("error")[0] for pmf in pmfs]
+        spots = np.arange(len(pmfs)) + (place - middle) * 0.8 / len(looks)
         axes.plot(spots, values, **{**look, "linestyle": ""}, label=label)
     scale = scale_errors(axes, errors.column("error"), [0.0] * len(errors.rows))
-    for spot, law in enumerate(laws):
+    for spot, pmf in enumerate(pmfs):
         if spot:
             axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
-        if max(errors.select(actual=law).column("error")) == 0.0 and scale:
+        if max(errors.select(actual=pmf).column("error")) == 0.0 and scale:
             axes.annotate(
                 "0 for every\nsymmetric $\\gamma$",
                 (spot, 0.0),
@@ -337,7 +339,7 @@ def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[
                 va="bottom",
                 fontsize="small",
             )
-    axes.set_xticks(range(len(laws)), [law_words(law).replace(", one", ",\none") for law in laws])
-    axes.set_xlim(-0.5, len(laws) - 0.5)
+    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
+    axes.set_xlim(-0.5, len(pmfs) - 0.5)
     axes.grid(visible=False, axis="x")
     return scale

@@ -77,9 +77,9 @@ class Voters(ABC):
         voters: K, the number of voters; odd.
         epsilon: of each voter, in nats.
         voter_delta: Delta, of each voter.
-        prior: the law of the p_i under which errors are expected and sampled, and for which the
-            expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
-            common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
+        prior: the distribution of the p_i under which errors are expected and sampled, and for
+            which the expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as
+            beta:2,2; common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
         curves: noise functions to draw, of mean (the expected error); surrogate; double;
             subsampling; constant; none takes all that apply.
         draws: of (p_1, ..., p_K) for each sampled error.
@@ -97,13 +97,13 @@ class Voters(ABC):
     seed: Seed = 2
 
     def __post_init__(self) -> None:
-        law = majority.parse_prior(self.prior)
+        pmf = majority.parse_prior(self.prior)
         for target in self.targets:
             # The settings refuse what is out of range, and priors of another number of voters.
             setting = self.setting(target)
             majority.CornerOracle(setting)
-            if isinstance(law, majority.PointPrior):
-                majority.expected_error_weights(setting.voters, law)
+            if isinstance(pmf, majority.PointPrior):
+                majority.expected_error_weights(setting.voters, pmf)
         for curve in self.drawn:
             if curve in _SAMPLERS and min(target.sample for target in self.targets) < 1:
                 raise ParameterError(
@@ -134,7 +134,7 @@ class Voters(ABC):
         return tuple(curve for curve in CURVES if curve not in left_out)
 
     def setting(self, target: Target) -> dpopt.Majority:
-        """Return the voters with one of the targets, and the law of the p_i."""
+        """Return the voters with one of the targets, and the distribution of the p_i."""
         return dpopt.Majority(
             self.voters,
             self.epsilon,

@@ -1,4 +1,4 @@
-"""How the majority's experiments read cases from texts, and write laws and numbers in figures."""
+"""How the majority's experiments read cases from texts, and write pmfs and numbers in figures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dpopt import ParameterError, majority
 _ANY = Callable[[str], Any]
 
 
-def law_words(prior: str) -> str:
-    """Return how a law of the p_i is written: "U[0, 1]" for "uniform:0,1".
+def pmf_words(prior: str) -> str:
+    """Return how a distribution of the p_i is written: "U[0, 1]" for "uniform:0,1".
 
     Args:
         prior: as `majority.parse_prior` takes it.
@@ -19,20 +19,20 @@ def law_words(prior: str) -> str:
     Raises:
         ParameterError: if it is no prior.
     """
-    law = majority.parse_prior(prior)
-    if isinstance(law, majority.CommonPrior):
-        return f"{law_words(str(law.base))}, one p for all"
-    if isinstance(law, majority.UniformPrior):
-        parts = [f"[{_ends(pair)}]" for pair in law.intervals]
+    pmf = majority.parse_prior(prior)
+    if isinstance(pmf, majority.CommonPrior):
+        return f"{pmf_words(str(pmf.base))}, one p for all"
+    if isinstance(pmf, majority.UniformPrior):
+        parts = [f"[{_ends(pair)}]" for pair in pmf.intervals]
         return "U" + " or ".join(parts)
-    if isinstance(law, majority.BetaPrior):
-        return f"Beta({_ends((law.a, law.b))})"
-    return f"p = {_ends(law.p)}"
+    if isinstance(pmf, majority.BetaPrior):
+        return f"Beta({_ends((pmf.a, pmf.b))})"
+    return f"p = {_ends(pmf.p)}"
 
 
 def under(prior: str) -> str:
     """Return "p ~ U[0, 1]" for the axis of a figure, or "p = .5"."""
-    words = law_words(prior)
+    words = pmf_words(prior)
     return rf"$p$ = {words[4:]}" if words.startswith("p = ") else rf"$p \sim$ {words}"
 
 

@@ -62,7 +62,7 @@ class Config:
         path: train.csv of Avazu, plain or gzipped; None for a generated one.
         groups: attributes by whose values users are grouped, among C1 and C14 to C21.
         user: column that tells users apart: "device_id" as in the paper, or "device_ip".
-        prior: "average" of the users' laws as in the paper, or "total" of their clicks.
+        prior: "average" of the users' distributions as in the paper, or "total" of their clicks.
         epsilon: one or more, in nats; a panel for each.
         sites: most categories of a subcategory.
         minimum_clicks: fewest clicks of a user on these sites.
@@ -89,7 +89,7 @@ class Config:
     "Figures 3 and 6 to 11",
     "Largest total variation over the users of each attribute and subcategory, epsilon = "
     "8, 12 and 16: p is a user's clicks over the 100 sites with the most clicks, q the average of "
-    "the users' laws. The data are generated in Avazu's format unless the configuration names "
+    "the users' pmfs. The data are generated in Avazu's format unless the configuration names "
     "the file of a download.",
     published="on Avazu, all cases: Algorithm 1 wins 90.5 % with a mean improvement of 0.46, and "
     "loses the others by 0.009",
@@ -164,10 +164,10 @@ def _clicks(config: Config) -> Clicks:
 def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
     if len(group.categories) < 2:
         return []
-    prior, laws = group.prior(config.prior), group.laws
+    prior, pmfs = group.prior(config.prior), group.pmfs
     rows: list[dict[str, Any]] = []
     for epsilon in config.epsilon:
-        found = {method: distances(method, prior, laws, epsilon) for method in _SHOWN}
+        found = {method: distances(method, prior, pmfs, epsilon) for method in _SHOWN}
         rows.append(
             {
                 "data": _source(config),
@@ -281,7 +281,7 @@ def _draw(axes: Axes, table: Table) -> None:
 
     places = list(range(len(table.rows)))
     values = [value for method in _SHOWN for value in table.column(method)]
-    # A mollifier that holds every user's law moves none of them: 0 has no logarithm.
+    # A mollifier that holds every user's distribution moves none of them: 0 has no logarithm.
     floor = min((value for value in values if value > 0), default=1e-6) / 3
     for method in _SHOWN:
         shown = [max(value, floor) for value in table.column(method)]

@@ -64,32 +64,32 @@ LEAST = "least worst case of a kernel"
 """The label of Gamma_TV."""
 
 
-def distances(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the total variation between each user's law and the law of the released category.
+def distances(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the total variation between each user's pmf and the pmf of the released category.
 
     Args:
         method: a key of `METHODS` other than "population".
         prior: q, shape (n,).
-        laws: p, shape (users, n).
+        pmfs: p, shape (users, n).
         epsilon: in nats.
 
     Returns:
         Shape (users,).
     """
     if method == "mollifier-tv":
-        return public_prior.mollifier_tv(prior, laws, epsilon)
-    return total_variation(laws, sampling_laws(method, prior, laws, epsilon))
+        return public_prior.mollifier_tv(prior, pmfs, epsilon)
+    return total_variation(pmfs, sampling_pmfs(method, prior, pmfs, epsilon))
 
 
-def sampling_laws(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the law of the released category for each user; not for "mollifier-tv"."""
+def sampling_pmfs(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the distribution of the released category for each user; not for "mollifier-tv"."""
     if method == "mollifier-kl":
-        return public_prior.mollify(prior, laws, epsilon)
+        return public_prior.mollify(prior, pmfs, epsilon)
     if method == "leximin":
-        return dpopt.design(dpopt.PublicPrior(prior, epsilon, objective="leximin")).apply(laws)
+        return dpopt.design(dpopt.PublicPrior(prior, epsilon, objective="leximin")).apply(pmfs)
     if method == "uniform":
         prior = np.full(prior.size, 1 / prior.size)
-    return dpopt.design(dpopt.PublicPrior(prior, epsilon)).apply(laws)
+    return dpopt.design(dpopt.PublicPrior(prior, epsilon)).apply(pmfs)
 
 
 @contextmanager

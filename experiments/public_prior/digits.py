@@ -33,7 +33,7 @@ class Config:
         epsilon: one or more, in nats; a panel for each.
         side: the categories are side x side cells of an image; 1, 2, 4 or 8.
         digits: the groups of users, among 0..9.
-        prior: of a group: "total" of its ink, or "average" of its images' laws.
+        prior: of a group: "total" of its ink, or "average" of its images' distributions.
     """
 
     epsilon: Several[Epsilon] = (4.0,)
@@ -58,8 +58,8 @@ def run(config: Config) -> Outcome:
     groups = load_ink(config.side, config.digits)
     rows = measured(groups, config.prior, config.epsilon, NAME, "digit")
     table = Table.of(
-        f"Total variation between images' laws of ink and their sampling laws, {NAME}: largest and "
-        "mean over the images of each digit, with the least worst case over all laws.",
+        f"Total variation between images' pmfs of ink and their sampling pmfs, {NAME}: largest and "
+        "mean over the images of each digit, with the least worst case over all distributions.",
         rows,
     )
     findings = seen(table, "digit", "digits")

@@ -110,8 +110,8 @@ def run(config: Config) -> Outcome:
 
 
 def _realised(prior: np.ndarray, rates: np.ndarray, epsilon: float) -> list[float]:
-    laws = np.column_stack([rates, 1 - rates])
-    return distances("minimax", prior, laws, epsilon).tolist()
+    pmfs = np.column_stack([rates, 1 - rates])
+    return distances("minimax", prior, pmfs, epsilon).tolist()
 
 
 def _findings(config: Config, numbers: Table) -> list[str]:

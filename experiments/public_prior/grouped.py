@@ -32,7 +32,7 @@ MATHEMATICS = (
     r"\max_u \mathrm{TV}(p_u, p_u K) \leq \Gamma_{\mathrm{TV}}(q, \varepsilon)"
     r" = \frac{1 - q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
 )
-"""What is computed: laws of users from counts, their group's prior, and the bound of theorem 1."""
+"""What is computed: pmfs of users from counts, their group's prior, and the bound of theorem 1."""
 
 
 def measured(
@@ -50,10 +50,10 @@ def measured(
     rows: list[dict[str, Cell]] = []
     for epsilon in epsilons:
         for group in groups:
-            public, laws = group.prior(prior), group.laws
+            public, pmfs = group.prior(prior), group.pmfs
             worst = public_prior.minimax_utility(public, epsilon)
             for method in SHOWN:
-                found = distances(method, public, laws, epsilon)
+                found = distances(method, public, pmfs, epsilon)
                 rows.append(
                     {
                         "data": source,

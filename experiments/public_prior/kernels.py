@@ -35,7 +35,7 @@ _SHOWN = ("minimax", "leximin", "mollifier-kl", "population")
 _COLUMNS = {
     "mean": "mean over held-out users",
     "largest": "largest over held-out users",
-    "worst_case": "worst case over all laws",
+    "worst_case": "worst case over all distributions",
 }
 _CLOSED = ("minimax", "leximin")
 
@@ -47,7 +47,7 @@ class Config:
     Attributes:
         categories: n of each setting; every n is taken with every epsilon.
         epsilon: of each setting, in nats, at most 16: a program has no larger one.
-        concentration: of the users' laws around the prior: Dirichlet(concentration q). The
+        concentration: of the users' distributions around the prior: Dirichlet(concentration q). The
             smaller, the nearer the users are to point masses.
         training: users that the population program sees.
         held_out: users that all methods are measured on.
@@ -107,11 +107,11 @@ def run(config: Config) -> Outcome:
     tables = {
         "distances": Table.of(
             f"Total variation of {config.held_out} users that no kernel was designed for, of the "
-            f"{config.training} that the population program saw, and over all laws.",
+            f"{config.training} that the population program saw, and over all distributions.",
             rows,
         ),
         "sizes": Table.of(
-            "Relative error of qK = q, and of the least K_ii against Theorem 1, applied to one law "
+            "Relative error of qK = q, and of the least K_ii against Theorem 1, applied to one pmf "
             f"without building the matrix; epsilon = {config.size_epsilon:g}.",
             sizes,
         ),
@@ -120,7 +120,7 @@ def run(config: Config) -> Outcome:
         tables,
         tuple(_findings(tables)),
         of_kernels(tables),
-        data="priors and users drawn from Dirichlet laws",
+        data="priors and users drawn from Dirichlet distributions",
         generated=True,
     )
 
@@ -132,10 +132,10 @@ def _records(
     rows: list[dict[str, Cell]] = []
     for method in _SHOWN:
         seen, unseen, points = (
-            total_variation(laws, designed.apply(laws))
+            total_variation(pmfs, designed.apply(pmfs))
             if method == "population"
-            else distances(method, prior, laws, epsilon)
-            for laws in (training, held_out, np.eye(prior.size))
+            else distances(method, prior, pmfs, epsilon)
+            for pmfs in (training, held_out, np.eye(prior.size))
         )
         rows.append(
             {
@@ -145,8 +145,8 @@ def _records(
                 "mean": float(unseen.mean()),
                 "largest": float(unseen.max()),
                 "training_mean": float(seen.mean()),
-                # Total variation is convex in p, so that a point mass is the worst law; so is the
-                # mollifier's, the distance to a convex set.
+                # Total variation is convex in p, so that a point mass is the worst distribution; so
+                # is the mollifier's, the distance to a convex set.
                 "worst_case": float(points.max()),
             }
         )
@@ -235,7 +235,7 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
             f"In the worst case in {worst} of {len(settings)} settings; in the mean of held-out "
             f"users in {mean}.",
             "worst case at point masses; means over drawn users",
-            why="priors and users are ours, drawn from Dirichlet laws",
+            why="priors and users are ours, drawn from Dirichlet distributions",
         ),
     )
 

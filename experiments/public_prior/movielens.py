@@ -45,7 +45,7 @@ class Config:
             data.
         epsilon: one or more, in nats; a panel for each.
         groups: age groups of MovieLens 1M, such as "18-24;25-34".
-        prior: of a group: "total" of its ratings, or "average" of its users' laws.
+        prior: of a group: "total" of its ratings, or "average" of its users' distributions.
         users: of the generated data.
         movies: of the generated data, at least one for each of the 18 genres.
         seed: of the generated data.
@@ -85,8 +85,8 @@ def run(config: Config) -> Outcome:
     source = _source(config, users)
     rows = measured(groups, config.prior, config.epsilon, source, "age")
     table = Table.of(
-        f"Total variation between users' laws and their sampling laws, {source}: largest and mean "
-        "over each age group, with the least worst case over all laws.",
+        f"Total variation between users' pmfs and their sampling pmfs, {source}: largest and mean "
+        "over each age group, with the least worst case over all distributions.",
         rows,
     )
     generated = config.path is None

@@ -55,9 +55,9 @@ class Config:
             with the fewest categories; none to leave it out.
         second_categories: the most categories that it is given.
         exact_categories: the most categories for Algorithm 1 in fractions.
-        laws: users' laws drawn for lemma 1, in each setting.
+        pmfs: users' distributions drawn for lemma 1, in each setting.
         points: of the curves of Gamma_TV, at least 2.
-        seed: of the random priors and laws.
+        seed: of the random priors and distributions.
     """
 
     categories: Several[Annotated[int, Ge(2), Le(_MOST_CATEGORIES)]] = (2, 4, 8, 16)
@@ -67,7 +67,7 @@ class Config:
     second: str | None = "cvxpy:CLARABEL"
     second_categories: Count = 4
     exact_categories: Count = 16
-    laws: Count = 200
+    pmfs: Count = 200
     points: Annotated[int, Ge(2)] = 41
     seed: Seed = 5
 
@@ -102,11 +102,11 @@ def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray
         categories=(2, 3, 4, 8, 16, 32),
         epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
         second_categories=8,
-        laws=1000,
+        pmfs=1000,
         points=101,
     ),
     quick=Config(),
-    effort=("second", "second_categories", "exact_categories", "laws", "points", "seed"),
+    effort=("second", "second_categories", "exact_categories", "pmfs", "points", "seed"),
     mathematics=(
         r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
         r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
@@ -126,8 +126,8 @@ def run(config: Config) -> Outcome:
     for categories in track(config.categories):
         for kind in config.priors:
             prior = prior_of(kind, categories, rng)
-            laws = rng.dirichlet(np.full(categories, 0.5), config.laws)
-            rows += [_record(config, kind, prior, epsilon, laws) for epsilon in config.epsilon]
+            pmfs = rng.dirichlet(np.full(categories, 0.5), config.pmfs)
+            rows += [_record(config, kind, prior, epsilon, pmfs) for epsilon in config.epsilon]
             if categories == max(config.categories):
                 curves += _curve(config, kind, prior)
     tables = {
@@ -157,7 +157,7 @@ def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]
 
 
 def _record(
-    config: Config, kind: str, prior: np.ndarray, epsilon: float, laws: np.ndarray
+    config: Config, kind: str, prior: np.ndarray, epsilon: float, pmfs: np.ndarray
 ) -> dict[str, Cell]:
     setting = PublicPrior(prior, epsilon)
     ours = dpopt.design(setting)
@@ -187,7 +187,7 @@ def _record(
         "slack": float(cast(Certificate, ours.certificate).slack),
         "drift": ours.drift,
     }
-    record |= _divergences(kernel, prior, epsilon, laws)
+    record |= _divergences(kernel, prior, epsilon, pmfs)
     record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
     record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
     exact = prior.size <= config.exact_categories
@@ -196,7 +196,7 @@ def _record(
 
 
 def _divergences(
-    kernel: np.ndarray, prior: np.ndarray, epsilon: float, laws: np.ndarray
+    kernel: np.ndarray, prior: np.ndarray, epsilon: float, pmfs: np.ndarray
 ) -> dict[str, Cell]:
     """Return by how much Gamma_f is exceeded or missed, relative to it, for three divergences."""
     points = np.eye(prior.size)
@@ -206,9 +206,9 @@ def _divergences(
         gamma = public_prior.minimax_utility(prior, epsilon, name)
         worst = float(np.max(divergence(points, points @ kernel)))
         missed = max(missed, abs(worst / gamma - 1))
-        over = max(over, float(np.max(divergence(laws, laws @ kernel))) / worst - 1)
-    twice = 2 * total_variation(laws, np.broadcast_to(prior, laws.shape))
-    beyond = total_variation(laws, laws @ kernel) - twice
+        over = max(over, float(np.max(divergence(pmfs, pmfs @ kernel))) / worst - 1)
+    twice = 2 * total_variation(pmfs, np.broadcast_to(prior, pmfs.shape))
+    beyond = total_variation(pmfs, pmfs @ kernel) - twice
     return {
         "missed": missed,
         "over_point_masses": over,
@@ -358,9 +358,9 @@ def of_program(table: Table) -> tuple[Comparison, ...]:
         ),
         statement(
             "sup_p D_f(p || pK) is attained at a point mass (lemma 1).",
-            "No drawn law has a larger total variation, KL or chi-square; the nearest has "
+            "No drawn distribution has a larger total variation, KL or chi-square; the nearest has "
             f"{1 + beyond:.3f} of it.",
-            "laws drawn from Dirichlet(1/2), double precision",
+            "distributions drawn from Dirichlet(1/2), double precision",
             holds=beyond <= _TOLERANCE,
             name="lemma 1",
         ),
@@ -373,8 +373,8 @@ def of_program(table: Table) -> tuple[Comparison, ...]:
         ),
         statement(
             "TV(p, pK) <= 2 TV(p, q) (section 3).",
-            f"No drawn law exceeds it; the nearest is {-far:.3g} below.",
-            "laws drawn from Dirichlet(1/2), double precision",
+            f"No drawn distribution exceeds it; the nearest is {-far:.3g} below.",
+            "distributions drawn from Dirichlet(1/2), double precision",
             holds=far <= _TOLERANCE,
             name="section 3, triangle",
         ),

@@ -1,4 +1,4 @@
-"""Figure 2: a generated prior, and a user's law from nearly uniform to a point mass."""
+"""Figure 2: a generated prior, and a user's distribution from nearly uniform to a point mass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.public_prior.common import (
     PAPER,
     Epsilon,
     draw_points,
-    sampling_laws,
+    sampling_pmfs,
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short
@@ -62,7 +62,7 @@ class Config:
         return np.linspace(1 / self.categories, 1.0, self.points)
 
     @property
-    def laws(self) -> np.ndarray:
+    def pmfs(self) -> np.ndarray:
         """P for each p_1, the other categories equal, shape (points, categories)."""
         first = self.first[:, None]
         rest = np.broadcast_to(
@@ -83,8 +83,8 @@ class Config:
     "prior-figure-2",
     PAPER,
     "Figure 2",
-    "Divergence between a user's law and the law of the released category as the user's "
-    "law goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
+    "Divergence between a user's pmf and the pmf of the released category as the user's "
+    "pmf goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
     "error.",
     config=Config(points=41),
     quick=Config(),
@@ -106,12 +106,12 @@ def run(config: Config) -> Outcome:
         values = np.empty((2, config.runs, len(_SHOWN), config.points))
         for repeat, prior in enumerate(config.drawn):
             for place, method in enumerate(_SHOWN):
-                found = _released(method, prior, config.laws, epsilon)
-                values[0, repeat, place] = total_variation(config.laws, found)
-                values[1, repeat, place] = kl_divergence(config.laws, found)
+                found = _released(method, prior, config.pmfs, epsilon)
+                values[0, repeat, place] = total_variation(config.pmfs, found)
+                values[1, repeat, place] = kl_divergence(config.pmfs, found)
         rows += _records(config, epsilon, values)
     table = Table.of(
-        f"Divergence between p and its sampling law: mean and standard error over {config.runs} "
+        f"Divergence between p and its sampling pmf: mean and standard error over {config.runs} "
         "priors; the last two columns are errors of the difference from Algorithm 1.",
         rows,
     )
@@ -119,11 +119,11 @@ def run(config: Config) -> Outcome:
     return Outcome({"divergences": table}, tuple(_findings(config, table)), compared)
 
 
-def _released(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
+def _released(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
     if method != "mollifier-tv":
-        return sampling_laws(method, prior, laws, epsilon)
-    programs = (dpopt.Mollifier(prior, epsilon, law).problem() for law in laws)
-    found = np.array([solve(program)["law"] for program in programs])
+        return sampling_pmfs(method, prior, pmfs, epsilon)
+    programs = (dpopt.Mollifier(prior, epsilon, pmf).problem() for pmf in pmfs)
+    found = np.array([solve(program)["pmf"] for program in programs])
     # The solver keeps the limits up to its tolerance.
     found = np.maximum(found, prior * math.exp(-epsilon / 2))
     return found / found.sum(axis=1, keepdims=True)

@@ -11,14 +11,14 @@ from experiments.majority.published import harmonic
 from experiments.refuted.record import Refutation
 
 # Pr[l ones] for voters that say 1 with p[0], ..., p[K - 1], the first i of them.
-_LAW = (
-    "law(p, i, l) = (1 if l == 0 else 0) if i == 0 else "
-    "p[i - 1]*law(p, i - 1, l - 1) + (1 - p[i - 1])*law(p, i - 1, l)"
+_PMF = (
+    "pmf(p, i, l) = (1 if l == 0 else 0) if i == 0 else "
+    "p[i - 1]*pmf(p, i - 1, l - 1) + (1 - p[i - 1])*pmf(p, i - 1, l)"
 )
 # What a label of DaRRM is 1 with, given l ones, and so the chance of 1.
 _LABEL = (
     "chance(l) = (1 + gamma(l))/2 if 2*l > K else (1 - gamma(l))/2",
-    "one(p) = sum(law(p, K, l)*chance(l) for l in range(K + 1))",
+    "one(p) = sum(pmf(p, K, l)*chance(l) for l in range(K + 1))",
 )
 _TABLE = "gamma(l) = 2*weights[l - (K + 1)//2][0]/total - 1 if 2*l > K else gamma(K - l)"
 
@@ -61,9 +61,9 @@ REFUTATIONS = (
             "K = 3",
             "p = [1, 1, 0]",
             _TABLE,
-            _LAW,
+            _PMF,
             *_LABEL,
-            "majority = sum(law(p, K, l) for l in range((K + 1)//2, K + 1))",
+            "majority = sum(pmf(p, K, l) for l in range((K + 1)//2, K + 1))",
             "error = max(majority - one(p), one(p) - majority)",
             "mean = sum(p)/K",
             "bound = max(majority - mean, mean - majority)",
@@ -110,7 +110,7 @@ REFUTATIONS = (
             "gamma(l) = [1/6, 15/16, 0][l - 3] if 2*l > K else gamma(K - l)",
             "b = e/(e + 1)",
             "c = 1/(e + 1)",
-            _LAW,
+            _PMF,
             *_LABEL,
             "voters(zeros, ones, others, p) = [0 if i < zeros else 1 if i < zeros + ones else p "
             "for i in range(zeros + ones + others)]",

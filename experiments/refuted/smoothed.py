@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from experiments.refuted.record import Refutation
 
-# The utility of the adversary for row i of the laws, above the threshold e / (e + 1).
+# The utility of the adversary for row i of the distributions, above the threshold e / (e + 1).
 _UTILITY = (
     "t = e/(e + 1)",
-    "column(y) = [laws[i][y] for i in range(len(laws))]",
+    "column(y) = [pmfs[i][y] for i in range(len(pmfs))]",
     "excess(y) = max(0, max(column(y))/sum(column(y)) - t)/(1 - t)",
-    "utility(i) = sum(laws[i][y]*excess(y) for y in range(len(laws[0])))",
-    "u = max([utility(i) for i in range(len(laws))])",
-    "d(i, j) = sum(max(0, laws[i][y] - e*laws[j][y]) for y in range(len(laws[0])))",
+    "utility(i) = sum(pmfs[i][y]*excess(y) for y in range(len(pmfs[0])))",
+    "u = max([utility(i) for i in range(len(pmfs))])",
+    "d(i, j) = sum(max(0, pmfs[i][y] - e*pmfs[j][y]) for y in range(len(pmfs[0])))",
 )
 
 REFUTATIONS = (
@@ -52,8 +52,8 @@ REFUTATIONS = (
         formulas=(
             "n = 200",
             "T = 3",
-            "law(h, y) = comb(T, y)*(h/n)**y*(1 - h/n)**(T - y)",
-            "d(h, j) = sum(max(0, law(h, y) - law(j, y)) for y in range(T + 1))",
+            "pmf(h, y) = comb(T, y)*(h/n)**y*(1 - h/n)**(T - y)",
+            "d(h, j) = sum(max(0, pmf(h, y) - pmf(j, y)) for y in range(T + 1))",
             "delta = max([max(d(h, h + 1), d(h + 1, h)) for h in range(n)])",
         ),
         claim="delta > T/(n + 1)",
@@ -66,7 +66,11 @@ REFUTATIONS = (
         source="smoothed differential privacy, lemma 2",
         statement="u < d(x, x') + d(x', x) for every pair; here one of n = 3 records is shown, two "
         "of them are known to be of categories 0 and 1, and x, x' hold 0 and 1 besides.",
-        formulas=("e = 2", "laws = [[2/3, 1/3, 0], [1/3, 2/3, 0], [1/3, 1/3, 1/3]]", *_UTILITY),
+        formulas=(
+            "e = 2",
+            "pmfs = [[2/3, 1/3, 0], [1/3, 2/3, 0], [1/3, 1/3, 1/3]]",
+            *_UTILITY,
+        ),
         claim="u < d(0, 1) + d(1, 0)",
     ),
     Refutation(
@@ -76,7 +80,7 @@ REFUTATIONS = (
         judges="u <= 2 delta(x) (Corollary 3), prior over all m categories.",
         source="smoothed differential privacy, corollary 3",
         statement="u <= 2 delta(x); here a mechanism on one record of fifteen categories, whose "
-        "laws are rows over fifteen outputs, x being the first.",
+        "pmfs are rows over fifteen outputs, x being the first.",
         formulas=(
             "e = 9/5",
             "k = 13",
@@ -86,9 +90,9 @@ REFUTATIONS = (
             "other(j) = [(1 + e/12)*unit if y == j else 0 for y in range(k + 1)]",
             "begun = [first if i == 0 else second if i == 1 else other(i - 1) for i in range(k+2)]",
             "part(i, y) = begun[i][y] if y <= k else 1 - sum(begun[i])",
-            "laws = [[part(i, y) for y in range(k + 2)] for i in range(k + 2)]",
+            "pmfs = [[part(i, y) for y in range(k + 2)] for i in range(k + 2)]",
             *_UTILITY,
-            "delta = max([max(d(0, i), d(i, 0)) for i in range(len(laws))])",
+            "delta = max([max(d(0, i), d(i, 0)) for i in range(len(pmfs))])",
         ),
         claim="u <= 2*delta",
     ),

@@ -45,11 +45,11 @@ def subrr(records: int, categories: int, epsilon: float, *, tight: bool = False)
 
 @dataclass(frozen=True)
 class LaplaceProjection:
-    """Laplace noise on the empirical law, projected to the simplex, and a category from that.
+    """Laplace noise on the empirical pmf, projected to the simplex, and a category from that.
 
     There is no `release`: noise in floating point has gaps that depend on what it is added to, so
     the guarantee of the noise on paper does not hold (Mironov 2012). On paper it is epsilon-DP,
-    since one record changes the empirical law by 2 / n in the 1-norm.
+    since one record changes the empirical distribution by 2 / n in the 1-norm.
 
     Attributes:
         setting: n, k and epsilon.
@@ -62,22 +62,22 @@ class LaplaceProjection:
         """2 / (n epsilon): the scale of the noise on each empirical probability."""
         return 2.0 / (self.setting.records * self.setting.epsilon)
 
-    def noisy_laws(
+    def noisy_pmfs(
         self, counts: npt.ArrayLike, rng: np.random.Generator, draws: int = 1
     ) -> npt.NDArray[np.float64]:
-        """Return projected noisy laws: NOT private.
+        """Return projected noisy distributions: NOT private.
 
         Args:
             counts: shape (k,), n in total.
             rng: a seeded generator.
-            draws: number of laws, at least 1.
+            draws: number of distributions, at least 1.
 
         Returns:
-            Shape (draws, k). Their mean estimates the law of the released category, with a standard
-            error of at most 1 / (2 sqrt(draws)) for each.
+            Shape (draws, k). Their mean estimates the distribution of the released category, with a
+            standard error of at most 1 / (2 sqrt(draws)) for each.
         """
-        law = self.setting.fitting(counts) / self.setting.records
-        return project_to_simplex(law + rng.laplace(scale=self.scale, size=(draws, law.size)))
+        pmf = self.setting.fitting(counts) / self.setting.records
+        return project_to_simplex(pmf + rng.laplace(scale=self.scale, size=(draws, pmf.size)))
 
 
 def project_to_simplex(v: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -61,7 +61,7 @@ def smooth_floor(n: int, k: int, epsilon: float) -> Design | None:
 
 @dataclass(frozen=True)
 class DataSets:
-    """All sorted counts, and how much of the uniform law over counts each stands for."""
+    """All sorted counts, and how much of the uniform distribution over counts each stands for."""
 
     counts: np.ndarray
     weights: np.ndarray
@@ -88,9 +88,9 @@ def _partitions(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def distances(sampler: Design, data: DataSets) -> np.ndarray:
-    """Return the total variation of K(x) from the empirical law, for each data set."""
-    laws = np.array([sampler.output_distribution(row) for row in data.counts])
-    return np.abs(laws - data.counts / data.counts[0].sum()).sum(axis=1) / 2
+    """Return the total variation of K(x) from the empirical distribution, for each data set."""
+    pmfs = np.array([sampler.output_distribution(row) for row in data.counts])
+    return np.abs(pmfs - data.counts / data.counts[0].sum()).sum(axis=1) / 2
 
 
 def estimated_distances(
@@ -99,10 +99,10 @@ def estimated_distances(
     """Return an estimate of the distance on each data set, and its standard error."""
     values, errors = [], []
     for row in data.counts:
-        laws = noise.noisy_laws(row, rng, draws)
+        pmfs = noise.noisy_pmfs(row, rng, draws)
         empirical = row / row.sum()
-        gains = np.sign(laws.mean(axis=0) - empirical)
-        each = (laws - empirical) @ gains / 2
+        gains = np.sign(pmfs.mean(axis=0) - empirical)
+        each = (pmfs - empirical) @ gains / 2
         values.append(each.mean())
         errors.append(each.std(ddof=1) / math.sqrt(draws))
     return np.array(values), np.array(errors)

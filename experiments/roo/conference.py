@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 _EXACT = "exact expectation, double precision"
 _OWN_P = "P is ours, the paper prints none"
 
-_LAWS = {
+_PMFS = {
     "true": ("true distribution $P$", style.role("limit").bar | {"alpha": 0.45, "hatch": ""}),
-    "ds_roo": ("law of DS-ROO, exact rule", style.role("optimum").bar),
-    "roo": ("law of ROO", style.role("baseline-2").bar),
+    "ds_roo": ("distribution of DS-ROO, exact rule", style.role("optimum").bar),
+    "roo": ("distribution of ROO", style.role("baseline-2").bar),
 }
 _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Raskhodnikova et al., bound", drawing.line("noise", linestyle="-")),
@@ -86,8 +86,8 @@ class Config:
         if self.probabilities:
             return np.array(self.probabilities)
         place = np.arange(self.categories) - (self.categories - 1) / 2
-        law = np.exp(-((place / self.width) ** 2) / 2)
-        return law / law.sum()
+        pmf = np.exp(-((place / self.width) ** 2) / 2)
+        return pmf / pmf.sum()
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -103,7 +103,7 @@ class Config:
     "Figures 2 and 3 (conference)",
     "True against output distribution at k = 9, n = 1000, epsilon = 0.1, and accuracy "
     "against epsilon. P is a normal curve of width 1.5 over the categories: the paper prints none. "
-    "The paper estimates DS-ROO's law by draws; here it is the exact expectation.",
+    "The paper estimates DS-ROO's distribution by draws; here it is the exact expectation.",
     config=Config(points=60),
     quick=Config(),
     effort=("points",),
@@ -114,7 +114,7 @@ class Config:
     ),
 )
 def run(config: Config) -> Outcome:
-    """Compute the output law, and the accuracy for each epsilon."""
+    """Compute the output distribution, and the accuracy for each epsilon."""
     p = config.distribution
     outputs = {
         rule: roo.expected_output(
@@ -125,19 +125,19 @@ def run(config: Config) -> Outcome:
         )
         for rule in ("exact", "roo")
     }
-    laws = [
+    pmfs = [
         {
             "category": y + 1,
             "true": float(p[y]),
-            "ds_roo": float(outputs["exact"].law[y]),
-            "roo": float(outputs["roo"].law[y]),
+            "ds_roo": float(outputs["exact"].pmf[y]),
+            "roo": float(outputs["roo"].pmf[y]),
             "difference": float(outputs["exact"].difference[y]),
         }
         for y in range(config.categories)
     ]
     rows = [_record(config, epsilon) for epsilon in track(config.epsilons)]
     tables = {
-        "laws": Table.of("Figure 2: P, and the exact law of the released category.", laws),
+        "pmfs": Table.of("Figure 2: P, and the exact distribution of the released category.", pmfs),
         "accuracy": Table.of("Figure 3: total variation for each epsilon.", rows),
     }
     return Outcome(tables, (), of_conference(tables))
@@ -169,11 +169,11 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """Put what the conference paper says of its Figures 2 and 3 beside a P of ours.
 
     Args:
-        tables: "laws" and "accuracy" of the run.
+        tables: "distributions" and "accuracy" of the run.
     """
-    laws, rows = tables["laws"].records, tables["accuracy"].records
-    top = max(laws, key=lambda row: row["true"])
-    moved = [row for row in laws if row["difference"] < 0]
+    pmfs, rows = tables["pmfs"].records, tables["accuracy"].records
+    top = max(pmfs, key=lambda row: row["true"])
+    moved = [row for row in pmfs if row["difference"] < 0]
     below = [row for row in rows if row["conference"] <= min(row["laplace"], row["roo"])]
     same = [row["roo_exact"] / row["conference"] for row in rows if row["conference"] > 0]
     broken = [row for row in rows if row["conference_violates"]]
@@ -182,7 +182,7 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
         not_comparable(
             "Mixing takes from the most probable category and gives to less probable (Fig. 2).",
             f"With P of ours category {top['category']} loses {short(-top['difference'])}; "
-            f"{len(moved)} of {len(laws)} categories lose.",
+            f"{len(moved)} of {len(pmfs)} categories lose.",
             _EXACT,
             why=_OWN_P,
         ),
@@ -207,7 +207,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw figure 2 on the left, figure 3 on the right."""
     figure, grid = style.figure(1, 2, height=0.9)
     left, right = grid[0]
-    _draw_laws(left, outcome.tables["laws"])
+    _draw_pmfs(left, outcome.tables["pmfs"])
     table = outcome.tables["accuracy"]
     for name, (label, looks) in _CURVES.items():
         values = [value if value > 0 else math.nan for value in table.column(name)]
@@ -223,9 +223,9 @@ def plot(outcome: Outcome) -> Figure:
     return figure
 
 
-def _draw_laws(axes: Axes, table: Table) -> None:
+def _draw_pmfs(axes: Axes, table: Table) -> None:
     categories = table.column("category")
-    for place, (name, (label, looks)) in enumerate(_LAWS.items()):
+    for place, (name, (label, looks)) in enumerate(_PMFS.items()):
         at = [category + 0.27 * (place - 1) for category in categories]
         axes.bar(at, table.column(name), width=0.26, label=label, **looks)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -354,7 +354,7 @@ def _decided(lemma: Lemma, cases: Sequence[Case]) -> dict[str, Cell]:
 
 
 def _concentration(config: Config) -> dict[str, Cell]:
-    """Decide lemma 8 for laws with some categories at gamma, the others equal."""
+    """Decide lemma 8 for distributions with some categories at gamma, the others equal."""
     margins: list[tuple[Fraction, str]] = []
     for n, k, share, part in product(
         config.sample_records, config.sample_categories, config.fractions, config.thresholds
@@ -363,8 +363,8 @@ def _concentration(config: Config) -> dict[str, Cell]:
         threshold = Fraction(part) * gamma
         bound = k / exp_above(2 * n * (gamma - threshold) ** 2)
         for low in range(1, k):
-            law = [gamma] * low + [(1 - low * gamma) / (k - low)] * (k - low)
-            chance = 1 - all_reach(law, n, math.ceil(n * threshold))
+            pmf = [gamma] * low + [(1 - low * gamma) / (k - low)] * (k - low)
+            chance = 1 - all_reach(pmf, n, math.ceil(n * threshold))
             words = (
                 f"n = {n}, k = {k}, gamma = {gamma}, gamma' = {threshold}, {low} categories at it"
             )
@@ -396,10 +396,10 @@ def exp_above(x: Fraction) -> Fraction:
     return total + term / (1 - x / (terms + 1))
 
 
-def all_reach(law: Sequence[Fraction], records: int, least: int) -> Fraction:
+def all_reach(pmf: Sequence[Fraction], records: int, least: int) -> Fraction:
     """Return the chance that every category has at least so many of n records."""
     sums = [Fraction(1)] + [Fraction(0)] * records
-    for p in law:
+    for p in pmf:
         new = [Fraction(0)] * (records + 1)
         for done, weight in enumerate(sums):
             if weight:

@@ -23,7 +23,7 @@ _MOST_RECORDS = 10**15
 
 
 def laplace_bound(setting: RooSetting) -> float:
-    """Return 2 k / (n epsilon): noisy empirical law, projected (Raskhodnikova et al., table I)."""
+    """Return 2 k / (n epsilon): noisy empirical pmf, projected (Raskhodnikova et al., table I)."""
     return 2 * setting.categories / (setting.records * setting.epsilon)
 
 
@@ -43,7 +43,8 @@ class DsRooBound:
     """Best of the bounds of theorem 3, (46) and (50).
 
     Attributes:
-        value: bound on the total variation distance between P and the law of the released category.
+        value: bound on the total variation distance between P and the distribution of the released
+            category.
         minimum: the m_0 that attains it; None if no m_0 improves on ROO.
         tail: delta = k exp(-2 n (gamma - m_0 / n)^2) there; None as well.
     """

@@ -85,7 +85,7 @@ class Config:
     "roo-utility",
     PAPER,
     "beyond the papers: the best sampler there is",
-    "Total variation between the law of the released category and the empirical law, for "
+    "Total variation between the pmf of the released category and the empirical pmf, for "
     "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
     "closed lower bound. Laplace noise is estimated by draws; bars are one standard error.",
     config=Config(epsilons=(1.0, 0.5), draws=20_000),
@@ -104,7 +104,7 @@ def run(config: Config) -> Outcome:
     for (k, epsilon), n in track(list(product(config.settings, config.records))):
         rows += _records(n, k, epsilon, rng, config.draws)
     table = Table.of(
-        "Total variation of K(x) from the empirical law: largest over x, and mean for P uniform on "
+        "Total variation of K(x) from the empirical pmf: largest over x, and mean for P uniform on "
         "the simplex.",
         rows,
     )

@@ -36,8 +36,8 @@ class Config:
         above: epsilons, as distances above the least one that the remark allows, in nats.
         replacement: values of T for Theorem 5.
         replacement_epsilon: of Theorem 5, in nats.
-        pairs: number of random pairs of laws for Lemma 10.
-        seed: of numpy's generator, for these laws.
+        pairs: number of random pairs of distributions for Lemma 10.
+        seed: of numpy's generator, for these distributions.
     """
 
     records: Annotated[int, Ge(2)] = 200
@@ -114,7 +114,7 @@ def _remark(n: int, drawn: int, epsilon: float) -> dict[str, Any]:
 
 
 def _lemma_10(config: Config) -> dict[str, Any]:
-    """Return the extreme ratios of d + d' to u over random pairs of laws and epsilons."""
+    """Return the extreme ratios of d + d' to u over random pairs of distributions and epsilons."""
     rng = np.random.default_rng(config.seed)
     ratios = []
     for _ in range(config.pairs):
@@ -131,7 +131,7 @@ def _lemma_10(config: Config) -> dict[str, Any]:
 def _lemma_2() -> dict[str, Any]:
     """Return u and d + d' for n = 3, T = 1, the others known to be of categories 0 and 1."""
     epsilon = math.log(2.0)
-    rows = np.array([[2, 1, 0], [1, 2, 0], [1, 1, 1]]) / 3.0  # the law of the record drawn
+    rows = np.array([[2, 1, 0], [1, 2, 0], [1, 1, 1]]) / 3.0  # the distribution of the record drawn
     utility = candidates_utility(rows, 1.0 / (1.0 + math.exp(-epsilon)))
     both = _stick(rows[0], rows[1], epsilon) + _stick(rows[1], rows[0], epsilon)
     return {"lemma": "2", "pairs": 1, "least": both, "largest": utility}

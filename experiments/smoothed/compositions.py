@@ -16,7 +16,7 @@ from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
-from experiments.smoothed.votes import COUNTED, history, laws, units
+from experiments.smoothed.votes import COUNTED, history, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Config:
         places = units(self.units), history(self.votes)
         hulls = {}
         for text in (*self.distributions, *self.beside):
-            shares = list(laws(text, *places).items())
+            shares = list(pmfs(text, *places).items())
             vertices = smoothed.hull_vertices([(share, 1.0 - share) for _, share in shares])
             hulls[_TITLES.get(text, text)] = dict(shares[place] for place in vertices)
         return hulls

@@ -13,7 +13,7 @@ from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms
 from dpopt.smoothed.mechanisms import AnonymousMechanism
-from experiments.smoothed.program import database_laws
+from experiments.smoothed.program import database_pmfs
 
 LARGEST_PROGRAM = 250_000
 """Variables; the closed sums of the smoothed delta go further."""
@@ -37,9 +37,9 @@ def distributional_delta(
         distributions: Pi, shape (l, m); all of them are used, vertices or not.
 
     Returns:
-        The optimum with its dual bound. Variables: "delta"; "simulator", the best law of the output
-        for each histogram of the other n - 1 records, flattened from (N, outputs); "excess of M"
-        and "excess of Sim", of each composition, record and output.
+        The optimum with its dual bound. Variables: "delta"; "simulator", the best distribution of
+        the output for each histogram of the other n - 1 records, flattened from (N, outputs);
+        "excess of M" and "excess of Sim", of each composition, record and output.
 
     Raises:
         ParameterError: if the case is too large.
@@ -62,27 +62,27 @@ def distributional_delta(
             f"{LARGEST_PROGRAM:,} are allowed."
         )
     compositions = histograms(mechanism.records - 1, vertices.shape[0])
-    weights = database_laws(vertices, compositions, others)
-    # The law of M for each histogram of the others (y), record (x) and output (a); then for each
-    # composition of the others (c) in place of y.
+    weights = database_pmfs(vertices, compositions, others)
+    # The distribution of M for each histogram of the others (y), record (x) and output (a); then
+    # for each composition of the others (c) in place of y.
     m, outputs = mechanism.categories, mechanism.outputs
     completed = (others[:, None, :] + np.eye(m, dtype=np.int64)).reshape(-1, m)
-    known = mechanism.laws(completed).reshape(len(others), m, outputs)
-    laws = np.einsum("cy,yxa->cxa", weights, known)
-    each, total = sp.eye_array(laws.size, format="csr"), _sums(laws.size // outputs, outputs)
+    known = mechanism.pmfs(completed).reshape(len(others), m, outputs)
+    pmfs = np.einsum("cy,yxa->cxa", weights, known)
+    each, total = sp.eye_array(pmfs.size, format="csr"), _sums(pmfs.size // outputs, outputs)
     simulated = sp.kron(weights, np.tile(np.eye(outputs), (m, 1)), format="csr")
     problem = Problem("distributional delta")
     problem.add_variables("delta", 1, lower=0.0, upper=1.0)
     problem.add_variables("simulator", len(others) * outputs, lower=0.0, upper=1.0)
-    problem.add_variables("excess of M", laws.size, lower=0.0, upper=1.0)
-    problem.add_variables("excess of Sim", laws.size, lower=0.0, upper=1.0)
+    problem.add_variables("excess of M", pmfs.size, lower=0.0, upper=1.0)
+    problem.add_variables("excess of Sim", pmfs.size, lower=0.0, upper=1.0)
     whole = {"simulator": _sums(len(others), outputs)}
     problem.add_rows("simulator sums to one", whole, lower=1.0, upper=1.0)
     first = {"excess of M": each, "simulator": factor * simulated}
-    problem.add_rows("M above Sim", first, lower=laws.ravel())
+    problem.add_rows("M above Sim", first, lower=pmfs.ravel())
     second = {"excess of Sim": each, "simulator": -simulated}
-    problem.add_rows("Sim above M", second, lower=-factor * laws.ravel())
-    ones = np.ones((laws.size // outputs, 1))
+    problem.add_rows("Sim above M", second, lower=-factor * pmfs.ravel())
+    ones = np.ones((pmfs.size // outputs, 1))
     for name in ("excess of M", "excess of Sim"):
         problem.add_rows(f"delta bounds {name}", {"delta": ones, name: -total}, lower=0.0)
     problem.minimise({"delta": 1.0})

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from dpopt import ParameterError
-from dpopt.prob.batches import batch_law
+from dpopt.prob.batches import batch_distribution
 
 IntVector = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
@@ -157,8 +157,8 @@ def drawn_counts(
     """Return how often each output is drawn from a database and its two published neighbours.
 
     A record of the least value is moved to ``highest``, or one of the largest to ``lowest``.
-    Counts of independent draws are multinomial, so they are drawn as such from the exact law of a
-    batch, which takes no longer for 1e12 draws than for ten.
+    Counts of independent draws are multinomial, so they are drawn as such from the exact
+    distribution of a batch, which takes no longer for 1e12 draws than for ten.
 
     Args:
         values: of the database, likewise drawn and rounded of `dpopt.smoothed.sgd_profile`.
@@ -173,11 +173,11 @@ def drawn_counts(
         Shape (3, outputs).
     """
     neighbours = (moved(values, values.min(), highest), moved(values, values.max(), lowest))
-    laws = [batch_law(each, drawn, rounded=rounded) for each in (values, *neighbours)]
-    first = min(law.lowest for law in laws)
-    counts = np.zeros((3, max(int(law.outputs[-1]) for law in laws) - first + 1), dtype=np.int64)
-    for row, law in zip(counts, laws, strict=True):
-        row[law.outputs - first] = rng.multinomial(draws, law.probabilities)
+    pmfs = [batch_distribution(each, drawn, rounded=rounded) for each in (values, *neighbours)]
+    first = min(pmf.lowest for pmf in pmfs)
+    counts = np.zeros((3, max(int(pmf.outputs[-1]) for pmf in pmfs) - first + 1), dtype=np.int64)
+    for row, pmf in zip(counts, pmfs, strict=True):
+        row[pmf.outputs - first] = rng.multinomial(draws, pmf.probabilities)
     return counts
 
 

@@ -25,9 +25,9 @@ class NoisyHistogram(AnonymousMechanism):
 
     y runs over vectors of integers of at least 0, so that each coordinate of the noise is
     independent: with r = e^(-epsilon/4), Pr[y | h] = r^|h - y| / Z(h), Z(h) = (1 + r - r^(h+1)) /
-    (1 - r). A drawn count is at most T; from y = T on the law falls by the factor r whatever h,
-    so the outputs y >= T of a coordinate are merged into one: the ratio of two databases is the
-    same on all of them, and no divergence changes.
+    (1 - r). A drawn count is at most T; from y = T on the distribution falls by the factor r
+    whatever h, so the outputs y >= T of a coordinate are merged into one: the ratio of two
+    databases is the same on all of them, and no divergence changes.
 
     Attributes:
         records: n.
@@ -62,27 +62,27 @@ class NoisyHistogram(AnonymousMechanism):
                 f"would hold {drawn * self.outputs:,} entries, more than {LARGEST_ENTRIES:,}."
             )
         table = histograms(self.drawn, self.categories)
-        coordinate = coordinate_law(self.drawn, self.epsilon)
-        law = np.ones((drawn, 1))
+        coordinate = coordinate_pmf(self.drawn, self.epsilon)
+        pmf = np.ones((drawn, 1))
         for c in range(self.categories):
-            law = (law[:, :, None] * coordinate[table[:, c]][:, None, :]).reshape(drawn, -1)
-        return law
+            pmf = (pmf[:, :, None] * coordinate[table[:, c]][:, None, :]).reshape(drawn, -1)
+        return pmf
 
-    def laws(self, histograms: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return laws over the (T + 1)^m outputs, the last coordinate fastest.
+    def pmfs(self, histograms: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return distributions over the (T + 1)^m outputs, the last coordinate fastest.
 
-        See `AnonymousMechanism.laws`.
+        See `AnonymousMechanism.pmfs`.
         """
         rows = checked_histograms(histograms, self.records, self.categories)
         sampling = SamplingHistogram(self.records, self.drawn, self.categories)
-        return sampling.laws(rows) @ self._noise
+        return sampling.pmfs(rows) @ self._noise
 
     def to_dict(self) -> dict[str, object]:
         """Return the parameters as plain values."""
         return {"mechanism": "noisy-histogram", **asdict(self)}
 
 
-def coordinate_law(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
+def coordinate_pmf(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
     """Return Pr[y | h] of one coordinate for h = 0..T and y = 0..T, the last y meaning T or more.
 
     Args:
@@ -93,9 +93,9 @@ def coordinate_law(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
         Shape (T + 1, T + 1), rows summing to 1.
     """
     r, h = math.exp(-epsilon / 4.0), np.arange(drawn + 1)
-    law = r ** np.abs(h[:, None] - h[None, :])
-    law[:, -1] /= -math.expm1(-epsilon / 4.0)
-    return law / law.sum(axis=1, keepdims=True)
+    pmf = r ** np.abs(h[:, None] - h[None, :])
+    pmf[:, -1] /= -math.expm1(-epsilon / 4.0)
+    return pmf / pmf.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.distributional import distributional_delta
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
-from experiments.smoothed.votes import COUNTED, history, laws, units
+from experiments.smoothed.votes import COUNTED, history, pmfs, units
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ class Config:
     distributions: str = "units"
 
     def __post_init__(self) -> None:
-        self.laws()
+        self.pmfs()
 
-    def laws(self) -> np.ndarray:
+    def pmfs(self) -> np.ndarray:
         """Return the vertices of the hull of the distributions, shape (l, 2)."""
-        shares = laws(self.distributions, units(), history()).values()
+        shares = pmfs(self.distributions, units(), history()).values()
         rows = np.array([(share, 1.0 - share) for share in shares])
         return rows[smoothed.hull_vertices(rows)]
 
@@ -85,7 +85,7 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Compute Table 1 and the numbers behind Tables 2 and 3."""
-    distributions = config.laws()
+    distributions = config.pmfs()
     noisy = [
         _with_noise(n, max(1, math.ceil(rate * n)), epsilon, distributions)
         for n in track(config.records)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
-from dpopt.prob.batches import batch_law
+from dpopt.prob.batches import batch_distribution
 from dpopt.prob.histograms import (
     checked_distributions,
     histograms,
@@ -40,8 +40,8 @@ def best_test_problem(p: Array, q: Array, epsilon: float) -> Problem:
     The hockey-stick divergence d(p, q) as the adversary sees it; phi is the variable "test".
 
     Args:
-        p: law of the outputs, shape (outputs,).
-        q: law of the outputs on the neighbour, shape (outputs,).
+        p: distribution of the outputs, shape (outputs,).
+        q: distribution of the outputs on the neighbour, shape (outputs,).
         epsilon: from 0 to 700.
     """
     problem = Problem("best test")
@@ -93,7 +93,7 @@ def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: In
     around = [neighbours(row) for row in databases]
     owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
     own = np.repeat(databases, [len(rows) for rows in around], axis=0)
-    first, second = mechanism.laws(own), mechanism.laws(np.concatenate(around))
+    first, second = mechanism.pmfs(own), mechanism.pmfs(np.concatenate(around))
     gains = np.stack([gains_of(first, second, epsilon), gains_of(second, first, epsilon)], axis=1)
     return sticks_problem("privacy profile", gains.reshape(len(owner), -1), owner)
 
@@ -115,11 +115,11 @@ def step_problem(asked: SgdProfile) -> Problem:
     outputs = (reach if asked.rounded else reach * asked.drawn) + 1
     first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
 
-    def law(values: IntArray) -> Array:
-        return batch_law(values, asked.drawn, rounded=asked.rounded).over(first, outputs)
+    def pmf(values: IntArray) -> Array:
+        return batch_distribution(values, asked.drawn, rounded=asked.rounded).over(first, outputs)
 
-    own = law(asked.values)
-    pairs = [(own, law(moved(asked.values, *move))) for move in moves]
+    own = pmf(asked.values)
+    pairs = [(own, pmf(moved(asked.values, *move))) for move in moves]
     gains = [
         gains_of(p, q, epsilon)
         for epsilon in asked.epsilons.tolist()
@@ -157,19 +157,20 @@ class SmoothedInstance:
 def smoothed_instance(
     mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedInstance:
-    """Return the laws, neighbours and compositions of a small case.
+    """Return the distributions, neighbours and compositions of a small case.
 
     Args:
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
-        distributions: laws of one record, shape (l, m); all of them are used, vertices or not.
+        distributions: distributions of one record, shape (l, m); all of them are used, vertices or
+            not.
     """
     vertices = checked_distributions(distributions, mechanism.categories)
     n, m = mechanism.records, mechanism.categories
     table, compositions = histograms(n, m), histograms(n, len(vertices))
-    laws, pairs = mechanism.laws(table), replacements(table)
-    gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
-    databases = database_laws(vertices, compositions, table)
+    pmfs, pairs = mechanism.pmfs(table), replacements(table)
+    gains = gains_of(pmfs[pairs], pmfs[pairs[:, ::-1]], epsilon)
+    databases = database_pmfs(vertices, compositions, table)
     return SmoothedInstance(pairs, gains, compositions, databases)
 
 
@@ -257,7 +258,7 @@ def solve_smoothed(
     Args:
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
-        distributions: laws of one record, shape (l, m).
+        distributions: distributions of one record, shape (l, m).
 
     Raises:
         SolverError: if the solver fails.
@@ -283,18 +284,18 @@ def _ends(instance: SmoothedInstance) -> sp.csr_array:
     return sp.csr_array(entries, shape=(databases.size, instance.databases.shape[1]))
 
 
-def database_laws(vertices: Array, compositions: IntArray, table: IntArray) -> Array:
-    """Return Pr[database | composition]: products of laws of one record, by convolution."""
+def database_pmfs(vertices: Array, compositions: IntArray, table: IntArray) -> Array:
+    """Return Pr[database | composition]: products of pmfs of one record, by convolution."""
     n, m = int(table[0].sum()), table.shape[1]
-    # The law of a database is an array over the counts of all categories but the last.
+    # The distribution of a database is an array over the counts of all categories but the last.
     places = tuple(table[:, :-1].T)
-    laws = np.empty((compositions.shape[0], table.shape[0]))
-    for row, counts in zip(laws, compositions, strict=True):
-        law = np.zeros((n + 1,) * (m - 1))
-        law[(0,) * (m - 1)] = 1.0
+    pmfs = np.empty((compositions.shape[0], table.shape[0]))
+    for row, counts in zip(pmfs, compositions, strict=True):
+        pmf = np.zeros((n + 1,) * (m - 1))
+        pmf[(0,) * (m - 1)] = 1.0
         for vertex in np.repeat(vertices, counts, axis=0):
             # Nothing wraps around: before the last record no count is n.
-            added = (vertex[axis] * np.roll(law, 1, axis=axis) for axis in range(m - 1))
-            law = vertex[-1] * law + sum(added)
-        row[:] = law[places]
-    return laws
+            added = (vertex[axis] * np.roll(pmf, 1, axis=axis) for axis in range(m - 1))
+            pmf = vertex[-1] * pmf + sum(added)
+        row[:] = pmf[places]
+    return pmfs

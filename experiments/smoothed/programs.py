@@ -32,7 +32,7 @@ class Config:
     Attributes:
         records: n; of each n half of the records are drawn, and of a batch two.
         epsilons: each with every n.
-        shares: of the first category, in the laws that the adversary picks from.
+        shares: of the first category, in the distributions that the adversary picks from.
         tolerance: differences up to this count as none.
     """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _UNITS = np.array([[0.7714, 0.2286], [0.0553, 0.9447]])
 # None is between the others.
-_LAWS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.1, 0.6]])
+_PMFS = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.1, 0.6]])
 _EPSILON = 0.5
 _SAME = 1e-11
 # Definition 3 has more terms from here on than anyone counts.
@@ -122,8 +122,9 @@ def run(config: Config) -> Outcome:
 
 def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
     mechanism = smoothed.SamplingHistogram(n, math.ceil(n / 2), m)
-    # The two extreme units of 2020, or as many laws of three categories as there are vertices.
-    distributions = _UNITS if m == 2 else _LAWS[:count]
+    # The two extreme units of 2020, or as many distributions of three categories as there are
+    # vertices.
+    distributions = _UNITS if m == 2 else _PMFS[:count]
     profile = smoothed.privacy_profile(mechanism, _EPSILON)
     fast = smoothed.smoothed_delta(mechanism, _EPSILON, distributions)
     written, products = algorithm_1(profile.histograms, profile.delta, distributions)
@@ -150,8 +151,9 @@ def algorithm_1(
 ) -> tuple[float, int]:
     """Return smoothed delta as Algorithm 1 and the proof of Theorem 2 have it, and its products.
 
-    For every composition of the n records: the multinomial laws of the parts, the law of the whole
-    histogram by convolution, one product for each pair of histograms, and the expectation.
+    For every composition of the n records: the multinomial distributions of the parts, the
+    distribution of the whole histogram by convolution, one product for each pair of histograms, and
+    the expectation.
 
     Args:
         databases: the histograms of all, shape (databases, m).
@@ -162,22 +164,22 @@ def algorithm_1(
     place = (n + 1) ** np.arange(m - 1)
     profile = np.zeros((n + 1) ** (m - 1))
     profile[databases[:, : m - 1] @ place] = delta
-    parts = [[_multinomial(size, law, place) for size in range(n + 1)] for law in distributions]
+    parts = [[_multinomial(size, pmf, place) for size in range(n + 1)] for pmf in distributions]
     best, products = 0.0, 0
     for composition in histograms(n, count).tolist():
-        at, law = parts[0][composition[0]]
+        at, pmf = parts[0][composition[0]]
         for size, part in zip(composition[1:], parts[1:], strict=True):
             if size == 0:
                 continue
             other, weights = part[size]
             products += at.size * other.size
             whole = np.bincount(
-                np.add.outer(at, other).ravel(), np.multiply.outer(law, weights).ravel()
+                np.add.outer(at, other).ravel(), np.multiply.outer(pmf, weights).ravel()
             )
             (at,) = np.nonzero(whole)
-            law = whole[at]
+            pmf = whole[at]
         products += at.size
-        best = max(best, float(profile[at] @ law))
+        best = max(best, float(profile[at] @ pmf))
     return best, products
 
 
@@ -217,7 +219,7 @@ def definition_3(databases: np.ndarray, delta: np.ndarray, distributions: np.nda
 
 
 def products(categories: int, vertices: int, records: int) -> int:
-    """Return the number of products of Algorithm 1 as written, from the sizes of its laws alone."""
+    """Return the number of products of Algorithm 1 as written, from the sizes of its pmfs alone."""
     total, sizes = 0, [histogram_count(n, categories) for n in range(records + 1)]
     for composition in histograms(records, vertices).tolist():
         joined = zip(accumulate(composition), composition[1:], strict=False)

@@ -156,7 +156,7 @@ def _comparisons(
     largest = [row["delta"] for row in neighbours if row["database"] == TWO_VALUES]
     attained = all(abs(delta / most - 1) < _ROUNDING for delta in largest)
     above = sum(row["delta"] > most * (1 + _ROUNDING) for row in neighbours)
-    exact = "exact law of a batch, checked against integers and enumeration in the tests"
+    exact = "exact distribution of a batch, checked against integers and enumeration in the tests"
     return (
         not_comparable(
             "Section 6: the probabilities are estimated through 10^6 independent trials.",

@@ -103,7 +103,7 @@ def run(config: Config) -> Outcome:
         "Figure 2 (right): delta from 10^6 independent trials, with a 99 % interval.",
         f"From {config.draws:,} draws on databases of ours, the {config.confidence:.0%} "
         f"interval of Clopper and Pearson holds exact delta in {covered} of {len(rows)} cases.",
-        "exact law of a batch; the estimates are draws from it",
+        "exact distribution of a batch; the estimates are draws from it",
         why="the databases and epsilons of the paper are not printed, nor how its interval is made",
     )
     table = Table.of(

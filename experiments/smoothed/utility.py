@@ -13,12 +13,12 @@ from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.sampling import log_tails
 
 
-def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
+def candidates_utility(pmfs: npt.ArrayLike, threshold: float) -> float:
     """Return the adjusted utility of an adversary who knows all records but one.
 
-    u(t) = 1/(1 - t) max_c sum_a P_c(a) max(0, max_v Pr[v | a] - t), where P_c is the law of the
-    output if the record is c, and Pr[v | a] = P_v(a) / sum_w P_w(a): the prior is uniform over
-    the candidates. The adversary names the likeliest v, right or wrong, and gains where the
+    u(t) = 1/(1 - t) max_c sum_a P_c(a) max(0, max_v Pr[v | a] - t), where P_c is the distribution
+    of the output if the record is c, and Pr[v | a] = P_v(a) / sum_w P_w(a): the prior is uniform
+    over the candidates. The adversary names the likeliest v, right or wrong, and gains where the
     posterior exceeds t; c is what the record really is.
 
     At t = e^epsilon / (e^epsilon + 1) the term of output a with likeliest v is P_c/S (P_v -
@@ -28,22 +28,22 @@ def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
     of the two utilities is 0; the second where they are equal.
 
     Args:
-        laws: P_c(a), shape (candidates, outputs), at least two candidates.
+        pmfs: P_c(a), shape (candidates, outputs), at least two candidates.
         threshold: t, in [0, 1).
 
     Returns:
         u, from 0 to 1.
 
     Raises:
-        ParameterError: if the laws are no probabilities.
+        ParameterError: if the distributions are no probabilities.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
     """
-    t, table = threshold, np.asarray(laws, dtype=float)
+    t, table = threshold, np.asarray(pmfs, dtype=float)
     if table.ndim != 2 or table.shape[0] < 2 or not np.all((table >= 0) & (table <= 2)):
         raise ParameterError(
-            f"laws has shape {table.shape}; it must hold probabilities, one row for each of at "
+            f"pmfs has shape {table.shape}; it must hold probabilities, one row for each of at "
             "least 2 candidates."
         )
     total, best = table.sum(axis=0), table.max(axis=0)
@@ -84,12 +84,12 @@ def adversary_utility(
         reading: "pairs" or "categories".
 
     Returns:
-        ln u; -inf if u is 0. Where all laws are summed, u has the relative error of the laws
-        except near outputs whose posterior is t, and is 0 below about 1e-300.
+        ln u; -inf if u is 0. Where all distributions are summed, u has the relative error of the
+        distributions except near outputs whose posterior is t, and is 0 below about 1e-300.
 
     Raises:
         ParameterError: if the mechanism is too large to list its
-            laws; binary sampling without replacement is taken up to 1e10 records.
+            distributions; binary sampling without replacement is taken up to 1e10 records.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
@@ -101,13 +101,13 @@ def adversary_utility(
         return float(log_utility_at(mechanism.records, mechanism.drawn, t, counts[:1])[0])
     best = 0.0
     for own in np.flatnonzero(counts):
-        laws = _laws_without(mechanism, counts, int(own))
+        pmfs = _pmfs_without(mechanism, counts, int(own))
         if reading == "categories":
-            best = max(best, candidates_utility(laws, t))
+            best = max(best, candidates_utility(pmfs, t))
             continue
         for other in range(m):
             if other != own:
-                best = max(best, candidates_utility(laws[[own, other]], t))
+                best = max(best, candidates_utility(pmfs[[own, other]], t))
     return math.log(best) if best > 0.0 else -math.inf
 
 
@@ -140,10 +140,10 @@ def log_utility_at(
     return np.max(total, axis=(0, 1)) - np.log1p(-threshold)
 
 
-def _laws_without(
+def _pmfs_without(
     mechanism: AnonymousMechanism, counts: npt.NDArray[np.int64], own: int
 ) -> npt.NDArray[np.float64]:
-    """Return the laws if one record of category ``own`` were each of the categories instead."""
+    """Return the pmfs if one record of category ``own`` were each of the categories instead."""
     rows = np.tile(counts, (mechanism.categories, 1))
     rows[:, own] -= 1
-    return mechanism.laws(rows + np.eye(mechanism.categories, dtype=np.int64))
+    return mechanism.pmfs(rows + np.eye(mechanism.categories, dtype=np.int64))

@@ -76,7 +76,7 @@ def read(path: str, name: str) -> tuple[Election, ...]:
     return found
 
 
-def laws(text: str, districts: Sequence[Election], years: Sequence[Election]) -> dict[str, float]:
+def pmfs(text: str, districts: Sequence[Election], years: Sequence[Election]) -> dict[str, float]:
     """Return the set of distributions that a text names: shares of the second candidate, by name.
 
     Args:

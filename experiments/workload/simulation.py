@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Counts = npt.NDArray[np.int64]
 
-ELECTION, MADE = "election", "Zipf law"
+ELECTION, MADE = "election", "Zipf distribution"
 DATA = (ELECTION, MADE)
 # Shares of the second candidate between which states are put into classes of equal width.
 _LOW, _HIGH = 0.3, 0.7
@@ -41,8 +41,8 @@ class Config:
         epsilon: in nats, from 0.01 to 12.
         people: N, one or more.
         runs: for each N, at least 2.
-        zipf: exponent a of the made law, p_u in proportion to u^-a, from 0 to 4; it stands for
-            ratings over categories, of which few have most.
+        zipf: exponent a of the made distribution, p_u in proportion to u^-a, from 0 to 4; it stands
+            for ratings over categories, of which few have most.
         votes: CSV file of one's own, with names in its first column and the votes of two candidates
             in its last two.
         seed: of the draws.
@@ -63,8 +63,8 @@ class Config:
     votes: str | None = None
     seed: Seed = 5
 
-    def laws(self) -> dict[str, np.ndarray]:
-        """Return the laws of categories by the name of the data, each of shape (categories,)."""
+    def pmfs(self) -> dict[str, np.ndarray]:
+        """Return the pmfs of categories by the name of the data, each of shape (categories,)."""
         place = np.arange(1, self.categories + 1, dtype=np.float64)
         made = place**-self.zipf
         return {ELECTION: self._voters(), MADE: made / made.sum()}
@@ -90,7 +90,7 @@ class Config:
     PAPER,
     "Simulation",
     "The total variance that the certified kernel predicts for people of an election and "
-    "for a made law, beside the squared error of repeated runs, from a thousand people to ten "
+    "for a made pmf, beside the squared error of repeated runs, from a thousand people to ten "
     "million.",
     config=Config(),
     quick=Config(categories=8, runs=1_000),
@@ -107,9 +107,9 @@ def run(config: Config) -> Outcome:
     found = dpopt.design(asked)
     rng = np.random.default_rng(config.seed)
     records: list[dict[str, Cell]] = []
-    for data, law in track(config.laws().items()):
+    for data, pmf in track(config.pmfs().items()):
         for people in config.people:
-            histogram = _histogram(law, people)
+            histogram = _histogram(pmf, people)
             squares = _squares(found, histogram, config.runs, rng)
             predicted = float(histogram @ found.category_variances)
             error = float(squares.std(ddof=1)) / math.sqrt(config.runs)
@@ -133,16 +133,16 @@ def run(config: Config) -> Outcome:
     return Outcome(
         {"variances": table},
         tuple(_findings(table)),
-        data="US presidential election of 2020, certified counts by state; a made law"
+        data="US presidential election of 2020, certified counts by state; a made distribution"
         if config.votes is None
-        else f"{config.votes}; a made law",
+        else f"{config.votes}; a made distribution",
     )
 
 
-def _histogram(law: np.ndarray, people: int) -> Counts:
-    """Return whole counts of so many people that are next to a law, by largest remainders."""
-    found = np.floor(people * law).astype(np.int64)
-    rest = people * law - found
+def _histogram(pmf: np.ndarray, people: int) -> Counts:
+    """Return whole counts of so many people that are next to a pmf, by largest remainders."""
+    found = np.floor(people * pmf).astype(np.int64)
+    rest = people * pmf - found
     found[np.argsort(-rest, kind="stable")[: people - int(found.sum())]] += 1
     return found
 
@@ -152,14 +152,14 @@ def _squares(
 ) -> np.ndarray:
     """Return the squared error of all answers in each run, shape (runs,).
 
-    How many people of a category have each output is multinomial with the certified law, so that
-    ten million people cost what ten do. The generator is seeded: nothing here is private.
+    How many people of a category have each output is multinomial with the certified distribution,
+    so that ten million people cost what ten do. The generator is seeded: nothing here is private.
     """
     truth = found.setting.matrix @ histogram
-    laws = found.rows.T
-    outputs = np.zeros((runs, laws.shape[1]))
-    for law, people in zip(laws, histogram, strict=True):
-        outputs += rng.multinomial(people, law / law.sum(), size=runs)
+    pmfs = found.rows.T
+    outputs = np.zeros((runs, pmfs.shape[1]))
+    for pmf, people in zip(pmfs, histogram, strict=True):
+        outputs += rng.multinomial(people, pmf / pmf.sum(), size=runs)
     return np.sum((outputs @ found.decoder.T - truth) ** 2, axis=1)
 
 

@@ -122,7 +122,7 @@ def test_the_ladder_fails_from_seven_classes_on(
     assert math.log(made.step) < epsilon * (1 - excess / 2)
 
 
-def test_a_ladder_that_is_no_law_is_lowered() -> None:
+def test_a_ladder_that_is_no_distribution_is_lowered() -> None:
     # In fractions: with fifty classes and a small r the top is left less than nothing.
     step = exp_lower(0.1)
     assert min(ladder((6, 1, *[0] * 48), step)) < 0

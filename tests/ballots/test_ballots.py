@@ -38,19 +38,19 @@ def test_permute_and_flip_by_definition(counts: tuple[int, ...]) -> None:
 def test_priors() -> None:
     inputs = SortedHistograms(4, 3)
     states = list(inputs.listed())
-    uniform = VotePrior().law(inputs)
+    uniform = VotePrior().pmf(inputs)
     assert uniform.tolist() == pytest.approx([n / 15 for n in inputs.row_sizes], abs=1e-15)
-    # Of one law, by all 81 votes.
+    # Of one distribution, by all 81 votes.
     p, masses = (0.5, 0.3, 0.2), np.zeros(len(states))
     for votes in np.ndindex(*(3,) * 4):
         counts = tuple(sorted(np.bincount(votes, minlength=3).tolist(), reverse=True))
         masses[states.index(counts)] += math.prod(p[v] for v in votes)
-    assert VotePrior.of("point:0.2,0.5,0.3", 3).law(inputs) == pytest.approx(masses, abs=1e-15)
-    # p ~ Dirichlet(A, A, A), by quadrature over draws: the mean of the laws of points.
+    assert VotePrior.of("point:0.2,0.5,0.3", 3).pmf(inputs) == pytest.approx(masses, abs=1e-15)
+    # p ~ Dirichlet(A, A, A), by quadrature over draws: the mean of the distributions of points.
     rng = np.random.default_rng(5)
     draws = rng.dirichlet([2.5] * 3, size=4000)
-    mean = np.mean([VotePrior(p=tuple(p)).law(inputs) for p in draws], axis=0)
-    assert VotePrior(2.5).law(inputs) == pytest.approx(mean, abs=0.02)
+    mean = np.mean([VotePrior(p=tuple(p)).pmf(inputs) for p in draws], axis=0)
+    assert VotePrior(2.5).pmf(inputs) == pytest.approx(mean, abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -234,8 +234,8 @@ def test_a_table_with_names_says_and_takes_them(
         said = refused(["release", str(saved), "--input", "0"], 2, capfd)
         assert re.search("they are ('(low|mid|high)', ){2}'(low|mid|high)'", said)
     (tmp_path / "p.txt").write_text("1 1 0")
-    law = ["--distribution", str(tmp_path / "p.txt"), "--json"]
-    assert json.loads(run(["release", str(saved), *law], capfd)[1])["released"][0] in ("no", "yes")
+    pmf = ["--distribution", str(tmp_path / "p.txt"), "--json"]
+    assert json.loads(run(["release", str(saved), *pmf], capfd)[1])["released"][0] in ("no", "yes")
     (tmp_path / "inputs.txt").write_text("low\nmid,high\n")
     code, out, _ = run(["release", str(saved), "--input", str(tmp_path / "inputs.txt")], capfd)
     assert (code, len(out.split())) == (0, 3)

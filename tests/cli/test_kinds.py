@@ -94,14 +94,14 @@ def test_the_command_of_the_example_answers_as_the_library_does(name: str) -> No
 
 
 def typed_input(design: Design, data: object, folder: Path) -> list[str]:
-    """Return the options that give data: as a line of integers, as their counts, or as a law."""
+    """Return the options that give data: as a line of integers, as their counts, or as a pmf."""
     if data is None:
         return []
     setting, listed = design.setting, np.atleast_1d(np.asarray(data)).tolist()
     if not all(isinstance(value, int) for value in listed):
-        (folder / "law.txt").write_text(" ".join(map(str, listed)))
-        return ["--distribution", str(folder / "law.txt")]
-    law = list(setting.output_weights(design.table, data))
+        (folder / "pmf.txt").write_text(" ".join(map(str, listed)))
+        return ["--distribution", str(folder / "pmf.txt")]
+    pmf = list(setting.output_weights(design.table, data))
     counts = [
         listed.count(category) for category in range(getattr(setting, "categories", None) or 0)
     ]
@@ -111,7 +111,7 @@ def typed_input(design: Design, data: object, folder: Path) -> list[str]:
             found = setting.output_weights(design.table, query)
         except (ParameterError, ValueError):
             continue
-        if list(found) == law:
+        if list(found) == pmf:
             return ["--input", ",".join(map(str, numbers))]
     raise AssertionError(f"no line of integers stands for {data}")
 

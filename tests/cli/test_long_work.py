@@ -20,12 +20,12 @@ class StoppedError(Exception):
 def announced(event: ProgressEvent) -> None:
     if event.seconds is not None:
         raise StoppedError(event.message)
-    # Reducing a handful of laws comes first: how many are left decides how long it takes.
-    if event.total != len(LAWS):
+    # Reducing a handful of distributions comes first: how many are left decides how long it takes.
+    if event.total != len(PMFS):
         raise AssertionError(f"{event} before any announcement")
 
 
-LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
+PMFS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
     [
         lambda: dpopt.design(dpopt.Majority(4001, 0.001, 10.0)),
         lambda: dpopt.design(dpopt.Majority(201, 0.1, 10.0, voter_delta=1e-6, delta=1e-4)),
-        lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(184, 3, 3), 1.0, LAWS),
+        lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(184, 3, 3), 1.0, PMFS),
     ],
 )
 def test_long_work_is_announced(work: object) -> None:

@@ -50,8 +50,8 @@ def test_the_kernel_of_counts_is_geometric_noise_cut_off() -> None:
     masses = math.tanh(0.5) * np.exp(-np.abs(noise, dtype=float))
     kernel = suite_release.noisy_counts()
     for count in (0, 1, 20, 63):
-        law = np.bincount(np.clip(count + noise, 0, 63), masses, 64)
-        assert kernel[count] == pytest.approx(law, abs=1e-14)
+        pmf = np.bincount(np.clip(count + noise, 0, 63), masses, 64)
+        assert kernel[count] == pytest.approx(pmf, abs=1e-14)
 
 
 @pytest.mark.parametrize("benchmark", [suite_release.COUNTS, suite_release.CATEGORIES])

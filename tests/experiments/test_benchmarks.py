@@ -357,11 +357,11 @@ def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
     assert len(found) == len(expected)
     matrix, right = suite_samplers.every_row(setting)
     q = np.random.default_rng(0).random(setting.largest_minimum + 1)
-    law = [
+    pmf = [
         (q[m] / k + (1 - q[m]) * c / n, q[after] / k + (1 - q[after]) * moved / n)
         for m, c, after, moved in found
     ]
-    excess = [n * (after - e * before) for before, after in law]
+    excess = [n * (after - e * before) for before, after in pmf]
     assert matrix @ q - right == pytest.approx(excess, abs=1e-12)
 
 

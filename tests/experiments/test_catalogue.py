@@ -105,10 +105,10 @@ prior-example-1:  -> public=0.001 | user=0.0 | epsilon=0.1 | points=2
 prior-kernels: categories=3 | epsilon=1.0 | training=10 | held_out=50 | sizes=5 -> categories=2 |
     epsilon=0.5 | concentration=0.5 | training=5 | held_out=10 | sizes=2 | size_epsilon=0.5 |
     seed=0
-prior-program: categories=2,3 | priors=random | epsilon=1.0 | second_categories=2 | laws=5 |
+prior-program: categories=2,3 | priors=random | epsilon=1.0 | second_categories=2 | pmfs=5 |
     points=3
     -> categories=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_categories=1
-    | exact_categories=1 | laws=1 | points=2 | seed=0
+    | exact_categories=1 | pmfs=1 | points=2 | seed=0
 smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | years=2008
 smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 ->
     thresholds=0.5 | lost_rates=0.0001 | years=2008
@@ -190,7 +190,7 @@ prior-example-1: public=1.0 | points=1
 prior-kernels: epsilon=17.0 | categories=1 | concentration=0.0 | held_out=0
 prior-program: categories= | categories=1 | categories=101 | categories=4,4 | priors=normal |
     epsilon=16.5 |
-    laws=0 | points=1
+    pmfs=0 | points=1
 smoothed-figure-1: years=1921 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
 smoothed-tables-1-2-3: rates=0.0 | records=1 | epsilons=0.0 | lost_rate=1.0
 smoothed-claims: drawn=200

@@ -13,7 +13,7 @@ import dpopt
 from dpopt.ballots import audit_rule, exponential, permute_and_flip
 from dpopt.privacy import Guarantee
 from experiments.catalogue import named
-from experiments.ensembles import images, laws, plain, private
+from experiments.ensembles import images, plain, pmfs, private
 from experiments.ensembles.ladder import ladder
 from experiments.ensembles.teachers import fitted, ink_features, regression
 from experiments.ensembles.teachers import plain as teach
@@ -52,7 +52,7 @@ def mnist() -> Outcome:
 
 @pytest.mark.parametrize(("voters", "classes"), [(6, 3), (9, 4), (7, 10), (1, 5)])
 def test_rules_are_those_of_the_package_in_fractions(voters: int, classes: int) -> None:
-    rules = laws.rules_of(voters, classes)
+    rules = pmfs.rules_of(voters, classes)
     step = Fraction(7, 5)
     for found, exact in (
         (rules.ladder(1.4), ladder),
@@ -60,14 +60,14 @@ def test_rules_are_those_of_the_package_in_fractions(voters: int, classes: int) 
         (rules.exponential(1.4), exponential),
     ):
         for state, places in zip(rules.inputs.listed(), rules.inputs.variables, strict=True):
-            law = exact(state, step)
-            assert [found[v] for v in places] == pytest.approx([float(x) for x in law], abs=1e-14)
+            pmf = exact(state, step)
+            assert [found[v] for v in places] == pytest.approx([float(x) for x in pmf], abs=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
 def test_a_calibrated_rule_is_the_one_audited_in_integers(epsilon: float) -> None:
     """Ten classes, where the ladder's r is lowered at a small epsilon."""
-    rules = laws.rules_of(12, 10)
+    rules = pmfs.rules_of(12, 10)
     for name, rule in (
         ("ladder", rules.ladder),
         ("permute-and-flip", rules.permute_and_flip),
@@ -86,8 +86,8 @@ def test_noisy_counts_win_as_often_as_they_are_drawn_to() -> None:
     own = np.array([7, 2, 3])
     draws = 200_000
     for found, noise in (
-        (laws.laplace_wins, rng.laplace(size=(draws, 4))),
-        (laws.gaussian_wins, rng.standard_normal((draws, 4))),
+        (pmfs.laplace_wins, rng.laplace(size=(draws, 4))),
+        (pmfs.gaussian_wins, rng.standard_normal((draws, 4))),
     ):
         for scale in (0.4, 2.0, 9.0):
             chances = found(histograms, own, scale)
@@ -110,14 +110,14 @@ def test_pure_labels_compose_as_randomised_responses_do() -> None:
         one = true**right * (1 - true) ** (labels - right)
         other = true ** (labels - right) * (1 - true) ** right
         delta += max(0.0, one - math.exp(total) * other)
-    assert laws.pure_delta(total, labels, epsilon) == pytest.approx(delta, rel=1e-12)
-    assert laws.pure_delta(1.0, 1, 1.0) == pytest.approx(0.0, abs=1e-16)
+    assert pmfs.pure_delta(total, labels, epsilon) == pytest.approx(delta, rel=1e-12)
+    assert pmfs.pure_delta(1.0, 1, 1.0) == pytest.approx(0.0, abs=1e-16)
     budget = Guarantee(1.0, 1e-5)
-    share = laws.pure_share(budget, 40)
+    share = pmfs.pure_share(budget, 40)
     assert 1.0 / 40 < share < 1.0
-    assert laws.pure_delta(1.0, 40, share) <= 1e-5 < laws.pure_delta(1.0, 40, 1.001 * share)
-    assert laws.ranged_share(budget, 40) > share
-    sigma = laws.gnmax_noise(budget, 40)
+    assert pmfs.pure_delta(1.0, 40, share) <= 1e-5 < pmfs.pure_delta(1.0, 40, 1.001 * share)
+    assert pmfs.ranged_share(budget, 40) > share
+    sigma = pmfs.gnmax_noise(budget, 40)
     assert gaussian_delta(1.0, sigma, math.sqrt(80.0)) <= 1e-5
 
 
@@ -212,7 +212,7 @@ def test_private_voters_against_samples_of_their_votes(voters: Outcome) -> None:
     assert best_rule <= dpopt.design(dpopt.Multiclass(5, 3, 1.0, 3, rule="ladder")).error + 1e-12
 
 
-def test_noise_on_weights_has_the_norm_of_its_law() -> None:
+def test_noise_on_weights_has_the_norm_of_its_distribution() -> None:
     model = fitted((3, 5, 8), 4, 0.1, 2 / 3, 0)
     assert np.linalg.norm(model.asked, axis=1).max() <= 1.0 + 1e-12
     assert model.sensitivity == pytest.approx(2 * math.sqrt(2) / (model.images * 0.1))

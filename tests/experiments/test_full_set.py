@@ -11,7 +11,7 @@ import pytest
 import dpopt
 from dpopt import Majority, NotPrivateError, ParameterError, majority, solve
 from experiments.majority.full_set import check_design, check_full, full_problem, full_size
-from tests.majority.brute import laws, worst_excess
+from tests.majority.brute import pmfs, worst_excess
 
 
 def setting_of(voters: int, r: F, shift: F, target: F, delta: F) -> Majority:
@@ -88,7 +88,7 @@ def test_rows_are_those_of_the_definition(voters: int, r: F, shift: F, target: F
     found = model.matrix.toarray()
     assert found.shape == (full_size(setting), setting.middle)
     exact = []
-    for here, there in laws(voters, r, shift):
+    for here, there in pmfs(voters, r, shift):
         f = [a - target * b for a, b in zip(here, there, strict=True)]
         upper = [f[i] - f[voters - i] for i in range(setting.middle, voters + 1)]
         exact.append([float(x / (target - 1 + 2 * delta)) for x in upper])

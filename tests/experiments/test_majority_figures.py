@@ -16,7 +16,7 @@ from dpopt import ParameterError, majority
 from experiments.catalogue import named
 from experiments.drawing import columns_for, nested
 from experiments.majority import priors
-from experiments.majority.words import cases, law_words, under, whole
+from experiments.majority.words import cases, pmf_words, under, whole
 from experiments.parameters import configured
 from tests.experiments.comparing import ran
 
@@ -35,12 +35,12 @@ def test_errors_are_those_of_the_prior(prior: str) -> None:
     own = dpopt.design(dpopt.Majority(11, 0.1, 3, voter_delta=1e-5, delta=3e-5, prior=prior))
     assert at["mean"] == pytest.approx(own.expected_error, rel=1e-3)
     assert at["mean"] == min(at.values())
-    law = majority.parse_prior(prior).sample((40_000, 11), np.random.default_rng(7))
+    pmf = majority.parse_prior(prior).sample((40_000, 11), np.random.default_rng(7))
     for curve, expected in at.items():
         (row,) = errors.select(curve=curve).records
         assert row["sampled_error"] == pytest.approx(expected, rel=0.05, abs=2e-4)
     # Subsampling's error by its definition: votes of the p_i, and of three of them.
-    votes = np.random.default_rng(8).random(law.shape) < law
+    votes = np.random.default_rng(8).random(pmf.shape) < pmf
     truth = (votes.sum(axis=1) > 5).mean() - (votes[:, :3].sum(axis=1) > 1).mean()
     assert abs(truth) <= at["subsampling"] + 0.01
 
@@ -73,10 +73,10 @@ def test_verdicts_are_of_the_uniform_prior_and_of_all_curves() -> None:
     assert not FIGURE_2.at_paper(replace(effort, prior="beta:1,1"))
 
 
-def test_laws_and_cases_in_words() -> None:
-    assert law_words("uniform:0,1") == "U[0, 1]"
-    assert law_words("uniform:0,0.3,0.7,1") == "U[0, .3] or [.7, 1]"
-    assert law_words("common-beta:2,0.5") == "Beta(2, .5), one p for all"
+def test_distributions_and_cases_in_words() -> None:
+    assert pmf_words("uniform:0,1") == "U[0, 1]"
+    assert pmf_words("uniform:0,0.3,0.7,1") == "U[0, .3] or [.7, 1]"
+    assert pmf_words("common-beta:2,0.5") == "Beta(2, .5), one p for all"
     assert under("point:0.25") == "$p$ = .25"
     assert [type(whole(value)) for value in (3.0, 2.5)] == [int, float]
     assert cases("pairs", ("11,3", "5,1.5"), "K,m", (int, float)) == [(11, 3.0), (5, 1.5)]
@@ -85,8 +85,8 @@ def test_laws_and_cases_in_words() -> None:
             cases("pairs", (text,), "K,m", (int, float))
 
 
-def test_the_paper_s_objective_takes_the_upper_half_of_a_law() -> None:
-    """U[.5, 1] and U[.7, 1] as the paper has it; for a beta law the mean of its samples."""
+def test_the_paper_s_objective_takes_the_upper_half_of_a_distribution() -> None:
+    """U[.5, 1] and U[.7, 1] as the paper has it; for a beta pmf the mean of its samples."""
     for prior, half in ((priors.UNIFORM, "uniform:0.5,1"), (priors.PEAKED, "uniform:0.7,1")):
         assert str(priors.upper_half(prior)) == half
     drawn_p = np.random.default_rng(3).beta(2, 5, 400_000)

@@ -27,8 +27,8 @@ def outcome() -> Outcome:
 
 
 def margins(p: tuple[float, ...]) -> np.ndarray:
-    law, middle = poisson_binomial_pmf(p), (len(p) + 1) // 2
-    return 0.5 * np.array([law[i] - law[len(p) - i] for i in range(middle, len(p) + 1)])
+    pmf, middle = poisson_binomial_pmf(p), (len(p) + 1) // 2
+    return 0.5 * np.array([pmf[i] - pmf[len(p) - i] for i in range(middle, len(p) + 1)])
 
 
 @pytest.mark.parametrize("points", [1, 2, 5])

@@ -24,7 +24,7 @@ def test_eleven_voters_are_those_of_the_program_written_out(outcome: Outcome) ->
     }
     for name, known in NINE.items():
         part = errors.select(curve=curves[name])
-        assert part.column("law") == list(HEDGED)
+        assert part.column("pmf") == list(HEDGED)
         assert [round(error, 4) for error in part.column("error")] == pytest.approx(known)
     hedged = errors.select(curve=REGRET)
     assert max(hedged.column("regret")) == pytest.approx(0.0365707, abs=1e-6)

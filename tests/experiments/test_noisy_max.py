@@ -1,4 +1,4 @@
-"""GNMax against the paper's table, integrals, exact laws, and the theorem in many digits."""
+"""GNMax against the paper's table, integrals, exact pmfs, and the theorem in many digits."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def label_delta(voters: int, sigma: float, epsilon: float) -> mpmath.mpf:
     with mpmath.workdps(40):
         t = mpmath.mpf(sigma) * mpmath.sqrt(2)
         one = [mpmath.ncdf((2 * n - voters) / t) for n in range(voters + 1)]
-        laws = [(p, 1 - p) for p in one]
+        pmfs = [(p, 1 - p) for p in one]
         r = mpmath.exp(epsilon)
         return max(
-            laws[n][label] - r * laws[m][label]
+            pmfs[n][label] - r * pmfs[m][label]
             for n in range(voters + 1)
             for m in (n - 1, n + 1)
             if 0 <= m <= voters
@@ -135,23 +135,23 @@ def test_extreme_noise() -> None:
     assert label_epsilon(11, 1e300) == pytest.approx(0.0, abs=1e-15)
 
 
-def law_by_integral(counts: np.ndarray, sigma: float) -> np.ndarray:
+def pmf_by_integral(counts: np.ndarray, sigma: float) -> np.ndarray:
     """Pr[i wins] = E prod_(j != i) Phi(Z + (n_i - n_j) / sigma)."""
     z = np.arange(-240, 241) * 0.05
     weight = 0.05 * norm.pdf(z)
-    law = np.empty(counts.size)
+    pmf = np.empty(counts.size)
     for i in range(counts.size):
         gaps = (counts[i] - np.delete(counts, i)) / sigma
-        law[i] = (weight * ndtr(z[:, None] + gaps).prod(axis=1)).sum()
-    return law
+        pmf[i] = (weight * ndtr(z[:, None] + gaps).prod(axis=1)).sum()
+    return pmf
 
 
 @pytest.mark.parametrize("sigma", [0.8, 5.0, 21.46])
-def test_law_of_two_classes(sigma: float) -> None:
+def test_distribution_of_two_classes(sigma: float) -> None:
     found = label_probabilities(11, sigma)
     for ones in (0, 3, 5, 6, 11):
-        law = law_by_integral(np.array([11 - ones, ones]), sigma)
-        assert found[ones] == pytest.approx(law[1], abs=1e-13)
+        pmf = pmf_by_integral(np.array([11 - ones, ones]), sigma)
+        assert found[ones] == pytest.approx(pmf[1], abs=1e-13)
 
 
 def bound(counts: list[int], sigma: float, order: float) -> float:
@@ -197,7 +197,7 @@ def bernoulli_divergence(first: float, second: float, order: float) -> float:
     return float(np.logaddexp(*terms)) / (order - 1)
 
 
-def test_the_bound_holds_for_the_exact_law_of_two_classes() -> None:
+def test_the_bound_holds_for_the_exact_distribution_of_two_classes() -> None:
     better = 0
     for sigma in (1.0, 2.0, 5.0, 20.0, 40.0):
         for voters in (2, 3, 5, 8, 11, 20, 39, 100, 250):
@@ -214,8 +214,10 @@ def test_the_bound_holds_for_the_exact_law_of_two_classes() -> None:
 @pytest.mark.parametrize(
     ("counts", "sigma"), [([40, 5, 3], 6.0), ([25, 2, 2, 1], 4.0), ([20, 8, 2], 3.0)]
 )
-def test_the_bound_holds_for_the_exact_law_of_more_classes(counts: list[int], sigma: float) -> None:
-    law = law_by_integral(np.array(counts), sigma)
+def test_the_bound_holds_for_the_exact_distribution_of_more_classes(
+    counts: list[int], sigma: float
+) -> None:
+    pmf = pmf_by_integral(np.array(counts), sigma)
     for order in (1.5, 3.0, 6.0):
         found = data_dependent_rdp(counts, sigma, order)
         assert found is not None
@@ -223,8 +225,8 @@ def test_the_bound_holds_for_the_exact_law_of_more_classes(counts: list[int], si
             moved = np.array(counts)
             moved[source] -= 1
             moved[target] += 1
-            other = law_by_integral(moved, sigma)
-            exact = math.log((law**order * other ** (1 - order)).sum()) / (order - 1)
+            other = pmf_by_integral(moved, sigma)
+            exact = math.log((pmf**order * other ** (1 - order)).sum()) / (order - 1)
             assert exact <= min(found, gaussian_rdp(sigma, order)) * (1 + 1e-9)
 
 

@@ -213,12 +213,12 @@ def test_subsampling_is_the_majority_of_m_voters() -> None:
         assert way.chances[ones] == pytest.approx(np.mean(chances), abs=1e-9)
 
 
-def test_gnmax_has_the_paper_s_noise_and_the_normal_law() -> None:
+def test_gnmax_has_the_paper_s_noise_and_the_normal_distribution() -> None:
     way = {w.method: w for w in aggregators(small_votes(), 3)}["gnmax"]
     assert way.sigma == pytest.approx(21.46, abs=5e-3)
     for ones in range(12):
-        law = norm.cdf((2 * ones - 11) / (21.4604502 * math.sqrt(2)))
-        assert way.chances[ones] == pytest.approx(law, abs=1e-8)
+        pmf = norm.cdf((2 * ones - 11) / (21.4604502 * math.sqrt(2)))
+        assert way.chances[ones] == pytest.approx(pmf, abs=1e-8)
 
 
 def test_the_noise_for_the_label_is_smaller_and_private() -> None:

@@ -66,7 +66,7 @@ def test_clicks_are_counted_by_subcategory_user_and_site(small: Path) -> None:
     assert (first.attribute, first.value, second.value) == ("C18", "1", "2")
     assert first.categories == ("0000ffff", "00000002")
     assert first.counts.tolist() == [[3, 2], [4, 0]]
-    assert first.laws.tolist() == [[0.6, 0.4], [1.0, 0.0]]
+    assert first.pmfs.tolist() == [[0.6, 0.4], [1.0, 0.0]]
     assert first.prior("total").tolist() == pytest.approx([7 / 9, 2 / 9])
     assert first.prior("average").tolist() == pytest.approx([0.8, 0.2])
     assert second.counts.tolist() == [[5]]
@@ -190,7 +190,7 @@ def test_movielens_1m_sums_ratings_by_primary_genre_and_age(tmp_path: Path) -> N
     assert young.categories == ("Animation", "Drama")
     assert young.counts.tolist() == [[5, 3]]
     assert middle.counts.tolist() == [[4, 3], [0, 3]]
-    assert middle.laws.tolist() == [[4 / 7, 3 / 7], [0, 1]]
+    assert middle.pmfs.tolist() == [[4 / 7, 3 / 7], [0, 1]]
     assert middle.prior("total").tolist() == [0.4, 0.6]
     assert middle.prior("average").tolist() == pytest.approx([2 / 7, 5 / 7])
     assert "median" in refusal(middle.prior, "median")

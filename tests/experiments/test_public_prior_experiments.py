@@ -48,25 +48,25 @@ def tv(p: np.ndarray, r: np.ndarray) -> float:
     return float(np.abs(p - r).sum() / 2)
 
 
-def clamp_by_bisection(prior: np.ndarray, law: np.ndarray, epsilon: float) -> np.ndarray:
+def clamp_by_bisection(prior: np.ndarray, pmf: np.ndarray, epsilon: float) -> np.ndarray:
     """The KL mollifier as the paper computes it."""
     low, high = prior * math.exp(-epsilon / 2), prior * math.exp(epsilon / 2)
     left, right = 1e-12, 1e12
     for _ in range(200):
         middle = math.sqrt(left * right)
-        if np.clip(law / middle, low, high).sum() > 1:
+        if np.clip(pmf / middle, low, high).sum() > 1:
             left = middle
         else:
             right = middle
-    return np.clip(law / left, low, high)
+    return np.clip(pmf / left, low, high)
 
 
-def by_hand(method: str, prior: np.ndarray, law: np.ndarray, epsilon: float) -> np.ndarray:
+def by_hand(method: str, prior: np.ndarray, pmf: np.ndarray, epsilon: float) -> np.ndarray:
     if method == "mollifier-kl":
-        return clamp_by_bisection(prior, law, epsilon)
+        return clamp_by_bisection(prior, pmf, epsilon)
     if method == "uniform":
         prior = np.full(prior.size, 1 / prior.size)
-    return law @ printed_algorithm(prior, epsilon)
+    return pmf @ printed_algorithm(prior, epsilon)
 
 
 def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
@@ -81,11 +81,11 @@ def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
         rows = table.select(method=method).records
         assert [row["first"] for row in rows] == pytest.approx(firsts)
         for row in rows:
-            law = np.array([row["first"]] + [(1 - row["first"]) / 11] * 11)
-            released = [by_hand(method, q / q.sum(), law, 8.0) for q in priors]
-            values = [tv(law, r) for r in released]
+            pmf = np.array([row["first"]] + [(1 - row["first"]) / 11] * 11)
+            released = [by_hand(method, q / q.sum(), pmf, 8.0) for q in priors]
+            values = [tv(pmf, r) for r in released]
             kl = [
-                sum(a * math.log(a / b) for a, b in zip(law, r, strict=True) if a > 0)
+                sum(a * math.log(a / b) for a, b in zip(pmf, r, strict=True) if a > 0)
                 for r in released
             ]
             assert row["tv"] == pytest.approx(sum(values) / 3, rel=1e-7, abs=1e-12)
@@ -108,8 +108,8 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
         prior = group.counts.sum(axis=0) / group.counts.sum()
         for method in ("minimax", "mollifier-kl", "uniform"):
             (row,) = table.select(age=group.value, method=method).records
-            laws = [counts / counts.sum() for counts in group.counts]
-            values = [tv(law, by_hand(method, prior, law, 4.0)) for law in laws]
+            pmfs = [counts / counts.sum() for counts in group.counts]
+            values = [tv(pmf, by_hand(method, prior, pmf, 4.0)) for pmf in pmfs]
             assert row["largest"] == pytest.approx(max(values), rel=1e-9)
             assert row["mean"] == pytest.approx(sum(values) / len(values), rel=1e-9)
             assert row["users"] == len(values)
@@ -145,12 +145,12 @@ def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path:
     groups = list(subcategories(clicks, "C18", sites=8, minimum_users=8))
     assert len(cases.select(attribute="C18").rows) == 3 * len(groups) >= 3
     for group in groups:
-        laws = [counts / counts.sum() for counts in group.counts]
-        prior = np.mean(laws, axis=0)
+        pmfs = [counts / counts.sum() for counts in group.counts]
+        prior = np.mean(pmfs, axis=0)
         for epsilon in (8.0, 12.0, 16.0):
             (row,) = cases.select(attribute="C18", value=group.value, epsilon=epsilon).records
             for method in ("minimax", "mollifier-kl"):
-                values = [tv(law, by_hand(method, prior, law, epsilon)) for law in laws]
+                values = [tv(pmf, by_hand(method, prior, pmf, epsilon)) for pmf in pmfs]
                 assert row[method] == pytest.approx(max(values), rel=1e-6)
                 assert row[f"{method}_mean"] == pytest.approx(np.mean(values), rel=1e-6)
     gains = [row["mollifier-kl"] - row["minimax"] for row in cases.records]
@@ -196,21 +196,21 @@ def test_digits_are_counted_pixel_by_pixel(outcomes: dict[str, Outcome]) -> None
     table = outcome.tables["distances"]
     images, labels = load_digits(return_X_y=True)
     for digit in (0, 1):
-        laws = []
+        pmfs = []
         for image in images[labels == digit].reshape(-1, 8, 8):
             cells = [
                 sum(image[2 * i + a, 2 * j + b] for a in range(2) for b in range(2))
                 for i in range(4)
                 for j in range(4)
             ]
-            laws.append(np.array(cells))
-        total = np.sum(laws, axis=0)
+            pmfs.append(np.array(cells))
+        total = np.sum(pmfs, axis=0)
         used = total > 0
         prior = total[used] / total.sum()
-        shares = [(law / law.sum())[used] for law in laws]
+        shares = [(pmf / pmf.sum())[used] for pmf in pmfs]
         for method in ("minimax", "mollifier-kl", "uniform"):
             (row,) = table.select(digit=str(digit), method=method).records
-            values = [tv(law, by_hand(method, prior, law, 4.0)) for law in shares]
+            values = [tv(pmf, by_hand(method, prior, pmf, 4.0)) for pmf in shares]
             assert row["largest"] == pytest.approx(max(values), rel=1e-9)
             assert row["mean"] == pytest.approx(sum(values) / len(values), rel=1e-9)
             assert (row["users"], row["categories"]) == (len(values), int(used.sum()))

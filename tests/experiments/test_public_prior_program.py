@@ -17,7 +17,7 @@ from experiments.public_prior.program import PRIORS, Config, printed_algorithm, 
 from experiments.registry import Outcome
 from tests.experiments.comparing import edited, only, ran, verdict
 
-SMALL = Config(categories=(2, 3, 5), epsilon=(0.5, 4.0), second_categories=2, laws=30, points=7)
+SMALL = Config(categories=(2, 3, 5), epsilon=(0.5, 4.0), second_categories=2, pmfs=30, points=7)
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +84,12 @@ def test_every_setting_is_solved_and_has_gamma(outcome: Outcome) -> None:
 @pytest.mark.parametrize("kind", PRIORS)
 def test_the_optimum_by_a_dense_program_of_another_library(kind: Any) -> None:
     prior = prior_of(kind, 4, np.random.default_rng(1))
-    config = Config(categories=(4,), priors=(kind,), epsilon=(1.5,), second=None, laws=5, points=2)
+    config = Config(categories=(4,), priors=(kind,), epsilon=(1.5,), second=None, pmfs=5, points=2)
     (row,) = ran(program.run, replace(config, seed=1)).tables["settings"].records
     assert row["optimum"] == pytest.approx(by_plain_program(prior, 1.5), abs=1e-8)
 
 
-def test_priors_are_ascending_laws() -> None:
+def test_priors_are_ascending_distributions() -> None:
     for kind in PRIORS:
         for categories in (2, 7, 100):
             prior = prior_of(kind, categories, np.random.default_rng(0))

@@ -41,7 +41,7 @@ def test_tight_amplification_is_roo(n: int, k: int, epsilon: float) -> None:
 
 @pytest.mark.parametrize("tight", [False, True])
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(4, 3, 0.7), (5, 2, 0.1), (3, 4, 2.0)])
-def test_the_law_is_randomised_response_of_a_random_record(
+def test_the_distribution_is_randomised_response_of_a_random_record(
     n: int, k: int, epsilon: float, tight: bool
 ) -> None:
     sampler = subrr(n, k, epsilon, tight=tight)
@@ -50,11 +50,11 @@ def test_the_law_is_randomised_response_of_a_random_record(
     for counts in histograms(n, k):
         found = sampler.output_distribution(counts)
         records = [category for category, count in enumerate(counts) for _ in range(count)]
-        law = [sum(keep if x == y else q / k for x in records) / n for y in range(k)]
-        assert found == pytest.approx([float(p) for p in law], rel=1e-14)
+        pmf = [sum(keep if x == y else q / k for x in records) / n for y in range(k)]
+        assert found == pytest.approx([float(p) for p in pmf], rel=1e-14)
         for moved in neighbours(counts):
             after = [q / k + (1 - q) * Fraction(c, n) for c in moved]
-            assert all(b <= r * a for a, b in zip(law, after, strict=True))
+            assert all(b <= r * a for a, b in zip(pmf, after, strict=True))
 
 
 def test_too_little_for_the_published_bound_leaves_a_uniform_category() -> None:
@@ -96,19 +96,19 @@ def test_projections_of_many_points_are_those_of_each() -> None:
 def test_laplace_noise_of_the_stated_scale() -> None:
     sampler = LaplaceProjection(roo.RooSetting(1000, 10, 0.1))
     assert sampler.scale == pytest.approx(0.02)
-    laws = sampler.noisy_laws([100] * 10, np.random.default_rng(1), draws=20_000)
-    assert laws.shape == (20_000, 10)
+    pmfs = sampler.noisy_pmfs([100] * 10, np.random.default_rng(1), draws=20_000)
+    assert pmfs.shape == (20_000, 10)
     # Far from the simplex's sides, projecting only takes the mean off the noise.
-    assert laws.std() == pytest.approx(0.02 * math.sqrt(2) * math.sqrt(0.9), rel=0.02)
+    assert pmfs.std() == pytest.approx(0.02 * math.sqrt(2) * math.sqrt(0.9), rel=0.02)
 
 
-def test_two_categories_of_laplace_noise_have_a_law_in_closed_form() -> None:
+def test_two_categories_of_laplace_noise_have_a_distribution_in_closed_form() -> None:
     sampler = LaplaceProjection(roo.RooSetting(20, 2, 0.3))
-    laws = sampler.noisy_laws([18, 2], np.random.default_rng(2), draws=200_000)
+    pmfs = sampler.noisy_pmfs([18, 2], np.random.default_rng(2), draws=200_000)
     # The projection is 1/2 + (v_0 - v_1) / 2, clipped; the difference of two Laplace variables
     # has density (1 + |x| / b) exp(-|x| / b) / (4 b).
     b = sampler.scale
     x = np.linspace(-60 * b, 60 * b, 2_000_001)
     density = (1 + np.abs(x) / b) * np.exp(-np.abs(x) / b) / (4 * b)
     expected = np.trapezoid(density * np.clip(0.5 + (0.8 + x) / 2, 0, 1), x)
-    assert abs(laws[:, 0].mean() - expected) <= 6 * laws[:, 0].std() / math.sqrt(200_000)
+    assert abs(pmfs[:, 0].mean() - expected) <= 6 * pmfs[:, 0].std() / math.sqrt(200_000)

@@ -78,7 +78,7 @@ def test_bounds_and_accuracy() -> None:
     assert theorem.statement == "theorem 2, conference"
     assert theorem.statement in {c.statement for c in ran(obscuring.run).comparisons}
     tables = {
-        "laws": outcome.tables["laws"],
+        "pmfs": outcome.tables["pmfs"],
         "accuracy": edited(outcome.tables["accuracy"], laplace=0.0, conference_violates=True),
     }
     other = conference.of_conference(tables)

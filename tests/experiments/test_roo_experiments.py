@@ -67,14 +67,14 @@ def test_bounds_of_lemma_8() -> None:
         above = lemmas.exp_above(x)
         assert above == pytest.approx(math.exp(x), rel=1e-12)
         assert above >= sum((x**i / math.factorial(i) for i in range(40)), Fraction(0))
-    law = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+    pmf = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
     for least in range(3):
         chance = sum(
-            math.prod(law[category] for category in data)
+            math.prod(pmf[category] for category in data)
             for data in product(range(3), repeat=6)
             if min(data.count(category) for category in range(3)) >= least
         )
-        assert lemmas.all_reach(law, 6, least) == chance
+        assert lemmas.all_reach(pmf, 6, least) == chance
 
 
 def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) -> None:
@@ -100,15 +100,15 @@ def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) ->
 
 def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes["roo-conference-figures-2-3"]
-    laws = outcome.tables["laws"]
+    pmfs = outcome.tables["pmfs"]
     for name in ("true", "ds_roo", "roo"):
-        column = laws.column(name)
+        column = pmfs.column(name)
         assert sum(column) == pytest.approx(1.0)
         assert max(column) == column[4]
         assert column == pytest.approx(column[::-1])
     # The centre loses, the ends gain, ROO more than DS-ROO: what the paper describes.
-    assert laws.column("true")[4] > laws.column("ds_roo")[4] > laws.column("roo")[4]
-    assert laws.column("true")[0] < laws.column("ds_roo")[0] < laws.column("roo")[0]
+    assert pmfs.column("true")[4] > pmfs.column("ds_roo")[4] > pmfs.column("roo")[4]
+    assert pmfs.column("true")[0] < pmfs.column("ds_roo")[0] < pmfs.column("roo")[0]
     rows = outcome.tables["accuracy"].records
     for row in rows:
         assert row["exact"] <= row["roo_exact"] * (1 + 1e-9)
@@ -116,11 +116,11 @@ def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
     assert [row["exact"] for row in rows] == sorted((r["exact"] for r in rows), reverse=True)
     rng = np.random.default_rng(11)
     sampler = dpopt.design(dpopt.RevealOrObscure(1000, 9, 0.1))
-    counts = rng.multinomial(1000, laws.column("true"), size=100_000)
+    counts = rng.multinomial(1000, pmfs.column("true"), size=100_000)
     q = np.array([sampler.obscuring(m) for m in range(112)])[counts.min(axis=1)]
     bias = q[:, None] * (1 / 9 - counts / 1000)
     errors = bias.std(axis=0) / math.sqrt(100_000)
-    assert np.all(np.abs(bias.mean(axis=0) - laws.column("difference")) < 5 * errors)
+    assert np.all(np.abs(bias.mean(axis=0) - pmfs.column("difference")) < 5 * errors)
 
 
 def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:

@@ -166,10 +166,10 @@ def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
 def test_the_smooth_floors_bound_holds(n: int, epsilon: float, p: list[float]) -> None:
     sampler = dpopt.design(dpopt.SmoothFloor(n, len(p), epsilon))
     shares = [Fraction(share) for share in p]
-    law = np.zeros(len(p))
+    pmf = np.zeros(len(p))
     for counts in compositions(n, len(p)):
-        law += float(chance(counts, shares)) * sampler.output_distribution(counts)
-    exact = np.abs(law - p).sum() / 2
+        pmf += float(chance(counts, shares)) * sampler.output_distribution(counts)
+    exact = np.abs(pmf - p).sum() / 2
     bound = published.smooth_floor_binomial_bound(sampler, min(p))
     lifts = [
         binom.pmf(c, n, min(p)) * (sampler.floor[c] - c) for c in range(min(len(sampler.floor), n))

@@ -15,8 +15,8 @@ from dpopt import ParameterError
 from dpopt.smoothed import SamplingHistogram, log_exposure
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from tests import oracles
-from tests.smoothed import laws
-from tests.smoothed.laws import log_of as log
+from tests.smoothed import pmfs
+from tests.smoothed.pmfs import log_of as log
 
 HALF = Fraction(1, 2)
 GROWTHS = [Fraction(1), Fraction(11, 10), Fraction(27, 10), Fraction(28, 10), Fraction(50)]
@@ -24,8 +24,8 @@ GROWTHS = [Fraction(1), Fraction(11, 10), Fraction(27, 10), Fraction(28, 10), Fr
 
 def coins(records: int, drawn: int, growth: Fraction) -> Fraction:
     """Smoothed delta of one distribution, a fair coin, without replacement."""
-    law = partial(oracles.hypergeometric, drawn=drawn)
-    half = [oracles.delta(law, (h, records - h), growth) for h in range(records // 2 + 1)]
+    pmf = partial(oracles.hypergeometric, drawn=drawn)
+    half = [oracles.delta(pmf, (h, records - h), growth) for h in range(records // 2 + 1)]
     total = sum(math.comb(records, h) * half[min(h, records - h)] for h in range(records + 1))
     return Fraction(total) / 2**records
 
@@ -58,9 +58,9 @@ def test_the_bounds_hold_for_every_composition(growth: Fraction, replacement: bo
             if drawn > n:
                 continue
             mechanism = SamplingHistogram(n, drawn, m, replacement)
-            profile = laws.profile(n, drawn, m, growth, replacement)
+            profile = pmfs.profile(n, drawn, m, growth, replacement)
             for distributions in sets:
-                exact = log(max(laws.means(profile, distributions, n).values()))
+                exact = log(max(pmfs.means(profile, distributions, n).values()))
                 low = log_lower_bound(mechanism, floats(distributions))
                 high = log_upper_bound(mechanism, log(growth), floats(distributions))
                 assert low - 1e-12 <= exact <= high + 1e-12
@@ -73,8 +73,8 @@ def test_the_upper_bound_tells_something_for_few_drawn(replacement: bool) -> Non
     cases += [(60, 1, Fraction(5, 3))] if replacement else []
     for n, drawn, growth in cases:
         mechanism = SamplingHistogram(n, drawn, 2, replacement)
-        profile = laws.profile(n, drawn, 2, growth, replacement)
-        exact = log(laws.mean(profile, [[HALF, HALF]], [n]))
+        profile = pmfs.profile(n, drawn, 2, growth, replacement)
+        exact = log(pmfs.mean(profile, [[HALF, HALF]], [n]))
         high = log_upper_bound(mechanism, log(growth), [[0.5, 0.5]])
         assert exact <= high < log_exposure(mechanism)
         assert high - exact < 25
@@ -90,7 +90,7 @@ def test_the_exposure_is_the_worst_delta_and_where(growth: Fraction, replacement
             mechanism = SamplingHistogram(n, drawn, m, replacement)
             exposure = 1 - Fraction(n - 1, n) ** drawn if replacement else Fraction(drawn, n)
             assert log_exposure(mechanism) == pytest.approx(log(exposure), abs=1e-14)
-            profile = laws.profile(n, drawn, m, growth, replacement)
+            profile = pmfs.profile(n, drawn, m, growth, replacement)
             assert max(profile.values()) == exposure
             for counts, value in profile.items():
                 if min(counts) <= 1:
@@ -199,8 +199,8 @@ def test_remark_8_needs_all_categories_in_the_support() -> None:
     g = ((1 - math.exp(-epsilon)) * n / drawn - 1) ** 2
     claimed = math.exp(-g * n / 6) + 2 * math.exp(-n / 8)
     growth = Fraction(739, 100)  # above e^2
-    law = partial(oracles.hypergeometric, drawn=drawn)
-    assert oracles.delta(law, (n, 0), growth) == HALF > claimed
+    pmf = partial(oracles.hypergeometric, drawn=drawn)
+    assert oracles.delta(pmf, (n, 0), growth) == HALF > claimed
     with pytest.raises(ParameterError, match="share of 0"):
         published_log_bound(SamplingHistogram(n, drawn), epsilon, [[1.0, 0.0]])
 
@@ -220,12 +220,12 @@ def test_the_lower_bound_is_above_the_papers() -> None:
 def average_delta(data: tuple[int, ...], drawn: int, levels: int, growth: Fraction) -> Fraction:
     """delta(x) of the average of T of the values in 0..levels-1, over all replaced records."""
 
-    def law(values: tuple[int, ...]) -> Counter[int]:
+    def pmf(values: tuple[int, ...]) -> Counter[int]:
         return Counter(sum(part) for part in itertools.combinations(values, drawn))
 
-    own, best = law(data), Fraction(0)
+    own, best = pmf(data), Fraction(0)
     for place, value in itertools.product(range(len(data)), range(levels)):
-        other = law((*data[:place], value, *data[place + 1 :]))
+        other = pmf((*data[:place], value, *data[place + 1 :]))
         for p, q in ((own, other), (other, own)):
             terms = (max(Fraction(0), p[a] - growth * q[a]) for a in p)
             best = max(best, sum(terms, Fraction(0)))

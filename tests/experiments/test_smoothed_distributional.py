@@ -12,15 +12,15 @@ from scipy.optimize import linprog
 from dpopt import smoothed
 from experiments.smoothed.distributional import distributional_delta
 
-LAWS = [[0.3, 0.7], [0.6, 0.4]]
+PMFS = [[0.3, 0.7], [0.6, 0.4]]
 
 
-def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> float:
+def by_events(n: int, drawn: int, epsilon: float, pmfs: list[list[float]]) -> float:
     """Least delta over simulators of ordered records, one row for every event."""
     outputs, factor = drawn + 1, math.exp(epsilon)
     ordered = list(product(range(2), repeat=n - 1))
 
-    def law(ones: int) -> np.ndarray:
+    def pmf(ones: int) -> np.ndarray:
         ways = math.comb(n, drawn)
         return np.array(
             [math.comb(ones, h) * math.comb(n - ones, drawn - h) / ways for h in range(outputs)]
@@ -28,10 +28,10 @@ def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> fl
 
     events = list(chain.from_iterable(combinations(range(outputs), k) for k in range(outputs + 1)))
     rows, limits = [], []
-    for chosen in product(range(len(laws)), repeat=n - 1):
-        chance = [math.prod(laws[c][v] for c, v in zip(chosen, x, strict=True)) for x in ordered]
+    for chosen in product(range(len(pmfs)), repeat=n - 1):
+        chance = [math.prod(pmfs[c][v] for c, v in zip(chosen, x, strict=True)) for x in ordered]
         for value in range(2):
-            parts = [p * law(sum(x) + value) for p, x in zip(chance, ordered, strict=True)]
+            parts = [p * pmf(sum(x) + value) for p, x in zip(chance, ordered, strict=True)]
             mean = np.sum(parts, axis=0)
             for event in events:
                 simulated = np.zeros(len(ordered) * outputs + 1)
@@ -61,8 +61,8 @@ def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> fl
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: float) -> None:
     mechanism = smoothed.SamplingHistogram(n, drawn)
-    found = distributional_delta(mechanism, epsilon, LAWS)
-    assert found.objective == pytest.approx(by_events(n, drawn, epsilon, LAWS), abs=1e-8)
+    found = distributional_delta(mechanism, epsilon, PMFS)
+    assert found.objective == pytest.approx(by_events(n, drawn, epsilon, PMFS), abs=1e-8)
     assert abs(found.gap) < 1e-8
     assert found["simulator"].reshape(n, drawn + 1).sum(axis=1) == pytest.approx(
         np.ones(n), abs=1e-8
@@ -70,7 +70,7 @@ def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: fl
 
 
 def test_two_records_in_closed_form() -> None:
-    found = distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, LAWS)
+    found = distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, PMFS)
     assert found.objective == pytest.approx(0.25, abs=1e-9)
 
 
@@ -80,8 +80,8 @@ def test_smoothed_implies_distributional(epsilon: float) -> None:
     for _ in range(4):
         kernel = rng.dirichlet(np.ones(3), size=15)
         mechanism = smoothed.KernelMechanism(4, 3, kernel, "random")
-        laws = rng.dirichlet(np.ones(3), size=2)
-        apart = distributional_delta(mechanism, epsilon, laws)
-        found = smoothed.smoothed_delta(mechanism, epsilon, laws)
+        pmfs = rng.dirichlet(np.ones(3), size=2)
+        apart = distributional_delta(mechanism, epsilon, pmfs)
+        found = smoothed.smoothed_delta(mechanism, epsilon, pmfs)
         assert apart.objective <= found.delta + 1e-9
         assert found.delta <= found.dp_delta * (1 + 1e-12)

@@ -15,7 +15,7 @@ import pytest
 from dpopt import ParameterError, smoothed
 from experiments.catalogue import named
 from experiments.smoothed import claims, elections, notions, runtime
-from experiments.smoothed.votes import history, laws, read, units
+from experiments.smoothed.votes import history, pmfs, read, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
@@ -168,11 +168,11 @@ def test_votes_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_names_of_distributions() -> None:
-    found = laws("DC 2020 0.25", units(), history())
+    found = pmfs("DC 2020 0.25", units(), history())
     assert list(found) == ["DC", "2020", "0.25"]
     assert found["2020"] == 74216154 / (81268924 + 74216154)
     assert found["0.25"] == 0.25
-    assert len(laws("units history", units(), history())) == 56 + 26
+    assert len(pmfs("units history", units(), history())) == 56 + 26
 
 
 def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:

@@ -24,17 +24,17 @@ REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90
 @pytest.mark.parametrize("family", ["gaussian", "laplace"])
 def test_quantised_gradients_are_the_definition(family: str, mean: float) -> None:
     gradient = QuantisedGradient(mean, 0.12, family)
-    law = (
+    pmf = (
         scipy.stats.norm(mean, 0.12)
         if family == "gaussian"
         else scipy.stats.laplace(mean, 0.12 / math.sqrt(2))
     )
-    total = law.cdf(0.5) - law.cdf(-0.5)
-    expected = [(law.cdf((i - 127) / 256) - law.cdf((i - 128) / 256)) / total for i in range(256)]
+    total = pmf.cdf(0.5) - pmf.cdf(-0.5)
+    expected = [(pmf.cdf((i - 127) / 256) - pmf.cdf((i - 128) / 256)) / total for i in range(256)]
     np.testing.assert_allclose(gradient.probabilities, expected, rtol=1e-9, atol=1e-15)
     assert gradient.values.tolist() == list(range(-127, 129))
     assert gradient.probabilities.sum() == pytest.approx(1.0, abs=1e-14)
-    assert law.std() == pytest.approx(0.12)
+    assert pmf.std() == pytest.approx(0.12)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "laplace"])

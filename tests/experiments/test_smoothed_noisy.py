@@ -1,4 +1,4 @@
-"""The noisy sampling-histogram: its law, its profile, and Table 1's (eta epsilon, 0)-DP."""
+"""The noisy sampling-histogram: its pmf, its profile, and Table 1's (eta epsilon, 0)-DP."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_epsilon, general_log_profile
-from experiments.smoothed.noisy import NoisyHistogram, coordinate_law, noisy_guarantee
+from experiments.smoothed.noisy import NoisyHistogram, coordinate_pmf, noisy_guarantee
 from tests import oracles
 
 
-def noisy_law(histogram: oracles.Counts, drawn: int, r: Fraction, most: int) -> oracles.Law:
+def noisy_pmf(histogram: oracles.Counts, drawn: int, r: Fraction, most: int) -> oracles.Pmf:
     """Return Pr[y] for y up to ``most`` in each coordinate, not merged, for a rational r."""
-    law: oracles.Law = {}
+    pmf: oracles.Pmf = {}
     for h, p in oracles.hypergeometric(histogram, drawn).items():
         scale = [(1 - r) / (1 + r - r ** (count + 1)) for count in h]
         for y in product(range(most + 1), repeat=len(h)):
             weight = math.prod(
                 (z * r ** abs(a - b) for z, a, b in zip(scale, h, y, strict=True)), start=p
             )
-            law[y] = law.get(y, Fraction(0)) + weight
-    return law
+            pmf[y] = pmf.get(y, Fraction(0)) + weight
+    return pmf
 
 
-def merged(law: oracles.Law, drawn: int, r: Fraction, m: int, most: int) -> oracles.Law:
-    """Return the law with each coordinate's outputs from T on merged: the tail is geometric."""
-    found: oracles.Law = {}
+def merged(pmf: oracles.Pmf, drawn: int, r: Fraction, m: int, most: int) -> oracles.Pmf:
+    """Return the pmf with each coordinate's outputs from T on merged: the tail is geometric."""
+    found: oracles.Pmf = {}
     for y in product(range(drawn + 1), repeat=m):
         tails = math.prod((1 / (1 - r) for value in y if value == drawn), start=Fraction(1))
-        found[y] = law[y] * tails
+        found[y] = pmf[y] * tails
     assert most >= drawn
     return found
 
@@ -45,7 +45,7 @@ def merged(law: oracles.Law, drawn: int, r: Fraction, m: int, most: int) -> orac
 @pytest.mark.parametrize("drawn", [1, 2, 7])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 100.0])
 def test_one_coordinate_is_a_truncated_geometric(drawn: int, epsilon: float) -> None:
-    law = coordinate_law(drawn, epsilon)
+    pmf = coordinate_pmf(drawn, epsilon)
     with mp.workdps(30):
         r = mp.exp(-mpf(epsilon) / 4)
         for h in range(drawn + 1):
@@ -53,28 +53,28 @@ def test_one_coordinate_is_a_truncated_geometric(drawn: int, epsilon: float) -> 
             assert mp.almosteq(total, (1 + r - r ** (h + 1)) / (1 - r), 1e-25)
             exact = [float(r ** abs(h - y) / total) for y in range(drawn)]
             tail = float(r ** (drawn - h) / (1 - r) / total)
-            np.testing.assert_allclose(law[h], [*exact, tail], rtol=1e-13)
+            np.testing.assert_allclose(pmf[h], [*exact, tail], rtol=1e-13)
 
 
 @pytest.mark.parametrize(
     ("histogram", "drawn"), [((3, 4), 5), ((0, 6), 2), ((2, 1, 2), 3), ((1, 0, 0), 1)]
 )
-def test_laws_against_exact_rationals(histogram: oracles.Counts, drawn: int) -> None:
+def test_distributions_against_exact_rationals(histogram: oracles.Counts, drawn: int) -> None:
     n, m, r = sum(histogram), len(histogram), Fraction(3, 5)
     mechanism = NoisyHistogram(n, drawn, -4 * math.log(r), m)
-    exact = merged(noisy_law(histogram, drawn, r, drawn), drawn, r, m, drawn)
+    exact = merged(noisy_pmf(histogram, drawn, r, drawn), drawn, r, m, drawn)
     assert sum(exact.values()) == 1
-    law = mechanism.laws([histogram])[0]
-    assert mechanism.outputs == law.size == (drawn + 1) ** m
+    pmf = mechanism.pmfs([histogram])[0]
+    assert mechanism.outputs == pmf.size == (drawn + 1) ** m
     wanted = [float(exact[y]) for y in product(range(drawn + 1), repeat=m)]
-    np.testing.assert_allclose(law, wanted, rtol=1e-13)
+    np.testing.assert_allclose(pmf, wanted, rtol=1e-13)
 
 
 def test_merging_the_tails_changes_no_divergence() -> None:
     drawn, r, ratio = 3, Fraction(1, 2), Fraction(5, 4)
     for one, two in [((2, 3), (3, 2)), ((5, 0), (4, 1)), ((1, 4), (0, 5))]:
-        wide = [noisy_law(x, drawn, r, 40) for x in (one, two)]
-        exact = [merged(law, drawn, r, 2, 40) for law in wide]
+        wide = [noisy_pmf(x, drawn, r, 40) for x in (one, two)]
+        exact = [merged(pmf, drawn, r, 2, 40) for pmf in wide]
         left_out = 1 - sum(wide[0].values())
         gap = oracles.stick(exact[0], exact[1], ratio) - oracles.stick(wide[0], wide[1], ratio)
         assert 0 <= gap <= left_out
@@ -88,7 +88,7 @@ def test_the_exact_profile(n: int, drawn: int, m: int, epsilon: float) -> None:
     r, ratio = Fraction(2, 3), oracles.exponential(epsilon)
     mechanism = NoisyHistogram(n, drawn, -4 * math.log(r), m)
     table = {
-        row: merged(noisy_law(row, drawn, r, drawn), drawn, r, m, drawn)
+        row: merged(noisy_pmf(row, drawn, r, drawn), drawn, r, m, drawn)
         for row in oracles.compositions(n, m)
     }
     exact = [float(oracles.delta(table.__getitem__, row, ratio)) for row in table]
@@ -102,7 +102,7 @@ def test_the_exact_profile(n: int, drawn: int, m: int, epsilon: float) -> None:
 def exact_ratio(n: int, drawn: int, r: Fraction) -> Fraction:
     """Return the largest probability ratio of binary neighbours over all outputs."""
     rows = [(h, n - h) for h in range(n + 1)]
-    table = [merged(noisy_law(row, drawn, r, drawn), drawn, r, 2, drawn) for row in rows]
+    table = [merged(noisy_pmf(row, drawn, r, drawn), drawn, r, 2, drawn) for row in rows]
     pairs = list(zip(table[1:], table[:-1], strict=True))
     return max(max(p[y] / q[y], q[y] / p[y]) for p, q in pairs for y in p)
 
@@ -156,12 +156,12 @@ def test_closed_forms_against_all_outputs(n: int, drawn: int, epsilon: float, m:
 @pytest.mark.parametrize("drawn", [1, 2, 3, 6, 20])
 @pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0, 10.0])
 def test_the_noise_alone(drawn: int, epsilon: float) -> None:
-    law = coordinate_law(drawn, epsilon)
+    pmf = coordinate_pmf(drawn, epsilon)
     gaps = [
-        np.abs(np.log(law[h] / law[h + 1])).max() for h in range(drawn)
+        np.abs(np.log(pmf[h] / pmf[h + 1])).max() for h in range(drawn)
     ]  # of one coordinate, upward or downward
     pairs = [
-        np.log(law[h] / law[h - 1]).max() + np.log(law[g] / law[g + 1]).max()
+        np.log(pmf[h] / pmf[h - 1]).max() + np.log(pmf[g] / pmf[g + 1]).max()
         for h in range(1, drawn + 1)
         for g in range(drawn + 1 - h)
     ]
@@ -211,8 +211,8 @@ def test_certificate_at_large_sizes() -> None:
 
 def test_large_tables_and_foreign_histograms_are_refused() -> None:
     mechanism = NoisyHistogram(6, 3, 1.0)
-    assert mechanism.laws(histograms(6, 2)).sum(axis=1) == pytest.approx(np.ones(7), rel=1e-14)
+    assert mechanism.pmfs(histograms(6, 2)).sum(axis=1) == pytest.approx(np.ones(7), rel=1e-14)
     with pytest.raises(ParameterError, match="6 records over 2"):
-        mechanism.laws([[3, 4]])
+        mechanism.pmfs([[3, 4]])
     with pytest.raises(ParameterError, match="table of the noise"):
-        NoisyHistogram(2000, 1000, 1.0).laws([[1000, 1000]])
+        NoisyHistogram(2000, 1000, 1.0).pmfs([[1000, 1000]])

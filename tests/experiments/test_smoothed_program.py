@@ -12,7 +12,7 @@ from dpopt import smoothed, solve
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from experiments.smoothed import program
-from tests.smoothed.laws import means
+from tests.smoothed.pmfs import means
 
 RNG = np.random.default_rng
 
@@ -34,9 +34,9 @@ def closed_profile(
     """delta(x) of each database by the sums of the definition."""
     found = {}
     for row in histograms(mechanism.records, mechanism.categories):
-        law = mechanism.laws([row])[0]
-        others = mechanism.laws(neighbours(row))
-        both = [hockey_stick(law, others, epsilon), hockey_stick(others, law, epsilon)]
+        pmf = mechanism.pmfs([row])[0]
+        others = mechanism.pmfs(neighbours(row))
+        both = [hockey_stick(pmf, others, epsilon), hockey_stick(others, pmf, epsilon)]
         found[tuple(row.tolist())] = float(np.max(both))
     return found
 
@@ -139,14 +139,14 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
     epsilon: float,
 ) -> None:
     found = program.solve_smoothed(mechanism, epsilon, distributions)
-    laws = mechanism.laws(histograms(mechanism.records, mechanism.categories))
-    first, second = laws[found.instance.pairs[:, 0]], laws[found.instance.pairs[:, 1]]
+    pmfs = mechanism.pmfs(histograms(mechanism.records, mechanism.categories))
+    first, second = pmfs[found.instance.pairs[:, 0]], pmfs[found.instance.pairs[:, 1]]
     gains = np.stack(
         [first - math.exp(epsilon) * second, second - math.exp(epsilon) * first], axis=1
     )
     assert found.weights.sum() == pytest.approx(1.0, abs=1e-9)
     assert np.all((found.tests >= 0) & (found.tests <= 1))
-    spent = np.zeros(len(laws))
+    spent = np.zeros(len(pmfs))
     for pair, ends in zip(found.instance.pairs, found.sides, strict=True):
         spent[pair] += ends.sum(axis=0)
     instance = program.smoothed_instance(mechanism, epsilon, distributions)

@@ -13,21 +13,21 @@ from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from experiments.smoothed.utility import adversary_utility, candidates_utility
 from tests import oracles
 
-Law = list[Fraction]
+Pmf = list[Fraction]
 HALF = Fraction(1, 2)
 
 
-def divergence(p: Law, q: Law, growth: Fraction) -> Fraction:
+def divergence(p: Pmf, q: Pmf, growth: Fraction) -> Fraction:
     return sum((max(Fraction(0), a - growth * b) for a, b in zip(p, q, strict=True)), Fraction(0))
 
 
-def record_utilities(laws: list[Law], threshold: Fraction) -> list[Fraction]:
+def record_utilities(pmfs: list[Pmf], threshold: Fraction) -> list[Fraction]:
     """E max(0, max posterior - t) / (1 - t) for each value that the record may really have."""
     found = []
-    for own in laws:
+    for own in pmfs:
         total = Fraction(0)
         for place, chance in enumerate(own):
-            column = [law[place] for law in laws]
+            column = [pmf[place] for pmf in pmfs]
             if chance:
                 posterior = max(column) / sum(column, Fraction(0))
                 total += chance * max(Fraction(0), posterior - threshold)
@@ -35,17 +35,17 @@ def record_utilities(laws: list[Law], threshold: Fraction) -> list[Fraction]:
     return found
 
 
-def drawn_law(counts: tuple[int, ...], drawn: int, *, replacement: bool = False) -> Law:
+def drawn_pmf(counts: tuple[int, ...], drawn: int, *, replacement: bool = False) -> Pmf:
     """Pr[h | counts] over all h, by counting the places that are drawn."""
-    law = (oracles.multinomial if replacement else oracles.hypergeometric)(counts, drawn)
-    return [law.get(h, Fraction(0)) for h in oracles.compositions(drawn, len(counts))]
+    pmf = (oracles.multinomial if replacement else oracles.hypergeometric)(counts, drawn)
+    return [pmf.get(h, Fraction(0)) for h in oracles.compositions(drawn, len(counts))]
 
 
 def with_record(rest: tuple[int, ...], category: int) -> tuple[int, ...]:
     return tuple(count + (c == category) for c, count in enumerate(rest))
 
 
-def random_law(rng: np.random.Generator, outputs: int) -> Law:
+def random_pmf(rng: np.random.Generator, outputs: int) -> Pmf:
     weights = rng.integers(0, 6, size=outputs) * rng.integers(1, 30, size=outputs)
     weights[rng.integers(outputs)] += 1
     return [Fraction(int(w), int(weights.sum())) for w in weights]
@@ -58,15 +58,15 @@ def threshold_of(growth: Fraction) -> Fraction:
 GROWTHS = [Fraction(1), Fraction(51, 49), Fraction(3, 2), Fraction(4)]
 
 
-def pairs_of_laws() -> list[tuple[Law, Law]]:
+def pairs_of_pmfs() -> list[tuple[Pmf, Pmf]]:
     rng = np.random.default_rng(5)
     found = []
     for outputs in (2, 3, 5):
-        found += [(random_law(rng, outputs), random_law(rng, outputs)) for _ in range(60)]
+        found += [(random_pmf(rng, outputs), random_pmf(rng, outputs)) for _ in range(60)]
     for n in range(1, 8):
         for drawn in range(1, n + 1):
             for ones in range(n):
-                pair = [drawn_law((n - h, h), drawn) for h in (ones, ones + 1)]
+                pair = [drawn_pmf((n - h, h), drawn) for h in (ones, ones + 1)]
                 found.append((pair[0], pair[1]))
     return found
 
@@ -74,7 +74,7 @@ def pairs_of_laws() -> list[tuple[Law, Law]]:
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_two_candidates_utilities_add_up_to_the_divergences(growth: Fraction) -> None:
     strict_from_below = 0
-    for p, q in pairs_of_laws():
+    for p, q in pairs_of_pmfs():
         both = record_utilities([p, q], threshold_of(growth))
         forward, backward = divergence(p, q, growth), divergence(q, p, growth)
         u = max(both)
@@ -89,7 +89,7 @@ def test_two_candidates_utilities_add_up_to_the_divergences(growth: Fraction) ->
 
 def test_lemma_10_is_an_equality_at_one_of_two_records() -> None:
     """The < of Lemmas 2 and 10 fails: n = 2, T = 1, no ones against one, epsilon = ln 2."""
-    none, one = drawn_law((2, 0), 1), drawn_law((1, 1), 1)
+    none, one = drawn_pmf((2, 0), 1), drawn_pmf((1, 1), 1)
     growth = Fraction(2)
     assert divergence(one, none, growth) == HALF
     assert divergence(none, one, growth) == 0
@@ -108,7 +108,7 @@ def test_lemma_1_for_any_number_of_categories(growth: Fraction) -> None:
     """u of the true record is at most 2 delta of the database with that record."""
     rng = np.random.default_rng(8)
     groups = [
-        [random_law(rng, outputs) for _ in range(m)]
+        [random_pmf(rng, outputs) for _ in range(m)]
         for m in (3, 4, 6)
         for outputs in (2, 4, 9)
         for _ in range(15)
@@ -116,14 +116,14 @@ def test_lemma_1_for_any_number_of_categories(growth: Fraction) -> None:
     for rest in ((0, 0, 0), (1, 1, 0), (2, 1, 1), (3, 0, 0), (2, 2, 2)):
         databases = [with_record(rest, c) for c in range(3)]
         sizes = range(1, sum(rest) + 2)
-        groups += [[drawn_law(row, drawn) for row in databases] for drawn in sizes]
+        groups += [[drawn_pmf(row, drawn) for row in databases] for drawn in sizes]
     positive = 0
-    for laws in groups:
-        m = len(laws)
-        utilities = record_utilities(laws, threshold_of(growth))
+    for pmfs in groups:
+        m = len(pmfs)
+        utilities = record_utilities(pmfs, threshold_of(growth))
         deltas = [
-            max(divergence(*pair, growth) for o in laws for pair in ((law, o), (o, law)))
-            for law in laws
+            max(divergence(*pair, growth) for o in pmfs for pair in ((pmf, o), (o, pmf)))
+            for pmf in pmfs
         ]
         for u, delta in zip(utilities, deltas, strict=True):
             assert u <= 2 * delta
@@ -135,10 +135,10 @@ def test_lemma_1_for_any_number_of_categories(growth: Fraction) -> None:
 
 def test_lemma_2_fails_with_a_prior_over_three_categories() -> None:
     """n = 3, T = 1, one record of each of two categories known: d = d' = 0 between those two."""
-    laws = [drawn_law(with_record((1, 1, 0), c), 1) for c in range(3)]
+    pmfs = [drawn_pmf(with_record((1, 1, 0), c), 1) for c in range(3)]
     growth = Fraction(2)
-    assert divergence(laws[0], laws[1], growth) == divergence(laws[1], laws[0], growth) == 0
-    assert max(record_utilities(laws, threshold_of(growth))) == Fraction(1, 3)
+    assert divergence(pmfs[0], pmfs[1], growth) == divergence(pmfs[1], pmfs[0], growth) == 0
+    assert max(record_utilities(pmfs, threshold_of(growth))) == Fraction(1, 3)
     mechanism = SamplingHistogram(3, 1, 3)
     found = adversary_utility(mechanism, 2 / 3, (2, 1, 0), reading="categories")
     assert found == pytest.approx(math.log(1 / 3), abs=1e-14)
@@ -157,15 +157,15 @@ def test_corollary_3_fails_with_a_prior_over_fifteen_categories() -> None:
         row = [Fraction(0)] * (k + 1)
         row[j + 1] = (1 + growth * q) * unit
         shown[f"j{j}"] = row
-    laws = [[*row, 1 - sum(row)] for row in shown.values()]
-    both = [divergence(*pair, growth) for o in laws for pair in ((laws[0], o), (o, laws[0]))]
+    pmfs = [[*row, 1 - sum(row)] for row in shown.values()]
+    both = [divergence(*pair, growth) for o in pmfs for pair in ((pmfs[0], o), (o, pmfs[0]))]
     delta = max(both)
     assert delta == unit
-    u = max(record_utilities(laws, threshold_of(growth)))
+    u = max(record_utilities(pmfs, threshold_of(growth)))
     assert u > 2 * delta
     assert u <= (1 + Fraction(14) / (growth + 1)) * delta
     table = histograms(1, 15)
-    kernel = np.array([[float(v) for v in laws[int(np.argmax(row))]] for row in table])
+    kernel = np.array([[float(v) for v in pmfs[int(np.argmax(row))]] for row in table])
     database = np.eye(15, dtype=int)[0]
     found = adversary_utility(
         KernelMechanism(1, 15, kernel), float(threshold_of(growth)), database, reading="categories"
@@ -185,14 +185,14 @@ def test_both_readings_against_the_definition(threshold: Fraction, replacement: 
                 if row[own] == 0:
                     continue
                 rest = tuple(count - (c == own) for c, count in enumerate(row))
-                laws = [
-                    drawn_law(with_record(rest, c), drawn, replacement=replacement)
+                pmfs = [
+                    drawn_pmf(with_record(rest, c), drawn, replacement=replacement)
                     for c in range(m)
                 ]
-                every = max(every, *record_utilities(laws, threshold))
+                every = max(every, *record_utilities(pmfs, threshold))
                 for other in range(m):
                     if other != own:
-                        two = record_utilities([laws[own], laws[other]], threshold)
+                        two = record_utilities([pmfs[own], pmfs[other]], threshold)
                         pairs = max(pairs, *two)
             for reading, wanted in (("pairs", pairs), ("categories", every)):
                 found = adversary_utility(mechanism, float(threshold), row, reading=reading)
@@ -202,11 +202,11 @@ def test_both_readings_against_the_definition(threshold: Fraction, replacement: 
 def test_a_threshold_below_one_half() -> None:
     """Three categories, prior 1/3 each: t = 2/5 is above a guess without output."""
     threshold, rest = Fraction(2, 5), (1, 1, 1)
-    laws = [drawn_law(with_record(rest, c), 2) for c in range(3)]
-    wanted = max(record_utilities(laws, threshold))
+    pmfs = [drawn_pmf(with_record(rest, c), 2) for c in range(3)]
+    wanted = max(record_utilities(pmfs, threshold))
     assert wanted > 0
     found = adversary_utility(SamplingHistogram(4, 2, 3), 0.4, (2, 1, 1), reading="categories")
-    others = [drawn_law(with_record((2, 0, 1), c), 2) for c in range(3)]
+    others = [drawn_pmf(with_record((2, 0, 1), c), 2) for c in range(3)]
     wanted = max(wanted, *record_utilities(others, threshold))
     assert math.exp(found) == pytest.approx(float(wanted), rel=1e-12)
 
@@ -220,5 +220,5 @@ def test_a_sure_guess_is_worth_one_and_no_output_nothing() -> None:
 
 def test_a_rare_output_that_gives_the_record_away() -> None:
     tiny = 1e-200
-    laws = [[1.0 - tiny, tiny], [1.0, 0.0]]
-    assert candidates_utility(laws, 0.75) == pytest.approx(tiny, rel=1e-14)
+    pmfs = [[1.0 - tiny, tiny], [1.0, 0.0]]
+    assert candidates_utility(pmfs, 0.75) == pytest.approx(tiny, rel=1e-14)

@@ -157,18 +157,18 @@ def test_what_is_seen_is_what_was_predicted() -> None:
     drawn(simulation.run, outcome)
 
 
-def test_laws_of_the_simulation(tmp_path: Path) -> None:
+def test_distributions_of_the_simulation(tmp_path: Path) -> None:
     config = simulation.Config(categories=8)
-    laws = config.laws()
+    pmfs = config.pmfs()
     made = 1 / np.arange(1, 9)
-    assert laws[MADE] == pytest.approx(made / made.sum())
+    assert pmfs[MADE] == pytest.approx(made / made.sum())
     # 158 million votes were counted for the two; those of Maine and Nebraska once.
-    assert laws[ELECTION].sum() == pytest.approx(1)
+    assert pmfs[ELECTION].sum() == pytest.approx(1)
     # California: 0.351 for the second, in the class of 0.35 to 0.4.
-    assert laws[ELECTION][1] > 17_116_679 / 158e6
+    assert pmfs[ELECTION][1] > 17_116_679 / 158e6
     own = tmp_path / "votes.csv"
     own.write_text("name,a,b\nA,70,30\nB,40,60\nC-1,0,999\n")
-    assert replace(config, categories=2, votes=str(own)).laws()[ELECTION] == pytest.approx(
+    assert replace(config, categories=2, votes=str(own)).pmfs()[ELECTION] == pytest.approx(
         [0.5, 0.5]
     )
     histogram = simulation._histogram(np.array([0.5, 0.3, 0.2]), 7)
@@ -180,12 +180,12 @@ def test_counts_of_outputs_are_those_of_people_one_by_one() -> None:
     found = dpopt.design(Workload("prefix", 1.0, 3))
     histogram, runs = np.array([40, 10, 30]), 4_000
     by_counts = simulation._squares(found, histogram, runs, np.random.default_rng(1))
-    truth, laws = np.cumsum(histogram), found.rows.T.cumsum(axis=1)
+    truth, pmfs = np.cumsum(histogram), found.rows.T.cumsum(axis=1)
     rng = np.random.default_rng(2)
     one_by_one = []
     for _ in range(runs):
         drawn_outputs = np.concatenate(
-            [np.searchsorted(laws[u], rng.random(people)) for u, people in enumerate(histogram)]
+            [np.searchsorted(pmfs[u], rng.random(people)) for u, people in enumerate(histogram)]
         )
         one_by_one.append(float(np.sum((found.estimate(drawn_outputs).values - truth) ** 2)))
     first, second = np.array(by_counts), np.array(one_by_one)

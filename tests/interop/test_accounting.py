@@ -39,7 +39,7 @@ from dpopt.interop.accounting import (
     privacy_loss,
 )
 
-Law = Sequence[Fraction]
+Pmf = Sequence[Fraction]
 ALPHAS = [Fraction(i, 7) for i in range(22)] + [Fraction(10), Fraction(1000)]
 
 
@@ -50,8 +50,8 @@ def of_pair(pair: DominatingPair, alpha: Fraction) -> Fraction:
     return stick(upper, lower, alpha)
 
 
-def slopes(laws: Sequence[tuple[Law, Law]]) -> list[Fraction]:
-    found = {a / b for p, q in laws for a, b in zip(p, q, strict=True) if b}
+def slopes(pmfs: Sequence[tuple[Pmf, Pmf]]) -> list[Fraction]:
+    found = {a / b for p, q in pmfs for a, b in zip(p, q, strict=True) if b}
     return sorted(found | set(ALPHAS))
 
 
@@ -98,10 +98,10 @@ def optimal_epsilon(guarantee: Guarantee, folds: int, delta: float) -> float:
 def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> None:
     found = random_kernel(seed, 2 + seed % 4, 2 + seed % 5)
     rows = [[Fraction(w, found.total) for w in found.row(place)] for place in range(2 + seed % 4)]
-    laws = [(p, q) for p, q in product(rows, rows) if p is not q]
+    pmfs = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = pair_of(found)
-    for alpha in slopes(laws):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
+    for alpha in slopes(pmfs):
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
     assert len(pair.upper) >= 1
     falling = [Fraction(p, q) for p, q in zip(pair.upper, pair.lower, strict=True) if q]
     assert falling == sorted(falling, reverse=True)
@@ -110,10 +110,10 @@ def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> Non
 def test_only_certified_neighbours_count() -> None:
     weights = [[3, 1, 0], [2, 1, 1], [0, 1, 3]]
     rows = [[Fraction(w, 4) for w in row] for row in weights]
-    laws = [(rows[x], rows[y]) for x, y in path(3)]
+    pmfs = [(rows[x], rows[y]) for x, y in path(3)]
     pair = pair_of(of_rows(weights, path(3)))
-    for alpha in slopes(laws):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
+    for alpha in slopes(pmfs):
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
     assert pair.infinite_mass == Fraction(1, 2)
     assert pair.largest_loss == math.inf
     everyone = pair_of(of_rows(weights))
@@ -148,10 +148,10 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
     local = dpopt.design(dpopt.PublicPrior(prior, 1.0))
     weights = [local.table.row(category) for category in range(3)]
     rows = [[Fraction(w, sum(row)) for w in row] for row in weights]
-    laws = [(p, q) for p, q in product(rows, rows) if p is not q]
+    pmfs = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = dominating_pair(local)
-    for alpha in slopes(laws):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
+    for alpha in slopes(pmfs):
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
     best = dpopt.design(dpopt.Kernel(1 - np.eye(3), 1.0))
     assert dominating_pair(best) == pair_of(best.table)
 
@@ -316,15 +316,15 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
             assert np.all(a - alpha * b <= limit + 1e-13)
 
 
-def rule_laws(sampler: Design) -> list[tuple[Law, Law]]:
-    """The laws of all ordered pairs of neighbouring data sets, by their counts."""
+def rule_pmfs(sampler: Design) -> list[tuple[Pmf, Pmf]]:
+    """The distributions of all ordered pairs of neighbouring data sets, by their counts."""
     n, k = sampler.setting.records, sampler.setting.categories
 
-    def law(counts: tuple[int, ...]) -> Law:
+    def pmf(counts: tuple[int, ...]) -> Pmf:
         q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)
         return [q / k + (1 - q) * Fraction(c, n) for c in counts]
 
-    return [(law(h), law(other)) for h in compositions(n, k) for other in neighbours(h)]
+    return [(pmf(h), pmf(other)) for h in compositions(n, k) for other in neighbours(h)]
 
 
 SIZES = [(1, 2), (2, 2), (3, 2), (6, 2), (7, 2), (1, 3), (3, 3), (5, 3), (8, 3), (4, 4), (7, 4)]
@@ -342,10 +342,10 @@ def test_pair_of_a_min_count_rule_against_all_data_sets(
 ) -> None:
     k = size[1]
     sampler = dpopt.design(dpopt.RevealOrObscure(*size, epsilon, rule))
-    laws = rule_laws(sampler)
+    pmfs = rule_pmfs(sampler)
     pair = dominating_pair(sampler)
     points = []
-    for p, q in laws:
+    for p, q in pmfs:
         order = sorted(range(k), key=lambda y: (q[y] == 0, p[y] / q[y] if q[y] else 0))[::-1]
         a = b = Fraction(0)
         for y in order:
@@ -353,7 +353,7 @@ def test_pair_of_a_min_count_rule_against_all_data_sets(
             points.append((int(b * pair.scale), int(a * pair.scale)))
     assert pair == DominatingPair.of_points(points, pair.scale)
     for alpha in (Fraction(1, 2), Fraction(1), Fraction(11, 10), Fraction(5, 2)):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in laws)
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
 
 
 def test_large_rules_are_quick() -> None:

@@ -36,12 +36,12 @@ def features() -> Iterator[None]:
     dp.disable_features("contrib", "honest-but-curious")
 
 
-def assert_law(draws: list[Any], law: dict[Any, float]) -> None:
+def assert_pmf(draws: list[Any], pmf: dict[Any, float]) -> None:
     """Chi-square test at a level that one run in 1e9 fails."""
     total = len(draws)
-    assert set(draws) <= {symbol for symbol, p in law.items() if p > 0}
-    statistic = sum((draws.count(y) - total * p) ** 2 / (total * p) for y, p in law.items() if p)
-    assert statistic < chi2.isf(ALARM, len([p for p in law.values() if p]) - 1)
+    assert set(draws) <= {symbol for symbol, p in pmf.items() if p > 0}
+    statistic = sum((draws.count(y) - total * p) ** 2 / (total * p) for y, p in pmf.items() if p)
+    assert statistic < chi2.isf(ALARM, len([p for p in pmf.values() if p]) - 1)
 
 
 def at_least(epsilon: float, ratio: Fraction) -> bool:
@@ -68,9 +68,9 @@ def test_local_kernel_is_a_measurement_under_the_discrete_distance() -> None:
 
 
 @pytest.mark.slow
-def test_draws_have_the_certified_law() -> None:
+def test_draws_have_the_certified_distribution() -> None:
     made = make_kernel(THIRD)
-    assert_law([made(1) for _ in range(1500)], {0: 0.25, 1: 0.5, 2: 0.25})
+    assert_pmf([made(1) for _ in range(1500)], {0: 0.25, 1: 0.5, 2: 0.25})
 
 
 def test_composition_by_opendp_agrees_with_ours() -> None:
@@ -124,7 +124,7 @@ def test_words_are_vectors_under_the_hamming_distance() -> None:
     assert made.input_metric == dp.hamming_distance()
     assert [made.map(d) for d in (0, 1, 2, 3, 4)] == [0.0, 1.0, 2.0, 3.0, 3.0]
     row = design.kernel[5]
-    assert_law([made([1, 0, 1]) for _ in range(1000)], dict(enumerate(row)))
+    assert_pmf([made([1, 0, 1]) for _ in range(1000)], dict(enumerate(row)))
     with pytest.raises(dp.OpenDPException, match="word does not fit the shape"):
         made([1, 0])
 
@@ -160,14 +160,14 @@ def test_public_prior_takes_labels() -> None:
     assert not made.input_domain.member("w")
     assert not made.input_domain.member(1)
     row = local.kernel[1]
-    assert_law([made("y") for _ in range(1000)], dict(zip("xyz", row, strict=True)))
+    assert_pmf([made("y") for _ in range(1000)], dict(zip("xyz", row, strict=True)))
     together = dp.c.make_composition(
         [made, make_kernel(dpopt.design(dpopt.PublicPrior(prior, 0.5, objective="leximin")))]
     )
     assert set(together("z")) <= set("xyz")
     assert together.map(1) == pytest.approx(1.3, rel=1e-14)
     # What is no symbol counts as the first one: an error would be an output of its own.
-    assert_law(
+    assert_pmf(
         [made("private value") for _ in range(1000)],
         dict(zip("xyz", local.kernel[0], strict=True)),
     )
@@ -199,8 +199,8 @@ def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None
     assert made.map(1) == 0.9
     assert made.map(4) == pytest.approx(3.6, rel=1e-15)
     assert made.map(7) == made.map(6)
-    law = sampler.output_distribution([3, 1, 2])
-    assert_law([made([0, 1, 2, 2, 0, 0]) for _ in range(800)], dict(enumerate(law)))
+    pmf = sampler.output_distribution([3, 1, 2])
+    assert_pmf([made([0, 1, 2, 2, 0, 0]) for _ in range(800)], dict(enumerate(pmf)))
     named = make_sampler(sampler, ["a", "b", "c"])
     assert named(list("abccaa")) in {"a", "b", "c"}
     assert named.input_domain.member(list("abccaa"))
@@ -236,10 +236,10 @@ def test_majority_of_measurements_is_checked() -> None:
         p * (0.5 + s * g / 2)
         for p, s, g in zip(ones, (-1, -1, -1, 1, 1, 1), design.gamma, strict=True)
     )
-    assert_law([made(True) for _ in range(1000)], {0: 1 - one, 1: one})
+    assert_pmf([made(True) for _ in range(1000)], {0: 1 - one, 1: one})
     together = dp.c.make_composition([made, made, voter])
     assert together.map(1) == pytest.approx(5 * spent, rel=1e-14)
-    # What is released is as private as the map says, by the law of the votes.
+    # What is released is as private as the map says, by the distribution of the votes.
     other = sum(
         p * (0.5 + s * g / 2)
         for p, s, g in zip(ones[::-1], (-1, -1, -1, 1, 1, 1), design.gamma, strict=True)
@@ -327,7 +327,7 @@ def test_an_input_outside_is_moved_into_the_domain(given: Any, taken: int) -> No
 def test_records_outside_the_alphabet_are_its_first_symbol() -> None:
     sampler = dpopt.design(dpopt.RevealOrObscure(4, 3, 400.0))
     made = make_sampler(sampler, ["a", "b", "c"])
-    assert_law(
+    assert_pmf(
         [made(["b", "zebra", "", "b"]) for _ in range(1000)],
         dict(zip("abc", sampler.output_distribution([2, 2, 0]), strict=True)),
     )

@@ -1,4 +1,4 @@
-"""The voting classifier on scikit-learn's digits: its law, its ledger, its refusals."""
+"""The voting classifier on scikit-learn's digits: its distribution, its ledger, its refusals."""
 
 from __future__ import annotations
 
@@ -96,20 +96,20 @@ def classifier(voters: list[Any], **changed: Any) -> PrivateVotingClassifier:
 def exact_chances(
     fitted: PrivateVotingClassifier, voters: list[Any], X: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
-    """Pr[second class] for each row: the law of L by convolution, then the certified gamma."""
+    """Pr[second class] for each row: the pmf of L by convolution, then the certified gamma."""
     table: Any = fitted.design_.table
     answers = np.array(table.weights).reshape(-1, 2) / table.total
     chance = np.concatenate([answers[::-1, 1], answers[:, 0]])
     ones = np.array([voter.model_.predict(X) == voter.classes_[1] for voter in voters])
     chances = []
     for column in ones.T:
-        law = poisson_binomial(TRUTHFUL if one else 1 - TRUTHFUL for one in column)
-        chances.append(float(law @ chance))
+        pmf = poisson_binomial(TRUTHFUL if one else 1 - TRUTHFUL for one in column)
+        chances.append(float(pmf @ chance))
     return np.array(chances)
 
 
 @pytest.mark.slow
-def test_labels_and_accuracy_follow_the_exact_law(
+def test_labels_and_accuracy_follow_the_exact_distribution(
     digits: tuple[npt.NDArray[Any], ...], voters: list[RandomisedVoter]
 ) -> None:
     X, y = digits[2:]
@@ -167,7 +167,7 @@ def test_a_budget_refuses_before_a_draw(
         raise AssertionError("something was drawn")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpopt.privacy.release.Laws.draw", refuse)
+        patch.setattr("dpopt.privacy.release.Pmfs.draw", refuse)
         with pytest.raises(ParameterError, match="queries is 5, .* affords 4"):
             fitted.predict(np.zeros((2, 64)))
         with pytest.raises(ParameterError, match="at least one query"):

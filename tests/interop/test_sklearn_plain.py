@@ -1,4 +1,4 @@
-"""The classifier over plain teachers and over many classes: its law, its parts, what it refuses."""
+"""The classifier over plain teachers and over many classes: its pmf, its parts, what it refuses."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_labels_follow_the_ladder() -> None:
     fitted = plain(fruit(6, 5, 4), epsilon=math.log(2), rule="ladder").fit()
     assert isinstance(fitted.design_.setting, Plurality)
     drawn = fitted.predict(np.zeros((20_000, 1)))
-    law = np.array(ladder((6, 5, 4), exp_lower(math.log(2))), dtype=float)
-    assert law == pytest.approx([5 / 9, 5 / 18, 1 / 6], rel=1e-12)
+    pmf = np.array(ladder((6, 5, 4), exp_lower(math.log(2))), dtype=float)
+    assert pmf == pytest.approx([5 / 9, 5 / 18, 1 / 6], rel=1e-12)
     observed = [np.count_nonzero(drawn == name) for name in FRUIT]
-    assert chisquare(observed, law * 20_000).pvalue > ALARM
+    assert chisquare(observed, pmf * 20_000).pvalue > ALARM
     assert fitted.queries_ == 20_000
 
 
@@ -87,11 +87,11 @@ def test_private_voters_over_three_classes_follow_their_kernel() -> None:
     design = fitted.design_
     assert isinstance(design.setting, Multiclass)
     assert design.setting.rule == "optimal"
-    law = design.kernel[design.setting.inputs.variables_of(np.array([[3, 2, 0]]))[0]]
+    pmf = design.kernel[design.setting.inputs.variables_of(np.array([[3, 2, 0]]))[0]]
     drawn = fitted.predict(np.zeros((20_000, 1)))
     observed = np.array([np.count_nonzero(drawn == name) for name in FRUIT])
-    assert observed[law == 0].sum() == 0
-    assert chisquare(observed[law > 0], law[law > 0] * 20_000).pvalue > ALARM
+    assert observed[pmf == 0].sum() == 0
+    assert chisquare(observed[pmf > 0], pmf[pmf > 0] * 20_000).pvalue > ALARM
     assert fitted.predict(np.zeros((1, 1))).dtype == fitted.classes_.dtype
 
 

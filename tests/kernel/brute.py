@@ -147,9 +147,9 @@ def remapped(loss: Array, epsilon: float, prior: Array) -> float:
 
 def remapped_minimax(loss: Array, epsilon: float) -> float:
     """Minimax loss of the geometric mechanism with the best random remap of its outputs."""
-    law = geometric(len(loss), epsilon)
+    pmf = geometric(len(loss), epsilon)
     n, m = loss.shape
-    upper = [[*np.outer(law[x], loss[x]).ravel(), -1.0] for x in range(n)]
+    upper = [[*np.outer(pmf[x], loss[x]).ravel(), -1.0] for x in range(n)]
     equal = [[*np.outer(np.arange(n) == y, np.ones(m)).ravel(), 0.0] for y in range(n)]
     found = linprog(
         [0.0] * (n * m) + [1.0],

@@ -48,10 +48,10 @@ def sides(setting: Majority, units: Sequence[int]) -> Iterator[tuple[Fraction, F
     gamma = [Fraction(w, ONE) for w in (*reversed(units), *units)]
     k, half = setting.voters, Fraction(1, 2)
     one = [g * (2 * ones > k) + (1 - g) * half for ones, g in enumerate(gamma)]
-    for law, other in brute.laws(*brute.voters_of(setting)):
+    for pmf, other in brute.pmfs(*brute.voters_of(setting)):
         p, q = (
             sum((m * c for m, c in zip(side, one, strict=True)), Fraction(0))
-            for side in (law, other)
+            for side in (pmf, other)
         )
         yield p, q
         yield 1 - p, 1 - q
@@ -103,9 +103,9 @@ def chance_of_one(setting: Majority, units: Sequence[int], voters: str) -> Fract
     values = {"0": Fraction(0), "1": Fraction(1), "Delta": shift, "1 - Delta": 1 - shift}
     values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
     named = [told.split(" voters at ") for told in voters.split(", ")]
-    law = poisson_binomial(values[name] for count, name in named for _ in range(int(count)))
+    pmf = poisson_binomial(values[name] for count, name in named for _ in range(int(count)))
     signs = [-w for w in reversed(units)] + list(units)
-    mean = sum((m * h for m, h in zip(law, signs, strict=True)), Fraction(0)) / ONE
+    mean = sum((m * h for m, h in zip(pmf, signs, strict=True)), Fraction(0)) / ONE
     return (1 + mean) / 2
 
 
@@ -184,19 +184,19 @@ def test_a_gamma_of_many_voters_is_refused() -> None:
 
 def largest_ratio(design: Any, records: int, categories: int) -> Fraction | None:
     """Largest K(y | x') / K(y | x) over all counts and all changes of a record."""
-    laws: dict[Counts, list[Fraction]] = {}
+    pmfs: dict[Counts, list[Fraction]] = {}
 
-    def law(counts: Counts) -> list[Fraction]:
-        if counts not in laws:
+    def pmf(counts: Counts) -> list[Fraction]:
+        if counts not in pmfs:
             tally = Tally.of_counts(list(counts), categories)
             weights = design.setting.output_weights(design.table, tally)
-            laws[counts] = [Fraction(weight, sum(weights)) for weight in weights]
-        return laws[counts]
+            pmfs[counts] = [Fraction(weight, sum(weights)) for weight in weights]
+        return pmfs[counts]
 
     worst = Fraction(1)
     for counts in histograms(records, categories):
         for other in neighbours(counts):
-            for p, q in zip(law(counts), law(other), strict=True):
+            for p, q in zip(pmf(counts), pmf(other), strict=True):
                 for one, two in ((p, q), (q, p)):
                     if one > worst * two:
                         if two == 0:
@@ -262,8 +262,8 @@ def test_the_least_epsilon_of_a_mollifier() -> None:
         assert 0 < least.lower <= least.upper <= epsilon
         assert least.upper - least.lower <= 1e-12
         users = [*np.eye(len(prior)), *rng.dirichlet(np.full(len(prior), 0.3), 40)]
-        laws = [setting.output_weights(design.table, user) for user in users]
-        ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(laws, laws)]
+        pmfs = [setting.output_weights(design.table, user) for user in users]
+        ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(pmfs, pmfs)]
         assert math.log(max(ratios)) <= least.upper * (1 + 1e-15)
         # Users of one symbol need it all: of any box, what a symbol can have is least there.
         assert math.log(max(ratios)) == pytest.approx(least.lower, rel=1e-9)

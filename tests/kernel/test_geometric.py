@@ -239,8 +239,8 @@ def grid_edges(shape: tuple[int, ...]) -> Edges:
 def test_grids_reach_the_program(shape: tuple[int, ...], exponent: int, objective: str) -> None:
     loss, prior = on_grid(shape, exponent), None
     if objective == "mean":
-        laws = [np.random.default_rng(k).dirichlet(np.ones(k)) for k in shape]
-        prior = np.array([math.prod(map(float, word)) for word in product(*laws)])
+        pmfs = [np.random.default_rng(k).dirichlet(np.ones(k)) for k in shape]
+        prior = np.array([math.prod(map(float, word)) for word in product(*pmfs)])
     found = optimal(loss, epsilon=0.6, graph="grid", shape=shape, prior=prior, objective=objective)
     assert found.solution is None
     assert found.value == pytest.approx(by_rows(loss, 0.6, prior, grid_edges(shape)), abs=1e-8)
@@ -266,9 +266,9 @@ def test_a_grid_that_is_not_made_of_symbols_is_left_to_the_program() -> None:
     asked: dict[str, Any] = {"epsilon": 1.0, "graph": "grid", "shape": shape}
     for table, prior in ((loss, uneven), (np.sqrt(on_grid(shape, 2)), None)):
         found = optimal(table, prior=prior, **asked)
-        law = uneven / 45.0 if prior is not None else np.full(9, 1 / 9)
+        pmf = uneven / 45.0 if prior is not None else np.full(9, 1 / 9)
         assert found.solution is not None
-        assert found.value == pytest.approx(by_rows(table, 1.0, law, grid_edges(shape)), abs=1e-8)
+        assert found.value == pytest.approx(by_rows(table, 1.0, pmf, grid_edges(shape)), abs=1e-8)
 
 
 def test_other_settings_have_no_closed_form() -> None:

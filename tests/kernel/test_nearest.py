@@ -124,7 +124,7 @@ def near_its_least_risk(graph: str, delta: float) -> tuple[Array, Array, float]:
     problem = dpopt.Problem("least risk")
     problem.add_variables("K", (8, 8), lower=0.0, upper=1.0)
     problem.add_variables("risk", 1, lower=0.0, upper=1.0)
-    problem.add_law("sums", "K")
+    problem.add_pmf("sums", "K")
     problem.add_private("privacy", "K", epsilon=1.0, delta=delta, graph=graph)
     problem.add_rows("far", {"K": far, "risk": -np.ones((8, 1))}, upper=0.0)
     problem.minimise({"risk": [1.0]})
@@ -441,10 +441,10 @@ def test_constraints_of_cvxpy_are_own_rows() -> None:
     edges = complete(3)
     for solver in ("CLARABEL", "SCS", "HIGHS"):
         kernel, bonus = cp.Variable((3, 4), nonneg=True), rng.random((3, 4))
-        law, cap = np.array([0.5, 0.3, 0.2]), cp.Parameter(value=0.45)
+        pmf, cap = np.array([0.5, 0.3, 0.2]), cp.Parameter(value=0.45)
         rows: list[Any] = [
             cp.sum(cp.multiply(bonus, kernel)) <= 1.1 * bonus.sum() / 4,
-            law @ kernel == law @ np.full((3, 4), 0.25) + [0.01, -0.01, 0.0, 0.0],
+            pmf @ kernel == pmf @ np.full((3, 4), 0.25) + [0.01, -0.01, 0.0, 0.0],
             kernel[0, 1:3] >= 0.1,
             kernel[2] <= cap,
         ]
@@ -465,7 +465,7 @@ def test_constraints_of_cvxpy_are_own_rows() -> None:
         weights = [[Fraction(w, design.table.total) for w in row] for row in rows_of(design)]
         assert min(weights[0][1:3]) >= Fraction(0.1)
         assert max(weights[2]) <= Fraction(0.45)
-        means = law @ design.kernel
+        means = pmf @ design.kernel
         assert means == pytest.approx([0.26, 0.24, 0.25, 0.25], abs=1e-8)
         assert design.residuals["mean"] < 1e-8
 
@@ -579,7 +579,7 @@ def test_what_is_no_table(given: Any, words: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_a_first_line_that_may_be_a_law_is_refused(tmp_path: Path) -> None:
+def test_a_first_line_that_may_be_a_distribution_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("0,1\n0.5,0.5\n0.5,0.5\n")
     with pytest.raises(ParameterError, match="first line 0,1 may be names"):

@@ -34,7 +34,7 @@ def test_all_pairs_written_out_are_the_same_program(objective: str, epsilon: flo
         found = optimal(loss, epsilon=epsilon, objective=objective)
         problem = Problem()
         problem.add_variables("K", (n, m), lower=0.0, upper=1.0)
-        problem.add_law("sums", "K")
+        problem.add_pmf("sums", "K")
         problem.add_private("privacy", "K", epsilon=epsilon, form="edges")
         if objective == "mean":
             problem.minimise({"K": loss / n})

@@ -314,11 +314,11 @@ def test_the_dominating_pair_is_that_of_all_rows(graph: str, delta: float) -> No
         ring(6), epsilon=0.8, delta=delta, graph=graph, symmetry="dihedral", objective="worst-case"
     )
     pair = found.setting.dominating(found.table)
-    law = found.kernel
+    pmf = found.kernel
     edges = all_pairs(found.setting.pairs, 6)
     for epsilon in (-0.5, 0.0, 0.3, 0.79):
         worst = max(
-            float(np.sum(np.maximum(law[x] - math.exp(epsilon) * law[other], 0)))
+            float(np.sum(np.maximum(pmf[x] - math.exp(epsilon) * pmf[other], 0)))
             for x, other in edges
         )
         assert pair.delta(epsilon) == pytest.approx(worst, abs=1e-12)

@@ -33,7 +33,7 @@ from dpopt.local.symmetry import Symmetry, centred
 
 def workload_mechanism(
     workload: Any,
-    n: int | None = None,
+    n: Any = None,
     *,
     epsilon: float,
     prior: Any = None,

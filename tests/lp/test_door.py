@@ -128,8 +128,8 @@ def test_duals_are_those_of_cvxpy_where_they_are_unique(seed: int, maximise: boo
 
 def test_bounds_from_rows_make_the_bound_hold_for_any_dual() -> None:
     x: Any = cp.Variable(3, name="x")
-    law = [x >= 0, cp.sum(x) == 1]
-    boxed = solve(cp.Problem(cp.Minimize(x @ np.array([3.0, 1.0, 2.0]) - 5), law))
+    pmf = [x >= 0, cp.sum(x) == 1]
+    boxed = solve(cp.Problem(cp.Minimize(x @ np.array([3.0, 1.0, 2.0]) - 5), pmf))
     assert boxed.note == ""
     assert boxed.objective == pytest.approx(-4.0)
     assert boxed.bound <= boxed.objective + 1e-12
@@ -288,8 +288,8 @@ def test_parameters_are_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> N
 def sweep_problem(epsilon: float | cp.Parameter) -> tuple[cp.Problem, cp.Variable]:
     kernel: Any = cp.Variable((6, 6), name="K", nonneg=True)
     loss = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
-    law = label(cp.sum(kernel, axis=1) == 1, "law")
-    rows = [law, *private(kernel, epsilon, graph="path")]
+    pmf = label(cp.sum(kernel, axis=1) == 1, "pmf")
+    rows = [pmf, *private(kernel, epsilon, graph="path")]
     return cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel)) / 6), rows), kernel
 
 

@@ -33,8 +33,8 @@ def all_pairs(
 
 
 @lru_cache(maxsize=32)
-def laws(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """The laws of L on both sides, of all pairs."""
+def pmfs(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], list[Fraction]]]:
+    """The distributions of L on both sides, of all pairs."""
     known = cache(poisson_binomial)
     return [
         (known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(voters, r, shift)
@@ -48,7 +48,7 @@ def worst_excess(
     k, found = len(gamma) - 1, []
     # Algorithm 1: the majority with probability gamma(l), else a fair coin.
     chance = [g * (2 * ones > k) + (1 - g) * Fraction(1, 2) for ones, g in enumerate(gamma)]
-    for sides in laws(k, r, shift):
+    for sides in pmfs(k, r, shift):
         one, other = (sum(m * c for m, c in zip(side, chance, strict=True)) for side in sides)
         found += [one - target * other, (1 - one) - target * (1 - other)]
     return max(found) - delta
@@ -61,7 +61,7 @@ def target(setting: Majority) -> Fraction:
 
 
 def voters_of(setting: Majority) -> tuple[int, Fraction, Fraction]:
-    """The voters of a setting, as `laws` takes them."""
+    """The voters of a setting, as `pmfs` takes them."""
     r = exponential(Fraction(setting.epsilon))
     return setting.voters, r, Fraction(setting.voter_delta)
 
@@ -112,10 +112,10 @@ def verdict_of_verify(setting: Majority, weights: tuple[int, ...]) -> bool:
     return True
 
 
-def fold(laws: np.ndarray) -> np.ndarray:
+def fold(pmfs: np.ndarray) -> np.ndarray:
     """a(l) - a(K - l) above the middle."""
-    middle = laws.shape[-1] // 2
-    return laws[..., middle:] - laws[..., :middle][..., ::-1]
+    middle = pmfs.shape[-1] // 2
+    return pmfs[..., middle:] - pmfs[..., :middle][..., ::-1]
 
 
 def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:

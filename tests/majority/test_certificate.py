@@ -116,7 +116,7 @@ def test_a_private_gamma_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("ones", [4, 6, 9])
-def test_a_million_releases_follow_the_certified_law(ones: int) -> None:
+def test_a_million_releases_follow_the_certified_distribution(ones: int) -> None:
     design = dpopt.design(dpopt.Majority(11, 0.1, 3))
     n = 1_000_000
     votes = np.zeros((n, 11), dtype=np.int8)

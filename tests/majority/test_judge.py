@@ -37,13 +37,13 @@ def left_side(setting: Majority, gamma: tuple[int, ...], counts: Counts) -> F:
     values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
     sides = []
     for side in (0, 1):
-        law = [UNIT]
+        pmf = [UNIT]
         for name, count in counts:
             p = int(values[name[side]] * UNIT)
             for _ in range(count):
-                both = zip([0, *law], [*law, 0], strict=True)
-                law = [(p * one + (UNIT - p) * other) // UNIT for one, other in both]
-        sides.append(F(sum(mass * h for mass, h in zip(law, sign, strict=True)), UNIT * ONE))
+                both = zip([0, *pmf], [*pmf, 0], strict=True)
+                pmf = [(p * one + (UNIT - p) * other) // UNIT for one, other in both]
+        sides.append(F(sum(mass * h for mass, h in zip(pmf, sign, strict=True)), UNIT * ONE))
     return sides[0] - target(setting) * sides[1]
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import dblquad, quad
 from scipy.special import hyp1f1
-from scipy.stats import beta as beta_law
+from scipy.stats import beta as beta_pmf
 from scipy.stats import binom
 
 import dpopt
@@ -60,14 +60,14 @@ def inverted(k: int, a: float, b: float) -> np.ndarray:
     def integrand(t: float, ones: int) -> float:
         return product(t, ones).imag / t
 
-    law = []
+    pmf = []
     for ones in range(k + 1):
         pieces = [(1e-12, 5.0), (5.0, 20.0), (20.0, 60.0), (60.0, 200.0)]
         value = sum(
             quad(integrand, *ends, args=(ones,), epsabs=1e-13, limit=400)[0] for ends in pieces
         )
-        law.append(comb(k, ones) * value * 2 / np.pi)
-    return 0.5 * fold(np.array(law))
+        pmf.append(comb(k, ones) * value * 2 / np.pi)
+    return 0.5 * fold(np.array(pmf))
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_beta_of_one_and_one_is_uniform(k: int) -> None:
 @pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.5, 0.7), (1.0, 5.0), (40.0, 2.0)])
 def test_moments_and_transform_of_a_beta_prior(a: float, b: float) -> None:
     prior = BetaPrior(a, b)
-    law = beta_law(a, b)
-    distance = law.expect(lambda p: 0.5 - p, ub=0.5) + law.expect(lambda p: p - 0.5, lb=0.5)
-    assert prior.mean == pytest.approx(law.mean())
+    pmf = beta_pmf(a, b)
+    distance = pmf.expect(lambda p: 0.5 - p, ub=0.5) + pmf.expect(lambda p: p - 0.5, lb=0.5)
+    assert prior.mean == pytest.approx(pmf.mean())
     assert expected_error_weights(1, prior).values == pytest.approx([distance], abs=1e-7)
     t = np.array([0.3, 2.0, 11.0, 45.0])
     one, zero = prior.tilted(t)
@@ -134,8 +134,8 @@ def test_moments_and_transform_of_a_beta_prior(a: float, b: float) -> None:
 BASES: list[tuple[UniformPrior | BetaPrior, Density]] = [
     (UniformPrior(), lambda _: 1.0),
     (UniformPrior(((0.1, 0.4), (0.7, 0.9))), lambda p: 2.0 * (p <= 0.4 or p >= 0.7)),
-    (BetaPrior(2.0, 3.0), lambda p: float(beta_law.pdf(p, 2.0, 3.0))),
-    (BetaPrior(5.0, 1.0), lambda p: float(beta_law.pdf(p, 5.0, 1.0))),
+    (BetaPrior(2.0, 3.0), lambda p: float(beta_pmf.pdf(p, 2.0, 3.0))),
+    (BetaPrior(5.0, 1.0), lambda p: float(beta_pmf.pdf(p, 5.0, 1.0))),
 ]
 
 

@@ -22,10 +22,10 @@ INDEPENDENT, COMMON, CLEAR = "uniform:0,1", "common-uniform:0,1", "common-unifor
 HEDGED = (INDEPENDENT, COMMON, CLEAR)
 
 
-def folded(law: list[F]) -> np.ndarray:
-    """(law(l) - law(K - l)) / 2 above the middle."""
-    k = len(law) - 1
-    return np.array([float((law[ones] - law[k - ones]) / 2) for ones in range(k // 2 + 1, k + 1)])
+def folded(pmf: list[F]) -> np.ndarray:
+    """(distribution(l) - distribution(K - l)) / 2 above the middle."""
+    k = len(pmf) - 1
+    return np.array([float((pmf[ones] - pmf[k - ones]) / 2) for ones in range(k // 2 + 1, k + 1)])
 
 
 def common_weights(k: int, low: F) -> np.ndarray:
@@ -40,11 +40,11 @@ def common_weights(k: int, low: F) -> np.ndarray:
         return comb(k, ones) * total
 
     half, one = F(1, 2), F(1)
-    law = [
+    pmf = [
         integral(ones, max(low, half), one) - integral(ones, min(low, half), half)
         for ones in range(k + 1)
     ]
-    return folded(law) / float(1 - low)
+    return folded(pmf) / float(1 - low)
 
 
 def times(one: dict[tuple[int, int], int], other: dict[tuple[int, int], int]) -> dict:
@@ -61,7 +61,7 @@ def independent_weights(k: int) -> np.ndarray:
     Given its vote, p has density 2 p or 2 (1 - p), of which s^2 times the Laplace transform is
     2 (1 - e - e s) or 2 (s - 1 + e), e = exp(-s); e^j / s^n belongs to (x - j)_+^(n-1) / (n-1)!.
     """
-    law = []
+    pmf = []
     for ones in range(k + 1):
         terms = {(0, 0): 1}
         for _ in range(ones):
@@ -77,8 +77,8 @@ def independent_weights(k: int) -> np.ndarray:
             ),
             F(0),
         )
-        law.append(comb(k, ones) * (F(1, 2**k) - 2 * below))
-    return folded(law)
+        pmf.append(comb(k, ones) * (F(1, 2**k) - 2 * below))
+    return folded(pmf)
 
 
 def paper_rows(k: int, epsilon: float, m: float) -> np.ndarray:
@@ -135,7 +135,7 @@ def test_what_each_belief_costs_under_the_others() -> None:
         "the paper's objective": dpopt.design(dpopt.Majority(11, 0.1, 3, objective="surrogate")),
     }
     for name, known in NINE.items():
-        errors = [EXACT[law] @ (1 - listed[name]) for law in HEDGED]
+        errors = [EXACT[pmf] @ (1 - listed[name]) for pmf in HEDGED]
         assert np.round(errors, 4) == pytest.approx(known, abs=1e-9)
         np.testing.assert_allclose(ours[name].gamma[6:], listed[name], atol=1e-7)
 

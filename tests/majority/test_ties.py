@@ -100,15 +100,15 @@ def brute(setting: Majority, weights: tuple[int, ...], at: At) -> mpmath.mpf:
     one = [(1 - g) / 2 for g in reversed(gamma)] + [(1 + g) / 2 for g in gamma]
     sides = []
     for side in (0, 1):
-        law = [mp.mpf(1)]
+        pmf = [mp.mpf(1)]
         for kind, count in at[1]:
             r, shift = mp.exp(mp.mpf(setting.epsilon)), mp.mpf(setting.voter_delta)
             b = (r + shift) / (r + 1)
             values = {"0": 0, "1": 1, "D": shift, "m": 1 - shift, "b": b, "c": 1 - b}
             p = values[kind[side]]
             for _ in range(count):
-                law = [x * (1 - p) + y * p for x, y in zip([*law, 0], [0, *law], strict=True)]
-        sides.append(sum(x * one[at[0] + i] for i, x in enumerate(law)))
+                pmf = [x * (1 - p) + y * p for x, y in zip([*pmf, 0], [0, *pmf], strict=True)]
+        sides.append(sum(x * one[at[0] + i] for i, x in enumerate(pmf)))
     target = mp.exp(mp.mpf(setting.allowance) * mp.mpf(setting.epsilon))
     return target * sides[1] + mp.mpf(setting.delta) - sides[0]
 

@@ -72,7 +72,7 @@ def test_for_a_common_p_it_is_the_largest_of_a_very_fine_grid(
     pieces = base.intervals if isinstance(base, UniformPrior) else ((0.0, 1.0),)
     line = np.concatenate([np.linspace(a, b, 20_001) for a, b in pieces])
     grid = np.repeat(line[:, None], k, axis=1)
-    laws = poisson_binomial_pmf(grid)
+    pmfs = poisson_binomial_pmf(grid)
     worst = WorstCase(k, CommonPrior(base))
     rng = np.random.default_rng(k)
     majority_is_one = 2 * np.arange(k + 1) > k
@@ -80,7 +80,7 @@ def test_for_a_common_p_it_is_the_largest_of_a_very_fine_grid(
         upper = rng.random((k + 1) // 2) * (rng.random((k + 1) // 2) < 0.7)
         gamma = np.concatenate([upper[::-1], upper])
         chance = gamma * majority_is_one + (1 - gamma) * 0.5
-        largest = np.abs(laws @ (chance - majority_is_one)).max()
+        largest = np.abs(pmfs @ (chance - majority_is_one)).max()
         assert largest <= worst.value(upper) + 1e-10
         assert worst.value(upper) <= largest + 1e-6
 
@@ -139,8 +139,8 @@ def test_the_optimum_is_that_of_all_rows_written_out(
     dense = np.asarray(rows.matrix.todense())
     privacy = np.column_stack([dense, np.zeros(len(dense))])
     vertices = boxes(k, UniformPrior(((prior.reach),)), 2)
-    laws = poisson_binomial_pmf(vertices)
-    margins = 0.5 * (laws[:, middle:] - laws[:, :middle][:, ::-1])
+    pmfs = poisson_binomial_pmf(vertices)
+    margins = 0.5 * (pmfs[:, middle:] - pmfs[:, :middle][:, ::-1])
     flat = -np.ones((len(margins), 1))
     both = [np.hstack([sign * -margins, flat]) for sign in (1, -1)]
     matrix = np.vstack([privacy, *both])

@@ -14,12 +14,12 @@ from dpopt.table import SortedHistograms, Table
 BITS = 160
 ONE = 1 << BITS
 
-Law = tuple[int, ...]
+Pmf = tuple[int, ...]
 """Chances of the classes, over 2^BITS."""
 
 
-def corner_pairs(classes: int, epsilon: float) -> list[tuple[Law, Law]]:
-    """The C^2 extreme pairs: both laws at y, or b at y and c at z against the other way round."""
+def corner_pairs(classes: int, epsilon: float) -> list[tuple[Pmf, Pmf]]:
+    """The C^2 extreme pairs: both pmfs at y, or b at y and c at z against the other way round."""
     ratio = exp_upper(epsilon, 400)
     b, found = int(ratio / (1 + ratio) * ONE), []
     for y, z in product(range(classes), repeat=2):
@@ -32,14 +32,14 @@ def corner_pairs(classes: int, epsilon: float) -> list[tuple[Law, Law]]:
     return found
 
 
-def told(known: Callable[[Law], Sequence[int]], laws: Sequence[Law]) -> list[int]:
-    """The weights of the outputs where voter i votes by laws[i]: a sum over all counts."""
-    classes = len(laws[0])
+def told(known: Callable[[Pmf], Sequence[int]], pmfs: Sequence[Pmf]) -> list[int]:
+    """The weights of the outputs where voter i votes by distributions[i]: a sum over all counts."""
+    classes = len(pmfs[0])
     counts: dict[tuple[int, ...], int] = {(0,) * classes: 1}
-    for law in laws:
+    for pmf in pmfs:
         more: dict[tuple[int, ...], int] = {}
         for before, mass in counts.items():
-            for y, p in enumerate(law):
+            for y, p in enumerate(pmf):
                 if p:
                     after = (*before[:y], before[y] + 1, *before[y + 1 :])
                     more[after] = more.get(after, 0) + mass * p
@@ -51,7 +51,7 @@ def told(known: Callable[[Law], Sequence[int]], laws: Sequence[Law]) -> list[int
     return sums
 
 
-def weights_of(table: Table) -> Callable[[Law], list[int]]:
+def weights_of(table: Table) -> Callable[[Pmf], list[int]]:
     """The weights of all classes by histogram."""
     inputs = table.inputs
     assert isinstance(inputs, SortedHistograms)

@@ -1,9 +1,9 @@
-"""Extreme pairs of laws on C classes: the corners, listed and counted.
+"""Extreme pairs of distributions on C classes: the corners, listed and counted.
 
-A voter has the law P on C classes under one data set and P' under its neighbour. With r = e^epsilon
-it is an *(r, Delta)-pair* if P(S) <= r P'(S) + Delta and P'(S) <= r P(S) + Delta for all sets S.
-The theorems on their corners, and on which choices of them decide privacy, are proved on the page
-docs/theorems/classes.md.
+A voter has the distribution P on C classes under one data set and P' under its neighbour. With r =
+e^epsilon it is an *(r, Delta)-pair* if P(S) <= r P'(S) + Delta and P'(S) <= r P(S) + Delta for all
+sets S. The theorems on their corners, and on which choices of them decide privacy, are proved on
+the page docs/theorems/classes.md.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from fractions import Fraction
 from itertools import permutations
 from math import comb, perm
 
-Law = tuple[Fraction, ...]
-Pair = tuple[Law, Law]
+Pmf = tuple[Fraction, ...]
+Pair = tuple[Pmf, Pmf]
 
 
 def corners(classes: int, ratio: Fraction, voter_delta: Fraction = Fraction(0)) -> list[Pair]:
-    """Return the corners (P, P') of a voter's pairs of laws, exactly: theorems 1 and 3."""
+    """Return the corners (P, P') of a voter's pairs of distributions, exactly: theorems 1 and 3."""
     r, delta = ratio, voter_delta
     b = r / (1 + r)
     symbols = [delta, (1 - delta) * b, (1 - delta) * (1 - b), Fraction(0)]
@@ -51,11 +51,11 @@ def reduced_count(voters: int, classes: int, *, approximate: bool = False) -> in
     )
 
 
-def _image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Law:
-    law = [Fraction(0)] * classes
+def _image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Pmf:
+    pmf = [Fraction(0)] * classes
     for label, mass in zip(labels, masses, strict=True):
-        law[label] += mass
-    return tuple(law)
+        pmf[label] += mass
+    return tuple(pmf)
 
 
 def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:

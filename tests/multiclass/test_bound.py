@@ -26,8 +26,8 @@ def one_voter(r: Fraction, v: Fraction, delta: Fraction = ZERO) -> Fraction:
     return max((ratio * v + 1) / (ratio + v), 1 + delta * (v - 1))
 
 
-def dot(law: tuple[Fraction, ...], values: tuple[Fraction, ...]) -> Fraction:
-    return sum((p * a for p, a in zip(law, values, strict=True)), ZERO)
+def dot(pmf: tuple[Fraction, ...], values: tuple[Fraction, ...]) -> Fraction:
+    return sum((p * a for p, a in zip(pmf, values, strict=True)), ZERO)
 
 
 @pytest.mark.slow_after(1)
@@ -91,11 +91,11 @@ def test_no_delta_is_left(shift: str) -> None:
     r, v, delta = Fraction(3, 2), Fraction(2), Fraction(shift)
     bound = one_voter(r, v, delta) ** 2
     votes = list(product(range(3), repeat=2))
-    law = {both: ladder([both.count(y) for y in range(3)], v) for both in votes}
+    pmf = {both: ladder([both.count(y) for y in range(3)], v) for both in votes}
     largest = ZERO
     for (p, q), (s, t) in combinations_with_replacement(corners(3, r, delta), 2):
         for outputs in ((0,), (0, 1)):
-            told = {both: sum((law[both][y] for y in outputs), ZERO) for both in votes}
+            told = {both: sum((pmf[both][y] for y in outputs), ZERO) for both in votes}
             one = sum((p[x] * s[y] * told[x, y] for x, y in votes), ZERO)
             other = sum((q[x] * t[y] * told[x, y] for x, y in votes), ZERO)
             largest = max(largest, one / other)

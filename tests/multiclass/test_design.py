@@ -109,7 +109,7 @@ def test_a_few_units_more_at_the_tightest_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(11, 3), (7, 4), (6, 5)])
 def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
-    """Voters with random epsilon-private pairs of laws, not at corners, in floats."""
+    """Voters with random epsilon-private pairs of distributions, not at corners, in floats."""
     epsilon, allowance = 0.4, 2.0
     found = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance))
     rng, counts = np.random.default_rng(20261123), histograms(voters, classes)
@@ -118,20 +118,20 @@ def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     share = 1.0 / (1.0 + math.exp(-epsilon))
     worst = -math.inf
     for _ in range(60):
-        # A pair is (b u + c w, c u + b w), u and w any laws.
+        # A pair is (b u + c w, c u + b w), u and w any distributions.
         pull = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.3, 2.0])), size=(voters, 2))
         sides = share * pull + (1 - share) * pull[:, ::-1]
         outputs = []
         for side in (0, 1):
-            law: dict[tuple[int, ...], float] = {(0,) * classes: 1.0}
+            pmf: dict[tuple[int, ...], float] = {(0,) * classes: 1.0}
             for p in sides[:, side]:
                 more: dict[tuple[int, ...], float] = {}
-                for before, mass in law.items():
+                for before, mass in pmf.items():
                     for y in range(classes):
                         after = (*before[:y], before[y] + 1, *before[y + 1 :])
                         more[after] = more.get(after, 0.0) + mass * p[y]
-                law = more
-            outputs.append(sum(mass * weight[counts] for counts, mass in law.items()))
+                pmf = more
+            outputs.append(sum(mass * weight[counts] for counts, mass in pmf.items()))
         worst = max(worst, float(np.max(outputs[0] - math.exp(allowance * epsilon) * outputs[1])))
     assert worst <= 1e-14
 

@@ -30,14 +30,14 @@ def told(votes: Sequence[int], sample: int, output: int) -> Fraction:
 
 
 @pytest.mark.parametrize(("voters", "classes"), [(4, 3), (5, 3), (4, 4), (5, 2)])
-def test_law_is_that_of_listed_samples(voters: int, classes: int) -> None:
+def test_distribution_is_that_of_listed_samples(voters: int, classes: int) -> None:
     inputs = SortedHistograms(voters, classes)
     for sample in range(1, voters + 1):
-        law = sampled_plurality(inputs, sample)
+        pmf = sampled_plurality(inputs, sample)
         for counts, variables in zip(inputs.listed(), inputs.variables.tolist(), strict=True):
             votes = [y for y in range(classes) for _ in range(counts[y])]
             for y, variable in enumerate(variables):
-                assert law[variable] == told(votes, sample, y)
+                assert pmf[variable] == told(votes, sample, y)
 
 
 def one_side(
@@ -78,13 +78,13 @@ def test_spent_is_the_largest_over_all_corners(voters: int, classes: int) -> Non
 @pytest.mark.slow
 def test_double_subsampling_does_not_extend_to_three_classes() -> None:
     inputs = SortedHistograms(11, 3)
-    laws = [sampled_plurality(inputs, sample) for sample in range(1, 12)]
-    found = [spent(inputs, law, TENTH).ratio for law in laws]
+    pmfs = [sampled_plurality(inputs, sample) for sample in range(1, 12)]
+    found = [spent(inputs, pmf, TENTH).ratio for pmf in pmfs]
     whole = {1: 1, 2: 1, 3: 2, 5: 3, 6: 4, 7: 4, 8: 5, 9: 6, 10: 6, 11: 7}
     for sample, times in whole.items():
         assert found[sample - 1] == TENTH**times
     assert math.log(found[3]) / math.log(TENTH) == pytest.approx(2.2039, abs=6e-5)
-    at_one = spent(inputs, laws[3], Fraction(math.e)).ratio
+    at_one = spent(inputs, pmfs[3], Fraction(math.e)).ratio
     assert math.log(at_one) == pytest.approx(2.1917, abs=5e-5)
 
 

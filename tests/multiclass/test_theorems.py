@@ -1,4 +1,4 @@
-"""Extreme pairs of laws and the reduction of their choices, against enumeration in fractions."""
+"""Extreme pairs of pmfs and the reduction of their choices, against enumeration in fractions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from math import comb
 import pytest
 
 from tests.multiclass.pairs import (
-    Law,
     Pair,
+    Pmf,
     corner_count,
     corners,
     reduced_count,
 )
 from tests.oracles import compositions
 
-Known = Callable[[tuple[Law, ...]], Fraction]
+Known = Callable[[tuple[Pmf, ...]], Fraction]
 
 ZERO, ONE = Fraction(0), Fraction(1)
 TENTH = Fraction(1, 10)
@@ -107,10 +107,10 @@ def test_theorem_3_counts() -> None:
     for labels in product(range(3), repeat=4):
         sides = []
         for masses in ((delta, b, c, ZERO), (ZERO, c, b, delta)):
-            law = [ZERO] * 3
+            pmf = [ZERO] * 3
             for label, mass in zip(labels, masses, strict=True):
-                law[label] += mass
-            sides.append(tuple(law))
+                pmf[label] += mass
+            sides.append(tuple(pmf))
         images.add(tuple(sides))
     assert len(images) == 3**4
     bounds = rows(3, Fraction(2), delta)
@@ -122,19 +122,19 @@ def test_theorem_3_counts() -> None:
     assert set(corners(3, Fraction(2), delta)) < images
 
 
-def random_law(draw: random.Random, classes: int) -> Law:
+def random_pmf(draw: random.Random, classes: int) -> Pmf:
     weights = [draw.choice([0, 0, 1, 2, 5, 11]) for _ in range(classes)]
     weights[draw.randrange(classes)] += 1
     return tuple(Fraction(weight, sum(weights)) for weight in weights)
 
 
-def mixed(shares: list[tuple[Fraction, Law]]) -> Law:
-    return tuple(sum((s * law[y] for s, law in shares), ZERO) for y in range(len(shares[0][1])))
+def mixed(shares: list[tuple[Fraction, Pmf]]) -> Pmf:
+    return tuple(sum((s * pmf[y] for s, pmf in shares), ZERO) for y in range(len(shares[0][1])))
 
 
 def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fraction) -> Pair:
     """A private pair found without the theorem: a random one drawn together until it is private."""
-    p, q = random_law(draw, classes), random_law(draw, classes)
+    p, q = random_pmf(draw, classes), random_pmf(draw, classes)
     bounds = rows(classes, ratio, delta)
     share: Fraction = ONE
     for row in bounds:
@@ -146,12 +146,12 @@ def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fract
     return p, mixed([(1 - share, p), (share, q)])
 
 
-def is_law(law: Law) -> bool:
-    return min(law) >= 0 and sum(law) == 1
+def is_pmf(pmf: Pmf) -> bool:
+    return min(pmf) >= 0 and sum(pmf) == 1
 
 
-def two_laws(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction) -> Pair:
-    """Return the laws u and w of an r-pair: theorem 1.
+def two_pmfs(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction) -> Pair:
+    """Return the distributions u and w of an r-pair: theorem 1.
 
     Args:
         pair: P and P', or both times one number.
@@ -165,10 +165,10 @@ def two_laws(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fractio
     return u, w
 
 
-def four_laws(
+def four_pmfs(
     pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction, voter_delta: Fraction
-) -> tuple[Law, Law, Law, Law]:
-    """Return laws Q, u, w, Q' of an (r, Delta)-pair, by the steps of theorem 3's proof.
+) -> tuple[Pmf, Pmf, Pmf, Pmf]:
+    """Return distributions Q, u, w, Q' of an (r, Delta)-pair, by the steps of theorem 3's proof.
 
     Args:
         pair: P and P'.
@@ -185,7 +185,7 @@ def four_laws(
         _lower(kept, other_kept)
     scale = (1 - delta) / sum(kept)
     kept, other_kept = [scale * p for p in kept], [scale * q for q in other_kept]
-    u, w = two_laws(([p / (1 - delta) for p in kept], [q / (1 - delta) for q in other_kept]), r)
+    u, w = two_pmfs(([p / (1 - delta) for p in kept], [q / (1 - delta) for q in other_kept]), r)
     return (
         tuple((p - k) / delta for p, k in zip(one, kept, strict=True)),
         u,
@@ -204,21 +204,21 @@ def _lower(high: list[Fraction], low: list[Fraction]) -> None:
 
 
 @pytest.mark.slow
-def test_laws_behind_a_pair() -> None:
+def test_distributions_behind_a_pair() -> None:
     draw, ratio = random.Random(1), Fraction(3, 2)
     b = ratio / (1 + ratio)
     for _ in range(300):
         classes = draw.choice([2, 3, 4, 5])
         pair = random_pair(draw, classes, ratio, ZERO)
-        u, w = two_laws(pair, ratio)
-        assert is_law(u)
-        assert is_law(w)
+        u, w = two_pmfs(pair, ratio)
+        assert is_pmf(u)
+        assert is_pmf(w)
         assert pair == (mixed([(b, u), (1 - b, w)]), mixed([(1 - b, u), (b, w)]))
 
         delta = draw.choice([TENTH, Fraction(1, 3)])
         pair = random_pair(draw, classes, ratio, delta)
-        one, u, w, other = four_laws(pair, ratio, delta)
-        assert all(map(is_law, (one, u, w, other)))
+        one, u, w, other = four_pmfs(pair, ratio, delta)
+        assert all(map(is_pmf, (one, u, w, other)))
         first = [(delta, one), ((1 - delta) * b, u), ((1 - delta) * (1 - b), w)]
         second = [(delta, other), ((1 - delta) * (1 - b), u), ((1 - delta) * b, w)]
         assert pair == (mixed(first), mixed(second))
@@ -227,19 +227,19 @@ def test_laws_behind_a_pair() -> None:
 # The reduction
 
 
-def expected(laws: list[Law], values: dict[tuple[int, ...], int]) -> Fraction:
+def expected(pmfs: list[Pmf], values: dict[tuple[int, ...], int]) -> Fraction:
     """E a(counts of the votes), voter by voter."""
-    classes = len(laws[0])
-    law: dict[tuple[int, ...], Fraction] = {(0,) * classes: ONE}
-    for voter in laws:
+    classes = len(pmfs[0])
+    pmf: dict[tuple[int, ...], Fraction] = {(0,) * classes: ONE}
+    for voter in pmfs:
         after: dict[tuple[int, ...], Fraction] = {}
-        for counts, mass in law.items():
+        for counts, mass in pmf.items():
             for y, chance in enumerate(voter):
                 if chance:
                     moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
                     after[moved] = after.get(moved, ZERO) + mass * chance
-        law = after
-    return sum((mass * values[counts] for counts, mass in law.items()), ZERO)
+        pmf = after
+    return sum((mass * values[counts] for counts, mass in pmf.items()), ZERO)
 
 
 def is_reduced(chosen: tuple[Pair, ...]) -> bool:
@@ -262,7 +262,7 @@ def check_reduction(voters: int, ratio: Fraction, delta: Fraction, kernels: int)
         # Neither private nor equivariant: the theorem asks nothing of the values.
         values = {h: draw.choice([0, 1, 5, draw.randrange(1000)]) for h in compositions(voters, 3)}
         t = Fraction(draw.choice([1, 2, 3]), draw.choice([1, 2]))
-        known = cache(lambda laws, values=values: expected(list(laws), values))
+        known = cache(lambda pmfs, values=values: expected(list(pmfs), values))
 
         def f(pairs: tuple[Pair, ...], t: Fraction = t, known: Known = known) -> Fraction:
             sides = [tuple(sorted(side)) for side in zip(*pairs, strict=True)]

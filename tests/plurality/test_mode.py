@@ -63,9 +63,9 @@ def test_the_largest_and_the_smallest_words() -> None:
     assert Coins(Fraction(2), draws_of(last)).toss(np.array([0]))[0]
 
 
-def near(observed: np.ndarray, law: Sequence[float]) -> bool:
-    """Pearson's chi-square, passed by all but one draw in a million where the law holds."""
-    expected = np.array(law) * observed.sum()
+def near(observed: np.ndarray, pmf: Sequence[float]) -> bool:
+    """Pearson's chi-square, passed by all but one draw in a million where the pmf holds."""
+    expected = np.array(pmf) * observed.sum()
     kept = expected > 0
     statistic = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
     return bool(statistic < chi2.isf(1e-6, kept.sum() - 1))
@@ -98,7 +98,9 @@ def floats_of(rule: str, counts: Sequence[int], epsilon: float) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 @pytest.mark.parametrize("counts", [(40, 40, 40, 41, 0, 7), (10**9, 10**9 - 1, 10**9 - 4, 3)])
-def test_frequencies_are_those_of_the_exact_law(rule: Any, counts: tuple[int, ...]) -> None:
+def test_frequencies_are_those_of_the_exact_distribution(
+    rule: Any, counts: tuple[int, ...]
+) -> None:
     many = (*counts, *[0] * 40)
     made = dpopt.design(dpopt.Plurality(sum(many), len(many), 0.7, rule=rule))
     assert made.setting.by_theorem
@@ -106,7 +108,7 @@ def test_frequencies_are_those_of_the_exact_law(rule: Any, counts: tuple[int, ..
     drawn = made.simulate(counts_of_queries, np.random.default_rng(7))
     observed = np.bincount(np.asarray(drawn), minlength=len(many))
     assert near(observed, floats_of(rule, many, 0.7))
-    # The test has power: the law at half of epsilon is another one.
+    # The test has power: the distribution at half of epsilon is another one.
     assert not near(observed, floats_of(rule, many, 0.35))
 
 

@@ -284,16 +284,16 @@ def test_every_pair_of_ordered_neighbours(
     records: int, classes: int, epsilon: float, rule: str
 ) -> None:
     found, upper = designed(records, classes, epsilon, rule=rule), exp_upper(epsilon)
-    laws, worst = {}, Fraction(0)
+    pmfs, worst = {}, Fraction(0)
     for histogram in compositions(records, classes):
         weights = found.setting.output_weights(found.table, Counts(histogram))
         assert sum(weights) == found.table.total
-        laws[histogram] = weights
+        pmfs[histogram] = weights
         # Classes of one count are alike, to the last unit.
         assert len(set(zip(histogram, weights, strict=True))) == len(set(histogram))
-    for histogram, weights in laws.items():
+    for histogram, weights in pmfs.items():
         for other in neighbours(histogram):
-            for one, two in zip(weights, laws[other], strict=True):
+            for one, two in zip(weights, pmfs[other], strict=True):
                 worst = max(worst, Fraction(one, two))
     assert 1 < worst <= upper
     assert found.spending == pytest.approx(math.log(worst), rel=1e-12)
@@ -325,12 +325,12 @@ def test_hockey_sticks_of_all_neighbours() -> None:
     found = designed(5, 3, 0.7)
     pair, whole = found.setting.dominating(found.table), found.table.total
     told = partial(found.setting.output_weights, found.table)
-    laws = {h: told(Counts(h)) for h in compositions(5, 3)}
+    pmfs = {h: told(Counts(h)) for h in compositions(5, 3)}
     for epsilon in (0.0, 0.2, 0.5, 0.69):
         ratio = exp_lower(epsilon, 256)
         largest = max(
-            sum(max(Fraction(0), p - ratio * q) for p, q in zip(law, laws[other], strict=True))
-            for h, law in laws.items()
+            sum(max(Fraction(0), p - ratio * q) for p, q in zip(pmf, pmfs[other], strict=True))
+            for h, pmf in pmfs.items()
             for other in neighbours(h)
         )
         assert pair.delta(epsilon) == pytest.approx(float(largest / whole), rel=1e-12, abs=1e-15)
@@ -378,16 +378,16 @@ def test_many_classes_of_few_records(rule: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
-def test_draws_by_steps_follow_the_law(rule: str) -> None:
+def test_draws_by_steps_follow_the_distribution(rule: str) -> None:
     setting = Plurality(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
     found = dpopt.design(setting)
     counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
     weights = setting.output_weights(found.table, Counts(counts))
-    law = np.array([weight / sum(weights) for weight in weights])
+    pmf = np.array([weight / sum(weights) for weight in weights])
     many = Counts(np.tile(counts, (4000, 1)))
     draws = found.simulate(many, np.random.default_rng(7))
     seen = np.bincount(draws, minlength=12) / 4000
-    assert np.all(np.abs(seen - law) <= 5 * np.sqrt(law * (1 - law) / 4000) + 1e-3)
+    assert np.all(np.abs(seen - pmf) <= 5 * np.sqrt(pmf * (1 - pmf) / 4000) + 1e-3)
 
 
 def test_a_million_records() -> None:
@@ -460,10 +460,10 @@ def test_votes_are_no_counts() -> None:
     found = designed(3, 3, 40.0)
     votes = np.array([[2, 1, 0], [1, 1, 1], [2, 2, 0]])
     counts = np.array([[1, 1, 1], [0, 3, 0], [1, 0, 2]])
-    law = partial(found.setting.output_weights, found.table)
+    pmf = partial(found.setting.output_weights, found.table)
     for row, own in zip(votes, counts, strict=True):
-        assert law(row) == law(Counts(own)) == law(Tally.of_counts(own, 3))
-    assert law([1, 1, 1]) != law(Counts([1, 1, 1]))
+        assert pmf(row) == pmf(Counts(own)) == pmf(Tally.of_counts(own, 3))
+    assert pmf([1, 1, 1]) != pmf(Counts([1, 1, 1]))
     # At such an epsilon the class of most votes is certain, up to 2e-17.
     assert np.array_equal(np.asarray(found.release(votes))[1:], [1, 2])
     assert np.array_equal(np.asarray(found.release(Counts(counts)))[1:], [1, 2])

@@ -16,9 +16,9 @@ from dpopt.privacy import directed_pairs
 from dpopt.privacy.graph import all_pairs
 
 
-def law_of(kernel_: Any) -> Any:
-    law: Any = cp.sum(kernel_, axis=1) == 1
-    return law.set_label("law")
+def pmf_of(kernel_: Any) -> Any:
+    pmf: Any = cp.sum(kernel_, axis=1) == 1
+    return pmf.set_label("pmf")
 
 
 def loss(inputs: int) -> npt.NDArray[np.float64]:
@@ -29,7 +29,7 @@ def least_loss(inputs: int, *privacy: Any, **how: Any) -> tuple[float, npt.NDArr
     K = cp.Variable((inputs, inputs), name="K", nonneg=True)
     problem = cp.Problem(
         cp.Minimize(cp.sum(cp.multiply(loss(inputs), K)) / inputs),
-        [law_of(K), *private(K, *privacy, **how)],
+        [pmf_of(K), *private(K, *privacy, **how)],
     )
     solution = solve(problem)
     return solution.objective, solution["K"]
@@ -45,7 +45,7 @@ def excess(K: npt.NDArray[np.float64], epsilon: float, pairs: npt.NDArray[np.int
 @pytest.mark.parametrize("delta", [1e-3, 0.2, 1.0])
 def test_randomised_response_with_delta(epsilon: float, delta: float) -> None:
     K = cp.Variable((2, 2), nonneg=True)
-    rows = [law_of(K), *private(K, epsilon, delta)]
+    rows = [pmf_of(K), *private(K, epsilon, delta)]
     best = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
     solution = solve(cp.Problem(cp.Maximize(cp.trace(K) / 2), rows))
     assert solution.objective == pytest.approx(min(best, 1.0), abs=1e-9)
@@ -76,7 +76,7 @@ def test_the_kernels_of_graphs(graph: Any, shape: Any, delta: float) -> None:
 def test_an_expression_is_a_kernel_too() -> None:
     half = cp.Variable((3, 2), nonneg=True)
     K = cp.vstack([half.T, cp.reshape(cp.Constant([0.2, 0.3, 0.5]), (1, 3), order="F")])
-    solution = solve(cp.Problem(cp.Maximize(K[0, 0] - K[1, 0]), [law_of(K), *private(K, 0.5)]))
+    solution = solve(cp.Problem(cp.Maximize(K[0, 0] - K[1, 0]), [pmf_of(K), *private(K, 0.5)]))
     values = np.asarray(K.value)
     assert excess(values, 0.5, all_pairs(None, 3)) < 1e-9
     assert solution.objective == pytest.approx(best_difference(0.5), abs=1e-9)
@@ -110,7 +110,7 @@ def test_parameters_are_disciplined_and_change() -> None:
         private(K, epsilon, delta, "path"),
         private(K, 2 * epsilon, graph="cycle"),
     ):
-        problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss(4), K))), [law_of(K), *rows])
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss(4), K))), [pmf_of(K), *rows])
         assert problem.is_dpp()
     assert len(rows) == 1
     for number in (0.5, 2.0):
@@ -158,7 +158,7 @@ def test_a_parameter_without_a_value_has_its_own_name(name: str | None) -> None:
         known = cp.Parameter(nonneg=True, value=0.5)
         privacies.append(private(K, known + 2 * given))
     for privacy in privacies:
-        problem = cp.Problem(cp.Maximize(cp.trace(K)), [law_of(K), *privacy])
+        problem = cp.Problem(cp.Maximize(cp.trace(K)), [pmf_of(K), *privacy])
         with pytest.raises(ParameterError, match=f"parameter '{given.name()}' has no value"):
             solve(problem)
         given.value = 0.25

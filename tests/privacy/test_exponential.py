@@ -176,7 +176,7 @@ def test_the_least_float_is_found(limit: float, start: float) -> None:
     assert len(calls) < 150
 
 
-def test_losses_of_laws_that_hardly_differ() -> None:
+def test_losses_of_distributions_that_hardly_differ() -> None:
     one = 1 << 400
     rows = [[one // 2 + 1, one // 2 - 1], [one // 2 - 1, one // 2 + 1]]
     pair = DominatingPair(tuple(rows[0]), tuple(rows[1]), one)

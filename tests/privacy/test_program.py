@@ -40,7 +40,7 @@ def program(loss: np.ndarray, before: int = 0, after: int = 0) -> Problem:
     problem.add_variables("K", loss.shape, lower=0.0, upper=1.0)
     if after:
         problem.add_variables("after", after, lower=0.0, upper=1.0)
-    problem.add_law("sums", "K")
+    problem.add_pmf("sums", "K")
     others = {name: -1.0 for name in ("before", "after") if name in problem.variables}
     problem.minimise({"K": loss, **others})
     return problem
@@ -84,7 +84,7 @@ def test_two_kernels_one_after_the_other_need_a_graph_each() -> None:
     problem = Problem()
     for name, graph in (("A", "path"), ("B", "complete")):
         problem.add_variables(name, (4, 4), lower=0.0, upper=1.0)
-        problem.add_law(f"law of {name}", name)
+        problem.add_pmf(f"distribution of {name}", name)
         problem.add_private(f"private {name}", name, epsilon=1.0, graph=graph)
     distance = abs(np.subtract.outer(np.arange(4), np.arange(4)))
     problem.minimise({"A": distance, "B": 1 - np.eye(4)})

@@ -1,4 +1,4 @@
-"""Draws: bits that are enumerated give the integers themselves; laws against chi-square."""
+"""Draws: bits that are enumerated give the integers themselves; pmfs against chi-square."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scipy.stats import chisquare
 import dpopt
 from dpopt import Kernel, ParameterError
 from dpopt.privacy import release
-from dpopt.privacy.release import Laws, below_each, random_words, seeded, settled, system
+from dpopt.privacy.release import Pmfs, below_each, random_words, seeded, settled, system
 from dpopt.table import Table
 from tests.privacy.known import response
 from tests.table.rows import of_rows
@@ -77,15 +77,15 @@ class Cells:
         return bytes([self._end]) * count
 
 
-def taken(way: str, weights: Sequence[Sequence[int]], patch: pytest.MonkeyPatch) -> Laws:
-    """Return laws that are drawn from in one of the three ways, however many draws there are."""
-    laws = Laws(weights)
+def taken(way: str, weights: Sequence[Sequence[int]], patch: pytest.MonkeyPatch) -> Pmfs:
+    """Return pmfs that are drawn from in one of the three ways, however many draws there are."""
+    pmfs = Pmfs(weights)
     patch.setattr(release, "_FEW", 1 << 60 if way == "every" else -1)
     if way == "looked up":
-        laws.draw(np.zeros(1 << 19, dtype=np.int64), system)
+        pmfs.draw(np.zeros(1 << 19, dtype=np.int64), system)
     else:
         patch.setattr(release, "_CELLS_PER_DRAW", 0)
-    return laws
+    return pmfs
 
 
 def random_row(rng: random.Random, total: int, outputs: int) -> list[int]:
@@ -113,9 +113,9 @@ def test_all_numbers_of_few_bits_give_each_output_its_weight(
     rest = (1 << (64 - bits)) - 1 if end else 0
     words = [u << (64 - bits) | rest for u in range(1 << bits)]
     with pytest.MonkeyPatch.context() as patch:
-        laws = taken(way, weights, patch)
+        pmfs = taken(way, weights, patch)
         for row in range(3):
-            found = laws.draw(np.full(len(words), row), Words(words, end))
+            found = pmfs.draw(np.full(len(words), row), Words(words, end))
             assert np.bincount(found, minlength=outputs).tolist() == weights[row]
 
 
@@ -128,12 +128,12 @@ def test_all_numbers_of_20_bits_give_each_output_its_weight_by_the_table(
     """For a total of 2^20 these are the weights; for others how many U are below each c / T."""
     rng = random.Random(total)
     weights = [random_row(rng, total, 7), [0, total, 0, 0, 0, 0, 0], [0] * 6 + [total]]
-    laws = taken("looked up", weights, monkeypatch)
+    pmfs = taken("looked up", weights, monkeypatch)
     for row, own in enumerate(weights):
         counts = np.zeros(7, dtype=np.int64)
         for four in range(16):
             word = four << 60 | (2**60 - 1) * end
-            found = laws.draw(np.full(1 << 16, row), Cells(word, end))
+            found = pmfs.draw(np.full(1 << 16, row), Cells(word, end))
             counts += np.bincount(found, minlength=7)
         assert counts.tolist() == shares(own, 20, end)
         assert total != 2**20 or counts.tolist() == own
@@ -150,7 +150,7 @@ def test_numbers_next_to_every_border(
     rng = random.Random(f"{total} {outputs}")
     whole, none = [total], [0] * (outputs - 1)
     weights = [random_row(rng, total, outputs) for _ in range(3)] + [whole + none, none + whole]
-    laws = taken(way, weights, monkeypatch)
+    pmfs = taken(way, weights, monkeypatch)
     # Five rows: three bits less for the number.
     for row, own in enumerate(weights):
         sums = list(accumulate(own))
@@ -161,7 +161,7 @@ def test_numbers_next_to_every_border(
             for step in (-1, 0, 1)
         }
         for number in (u for u in near if 0 <= u < 1):
-            found = int(laws.draw(np.array([row]), Number(number, 61))[0])
+            found = int(pmfs.draw(np.array([row]), Number(number, 61))[0])
             assert found == bisect_right(sums, number * total)
             assert own[found] > 0
 
@@ -183,9 +183,9 @@ def test_each_draw_is_of_its_own_row_in_every_chunk(
 ) -> None:
     """Row r gives r or r + 1 only; 70 rows fill no power of two."""
     weights = [[3 * (y == r) + (y == r + 1) for y in range(71)] for r in range(70)]
-    laws = taken(way, weights, monkeypatch)
+    pmfs = taken(way, weights, monkeypatch)
     rows = np.random.default_rng(1).integers(0, 70, (1 << 17) + 5)
-    moved = laws.draw(rows, system) - rows
+    moved = pmfs.draw(rows, system) - rows
     assert set(moved.tolist()) == {0, 1}
     assert abs(moved.mean() - 1 / 4) < 7 * math.sqrt(3 / 16 / rows.size)
 
@@ -201,9 +201,9 @@ def test_tables_are_made_for_the_number_of_draws_alone() -> None:
             sizes.append(count)
             return system(count)
 
-        laws = Laws(weights)
+        pmfs = Pmfs(weights)
         for draws in (1, 100, 5_000, 100_000, 100_000):
-            laws.draw(np.full(draws, row), source)
+            pmfs.draw(np.full(draws, row), source)
         asked.append(sizes)
     assert asked[0] == asked[1]
     # Of the last draws, two bytes each and not much more.
@@ -298,10 +298,10 @@ def test_a_million_draws_follow_the_weights(name: str) -> None:
     chosen = table.inputs.inputs // 2
     found, _ = table.drawn(np.full(count, chosen), system)
     counts = np.bincount(found, minlength=table.inputs.outputs)
-    law = np.array([weight / table.total for weight in table.row(chosen)])
+    pmf = np.array([weight / table.total for weight in table.row(chosen)])
     assert counts.size == table.inputs.outputs
-    assert not np.any(counts[law == 0])
-    observed, expected = merged(counts, law * count)
+    assert not np.any(counts[pmf == 0])
+    observed, expected = merged(counts, pmf * count)
     assert len(observed) >= 2
     assert chisquare(observed, np.array(expected) * count / sum(expected)).pvalue > 1e-10
 
@@ -309,13 +309,13 @@ def test_a_million_draws_follow_the_weights(name: str) -> None:
 def test_many_outputs_of_one_row() -> None:
     """More than the table's small integers hold, of chances 1 : 2 : ... : n."""
     n = 70_000
-    laws = Laws([range(1, n + 1)])
-    found = laws.draw(np.zeros(300_000, dtype=np.int64), system)
+    pmfs = Pmfs([range(1, n + 1)])
+    found = pmfs.draw(np.zeros(300_000, dtype=np.int64), system)
     parts = np.bincount(found * 10 // n, minlength=10)
     expected = np.arange(1, 20, 2) / 100 * found.size
     assert chisquare(parts, expected).pvalue > 1e-9
 
 
 def test_no_draws_and_one_output() -> None:
-    assert Laws([[1, 2]]).draw(np.zeros(0, dtype=np.int64), system).size == 0
-    assert Laws([[7]]).draw(np.zeros(3, dtype=np.int64), system).tolist() == [0, 0, 0]
+    assert Pmfs([[1, 2]]).draw(np.zeros(0, dtype=np.int64), system).size == 0
+    assert Pmfs([[7]]).draw(np.zeros(3, dtype=np.int64), system).tolist() == [0, 0, 0]

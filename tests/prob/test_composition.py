@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpopt.prob import compositions
 from dpopt.prob.compositions import all_compositions, log_composition, maximise
-from dpopt.prob.sum_law import allowance, share_of
+from dpopt.prob.sum_pmf import allowance, share_of
 from tests.oracles import poisson_binomial
 
 shares = st.one_of(

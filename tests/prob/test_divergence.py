@@ -16,24 +16,24 @@ MODEST = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @st.composite
-def pairs_of_laws(draw: st.DrawFn) -> tuple[list[Fraction], list[Fraction]]:
-    """Two laws over at most eight outcomes, zeros included."""
+def pairs_of_pmfs(draw: st.DrawFn) -> tuple[list[Fraction], list[Fraction]]:
+    """Two distributions over at most eight outcomes, zeros included."""
     n = draw(st.integers(1, 8))
-    laws = []
+    pmfs = []
     for _ in range(2):
         weights = draw(st.lists(st.integers(0, 50), min_size=n, max_size=n).filter(any))
-        laws.append([Fraction(weight, sum(weights)) for weight in weights])
-    return laws[0], laws[1]
+        pmfs.append([Fraction(weight, sum(weights)) for weight in weights])
+    return pmfs[0], pmfs[1]
 
 
-def floats(law: list[Fraction]) -> np.ndarray:
-    return np.array([float(value) for value in law])
+def floats(pmf: list[Fraction]) -> np.ndarray:
+    return np.array([float(value) for value in pmf])
 
 
 @MODEST
-@given(laws=pairs_of_laws())
-def test_the_named_ones_are_exact(laws: tuple[list[Fraction], list[Fraction]]) -> None:
-    (p, q), found = laws, (floats(laws[0]), floats(laws[1]))
+@given(pmfs=pairs_of_pmfs())
+def test_the_named_ones_are_exact(pmfs: tuple[list[Fraction], list[Fraction]]) -> None:
+    (p, q), found = pmfs, (floats(pmfs[0]), floats(pmfs[1]))
     pairs = list(zip(p, q, strict=True))
     variation = float(sum(abs(a - b) for a, b in pairs) / 2)
     assert total_variation(*found) == pytest.approx(variation, abs=1e-15)

@@ -26,7 +26,7 @@ def hypergeometric(n: int, held: int, drawn: int, k: int) -> Fraction:
 
 
 def stick(size: int, held: int, drawn: int, ratio: Fraction) -> Fraction:
-    """D_t from both laws of the count, as it is defined."""
+    """D_t from both distributions of the count, as it is defined."""
     return sum(
         (
             max(
@@ -112,7 +112,7 @@ def test_averages_against_the_definition(
 def test_moderate_sizes_against_mpmath(
     n: int, drawn: int, size: int, held: int, epsilon: float
 ) -> None:
-    """Every T' and every count, summed with 40 digits from the two laws of the counts."""
+    """Every T' and every count, summed with 40 digits from the two distributions of the counts."""
     with mp.workdps(40):
         ratio, zeros = mp.exp(mpf(epsilon)), size - held
         total, least = mpf(0), max(0, drawn - (n - size))

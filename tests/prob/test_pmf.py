@@ -1,4 +1,4 @@
-"""Laws of counts against exact fractions, fifty-digit arithmetic and scipy."""
+"""Distributions of counts against exact fractions, fifty-digit arithmetic and scipy."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def worst_relative_error(found: np.ndarray, exact: Sequence[Fraction]) -> float:
     """Largest relative error; infinite where one is zero and the other is not."""
     assert found.shape == (len(exact),)
     errors = [
-        (0.0 if value == 0 else math.inf) if law == 0 else abs(Fraction(float(value)) / law - 1)
-        for value, law in zip(found, exact, strict=True)
+        (0.0 if value == 0 else math.inf) if pmf == 0 else abs(Fraction(float(value)) / pmf - 1)
+        for value, pmf in zip(found, exact, strict=True)
     ]
     return float(max(errors))
 
@@ -61,8 +61,8 @@ def test_poisson_binomial_is_exact_in_every_entry(p: list[float]) -> None:
 
 
 def assert_samples(found: np.ndarray, exact: dict[int, mpmath.mpf]) -> None:
-    for k, law in exact.items():
-        assert abs(mpmath.mpf(float(found[k])) / law - 1) <= 1e-11, k
+    for k, pmf in exact.items():
+        assert abs(mpmath.mpf(float(found[k])) / pmf - 1) <= 1e-11, k
 
 
 def mp_binomial(n: int, k: int, p: mpmath.mpf) -> mpmath.mpf:
@@ -74,20 +74,20 @@ def test_two_thousand_binomial_trials(p: float) -> None:
     centre = round(2000 * p)
     sampled = {min(max(centre + step, 0), 2000) for step in (-150, -60, -9, 0, 1, 17, 80, 200)}
     with mpmath.workdps(50):
-        law = {k: mp_binomial(2000, k, mpmath.mpf(p)) for k in sorted(sampled)}
-        assert min(law.values()) > mpmath.mpf(10) ** -300
-        assert_samples(binomial_pmf(2000, p), law)
+        pmf = {k: mp_binomial(2000, k, mpmath.mpf(p)) for k in sorted(sampled)}
+        assert min(pmf.values()) > mpmath.mpf(10) ** -300
+        assert_samples(binomial_pmf(2000, p), pmf)
 
 
 def test_two_thousand_draws_without_replacement() -> None:
     ways = math.comb(6000, 2000)
     with mpmath.workdps(50):
-        law = {
+        pmf = {
             k: mpmath.mpf(math.comb(2500, k) * math.comb(3500, 2000 - k)) / ways
             for k in (400, 500, 700, 800, 833, 834, 900, 1000, 1200)
         }
-        assert min(law.values()) > mpmath.mpf(10) ** -300
-        assert_samples(hypergeometric_pmf(6000, 2500, 2000), law)
+        assert min(pmf.values()) > mpmath.mpf(10) ** -300
+        assert_samples(hypergeometric_pmf(6000, 2500, 2000), pmf)
 
 
 def test_two_thousand_unequal_trials() -> None:
@@ -95,16 +95,16 @@ def test_two_thousand_unequal_trials() -> None:
     with mpmath.workdps(50):
         a = [mp_binomial(1000, k, mpmath.mpf(first)) for k in range(1001)]
         b = [mp_binomial(1000, k, mpmath.mpf(second)) for k in range(1001)]
-        law = {
+        pmf = {
             k: mpmath.fsum(a[j] * b[k - j] for j in range(max(0, k - 1000), min(k, 1000) + 1))
             for k in (700, 900, 1100, 1180, 1250, 1400, 1600)
         }
         found = poisson_binomial_pmf(np.r_[np.full(1000, first), np.full(1000, second)])
-        assert_samples(found, law)
+        assert_samples(found, pmf)
 
 
 @pytest.mark.parametrize(
-    ("law", "arguments", "expected"),
+    ("pmf", "arguments", "expected"),
     [
         (binomial_pmf, (0, 0.3), [1.0]),
         (binomial_pmf, (0, 0.0), [1.0]),
@@ -123,33 +123,33 @@ def test_two_thousand_unequal_trials() -> None:
         (poisson_binomial_pmf, ([0.25, 0.5],), [0.375, 0.5, 0.125]),
     ],
 )
-def test_small_laws_by_hand(
-    law: Callable[..., np.ndarray], arguments: tuple, expected: list[float]
+def test_small_distributions_by_hand(
+    pmf: Callable[..., np.ndarray], arguments: tuple, expected: list[float]
 ) -> None:
-    found = law(*arguments)
+    found = pmf(*arguments)
     assert found.shape == (len(expected),)
     np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0.0)
 
 
 @pytest.mark.parametrize("p", [5e-324, 1e-300, 1e-17, 1 - 2**-53])
 def test_binomial_with_extreme_p(p: float) -> None:
-    law = binomial_pmf(3, p)
+    pmf = binomial_pmf(3, p)
     expected = binomial(3, Fraction(p))
-    assert law.sum() == pytest.approx(1.0, rel=1e-15)
-    for value, exact in zip(law, expected, strict=True):
+    assert pmf.sum() == pytest.approx(1.0, rel=1e-15)
+    for value, exact in zip(pmf, expected, strict=True):
         assert value == pytest.approx(float(exact), rel=1e-13, abs=1e-320)
 
 
 def test_batch_equals_calls_row_by_row() -> None:
     p = np.random.default_rng(2).uniform(size=(3, 4, 9))
-    law = poisson_binomial_pmf(p)
-    assert law.shape == (3, 4, 10)
+    pmf = poisson_binomial_pmf(p)
+    assert pmf.shape == (3, 4, 10)
     for place in np.ndindex(3, 4):
-        np.testing.assert_array_equal(law[place], poisson_binomial_pmf(p[place]))
+        np.testing.assert_array_equal(pmf[place], poisson_binomial_pmf(p[place]))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
 def test_empty_batches(shape: tuple[int, int]) -> None:
-    law = poisson_binomial_pmf(np.zeros(shape))
-    assert law.shape == (shape[0], shape[1] + 1)
-    assert np.all(law[:, 0] == 1.0)
+    pmf = poisson_binomial_pmf(np.zeros(shape))
+    assert pmf.shape == (shape[0], shape[1] + 1)
+    assert np.all(pmf[:, 0] == 1.0)

@@ -17,10 +17,10 @@ from dpopt.prob.histograms import histogram_count, largest_expectation
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from tests import oracles
-from tests.smoothed import laws
+from tests.smoothed import pmfs
 
 
-def laws_from(seed: int, count: int, m: int) -> list[list[Fraction]]:
+def pmfs_from(seed: int, count: int, m: int) -> list[list[Fraction]]:
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 9, size=(count, m)) + np.eye(count, m, dtype=int)
     weights[:, -1] += 1
@@ -48,17 +48,17 @@ def test_against_all_databases(n: int, m: int, count: int, range_: int, seed: in
         row: Fraction(0) if zero else Fraction(10) ** power
         for row, power, zero in zip(rows, powers, zeros, strict=True)
     }
-    logs = [laws.log_of(values[row]) for row in rows]
-    vertices = laws_from(seed, count, m)
-    exact = laws.means(values, vertices, n)
+    logs = [pmfs.log_of(values[row]) for row in rows]
+    vertices = pmfs_from(seed, count, m)
+    exact = pmfs.means(values, vertices, n)
     found = largest_expectation(logs, n, m, as_floats(vertices))
-    best = laws.log_of(max(exact.values()))
+    best = pmfs.log_of(max(exact.values()))
     assert found.evaluated == len(exact)
     if best == -math.inf:
         assert found.log_value == best
         return
     assert found.log_value == pytest.approx(best, abs=1e-11)
-    assert laws.log_of(exact[found.composition]) == pytest.approx(best, abs=1e-11)
+    assert pmfs.log_of(exact[found.composition]) == pytest.approx(best, abs=1e-11)
 
 
 def test_both_recursions_agree_where_both_can_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def displayed(design: Any) -> verify.Program:
 
 def optimum(program: verify.Program) -> float:
     """Return the optimum of a displayed program over all its rows, by scipy alone."""
-    variables = [v for law, _ in program.laws for v in law] + list(program.boxes)
+    variables = [v for pmf, _ in program.pmfs for v in pmf] + list(program.boxes)
     place = {v: i for i, v in enumerate(dict.fromkeys(variables))}
     sign = -1 if program.maximise else 1
 
@@ -39,8 +39,8 @@ def optimum(program: verify.Program) -> float:
         return found
 
     above, limits = [], []
-    equal = [line(dict.fromkeys(law, 1)) for law, _ in program.laws]
-    sums = [float(mass) for _, mass in program.laws]
+    equal = [line(dict.fromkeys(pmf, 1)) for pmf, _ in program.pmfs]
+    sums = [float(mass) for _, mass in program.pmfs]
     for row in map(program.row, program.names()):
         (equal if row.equality else above).append(line(dict(row.terms)))
         (sums if row.equality else limits).append(float(verify.ends(row.limit)[0]))

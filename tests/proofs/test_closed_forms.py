@@ -126,12 +126,12 @@ def geometric_value(prior: list[Fraction], r: Fraction, power: int) -> Fraction:
     last, a = len(prior) - 1, 1 / r
     total = Fraction(0)
     for y in range(last + 1):
-        law = [
+        pmf = [
             a ** abs(x - y) * (1 if y in (0, last) else 1 - a) / (1 + a) * weight / sum(prior)
             for x, weight in enumerate(prior)
         ]
         total += min(
-            sum(mass * abs(x - read) ** power for x, mass in enumerate(law))
+            sum(mass * abs(x - read) ** power for x, mass in enumerate(pmf))
             for read in range(last + 1)
         )
     return total

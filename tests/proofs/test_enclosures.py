@@ -29,7 +29,7 @@ from dpopt import (
 from tests.majority.brute import reduced_multisets
 
 LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
-LAW = [0.1, 0.2, 0.3, 0.4]
+PMF = [0.1, 0.2, 0.3, 0.4]
 AFFINE: list[Any] = [
     Kernel("absolute", 1.0, size=3, objective="worst-case"),
     Kernel("absolute", 1.0, graph="path", size=3),
@@ -40,7 +40,7 @@ AFFINE: list[Any] = [
     dpopt.BestSampler(4, 3, 1.0),
     dpopt.BestSampler(3, 2, 1.0, "mean"),
     *(dpopt.RevealOrObscure(7, 3, 1.0, rule) for rule in ("exact", "roo", "journal", "conference")),
-    Population(LAW, 1.0, [LAW[::-1]], slack=0.125),
+    Population(PMF, 1.0, [PMF[::-1]], slack=0.125),
 ]
 VOTES: list[Any] = [
     Majority(5, 1.0, 2.0),
@@ -82,18 +82,18 @@ def test_a_row_has_the_ends_of_what_is_enclosed(setting: Any) -> None:
 
 
 def test_the_rarest_category_is_kept_by_no_more_than_lemma_3_says() -> None:
-    q, setting = Fraction(0.1), PublicPrior(LAW, 1.0)
-    total = sum(map(Fraction, LAW))
+    q, setting = Fraction(0.1), PublicPrior(PMF, 1.0)
+    total = sum(map(Fraction, PMF))
     program = program_of(setting, (LOW, HIGH), {"bits": 62})
     exact = [r * q / total / (r * q / total + 1 - q / total) for r in (LOW, HIGH)]
     assert program.row(("lemma 3",)).limit == tuple(exact)
 
 
 def test_a_mollifier_s_limits_are_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = Mollifier(LAW, 1.0, [0.25] * 4)
+    setting = Mollifier(PMF, 1.0, [0.25] * 4)
     exponentials(monkeypatch, {0: (LOW, HIGH)})
-    program, total = program_of(setting, None), sum(map(Fraction, LAW))
-    for j, mass in enumerate(LAW):
+    program, total = program_of(setting, None), sum(map(Fraction, PMF))
+    for j, mass in enumerate(PMF):
         a = Fraction(mass) / total
         above, below = (program.row((name, j)) for name in ("above", "below"))
         assert (above.terms, above.limit) == ({("r", j): 1}, (a * LOW, a * HIGH))
@@ -134,22 +134,22 @@ def test_a_corner_s_row_holds_what_is_enclosed(
 
 
 def votes_at_corners(setting: Any, b: Fraction) -> Iterator[tuple[Any, Any]]:
-    """Both laws of the counts of the votes, at every choice of corners of all voters."""
+    """Both distributions of the counts of the votes, at every choice of corners of all voters."""
     voters, classes = setting.voters, getattr(setting, "classes", 2)
     pairs = list(product(range(classes), repeat=2))
     for chosen in combinations_with_replacement(pairs, voters):
-        laws = []
+        pmfs = []
         for first in (b, 1 - b):
-            law: dict[tuple[int, ...], Fraction] = {(0,) * classes: Fraction(1)}
+            pmf: dict[tuple[int, ...], Fraction] = {(0,) * classes: Fraction(1)}
             for y, z in chosen:
                 wider: dict[tuple[int, ...], Fraction] = {}
-                for counts, mass in law.items():
+                for counts, mass in pmf.items():
                     for vote, share in ((y, first), (z, 1 - first)):
                         more = tuple(n + (x == vote) for x, n in enumerate(counts))
                         wider[more] = wider.get(more, Fraction(0)) + mass * share
-                law = wider
-            laws.append(law)
-        yield laws[0], laws[1]
+                pmf = wider
+            pmfs.append(pmf)
+        yield pmfs[0], pmfs[1]
 
 
 def least_slack(setting: Any, chances: Any, b: Fraction, budget: Fraction) -> Fraction:
@@ -160,7 +160,7 @@ def least_slack(setting: Any, chances: Any, b: Fraction, budget: Fraction) -> Fr
     slacks = []
     for one, other in votes_at_corners(setting, b):
         for size in sizes:
-            p, q = (sum(m * sum(chances(n)[:size]) for n, m in law.items()) for law in (one, other))
+            p, q = (sum(m * sum(chances(n)[:size]) for n, m in pmf.items()) for pmf in (one, other))
             slacks.append(delta + budget * q - p)
     return min(slacks)
 
@@ -240,16 +240,16 @@ def test_a_plurality_s_rows_are_those_of_votes_at_corners() -> None:
         _, size, signed, loops = name
         sides = []
         for first in (RATIO / (1 + RATIO), 1 / (1 + RATIO)):
-            law = {loops: Fraction(1)}
+            pmf = {loops: Fraction(1)}
             edges = [(p, m) for p, m in zip(pairs, signed, strict=True) for _ in range(abs(m))]
             for (y, z), m in edges:
                 wider: dict[Any, Fraction] = {}
-                for counts, mass in law.items():
+                for counts, mass in pmf.items():
                     for vote, share in ((y if m > 0 else z, first), (z if m > 0 else y, 1 - first)):
                         more = tuple(n + (x == vote) for x, n in enumerate(counts))
                         wider[more] = wider.get(more, Fraction(0)) + mass * share
-                law = wider
-            sides.append(sum(m * sum(chances_of_three(n)[:size]) for n, m in law.items()))
+                pmf = wider
+            sides.append(sum(m * sum(chances_of_three(n)[:size]) for n, m in pmf.items()))
         row = program.row(name)
         told = sum(verify.ends(a)[0] * program.point[v] for v, a in row.terms.items())
         assert told == sides[0] - RATIO**2 * sides[1]
@@ -396,15 +396,15 @@ def test_both_sides_of_a_corner_are_those_of_its_votes(
         ]
         for loops, *told in zip(here, ahead, back, strict=True):
             for first, side in zip((b, 1 - b), told, strict=True):
-                law = {loops: Fraction(1)}
+                pmf = {loops: Fraction(1)}
                 for y, z in edges:
                     wider: dict[Any, Fraction] = {}
-                    for counts, mass in law.items():
+                    for counts, mass in pmf.items():
                         for vote, share in ((y, first), (z, 1 - first)):
                             more = tuple(n + (x == vote) for x, n in enumerate(counts))
                             wider[more] = wider.get(more, Fraction(0)) + mass * share
-                    law = wider
-                exact = sum(m * sum(chances_of_three(n)[:size]) for n, m in law.items())
+                    pmf = wider
+                exact = sum(m * sum(chances_of_three(n)[:size]) for n, m in pmf.items())
                 assert 0 <= side - exact * 105 * unit < max(1, len(edges))
                 seen += 1
     assert seen > 100

@@ -323,27 +323,27 @@ def test_set_without_edges_and_outputs_that_both_never_have() -> None:
 # --- distributions ---
 
 
-def test_law_is_of_weights_at_least_zero_that_sum_to_the_total() -> None:
-    verify.decide_laws([1, 2, 0, 5], [1, 2, 3, 1], [0, 2, 4], 5)
-    verify.decide_laws([], [], [0], 1)
+def test_distribution_is_of_weights_at_least_zero_that_sum_to_the_total() -> None:
+    verify.decide_pmfs([1, 2, 0, 5], [1, 2, 3, 1], [0, 2, 4], 5)
+    verify.decide_pmfs([], [], [0], 1)
     for weights, total, why in (
-        ([1, 2, 0, 4], 5, "from 2 to 3 are no law"),
-        ([1, 2, 1, 5], 5, "from 2 to 3 are no law"),
-        ([2, 2, 0, 5], 5, "from 0 to 1 are no law"),
+        ([1, 2, 0, 4], 5, "from 2 to 3 are no distribution"),
+        ([1, 2, 1, 5], 5, "from 2 to 3 are no distribution"),
+        ([2, 2, 0, 5], 5, "from 0 to 1 are no distribution"),
         ([7, -1, 0, 5], 5, "below 0"),
-        ([1, 2, 0, 5], 4, "from 0 to 1 are no law"),
+        ([1, 2, 0, 5], 4, "from 0 to 1 are no distribution"),
         ([0, 0, 0, 0], 0, "no total"),
         ([-1, -2, 0, -5], -5, "below 0"),
     ):
         with pytest.raises(verify.Refused, match=why):
-            verify.decide_laws(weights, [1, 2, 3, 1], [0, 2, 4], total)
+            verify.decide_pmfs(weights, [1, 2, 3, 1], [0, 2, 4], total)
 
 
 # --- bounds and points of programs ---
 
 
 def small_program(rng: random.Random, coefficients: Any) -> tuple[verify.Program, list[Any]]:
-    """A program of one law of three variables and one box, and its rows as they are chosen."""
+    """A program of one pmf of three variables and one box, and its rows as they are chosen."""
     names = [("x", i) for i in range(3)]
     rows = {
         ("row", r): verify.Row(
@@ -365,7 +365,7 @@ def small_program(rng: random.Random, coefficients: Any) -> tuple[verify.Program
 
 
 def points_of(program: verify.Program) -> Iterator[dict[Any, Any]]:
-    (names, mass), box = program.laws[0], program.boxes["t",]
+    (names, mass), box = program.pmfs[0], program.boxes["t",]
     for a, b in product(range(5), repeat=2):
         if a + b <= 4:
             shares = (Fraction(a, 4), Fraction(b, 4), Fraction(4 - a - b, 4))
@@ -389,14 +389,14 @@ def enclosed(rng: random.Random) -> Any:
 
 def solved(program: verify.Program, names: list[Any], which: int) -> Any:
     """The optimum at one choice of coefficients, by scipy, and its multipliers."""
-    variables, sign = [*program.laws[0][0], ("t",)], -1 if program.maximise else 1
+    variables, sign = [*program.pmfs[0][0], ("t",)], -1 if program.maximise else 1
     rows = [chosen(program.row(n), which) for n in names]
     lines = [[float(terms[v]) for v in variables] for terms, _ in rows]
     limits = [float(limit) for _, limit in rows]
     same = [program.row(n).equality for n in names]
     cost = [sign * float(program.cost[v]) for v in variables]
     box = [float(end) for end in program.boxes["t",]]
-    law = [1.0, 1.0, 1.0, 0.0]
+    pmf = [1.0, 1.0, 1.0, 0.0]
     parts = [
         [line for line, equal in zip(part, same, strict=True) if equal is kind]
         for part in (lines, limits)
@@ -406,7 +406,7 @@ def solved(program: verify.Program, names: list[Any], which: int) -> Any:
         cost,
         parts[0] or None,
         parts[2] or None,
-        [*parts[1], law],
+        [*parts[1], pmf],
         [*parts[3], 2.0],
         [(0, None)] * 3 + [(box[0], box[1])],
     )
@@ -488,7 +488,7 @@ def test_bound_refuses_a_negative_multiplier_of_an_inequality() -> None:
         verify.bound(program, [(("r",), Fraction(-1, 10**30))])
 
 
-def test_decided_points_keep_laws_boxes_and_rows() -> None:
+def test_decided_points_keep_distributions_boxes_and_rows() -> None:
     names = [("x", 0), ("x", 1)]
     rows = {
         ("most",): verify.Row({("x", 0): (Fraction(1), Fraction(2))}, (Fraction(1), Fraction(3))),
@@ -513,7 +513,11 @@ def test_decided_points_keep_laws_boxes_and_rows() -> None:
     assert verify.decide(point(Fraction(0))).slack == 0
     for x, t, why in (
         (half + Fraction(1, 10**30), half, "most"),
-        (Fraction(-1, 10), half, r"^\('x', 0\) and the others of its law are no law"),
+        (
+            Fraction(-1, 10),
+            half,
+            r"^\('x', 0\) and the others of its distribution are no distribution",
+        ),
         (half, half - Fraction(1, 10**30), "outside its limits"),
         (half, 1 + Fraction(1, 10**30), "outside its limits"),
         (half, Fraction(1), "same"),
@@ -525,7 +529,7 @@ def test_decided_points_keep_laws_boxes_and_rows() -> None:
             assert caught.value.missed > 0
     short = point(half)
     short.point["x", 1] = Fraction(1, 4)
-    with pytest.raises(verify.Refused, match="no law"):
+    with pytest.raises(verify.Refused, match="no distribution"):
         verify.decide(short)
     # An equality is missed from below, too; what was not promised is told.
     rows["same",] = verify.Row({("t",): 2}, Fraction(3, 2), equality=True)
@@ -723,7 +727,7 @@ PURE, SETS = "path, worst, pure", "path, worst, delta"
 FORGED: list[tuple[str, str, Any, str]] = [
     (PURE, "body.displayed.inputs.counts.0", 0, "no integer from 1"),
     (PURE, "body.displayed.inputs.counts.0", -1, "no integer from 1"),
-    (PURE, "body.displayed.inputs.counts.0", 2, "no law"),
+    (PURE, "body.displayed.inputs.counts.0", 2, "no distribution"),
     (PURE, "body.displayed.inputs.counts", [1] * 15, "counts are not one"),
     (PURE, "body.displayed.inputs.sizes.0", 0, "no integer from 1"),
     (PURE, "body.displayed.inputs.sizes", [4, 4, 4, 5], "counts are not one"),
@@ -742,10 +746,10 @@ FORGED: list[tuple[str, str, Any, str]] = [
     (PURE, "body.displayed.epsilon", -0.7, "epsilon is -0.7"),
     (PURE, "body.displayed.delta", 0.05, "edges"),
     (PURE, "body.guarantee.epsilon", 0.6, "smaller guarantee"),
-    (PURE, "body.units.total", "4611686018427387905", "no law"),
+    (PURE, "body.units.total", "4611686018427387905", "no distribution"),
     (PURE, "body.units.total", "0", "no integer from 1"),
     (PURE, "body.units.weights.0.0", "-1", "no integer from 0"),
-    (PURE, "body.units.weights.3.3", "7", "no law"),
+    (PURE, "body.units.weights.3.3", "7", "no distribution"),
     (PURE, "body.units.weights.3", ["1"], "row of 4 weights"),
     (PURE, "body.units.weights.3", 5, "row of 4 weights"),
     (PURE, "body.units.weights", [], "table of 4 rows"),

@@ -51,7 +51,7 @@ SETTINGS: dict[str, Any] = {
         output_names=["yes", "no"],
         tolerance=0.1,
     ),
-    "best-sampler of a law": KINDS["best-sampler"](4, 3, 1.0, "output", [0.5, 0.25, 0.25]),
+    "best-sampler of a distribution": KINDS["best-sampler"](4, 3, 1.0, "output", [0.5, 0.25, 0.25]),
     "smooth-floor of a rate": KINDS["smooth-floor"](12, 3, 0.3, 0.2),
     "prior of names": KINDS["public-prior"]([0.25, 0.75], 1.0, labels=["a", "b"]),
     "workload of a table": KINDS["workload"](
@@ -291,7 +291,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         "best-sampler",
         [{"objective": "mean", "distribution": [0, 0.5, 0.5]}, {"objective": "mean"}],
         [{"objective": "output"}, {"objective": "worst-case", "distribution": [0, 0.5, 0.5]}]
-        + [{"objective": "output", "distribution": law} for law in ([0.5, 0.5], [0, 0.5, 0.6])],
+        + [{"objective": "output", "distribution": pmf} for pmf in ([0.5, 0.5], [0, 0.5, 0.6])],
     ),
     # Above log(1 + 1/1), whose double is 0.6931471805599453.
     (
@@ -326,7 +326,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [{"loss": LOSS, "outputs": 2, "shape": [3], "graph": [[0, 1]]}]
         + [{"loss": LOSS}, {"loss": LOSS, "outputs": 2, "size": 2}, {"loss": "hamming"}]
         + [{"outputs": 2, "symmetry": "cyclic"}, {"symmetry": "hamming"}, {"prior": [1, 1, 1]}]
-        + [{"outputs": 2, "invariant": law} for law in ([0.5, 0.5], [0.25, 0.5, 0.25])]
+        + [{"outputs": 2, "invariant": pmf} for pmf in ([0.5, 0.5], [0.25, 0.5, 0.25])]
         + several("invariant", [[0.5, 0.5], [0.25, 0.5, 0.5], [0.5, PAIR], [PAIR[0]]])
         + several("invariant", [[*PAIR, PAIR[0]], [PAIR[0], [[0], []]], [PAIR[0], 0.5]]),
     ),
@@ -347,8 +347,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"constraints": [own_row(name="delta")], "delta": 0.1},
         ]
         + [
-            {"constraints": [own_row(name="invariance")], "invariant": law}
-            for law in (PAIR, [0.25, 0.5, 0.25])
+            {"constraints": [own_row(name="invariance")], "invariant": pmf}
+            for pmf in (PAIR, [0.25, 0.5, 0.25])
         ],
     ),
     (

@@ -39,17 +39,17 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def law_of(chances: Any) -> Array:
-    """Return the law of a number of ones, one voter after the other."""
-    law = np.ones(1)
+def pmf_of(chances: Any) -> Array:
+    """Return the distribution of a number of ones, one voter after the other."""
+    pmf = np.ones(1)
     for p in chances:
-        law = np.convolve(law, [1.0 - p, p])
-    return law
+        pmf = np.convolve(pmf, [1.0 - p, p])
+    return pmf
 
 
-def folded(law: Array) -> Array:
+def folded(pmf: Array) -> Array:
     """Return a_l - a_(K-l) for l above the middle."""
-    return (law - law[::-1])[len(law) // 2 :]
+    return (pmf - pmf[::-1])[len(pmf) // 2 :]
 
 
 def corner_rows(voters: int, epsilon: float, allowance: float) -> tuple[Array, float]:
@@ -59,7 +59,7 @@ def corner_rows(voters: int, epsilon: float, allowance: float) -> tuple[Array, f
     for counts in product(range(voters + 1), repeat=4):
         if sum(counts) == voters:
             p, q = (
-                law_of([c[side] for c, n in zip(corners, counts, strict=True) for _ in range(n)])
+                pmf_of([c[side] for c, n in zip(corners, counts, strict=True) for _ in range(n)])
                 for side in (0, 1)
             )
             rows.append(folded(p) - growth * folded(q))
@@ -77,7 +77,7 @@ def margins_of(name: str, voters: int) -> Array:
     else:
         pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
         points = ((p,) * voters for low, high in pairs for p in np.linspace(low, high, 2001))
-    return np.array([folded(law_of(p)) / 2 for p in points])
+    return np.array([folded(pmf_of(p)) / 2 for p in points])
 
 
 def weights_of(name: str, voters: int) -> Array:
@@ -88,7 +88,7 @@ def weights_of(name: str, voters: int) -> Array:
     for a, b, sign in ((low, min(high, 0.5), -1), (max(low, 0.5), high, 1)):
         for node, share in zip(nodes, shares, strict=True) if a < b else ():
             p = (a + b) / 2 + (b - a) / 2 * node
-            total += sign * share * (b - a) / 2 * folded(law_of([p] * voters)) / 2
+            total += sign * share * (b - a) / 2 * folded(pmf_of([p] * voters)) / 2
     return total / (high - low)
 
 
@@ -196,14 +196,14 @@ BETWEEN = "uniform:0.1,0.3,0.6,0.9"
 def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, voters: Any) -> None:
     rule, chances = verify.LargestError({"voters": 5, "prior": prior}), [*map(Fraction, voters)]
     assert rule.voters(at) == chances
-    law, unit = poisson_binomial(chances), 1 << verify.FIXED
-    below, short = rule.law(at)
+    pmf, unit = poisson_binomial(chances), 1 << verify.FIXED
+    below, short = rule.pmf(at)
     assert short == sum(p not in (0, 1) for p in chances)
-    assert all(0 <= a * unit - b <= short for a, b in zip(law, below, strict=True))
+    assert all(0 <= a * unit - b <= short for a, b in zip(pmf, below, strict=True))
     for sign in (1, -1):
         row = rule.row(("error", at, sign))
         # sign sum (a_l - a_(5 - l)) (1 - gamma_l) / 2 <= t
-        terms = {n: -sign * (law[n] - law[5 - n]) / 2 for n in (3, 4, 5)}
+        terms = {n: -sign * (pmf[n] - pmf[5 - n]) / 2 for n in (3, 4, 5)}
         assert list(row.terms) == [*(("gamma", n) for n in terms), ("t",)]
         assert row.terms["t",] == -1
         ends: Any = [*((row.terms["gamma", n], a) for n, a in terms.items())]
@@ -248,8 +248,8 @@ def test_a_polynomial_is_split_where_it_is_asked_for(at: Fraction) -> None:
     part = [5, -7, 11, 2, -1]
 
     def means(part: list[int], p: Fraction) -> list[Fraction]:
-        laws = [poisson_binomial([p] * i) for i in range(len(part))]
-        return [sum((a * b for a, b in zip(law, part, strict=False)), Fraction(0)) for law in laws]
+        pmfs = [poisson_binomial([p] * i) for i in range(len(part))]
+        return [sum((a * b for a, b in zip(pmf, part, strict=False)), Fraction(0)) for pmf in pmfs]
 
     left, right = verify.split(part, at)
     for half, exact in ((left, means(part, at)), (right[::-1], means(part[::-1], 1 - at))):
@@ -260,8 +260,8 @@ def test_a_polynomial_is_split_where_it_is_asked_for(at: Fraction) -> None:
 def test_a_coefficient_as_large_as_the_tolerance_still_bounds() -> None:
     """f = (-1, -3, 3, 1) 2^-51 has 1 at p = 1, and a coefficient that is above it by 2^-50."""
     rule = verify.LargestError({"voters": 3, "prior": "common-uniform:0,1"})
-    law = poisson_binomial([Fraction(4, 5)] * 3)
-    error = -law[0] - 3 * law[1] + 3 * law[2] + law[3]
+    pmf = poisson_binomial([Fraction(4, 5)] * 3)
+    error = -pmf[0] - 3 * pmf[1] + 3 * pmf[2] + pmf[3]
     assert error == Fraction(171, 125)
     assert error <= rule.largest([3, 1], 1 << 51) * (1 << 51) < error + 2
 
@@ -474,10 +474,10 @@ def test_the_largest_private_weight_is_that_of_all_corners(count: int) -> None:
     half = (count + 1) // 2
 
     def mean(chances: list[Fraction]) -> Fraction:
-        law = [Fraction(1)]
+        pmf = [Fraction(1)]
         for p in chances:
-            law = [p * a + (1 - p) * c for a, c in zip([0, *law], [*law, 0], strict=True)]
-        return sum(law[half:], Fraction(0)) - sum(law[:half], Fraction(0))
+            pmf = [p * a + (1 - p) * c for a, c in zip([0, *pmf], [*pmf, 0], strict=True)]
+        return sum(pmf[half:], Fraction(0)) - sum(pmf[:half], Fraction(0))
 
     bounds = [
         (e - 1) / (up - e * down)

@@ -57,20 +57,20 @@ def least(kind: str, setting: dict[str, Any], ratio: Fraction) -> tuple[float, F
     """The optimum of all rows at a rational e^epsilon by SciPy, and what its multipliers prove."""
     program = verify.KINDS[kind](setting, None, (ratio, ratio), {})
     assert not program.point
-    variables = [v for law, _ in program.laws for v in law] + list(program.boxes)
+    variables = [v for pmf, _ in program.pmfs for v in pmf] + list(program.boxes)
     place = {v: at for at, v in enumerate(variables)}
     names = list(program.names())
-    above, equal = np.zeros((len(names), len(place))), np.zeros((len(program.laws), len(place)))
+    above, equal = np.zeros((len(names), len(place))), np.zeros((len(program.pmfs), len(place)))
     for at, name in enumerate(names):
         for v, a in program.row(name).terms.items():
             low, high = verify.ends(a)
             assert low == high
             above[at, place[v]] = float(low)
     limits = [float(verify.ends(program.row(name).limit)[0]) for name in names]
-    for at, (law, _) in enumerate(program.laws):
-        equal[at, [place[v] for v in law]] = 1.0
+    for at, (pmf, _) in enumerate(program.pmfs):
+        equal[at, [place[v] for v in pmf]] = 1.0
     cost = [float(program.cost.get(v, 0)) for v in variables]
-    ones = [float(mass) for _, mass in program.laws]
+    ones = [float(mass) for _, mass in program.pmfs]
     solved = linprog(cost, above, limits, equal, ones, bounds=(0, None))
     multipliers = [Fraction(max(0.0, -y)) for y in solved.ineqlin.marginals]
     return solved.fun, Fraction(verify.bound(program, zip(names, multipliers, strict=True)))
@@ -161,7 +161,7 @@ def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_pat
     body = json.loads((tmp_path / "x.json").read_text())
     weights = body["body"]["units"]["weights"]
     first, *others = weights[1]
-    # More for the first count of (K - 1, 1, ..., 0): the law breaks, and so does privacy.
+    # More for the first count of (K - 1, 1, ..., 0): the distribution breaks, and so does privacy.
     weights[1] = [str(int(first) + 2**40), *others]
     (tmp_path / "x.json").write_text(json.dumps(body))
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -222,17 +222,17 @@ def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance
     place = {h: at for at, h in enumerate(counts)}
     above = set()
     for edges in product(product(range(classes), repeat=2), repeat=voters):
-        law: dict[Any, list[int]] = {}
+        pmf: dict[Any, list[int]] = {}
         for votes in product(range(2), repeat=voters):
             h = [0] * classes
             for edge, vote in zip(edges, votes, strict=True):
                 h[edge[vote]] += 1
-            sides = law.setdefault(tuple(h), [0, 0])
+            sides = pmf.setdefault(tuple(h), [0, 0])
             sides[0] += ratio ** votes.count(0)
             sides[1] += ratio ** votes.count(1)
         for y in range(classes):
             row = [0] * (len(counts) * classes)
-            for h, (one, other) in law.items():
+            for h, (one, other) in pmf.items():
                 row[classes * place[h] + y] = one - growth * other
             above.add(tuple(row))
     missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
@@ -374,7 +374,7 @@ def test_neighbours_are_those_of_the_package() -> None:
         program = verify.KINDS["plurality"](setting, None, None, {})
         names = list(program.names())
         assert len(set(names)) == len(names) == 2 * len(inputs.neighbours)
-        chances = [program.cost[v] for law, _ in program.laws for v in law[1:]]
+        chances = [program.cost[v] for pmf, _ in program.pmfs for v in pmf[1:]]
         assert sum(inputs.row_sizes) == math.comb(records + classes - 1, records)
         assert all(chance > 0 for chance in chances)
 

@@ -365,9 +365,9 @@ def test_columns_and_drift_of_layers_are_those_of_all_their_integers(made: verif
     ],
 )
 @pytest.mark.usefixtures("any_drift")
-def test_integers_that_are_no_law_are_refused(change: Any) -> None:
+def test_integers_that_are_no_distribution_are_refused(change: Any) -> None:
     verify.decide_layers(LAYERED[0], ratio(9, 9, 1))
-    with pytest.raises(verify.Refused, match="no law"):
+    with pytest.raises(verify.Refused, match="no distribution"):
         replace(LAYERED[0], **change).rests  # noqa: B018
 
 
@@ -455,31 +455,31 @@ def test_integers_of_a_prior_are_those_of_their_formulas(epsilon: float, objecti
     assert made.k[:first] == [0] * first
 
 
-def box(law: list[int], q: list[int], low: Fraction) -> tuple[Fraction, int]:
+def box(pmf: list[int], q: list[int], low: Fraction) -> tuple[Fraction, int]:
     """The least slack of q / h <= r <= q h, times h for the first one, and its category."""
-    r, mass = [Fraction(a, sum(law)) for a in law], [Fraction(a, sum(q)) for a in q]
+    r, mass = [Fraction(a, sum(pmf)) for a in pmf], [Fraction(a, sum(q)) for a in q]
     slacks = [low * min(a, b) - max(a, b) for a, b in zip(r, mass, strict=True)]
     return min(slacks), slacks.index(min(slacks))
 
 
-@pytest.mark.parametrize("law", [[3, 4, 5], [4, 4, 4], [1, 5, 6], [8, 1, 3]])
-def test_a_box_has_the_slack_of_its_categories(law: list[int]) -> None:
+@pytest.mark.parametrize("pmf", [[3, 4, 5], [4, 4, 4], [1, 5, 6], [8, 1, 3]])
+def test_a_box_has_the_slack_of_its_categories(pmf: list[int]) -> None:
     q, unit = [4, 3, 5], 1 << 10
     for low in range(unit, 4 * unit, 97):
-        exact, at = box(law, q, Fraction(low, unit))
+        exact, at = box(pmf, q, Fraction(low, unit))
         grown = ratio(low, low + 1, unit)
         if exact >= 0:
-            verdict = verify.decide_box(law, q, grown)
+            verdict = verify.decide_box(pmf, q, grown)
             assert (verdict.slack, verdict.at, verdict.rows) == (exact, at, 6)
             continue
         with pytest.raises(verify.Refused) as caught:
-            verify.decide_box(law, q, grown)
+            verify.decide_box(pmf, q, grown)
         assert (caught.value.missed, caught.value.at) == (-exact, at)
-        outside = box(law, q, Fraction(low + 1, unit))[0] < 0
+        outside = box(pmf, q, Fraction(low + 1, unit))[0] < 0
         assert ("is outside" if outside else "is at the end of") in str(caught.value)
 
 
-def test_a_law_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_not() -> None:
+def test_a_distribution_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_not() -> None:
     q, exact = [1, 1], ratio(2, 2, 1)
     # 2/3 is twice 1/3, and 1/2 h = 1: the end is at r = 1/4.
     assert verify.decide_box([1, 3], q, exact).slack == 0
@@ -502,7 +502,7 @@ def test_units_that_are_no_weights_of_the_categories_are_refused(units: list[str
 def test_users_below_0_are_refused() -> None:
     setting = Population(MASSES, 1.0, [MASSES[::-1]]).to_dict()
     users = [MASSES, [1.1, -0.1, 0, 0, 0]]
-    with pytest.raises(verify.Malformed, match="a user's law has a probability below 0"):
+    with pytest.raises(verify.Malformed, match="a user's distribution has a probability below 0"):
         verify.population({**setting, "users": users, "weights": [1, 1]}, None, None, {})
 
 

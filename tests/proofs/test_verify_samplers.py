@@ -311,12 +311,12 @@ def floor_ratio(n: int, k: int, table: list[int], unit: int) -> Fraction:
     """The largest ratio of a category's chances under neighbours, over all data sets."""
     worst = Fraction(1)
     for counts in brute.histograms(n, k):
-        laws = []
+        pmfs = []
         for data in (counts, *neighbours(counts)):
             weights = [table[c] if c < len(table) else c * unit for c in data]
-            laws.append([Fraction(w, sum(weights)) for w in weights])
-        for after in laws[1:]:
-            for one, other in zip(laws[0], after, strict=True):
+            pmfs.append([Fraction(w, sum(weights)) for w in weights])
+        for after in pmfs[1:]:
+            for one, other in zip(pmfs[0], after, strict=True):
                 worst = max(worst, one / other, other / one)
     return worst
 
@@ -382,8 +382,9 @@ def labelled(n: int, k: int, r: float) -> tuple[list[Any], dict[Any, int], list[
     return data, place, rows, [sums, np.ones(len(data))]
 
 
-def best_distance(n: int, k: int, r: float, law: dict[Any, float] | None) -> float:
-    """The least mean distance for a law of the counts, or the least largest one, by brute force.
+def best_distance(n: int, k: int, r: float, pmf: dict[Any, float] | None) -> float:
+    """The least mean distance for a distribution of the counts, or the least largest one, by brute
+    force.
 
     One variable for each data set and category, whatever the order of the categories is.
     """
@@ -400,14 +401,14 @@ def best_distance(n: int, k: int, r: float, law: dict[Any, float] | None) -> flo
     cost = np.zeros(2 * size + 1)
     for x in data:
         shortfalls = [size + place[x, y] for y in range(k)]
-        if law is None:
+        if pmf is None:
             row = np.zeros(2 * size + 1)
             row[shortfalls], row[-1] = 1.0, -1.0
             above.append(row)
             limits.append(0.0)
         else:
-            cost[shortfalls] = law[x]
-    cost[-1] = float(law is None)
+            cost[shortfalls] = pmf[x]
+    cost[-1] = float(pmf is None)
     equal = np.hstack([sums, np.zeros((len(data), size + 1))])
     return float(linprog(cost, np.array(above), limits, equal, ones, (0, 1)).fun)
 
@@ -431,30 +432,30 @@ def test_randomised_response_by_hand() -> None:
     assert program.value == Fraction(1, 4)
 
 
-def law_of_counts(n: int, law: list[Fraction]) -> dict[Any, Fraction]:
-    """The law of the counts of n records, over all sequences of records."""
+def pmf_of_counts(n: int, pmf: list[Fraction]) -> dict[Any, Fraction]:
+    """The distribution of the counts of n records, over all sequences of records."""
     found: dict[Any, Fraction] = defaultdict(Fraction)
-    for records in product(range(len(law)), repeat=n):
+    for records in product(range(len(pmf)), repeat=n):
         count = Counter(records)
         chance = Fraction(1)
         for category in records:
-            chance *= law[category]
-        found[tuple(count[y] for y in range(len(law)))] += chance
+            chance *= pmf[category]
+        found[tuple(count[y] for y in range(len(pmf)))] += chance
     return found
 
 
 def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
     """The chance of a histogram, over all 3^4 sequences of records."""
     given = [Fraction(p) for p in P]
-    law = law_of_counts(4, [p / sum(given) for p in given])
+    pmf = pmf_of_counts(4, [p / sum(given) for p in given])
     program = displayed(dpopt.BestSampler(4, 3, 1.0, "mean", P))
-    for x in {tuple(sorted(counts, reverse=True)) for counts in law}:
-        chance = sum(p for counts, p in law.items() if sorted(counts) == sorted(x))
+    for x in {tuple(sorted(counts, reverse=True)) for counts in pmf}:
+        chance = sum(p for counts, p in pmf.items() if sorted(counts) == sorted(x))
         assert {program.cost["S", x, c] for c in x if c} == {chance}
     # Over all orders of P's categories, the best sampler is one that treats categories alike.
-    equal = dict.fromkeys(law, 0.0)
-    for x, p in law.items():
-        alike = [z for z in law if sorted(z) == sorted(x)]
+    equal = dict.fromkeys(pmf, 0.0)
+    for x, p in pmf.items():
+        alike = [z for z in pmf if sorted(z) == sorted(x)]
         for z in alike:
             equal[z] += float(p) / len(alike)
     found = optimum(displayed(dpopt.BestSampler(4, 3, 1.0, "mean", P), ratio=R))
@@ -464,24 +465,24 @@ def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
 def test_a_dirichlet_prior_is_polyas_urn() -> None:
     """Each category is drawn in proportion to alpha plus what came before."""
     n, k, alpha = 4, 3, Fraction(1, 2)
-    law: dict[Any, Fraction] = defaultdict(Fraction)
+    pmf: dict[Any, Fraction] = defaultdict(Fraction)
     for records in product(range(k), repeat=n):
         chance = Fraction(1)
         for i, category in enumerate(records):
             chance *= (alpha + records[:i].count(category)) / (k * alpha + i)
-        law[tuple(sorted((records.count(y) for y in range(k)), reverse=True))] += chance
+        pmf[tuple(sorted((records.count(y) for y in range(k)), reverse=True))] += chance
     program = displayed(dpopt.BestSampler(n, k, 1.0, "mean", prior=0.5))
-    for x, chance in law.items():
+    for x, chance in pmf.items():
         assert {program.cost["S", x, c] for c in x if c} == {chance}
 
 
-def test_the_released_law_is_that_over_all_data() -> None:
+def test_the_released_distribution_is_that_over_all_data() -> None:
     """TV(Q, P) of a design, over all sequences of records."""
     design = dpopt.design(dpopt.BestSampler(4, 3, 0.2, "output", P))
     given = [Fraction(p) for p in P]
     shares = [p / sum(given) for p in given]
     released = [Fraction(0)] * 3
-    for counts, p in law_of_counts(4, shares).items():
+    for counts, p in pmf_of_counts(4, shares).items():
         weights = design.setting.output_weights(
             design.table, [y for y in range(3) for _ in range(counts[y])]
         )
@@ -516,16 +517,16 @@ def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> 
 
 @pytest.mark.parametrize("pmf", [[1, 1, 2], [0, 0.25, 0.75], [1, 0, 0]])
 def test_chances_of_histograms_and_of_a_categories_count(pmf: list[float]) -> None:
-    law = law_of_counts(4, [Fraction(p) / Fraction(sum(pmf)) for p in pmf])
+    counts_pmf = pmf_of_counts(4, [Fraction(p) / Fraction(sum(pmf)) for p in pmf])
     expected: dict[Any, Fraction] = defaultdict(Fraction)
-    for counts, chance in law.items():
+    for counts, chance in counts_pmf.items():
         expected[sorted_of(counts)] += chance
         for y, c in enumerate(counts):
             expected[sorted_of(counts), c, y] += chance
     found = list(verify.sorted_counts(4, 3, 4))
     for objective in ("mean", "output"):
-        laws = verify.chances({"objective": objective, "distribution": pmf}, 4, 3, found)
-        assert {at: p for at, p in laws.items() if p} == {
+        pmfs = verify.chances({"objective": objective, "distribution": pmf}, 4, 3, found)
+        assert {at: p for at, p in pmfs.items() if p} == {
             at: p for at, p in expected.items() if p and (objective == "output" or at in found)
         }
 
@@ -533,13 +534,13 @@ def test_chances_of_histograms_and_of_a_categories_count(pmf: list[float]) -> No
 def sampler_ratio(setting: dpopt.BestSampler, table: Table) -> Fraction:
     """The largest ratio of a category's chances under neighbours, over all data sets."""
     worst, n, k = Fraction(1), setting.records, setting.categories
-    laws = {}
+    pmfs = {}
     for x in compositions(n, k):
         weights = setting.output_weights(table, [y for y in range(k) for _ in range(x[y])])
-        laws[x] = [Fraction(w, sum(weights)) for w in weights]
-    for x, law in laws.items():
+        pmfs[x] = [Fraction(w, sum(weights)) for w in weights]
+    for x, pmf in pmfs.items():
         for z in neighbours(x):
-            worst = max(worst, *(a / b for a, b in zip(law, laws[z], strict=True)))
+            worst = max(worst, *(a / b for a, b in zip(pmf, pmfs[z], strict=True)))
     return worst
 
 
@@ -657,6 +658,6 @@ def test_the_slack_of_a_floor_is_that_of_the_rarest_category() -> None:
 def test_as_many_histograms_as_can_be_decided() -> None:
     """n records over two categories have n // 2 + 1 histograms."""
     setting = {"records": 3999, "categories": 2, "epsilon": 1.0, "objective": "worst-case"}
-    assert len(verify.optimal_sampler(setting, None, None, {}).laws) == 2000
+    assert len(verify.optimal_sampler(setting, None, None, {}).pmfs) == 2000
     with pytest.raises(verify.Malformed, match="too many histograms"):
         verify.optimal_sampler(setting | {"records": 4000}, None, None, {})

@@ -139,10 +139,10 @@ def uniform_by_inversion(k: int, points: list[Fraction]) -> list[Fraction]:
         (3, "0 1"),
     ],
 )
-def test_the_law_of_uniform_voters(k: int, ends: str) -> None:
+def test_the_distribution_of_uniform_voters(k: int, ends: str) -> None:
     points = [Fraction(end) for end in ends.split()]
     exact = uniform_by_inversion(k, points)
-    near = verify.law_of_uniform(k, points)
+    near = verify.pmf_of_uniform(k, points)
     for ones in range(k + 1):
         assert k == 1 or abs(near[ones] - exact[ones]) <= Fraction(1, 10**12)
         # Only a_l - a_(K-l) is a coefficient; of one voter both sums are the same.
@@ -153,8 +153,8 @@ def test_the_law_of_uniform_voters(k: int, ends: str) -> None:
 @pytest.mark.parametrize(
     ("k", "a", "b"), [(1, 1, 1), (3, 2, 0.5), (5, 0.25, 7), (11, 30, 31), (3, 1e-3, 200)]
 )
-def test_the_law_of_a_common_beta(k: int, a: float, b: float) -> None:
-    near = verify.law_of_beta(k, [Fraction(a), Fraction(b)])
+def test_the_distribution_of_a_common_beta(k: int, a: float, b: float) -> None:
+    near = verify.pmf_of_beta(k, [Fraction(a), Fraction(b)])
     with mp.workdps(30):
         for ones in range(k + 1):
             low, high = (
@@ -165,8 +165,8 @@ def test_the_law_of_a_common_beta(k: int, a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize("p", [[0.5], [0.3, 0.9, 0.8], [0.1, 0.2, 0.9], [0.75]])
-def test_the_law_at_points(p: list[float]) -> None:
-    near = verify.law_at_points(3, [Fraction(each) for each in p])
+def test_the_distribution_at_points(p: list[float]) -> None:
+    near = verify.pmf_at_points(3, [Fraction(each) for each in p])
     every = [Fraction(each) for each in p * (3 if len(p) == 1 else 1)]
     sign = 1 if sum(every) >= Fraction(3, 2) else -1
     for known, found in zip(poisson_binomial(every), near, strict=True):

@@ -1,4 +1,4 @@
-"""The integers that are drawn from: proved, and the law of what is released."""
+"""The integers that are drawn from: proved, and the distribution of what is released."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def test_broken_integers_are_refused(maker: Maker) -> None:
     extra = [*rows.e[:-1], rows.e[-1] + (0 if rows.flat else taken)]
     with pytest.raises(verify.Refused, match="category 0 by ascending mass"):
         decided(replace(rows, w=base, e=extra), 1.0)
-    with pytest.raises(verify.Refused, match="no law"):
+    with pytest.raises(verify.Refused, match="no distribution"):
         decided(replace(rows, w=[-1, *rows.w[1:]]), 1.0)
-    with pytest.raises(verify.Refused, match="no law"):
+    with pytest.raises(verify.Refused, match="no distribution"):
         decided(replace(rows, e=[(1 << rows.bits) + 1, *rows.e[1:]]), 1.0)
     with pytest.raises(verify.Refused, match="kept up to"):
         decided(replace(rows, q=rows.q[::-1]), 1.0)
@@ -193,7 +193,7 @@ def test_the_rest_of_other_rows_counts() -> None:
     assert [ByHand(moved).row(i) for i in range(2)] == [[108, 20], [20, 108]]
     with pytest.raises(verify.Refused, match="not private"):
         decided(moved, 1.6)
-    with pytest.raises(verify.Refused, match="no law"):
+    with pytest.raises(verify.Refused, match="no distribution"):
         decided(replace(rows, k=[0, 0]), 5.0)
 
 
@@ -272,12 +272,12 @@ def test_counts_of_what_is_at_most(size: int) -> None:
     assert found.tolist() == [np.count_nonzero(sums <= value) for value in values]
 
 
-def check_law(labels: object, law: np.ndarray) -> None:
+def check_pmf(labels: object, pmf: np.ndarray) -> None:
     found = Counter(np.asarray(labels).tolist())
-    assert set(found) <= set(range(law.size))
-    assert law.min() * DRAWS >= 5
-    observed = [found[i] for i in range(law.size)]
-    assert chisquare(observed, law / law.sum() * DRAWS).pvalue > FALSE_ALARM
+    assert set(found) <= set(range(pmf.size))
+    assert pmf.min() * DRAWS >= 5
+    observed = [found[i] for i in range(pmf.size)]
+    assert chisquare(observed, pmf / pmf.sum() * DRAWS).pvalue > FALSE_ALARM
 
 
 @pytest.mark.slow
@@ -286,20 +286,20 @@ def test_releases_follow_the_rows(maker: Maker) -> None:
     kernel = maker(REFERENCE, 1.5)
     for category in range(5):
         own = np.full(DRAWS, category)
-        check_law(kernel.release(own), kernel.kernel[category])
-        check_law(kernel.simulate(own, np.random.default_rng(category)), kernel.kernel[category])
+        check_pmf(kernel.release(own), kernel.kernel[category])
+        check_pmf(kernel.simulate(own, np.random.default_rng(category)), kernel.kernel[category])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_releases_from_counts_follow_pk(maker: Maker) -> None:
     kernel, counts = maker(REFERENCE, 2.5), np.array([4, 0, 1, 0, 3])
-    law = kernel.apply(counts / 8)
-    check_law(kernel.release(draw_own_category(np.tile(counts, (DRAWS, 1)), 5)), law)
+    pmf = kernel.apply(counts / 8)
+    check_pmf(kernel.release(draw_own_category(np.tile(counts, (DRAWS, 1)), 5)), pmf)
     large = [[Fraction(int(c), 8 * 10**30) for c in counts]] * DRAWS
-    check_law(kernel.release(draw_own_category(large, 5)), law)
+    check_pmf(kernel.release(draw_own_category(large, 5)), pmf)
     own = draw_own_category(large, 5, np.random.default_rng(0))
-    check_law(kernel.simulate(own, np.random.default_rng(1)), law)
+    check_pmf(kernel.simulate(own, np.random.default_rng(1)), pmf)
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)

@@ -19,11 +19,11 @@ EPSILONS = [0.1, 1.0, 4.0, 12.0]
 
 
 def users(seed: int, labels: int, count: int) -> Matrix:
-    """Laws from nearly uniform to nearly a point, a third of them with zeros, and all points."""
+    """Distributions from nearly uniform to nearly a point, a third with zeros, and all points."""
     rng = np.random.default_rng(seed)
-    laws = np.vstack([rng.dirichlet(np.full(labels, a), size=count) for a in (0.2, 1.0, 5.0)])
-    laws[::3] = np.where(laws[::3] < 1.0 / labels, 0.0, laws[::3])
-    return np.vstack([laws / laws.sum(axis=1, keepdims=True), np.eye(labels)])
+    pmfs = np.vstack([rng.dirichlet(np.full(labels, a), size=count) for a in (0.2, 1.0, 5.0)])
+    pmfs[::3] = np.where(pmfs[::3] < 1.0 / labels, 0.0, pmfs[::3])
+    return np.vstack([pmfs / pmfs.sum(axis=1, keepdims=True), np.eye(labels)])
 
 
 def limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
@@ -31,7 +31,7 @@ def limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_laws_within_the_limits_that_sum_to_one(epsilon: float) -> None:
+def test_distributions_within_the_limits_that_sum_to_one(epsilon: float) -> None:
     for q in priors(11, 10, 30):
         found = mollify(q, users(12, q.size, 20), epsilon)
         low, high = limits(q, epsilon)
@@ -41,32 +41,32 @@ def test_laws_within_the_limits_that_sum_to_one(epsilon: float) -> None:
         assert not found.flags.writeable
 
 
-def excess(c: float, law: Vector, low: Vector, high: Vector) -> float:
-    return float(np.clip(law / c, low, high).sum()) - 1
+def excess(c: float, pmf: Vector, low: Vector, high: Vector) -> float:
+    return float(np.clip(pmf / c, low, high).sum()) - 1
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_root_finding_gives_the_same_laws(epsilon: float) -> None:
+def test_root_finding_gives_the_same_distributions(epsilon: float) -> None:
     """Equation 3 with C from a root finder, for users without zeros."""
     for q in priors(13, 8, 12):
         p = np.random.default_rng(14).dirichlet(np.full(q.size, 2.0), size=10)
         low, high = limits(q, epsilon)
-        for law, found in zip(p, mollify(q, p, epsilon), strict=True):
-            c = brentq(excess, 1e-12, 1e12, (law, low, high), xtol=1e-300, rtol=1e-14, maxiter=1000)
-            assert found == pytest.approx(np.clip(law / c, low, high), abs=1e-10)
+        for pmf, found in zip(p, mollify(q, p, epsilon), strict=True):
+            c = brentq(excess, 1e-12, 1e12, (pmf, low, high), xtol=1e-300, rtol=1e-14, maxiter=1000)
+            assert found == pytest.approx(np.clip(pmf / c, low, high), abs=1e-10)
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_no_law_within_the_limits_is_nearer_in_kl(epsilon: float) -> None:
+def test_no_distribution_within_the_limits_is_nearer_in_kl(epsilon: float) -> None:
     for q in priors(15, 4, 5):
         p = users(16, q.size, 2)
         found = kl_divergence(p, mollify(q, p, epsilon))
         low, high = limits(q, epsilon)
-        for law, value in zip(p, found, strict=True):
+        for pmf, value in zip(p, found, strict=True):
             nearest = cp.Variable(q.size)
             held = [nearest >= low, nearest <= high, cp.sum(nearest) == 1]
-            problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(law, nearest))), held)
+            problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(pmf, nearest))), held)
             assert problem.solve(solver=cp.CLARABEL) == pytest.approx(value, abs=1e-6)
 
 
@@ -77,10 +77,10 @@ def test_total_variation_is_the_program_s_and_the_projection_attains_it(epsilon:
         p = users(18, q.size, 4)
         values = mollifier_tv(q, p, epsilon)
         assert total_variation(p, mollify(q, p, epsilon)) == pytest.approx(values, abs=1e-12)
-        for law, value in zip(p, values, strict=True):
-            solution = solve(Mollifier(q, epsilon, law).problem())
+        for pmf, value in zip(p, values, strict=True):
+            solution = solve(Mollifier(q, epsilon, pmf).problem())
             assert solution.objective == pytest.approx(float(value), abs=1e-9)
-            assert total_variation(law, solution["law"]) == pytest.approx(float(value), abs=1e-9)
+            assert total_variation(pmf, solution["pmf"]) == pytest.approx(float(value), abs=1e-9)
 
 
 def test_appendix_program_in_scipy() -> None:
@@ -88,11 +88,11 @@ def test_appendix_program_in_scipy() -> None:
     for q in priors(19, 5, 6):
         n, (low, high) = q.size, limits(q, 1.5)
         p = users(20, n, 3)
-        for law, value in zip(p, mollifier_tv(q, p, 1.5), strict=True):
+        for pmf, value in zip(p, mollifier_tv(q, p, 1.5), strict=True):
             found = linprog(
                 np.concatenate([np.zeros(n), np.ones(n)]),
                 A_ub=-np.hstack([np.eye(n), np.eye(n)]),
-                b_ub=-law,
+                b_ub=-pmf,
                 A_eq=np.concatenate([np.ones(n), np.zeros(n)])[None, :],
                 b_eq=[1.0],
                 bounds=[*zip(low, np.minimum(high, 1.0), strict=True), *[(0.0, None)] * n],
@@ -100,7 +100,7 @@ def test_appendix_program_in_scipy() -> None:
             assert found.fun == pytest.approx(float(value), abs=1e-8)
 
 
-def test_a_law_within_the_limits_stays() -> None:
+def test_a_distribution_within_the_limits_stays() -> None:
     q = np.array([0.2, 0.3, 0.5])
     p = np.array([0.25, 0.3, 0.45])
     assert mollify(q, p, 1.0) == pytest.approx(p, abs=1e-15)
@@ -125,9 +125,9 @@ def test_users_and_labels_are_treated_alike() -> None:
     q = priors(21, 1, 9)[0]
     p = users(22, q.size, 5)
     together, order = mollify(q, p, 1.0), np.random.default_rng(23).permutation(q.size)
-    for law, found in zip(p, together, strict=True):
-        assert mollify(q, law, 1.0) == pytest.approx(found, abs=1e-15)
-        moved = mollify(q[order], law[order], 1.0)
+    for pmf, found in zip(p, together, strict=True):
+        assert mollify(q, pmf, 1.0) == pytest.approx(found, abs=1e-15)
+        moved = mollify(q[order], pmf[order], 1.0)
         assert moved == pytest.approx(found[order], abs=1e-14)
 
 

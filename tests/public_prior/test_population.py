@@ -25,9 +25,9 @@ PRIOR = np.array([0.05, 0.1, 0.15, 0.2, 0.5])
 
 def users(seed: int, labels: int, count: int) -> Matrix:
     rng = np.random.default_rng(seed)
-    laws = rng.dirichlet(np.full(labels, 0.5), size=count)
-    laws[::2] = np.where(laws[::2] < 1.0 / labels, 0.0, laws[::2])
-    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+    pmfs = rng.dirichlet(np.full(labels, 0.5), size=count)
+    pmfs[::2] = np.where(pmfs[::2] < 1.0 / labels, 0.0, pmfs[::2])
+    return np.asarray(pmfs / pmfs.sum(axis=1, keepdims=True))
 
 
 def population_kernel(
@@ -36,28 +36,28 @@ def population_kernel(
     return design(Population(q, epsilon, users, weights, **asked), backend=backend)
 
 
-def mean_tv(weights: Vector, laws: Matrix, kernel: Matrix) -> float:
-    return float(weights @ total_variation(laws, laws @ kernel))
+def mean_tv(weights: Vector, pmfs: Matrix, kernel: Matrix) -> float:
+    return float(weights @ total_variation(pmfs, pmfs @ kernel))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_never_worse_on_its_own_users_than_minimax_and_leximin(epsilon: float) -> None:
     for turn, q in enumerate(priors(31, 6, 8)):
-        laws = users(turn, q.size, 20)
+        pmfs = users(turn, q.size, 20)
         weights = np.random.default_rng(turn).uniform(size=20)
         weights /= weights.sum()
-        found = population_kernel(q, epsilon, laws, weights)
+        found = population_kernel(q, epsilon, pmfs, weights)
         for other in (
             algorithm_one(q, epsilon),
             dpopt.design(dpopt.PublicPrior(q, epsilon, objective="leximin")).kernel,
         ):
-            assert sure(found.bound) <= mean_tv(weights, laws, other) + 1e-12
-            assert found.value <= mean_tv(weights, laws, other) + 1e-7
+            assert sure(found.bound) <= mean_tv(weights, pmfs, other) + 1e-12
+            assert found.value <= mean_tv(weights, pmfs, other) + 1e-7
         assert found.worst_tv <= found.gamma_tv + 1e-8
         assert found.gamma_tv == pytest.approx(minimax_utility(q, epsilon), abs=1e-15)
         assert 0.0 <= sure(found.gap) + 1e-12 < 1e-6
-        assert found.value == pytest.approx(mean_tv(weights, laws, found.kernel), abs=1e-15)
+        assert found.value == pytest.approx(mean_tv(weights, pmfs, found.kernel), abs=1e-15)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -81,7 +81,7 @@ def test_the_weights_are_private_as_fractions(objective: str, epsilon: float) ->
 
 
 def naive_optimum(
-    q: Vector, epsilon: float, laws: Matrix, weights: Vector, worst: float, objective: str
+    q: Vector, epsilon: float, pmfs: Matrix, weights: Vector, worst: float, objective: str
 ) -> float:
     """The same optimum with cvxpy, every privacy row written out."""
     n = q.size
@@ -90,9 +90,9 @@ def naive_optimum(
     for i in range(n):
         held += [kernel[i] <= math.exp(epsilon) * kernel[j] for j in range(n) if j != i]
     if objective == "mean":
-        cost = weights @ cp.sum(cp.abs(laws - laws @ kernel), axis=1) / 2
+        cost = weights @ cp.sum(cp.abs(pmfs - pmfs @ kernel), axis=1) / 2
     else:
-        cost = (weights @ laws) @ (1 - cp.diag(kernel))
+        cost = (weights @ pmfs) @ (1 - cp.diag(kernel))
     problem = cp.Problem(cp.Minimize(cost), held)
     problem.solve(solver=cp.HIGHS)
     return float(np.asarray(problem.value))
@@ -103,11 +103,11 @@ def naive_optimum(
 @pytest.mark.parametrize("slack", [0.0, 0.05, 1.0])
 def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
     for turn, q in enumerate(priors(34, 4, 6)):
-        laws = users(35 + turn, q.size, 8)
+        pmfs = users(35 + turn, q.size, 8)
         weights = np.arange(1.0, 9.0)
-        found = population_kernel(q, 1.5, laws, weights, slack=slack, objective=objective)
+        found = population_kernel(q, 1.5, pmfs, weights, slack=slack, objective=objective)
         worst = minimax_utility(q, 1.5) + slack
-        expected = naive_optimum(q, 1.5, laws, weights / 36.0, worst, objective)
+        expected = naive_optimum(q, 1.5, pmfs, weights / 36.0, worst, objective)
         assert found.value == pytest.approx(expected, abs=1e-6)
         assert found.bound == pytest.approx(expected, abs=1e-6)
         assert found.worst_tv <= worst + 1e-8
@@ -122,11 +122,11 @@ def test_two_labels_in_closed_form(least: float, epsilon: float) -> None:
     Privacy asks for a >= 1 / (1 + e^epsilon s) and a >= 1 / (e^epsilon + s), and nothing else.
     Rows of 1e-9 beside rows of 1 were once called infeasible.
     """
-    laws = np.random.default_rng(5).dirichlet([0.5, 0.5], size=5)
+    pmfs = np.random.default_rng(5).dirichlet([0.5, 0.5], size=5)
     ratio = least / (1.0 - least)
     a = max(1 / (1 + math.exp(epsilon) * ratio), 1 / (math.exp(epsilon) + ratio))
-    found = population_kernel([least, 1.0 - least], epsilon, laws)
-    expected = a * float(np.mean(np.abs(laws[:, 0] - laws[:, 1] * ratio)))
+    found = population_kernel([least, 1.0 - least], epsilon, pmfs)
+    expected = a * float(np.mean(np.abs(pmfs[:, 0] - pmfs[:, 1] * ratio)))
     assert found.value == pytest.approx(expected, abs=1e-8)
     assert sure(found.bound) <= expected + 1e-12
 
@@ -145,10 +145,10 @@ def test_a_category_that_hardly_occurs_takes_longer_integers(rare: float) -> Non
 @pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
 def test_a_feasible_program_is_never_called_infeasible(backend: str) -> None:
     """HiGHS's presolve calls this one infeasible; the claim is checked before it is passed on."""
-    laws = [[0.54, 0.46], [0.19, 0.81], [0.17, 0.83], [0.92, 0.08], [0.96, 0.04]]
-    law = [1e-9, 1 - 1e-9]
+    pmfs = [[0.54, 0.46], [0.19, 0.81], [0.17, 0.83], [0.92, 0.08], [0.96, 0.04]]
+    pmf = [1e-9, 1 - 1e-9]
     try:
-        found = population_kernel(law, 9.623328547590642, laws, backend=backend)
+        found = population_kernel(pmf, 9.623328547590642, pmfs, backend=backend)
     except SolverError:
         # That it could not be solved is true of a backend with one way only.
         assert backend == "cvxpy"
@@ -177,40 +177,40 @@ def test_point_masses_cost_their_diagonal(epsilon: float) -> None:
     )
 
 
-def test_users_with_the_law_of_the_prior_lose_nothing() -> None:
+def test_users_with_the_distribution_of_the_prior_lose_nothing() -> None:
     assert population_kernel(PRIOR, 1.0, PRIOR).value == pytest.approx(0.0, abs=1e-9)
 
 
 def test_weights_are_counts_of_users() -> None:
-    laws = users(37, PRIOR.size, 3)
-    repeated = population_kernel(PRIOR, 1.0, laws[[0, 0, 1, 2, 2, 2]])
-    weighted = population_kernel(PRIOR, 1.0, laws, [2, 1, 3])
+    pmfs = users(37, PRIOR.size, 3)
+    repeated = population_kernel(PRIOR, 1.0, pmfs[[0, 0, 1, 2, 2, 2]])
+    weighted = population_kernel(PRIOR, 1.0, pmfs, [2, 1, 3])
     assert repeated.value == pytest.approx(weighted.value, abs=1e-9)
-    without = population_kernel(PRIOR, 1.0, laws, [2, 1, 0])
-    assert without.value == pytest.approx(population_kernel(PRIOR, 1.0, laws[:2], [2, 1]).value)
+    without = population_kernel(PRIOR, 1.0, pmfs, [2, 1, 0])
+    assert without.value == pytest.approx(population_kernel(PRIOR, 1.0, pmfs[:2], [2, 1]).value)
 
 
 def test_apply_on_users_it_was_not_designed_for() -> None:
-    laws, others = users(38, PRIOR.size, 40), users(39, PRIOR.size, 300)
-    found = population_kernel(PRIOR, 1.0, laws)
+    pmfs, others = users(38, PRIOR.size, 40), users(39, PRIOR.size, 300)
+    found = population_kernel(PRIOR, 1.0, pmfs)
     assert found.apply(others) == pytest.approx(others @ found.kernel, abs=1e-15)
-    assert total_variation(laws, found.apply(laws)).mean() == pytest.approx(found.value, abs=1e-12)
+    assert total_variation(pmfs, found.apply(pmfs)).mean() == pytest.approx(found.value, abs=1e-12)
 
 
 def test_order_of_the_labels_does_not_matter() -> None:
-    order, laws = np.array([3, 0, 4, 1, 2]), users(43, PRIOR.size, 10)
-    plain = population_kernel(PRIOR, 1.0, laws)
-    moved = population_kernel(PRIOR[order], 1.0, laws[:, order])
+    order, pmfs = np.array([3, 0, 4, 1, 2]), users(43, PRIOR.size, 10)
+    plain = population_kernel(PRIOR, 1.0, pmfs)
+    moved = population_kernel(PRIOR[order], 1.0, pmfs[:, order])
     assert moved.value == pytest.approx(plain.value, abs=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "slack"), [(0.3, 0.0), (1.0, 0.05), (3.0, 0.0)])
 def test_many_users_have_the_optimum_of_the_simplex_method(epsilon: float, slack: float) -> None:
-    laws = users(61, 8, 500)
+    pmfs = users(61, 8, 500)
     weights = np.random.default_rng(62).uniform(0.5, 1.0, size=500)
     q = np.random.default_rng(63).dirichlet(np.full(8, 3.0))
-    setting = Population(q, epsilon, laws, weights, slack)
+    setting = Population(q, epsilon, pmfs, weights, slack)
     found = design(setting)
     assert found.solution is not None
     assert found.solution.iterations < 100

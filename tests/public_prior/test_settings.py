@@ -99,7 +99,7 @@ def test_a_table_of_few_bits_is_refused(objective: str, bits: int, words: str) -
     own=st.lists(st.integers(0, 1000), min_size=7, max_size=7).filter(lambda p: p[0] + p[1] > 0),
     epsilon=st.sampled_from([1e-6, 0.3, 1.0, 5.0, 40.0]),
 )
-def test_every_mollified_law_is_private_from_every_other(
+def test_every_mollified_distribution_is_private_from_every_other(
     parts: list[int], own: list[int], epsilon: float
 ) -> None:
     q = np.array(parts) / sum(parts)
@@ -107,16 +107,16 @@ def test_every_mollified_law_is_private_from_every_other(
     setting = Mollifier(q, epsilon, p)
     found = design(setting)
     first = np.eye(q.size)[0]
-    laws = [found.table, *(setting.output_weights(found.table, p) for p in (first, q))]
+    pmfs = [found.table, *(setting.output_weights(found.table, p) for p in (first, q))]
     ratio = exp_lower(epsilon)
-    for law in laws:
-        assert sum(law) == sum(found.table)
-        for other in laws:
-            assert all(a <= ratio * b for a, b in zip(law, other, strict=True))
+    for pmf in pmfs:
+        assert sum(pmf) == sum(found.table)
+        for other in pmfs:
+            assert all(a <= ratio * b for a, b in zip(pmf, other, strict=True))
     assert found.value == pytest.approx(float(mollifier_tv(q, p, epsilon)), abs=1e-9)
 
 
-def test_a_law_one_unit_outside_the_box_is_refused() -> None:
+def test_a_distribution_one_unit_outside_the_box_is_refused() -> None:
     setting = Mollifier.example()
     found = design(setting)
     masses = np.array(setting.public)
@@ -126,10 +126,10 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
     def at(place: int, weight: int) -> tuple[int, ...]:
         """The rest goes to the others in proportion to q, which keeps them well inside."""
         rest, others = total - weight, 1 - Fraction(masses[place])
-        law = [int(rest * Fraction(mass) / others) for mass in masses]
-        law[place] = weight
-        law[(place + 1) % 3] += total - sum(law)
-        return tuple(law)
+        pmf = [int(rest * Fraction(mass) / others) for mass in masses]
+        pmf[place] = weight
+        pmf[(place + 1) % 3] += total - sum(pmf)
+        return tuple(pmf)
 
     # The high edge of the last category is out of reach: the low edges of the others leave it less.
     (low_a, high_a), (low_b, high_b), (low_c, _) = limits
@@ -152,12 +152,12 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
 def test_mollified_labels_follow_the_projection(tmp_path: Path) -> None:
     found = design(replace(Mollifier.example(), labels=("a", "b", "c")))
     rng = np.random.default_rng(3)
-    for own, law in (
+    for own, pmf in (
         (None, mollify([0.25, 0.25, 0.5], [0.8, 0.2, 0.0], 1.0)),
         ([0.0, 0.0, 1.0], mollify([0.25, 0.25, 0.5], [0.0, 0.0, 1.0], 1.0)),
     ):
         drawn = [found.simulate(own, rng) for _ in range(4000)]
         counts = [drawn.count(category) for category in "abc"]
-        assert chisquare(counts, law * 4000).pvalue > 1e-6
-    found.save(tmp_path / "law.json")
-    assert load(tmp_path / "law.json").table == found.table
+        assert chisquare(counts, pmf * 4000).pvalue > 1e-6
+    found.save(tmp_path / "pmf.json")
+    assert load(tmp_path / "pmf.json").table == found.table

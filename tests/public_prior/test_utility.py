@@ -1,4 +1,4 @@
-"""Gamma_f against the laws and kernels that it bounds, and against printed numbers."""
+"""Gamma_f against the distributions and kernels that it bounds, and against printed numbers."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_reference_values() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
-def test_worst_law_is_a_point_mass_and_algorithm_one_attains_gamma(
+def test_worst_distribution_is_a_point_mass_and_algorithm_one_attains_gamma(
     name: str, epsilon: float
 ) -> None:
     f, zero, slope, known = FUNCTIONS[name]
     rng = np.random.default_rng(5)
 
-    def worst(laws: Matrix, kernel: Matrix) -> float:
-        found = f_divergence(laws, laws @ kernel, f, zero, slope)
+    def worst(pmfs: Matrix, kernel: Matrix) -> float:
+        found = f_divergence(pmfs, pmfs @ kernel, f, zero, slope)
         return float(np.max(found))
 
     for q in priors(1, 12, 9):
@@ -70,14 +70,14 @@ def test_worst_law_is_a_point_mass_and_algorithm_one_attains_gamma(
         kernel = algorithm_one(q, epsilon)
         labels = np.eye(q.size)
         assert worst(labels, kernel) == pytest.approx(gamma, rel=1e-9)
-        laws = np.vstack([rng.dirichlet(np.full(q.size, a), size=100) for a in (0.1, 1.0)])
-        assert worst(laws, kernel) <= gamma * (1 + 1e-9)
+        pmfs = np.vstack([rng.dirichlet(np.full(q.size, a), size=100) for a in (0.1, 1.0)])
+        assert worst(pmfs, kernel) <= gamma * (1 + 1e-9)
         # Any other private kernel with q K = q: Gamma is a lower bound for it.
         weaker = 0.7 * kernel + 0.3 * q
         kept = float(np.diag(weaker).min())
         assert worst(labels, weaker) >= gamma
         assert worst(labels, weaker) == pytest.approx(point_mass_divergence(kept, f), rel=1e-9)
-        assert worst(laws, weaker) <= worst(labels, weaker) * (1 + 1e-9)
+        assert worst(pmfs, weaker) <= worst(labels, weaker) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 16.0])

@@ -66,7 +66,7 @@ VALUES: dict[str, Callable[[], object]] = {
     "negative edge": lambda: [[-1, 0]],
     "loop": lambda: [[0, 0]],
     "edge of floats": lambda: [[0.0, 1.0]],
-    "no laws": lambda: [[0.5, 0.4], [1.1, -0.1]],
+    "no distributions": lambda: [[0.5, 0.4], [1.1, -0.1]],
     "3-d": lambda: np.zeros((2, 2, 2)),
     "nan matrix": lambda: np.full((2, 2), np.nan),
     "masked": lambda: np.ma.masked_array([0.5, 0.5], [True, False]),

@@ -127,7 +127,7 @@ BY_NAME: Makers = {
 }
 
 BY_ROOM: dict[str, Makers] = {
-    "public_prior": {"labels": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
+    "public_prior": {"labels": lambda: ["a", "b", "c"], "pmfs": lambda: [[1.0, 0.0, 0.0]]},
     "smoothed": {"records": lambda: 4, "epsilon": lambda: 0.5},
     "local": {"queries": lambda: "prefix", "categories": lambda: 3},
     "plurality": {"classes": lambda: 3, "epsilon": lambda: 0.1, "rule": lambda: "best"},
@@ -160,7 +160,7 @@ BY_FUNCTION: dict[str, Makers] = {
         "upper": lambda: [0.5],
     },
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.batch_law": {"drawn": lambda: 2},
+    "smoothed.batch_distribution": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {
         "first": lambda: [0, 1, 1],

@@ -38,7 +38,7 @@ from tests.robustness.registry import (
 FUNCTIONS = {"divergence", "constraints"}
 PATHS = {"path"}
 # Arrays of a few numbers say more than their shape; a certificate's fractions are exact.
-SPELLED = {"BatchLaw", "Certificate", "Rows"}
+SPELLED = {"BatchDistribution", "Certificate", "Rows"}
 # Any value will do: a label that is only shown.
 LABELS = {"smoothed.KernelMechanism.name", "dpopt.certify.inputs"} | {
     f"privacy.Certificate.{name}" for name in ("claim", "tightest", "digest")
@@ -130,7 +130,7 @@ REFUSED = {
     "rule": {"text", "None", "1.5"},
     "objective": {"1.5", "text of a number"},
     "trained_once": {"0", "1.5", "text"},
-    "kernel": {"empty list", "no laws", "infs"},
+    "kernel": {"empty list", "no distributions", "infs"},
     "weights": {"empty list", "infs"},
     "first": {"empty list", "edge of floats", "-1", "1.5"},
     "second": {"empty list", "edge of floats", "-1", "1.5"},
@@ -138,7 +138,7 @@ REFUSED = {
 # Words of a refusal where they are not the parameter's own: what it is made into, or counted as.
 CALLED = {
     **dict.fromkeys(("intervals", "masses", "text"), ("prior",)),
-    "laws": ("p ",),
+    "pmfs": ("p ",),
     "voters": ("mechanism",),
     "data": ("votes", "inputs", "counts", "own", "p "),
     "weights": ("gamma",),

@@ -66,13 +66,13 @@ def transitions(records: int, categories: int) -> frozenset[Transition]:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule in the smallest count, and the law that it gives to a category."""
+    """A rule in the smallest count, and the distribution that it gives to a category."""
 
     records: int
     categories: int
     q: Sequence[Fraction]
 
-    def law(self, minimum: int, count: int) -> Fraction:
+    def pmf(self, minimum: int, count: int) -> Fraction:
         """Chance of a category with this count: uniform with probability q, else a record's."""
         q = self.q[minimum]
         return q * Fraction(1, self.categories) + (1 - q) * Fraction(count, self.records)
@@ -81,8 +81,8 @@ class Rule:
     def pairs(self) -> set[tuple[Fraction, Fraction]]:
         """A category's chance in one data set and in its neighbour, for all of them."""
         moved = transitions(self.records, self.categories)
-        laws = {place: self.law(*place) for t in moved for place in (t[:2], t[2:])}
-        return {(laws[t[:2]], laws[t[2:]]) for t in moved}
+        pmfs = {place: self.pmf(*place) for t in moved for place in (t[:2], t[2:])}
+        return {(pmfs[t[:2]], pmfs[t[2:]]) for t in moved}
 
     def worst_ratio(self) -> Fraction | None:
         """The largest chance after over chance before; None if one becomes possible."""

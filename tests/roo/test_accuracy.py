@@ -80,7 +80,7 @@ def test_worst_case_is_that_of_all_data_sets(n: int, k: int, epsilon: float, rul
     assert sampler.worst_case == pytest.approx(max(each), rel=1e-12)
 
 
-LAWS = [
+PMFS = [
     (6, 3, 0.3, [0.25, 0.25, 0.5]),
     (12, 3, 0.2, [0.125, 0.375, 0.5]),
     (9, 2, 0.1, [0.5, 0.5]),
@@ -94,7 +94,7 @@ LAWS = [
 
 
 @pytest.mark.parametrize("rule", ["exact", "journal", "conference", "roo"])
-@pytest.mark.parametrize(("n", "k", "epsilon", "p"), LAWS)
+@pytest.mark.parametrize(("n", "k", "epsilon", "p"), PMFS)
 def test_expected_output_is_that_of_all_outcomes(
     n: int, k: int, epsilon: float, p: list[float], rule: Any
 ) -> None:
@@ -104,7 +104,7 @@ def test_expected_output_is_that_of_all_outcomes(
     assert found.mean_obscuring == pytest.approx(float(mean), rel=1e-13)
     known = [float(value) for value in differences]
     assert found.difference == pytest.approx(known, abs=1e-15 * float(mean))
-    assert found.law == pytest.approx([a + b for a, b in zip(p, known, strict=True)], abs=1e-15)
+    assert found.pmf == pytest.approx([a + b for a, b in zip(p, known, strict=True)], abs=1e-15)
     assert found.total_variation == pytest.approx(sum(map(abs, known)) / 2, abs=1e-15)
     assert not found.difference.flags.writeable
 
@@ -178,10 +178,10 @@ def test_expected_output_of_many_records_is_between_bonferronis_bounds() -> None
     sampler = dpopt.design(dpopt.RevealOrObscure(n, k, 0.1))
     found = accuracy.expected_output(sampler, [gamma] * 9 + [1 - 9 * gamma])
     m = np.arange(sampler.q.size)
-    law = binom.pmf(m, n, gamma)
-    single = 9 * float(sampler.q @ law)
+    pmf = binom.pmf(m, n, gamma)
+    single = 9 * float(sampler.q @ pmf)
     # Counts of a multinomial are negatively associated: pairs are rarer than independent ones.
-    pairs = 36 * sampler.q[0] * float(law.sum()) ** 2
+    pairs = 36 * sampler.q[0] * float(pmf.sum()) ** 2
     assert 1e-12 < found.mean_obscuring < 1e-9
     assert pairs < 1e-5 * single
     assert single - pairs <= found.mean_obscuring * (1 + 1e-10) <= single * (1 + 2e-10)

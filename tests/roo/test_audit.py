@@ -55,8 +55,8 @@ def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) 
     assert sum(before) == setting.records
     assert after in set(neighbours(before)), where
     assert witness.minima == (min(before), min(after))
-    laws = rule.law(min(before), before[0]), rule.law(min(after), after[0])
-    assert (laws[1] / laws[0] if laws[0] else None) == audit.worst_ratio, where
+    pmfs = rule.pmf(min(before), before[0]), rule.pmf(min(after), after[0])
+    assert (pmfs[1] / pmfs[0] if pmfs[0] else None) == audit.worst_ratio, where
     if audit.worst_ratio is None:
         assert audit.excess_factor == float("inf")
         assert slack < 0
@@ -128,9 +128,9 @@ def test_moves_imply_what_neighbours_do() -> None:
         assert len(found) <= 5 * (n // k + 1)
         for _ in range(5):
             q = [Fraction(rng.choice([0, 1, 2, 3, 4]), 4) for _ in range(n // k + 1)]
-            law = Rule(n, k, q).law
-            rows = [(law(*t[:2]), law(*t[2:])) for t in found]
-            every = [(law(*t[:2]), law(*t[2:])) for t in transitions(n, k)]
+            pmf = Rule(n, k, q).pmf
+            rows = [(pmf(*t[:2]), pmf(*t[2:])) for t in found]
+            every = [(pmf(*t[:2]), pmf(*t[2:])) for t in transitions(n, k)]
             for r in (Fraction(1), Fraction(11, 10), Fraction(3)):
                 least = min(r * before - after for before, after in every)
                 assert min(r * before - after for before, after in rows) == least, (n, k, q)

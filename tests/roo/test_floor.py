@@ -44,7 +44,7 @@ class Floor:
     def weight(self, count: int) -> int:
         return self.weights[count] if count < len(self.weights) else count << self.bits
 
-    def law(self, counts: Sequence[int]) -> list[Fraction]:
+    def pmf(self, counts: Sequence[int]) -> list[Fraction]:
         weights = [self.weight(count) for count in counts]
         return [Fraction(w, sum(weights)) for w in weights]
 
@@ -200,7 +200,7 @@ def test_no_bias_where_every_count_is_above_the_floor() -> None:
     assert len(sampler.floor) <= 20
     assert np.array_equal(sampler.output_distribution(counts), counts / 1000)
     floored = sampler.output_distribution([980, 20, 0, 0])
-    exact = Floor.of(sampler).law([980, 20, 0, 0])
+    exact = Floor.of(sampler).pmf([980, 20, 0, 0])
     assert floored == pytest.approx([float(p) for p in exact], rel=1e-14)
     assert not floored.flags.writeable
 
@@ -243,15 +243,15 @@ def test_large_epsilon_keeps_its_tiny_weights(epsilon: float) -> None:
 
 def test_the_certificates_slack_is_below_that_of_all_neighbours() -> None:
     sampler = dpopt.design(dpopt.SmoothFloor(12, 3, 0.3))
-    proof, law = sampler.certificate, Floor.of(sampler).law
+    proof, pmf = sampler.certificate, Floor.of(sampler).pmf
     assert proof is not None
     assert proof.guarantee.epsilon == 0.3
     assert proof.slack >= 0
     r, slacks = grown(0.3), []
     for counts in histograms(12, 3):
-        before = law(counts)
+        before = pmf(counts)
         for moved in neighbours(counts):
-            slacks += [r * a - b for a, b in zip(before, law(moved), strict=True)]
+            slacks += [r * a - b for a, b in zip(before, pmf(moved), strict=True)]
     assert 0 <= proof.slack <= min(slacks)
 
 
@@ -267,15 +267,15 @@ def test_expected_output_and_worst_case_sum_over_all_data_sets(
     p.append(1 - sum(p, Fraction(0)))
     mean, lifted, worst = [Fraction(0)] * k, Fraction(0), Fraction(0)
     for counts in compositions(n, k):
-        weighed, given_law = chance(counts, p), floor.law(counts)
-        mean = [a + weighed * b for a, b in zip(mean, given_law, strict=True)]
+        weighed, given_pmf = chance(counts, p), floor.pmf(counts)
+        mean = [a + weighed * b for a, b in zip(mean, given_pmf, strict=True)]
         total = sum(floor.weight(c) for c in counts)
         lifted += weighed * (1 - Fraction(n << floor.bits, total))
         worst = max(
-            worst, sum(abs(a - Fraction(c, n)) for a, c in zip(given_law, counts, strict=True)) / 2
+            worst, sum(abs(a - Fraction(c, n)) for a, c in zip(given_pmf, counts, strict=True)) / 2
         )
     found = expected_output(sampler, [float(x) for x in p])
-    assert found.law == pytest.approx([float(x) for x in mean], rel=1e-13)
+    assert found.pmf == pytest.approx([float(x) for x in mean], rel=1e-13)
     assert found.mean_obscuring == pytest.approx(float(lifted), rel=1e-12)
     distance = sum(abs(a - b) for a, b in zip(mean, p, strict=True)) / 2
     assert found.total_variation == pytest.approx(float(distance), rel=1e-10)

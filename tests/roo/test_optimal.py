@@ -34,12 +34,12 @@ def best_sampler(*sizes: Any, **options: Any) -> Any:
     return dpopt.design(dpopt.BestSampler(*sizes, **options))
 
 
-def distance(law: npt.ArrayLike, other: npt.ArrayLike) -> float:
-    return 0.5 * float(np.abs(np.subtract(law, other)).sum())
+def distance(pmf: npt.ArrayLike, other: npt.ArrayLike) -> float:
+    return 0.5 * float(np.abs(np.subtract(pmf, other)).sum())
 
 
-def exact_laws(sampler: Design) -> dict[Data, tuple[Fraction, ...]]:
-    """The law of the category for each sorted data set, as the rationals that are drawn from."""
+def exact_pmfs(sampler: Design) -> dict[Data, tuple[Fraction, ...]]:
+    """The pmf of the category for each sorted data set, as the rationals that are drawn from."""
     found = {}
     for row in sampler.histograms:
         weights = sampler.table.row(row)
@@ -47,12 +47,12 @@ def exact_laws(sampler: Design) -> dict[Data, tuple[Fraction, ...]]:
     return found
 
 
-def law_of(laws: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fraction]:
+def pmf_of(pmfs: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fraction]:
     order = sorted(range(len(counts)), key=lambda i: -counts[i])
-    law = [Fraction(0)] * len(counts)
-    for chance, category in zip(laws[tuple(counts[i] for i in order)], order, strict=True):
-        law[category] = chance
-    return law
+    pmf = [Fraction(0)] * len(counts)
+    for chance, category in zip(pmfs[tuple(counts[i] for i in order)], order, strict=True):
+        pmf[category] = chance
+    return pmf
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), SMALL)
@@ -60,17 +60,17 @@ def law_of(laws: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fractio
 def test_the_certificate_is_true_of_all_neighbours(
     n: int, k: int, epsilon: float, objective: str
 ) -> None:
-    law = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "output" else None
-    sampler = best_sampler(n, k, epsilon, objective=objective, distribution=law)
-    laws, r, slacks = exact_laws(sampler), verify.exp(epsilon, 128)[0], []
+    pmf = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "output" else None
+    sampler = best_sampler(n, k, epsilon, objective=objective, distribution=pmf)
+    pmfs, r, slacks = exact_pmfs(sampler), verify.exp(epsilon, 128)[0], []
     for counts in brute.histograms(n, k):
-        before = law_of(laws, counts)
+        before = pmf_of(pmfs, counts)
         assert sum(before) == 1
         np.testing.assert_allclose(
             sampler.output_distribution(counts), np.array(before, dtype=float), rtol=1e-15
         )
         for other in neighbours(counts):
-            after = law_of(laws, other)
+            after = pmf_of(pmfs, other)
             slacks += [
                 r * a - b
                 for a, b, c, d in zip(before, after, counts, other, strict=True)
@@ -142,7 +142,7 @@ def test_nor_on_average(alpha: float) -> None:
     for n, k in TINY:
         weights = []
         for x in product(range(k), repeat=n):
-            # E of the product of P(x_i), by the moments of the Dirichlet law.
+            # E of the product of P(x_i), by the moments of the Dirichlet distribution.
             rising = [prod(alpha + i for i in range(x.count(y))) for y in range(k)]
             weights.append(prod(rising) / prod(k * alpha + i for i in range(n)))
         assert sum(weights) == pytest.approx(1.0)
@@ -158,21 +158,21 @@ def test_the_prior_of_histograms() -> None:
     orders = [len(set(permutations(row.tolist()))) for row in found.histograms]
     np.testing.assert_allclose(histogram_prior(found, 1.0), np.array(orders) / comb(9, 2))
     rng = np.random.default_rng(3)
-    laws = rng.dirichlet([0.5] * 3, 200_000)
-    drawn = rng.multinomial(7, laws)
+    pmfs = rng.dirichlet([0.5] * 3, 200_000)
+    drawn = rng.multinomial(7, pmfs)
     tallied = Counter(found.rows_of(drawn).tolist())
     shares = [tallied[i] / len(drawn) for i in range(len(found.histograms))]
     np.testing.assert_allclose(histogram_prior(found, 0.5), shares, atol=5e-3)
 
 
-@pytest.mark.parametrize("law", [[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
-def test_incidence_is_the_sum_over_all_counts(law: list[float]) -> None:
+@pytest.mark.parametrize("pmf", [[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
+def test_incidence_is_the_sum_over_all_counts(pmf: list[float]) -> None:
     found = SortedHistograms(6, 3)
     expected = np.zeros((3, found.size))
     for counts in compositions(6, 3):
         for y, variable in enumerate(found.variables_of(np.array([counts]))[0]):
-            expected[y, variable] += multinomial.pmf(counts, 6, law)
-    np.testing.assert_allclose(incidence(found, law), expected, atol=1e-13)
+            expected[y, variable] += multinomial.pmf(counts, 6, pmf)
+    np.testing.assert_allclose(incidence(found, pmf), expected, atol=1e-13)
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(2, 2, 0.4), (2, 3, 0.8), (4, 3, 0.3)])
@@ -180,7 +180,7 @@ def test_fixed_is_the_least_over_all_orders_of_the_categories(
     n: int, k: int, epsilon: float
 ) -> None:
     """Minimise the largest TV(Q, P) over the orders of P, over samplers without symmetry."""
-    law = np.array([0.7, 0.3, 0.0][:k]) if k == 2 else np.array([0.6, 0.3, 0.1])
+    pmf = np.array([0.7, 0.3, 0.0][:k]) if k == 2 else np.array([0.6, 0.3, 0.1])
     data = list(product(range(k), repeat=n))
     orders = [np.array(order) for order in permutations(range(k))]
     number = {x: i for i, x in enumerate(data)}
@@ -200,7 +200,7 @@ def test_fixed_is_the_least_over_all_orders_of_the_categories(
             if i != j:
                 row({j * k + y: 1.0, i * k + y: -math.exp(epsilon)}, 0.0)
     for o, order in enumerate(orders):
-        p = law[order]
+        p = pmf[order]
         chances = [prod(p[category] for category in x) for x in data]
         for y in range(k):
             output = {i * k + y: -chance for i, chance in enumerate(chances)}
@@ -216,12 +216,12 @@ def test_fixed_is_the_least_over_all_orders_of_the_categories(
         bounds=(0, 1),
     )
     assert answer.success
-    sampler = best_sampler(n, k, epsilon, objective="output", distribution=law)
+    sampler = best_sampler(n, k, epsilon, objective="output", distribution=pmf)
     assert sampler.value == pytest.approx(answer.fun, abs=3e-6)
     assert sampler.bound == pytest.approx(answer.fun, abs=1e-9)
-    output = incidence(sampler.setting.inputs, law) @ sampler.kernel
+    output = incidence(sampler.setting.inputs, pmf) @ sampler.kernel
     assert output.sum() == pytest.approx(1.0)
-    assert distance(output, law) == pytest.approx(sampler.value, abs=1e-12)
+    assert distance(output, pmf) == pytest.approx(sampler.value, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 40])
@@ -231,9 +231,9 @@ def test_one_record_is_randomised_response(k: int) -> None:
         expected = (k - 1) / (math.exp(epsilon) + k - 1)
         assert sampler.value == pytest.approx(expected, abs=2e-9)
         counts = [0] * (k - 1) + [1]
-        law = sampler.output_distribution(counts)
-        assert law[-1] == pytest.approx(1 - expected, abs=2e-9)
-        np.testing.assert_allclose(law[:-1], (expected / (k - 1)), atol=2e-9)
+        pmf = sampler.output_distribution(counts)
+        assert pmf[-1] == pytest.approx(1 - expected, abs=2e-9)
+        np.testing.assert_allclose(pmf[:-1], (expected / (k - 1)), atol=2e-9)
 
 
 def test_two_records_of_two_categories() -> None:
@@ -282,9 +282,9 @@ def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
 
 def test_value_is_the_largest_distance_by_enumeration() -> None:
     sampler = best_sampler(9, 3, 0.5)
-    laws = exact_laws(sampler)
+    pmfs = exact_pmfs(sampler)
     distances = [
-        sum(abs(p - Fraction(c, 9)) for p, c in zip(laws[counts], counts, strict=True)) / 2
+        sum(abs(p - Fraction(c, 9)) for p, c in zip(pmfs[counts], counts, strict=True)) / 2
         for counts in brute.histograms(9, 3)
     ]
     assert sampler.value == pytest.approx(float(max(distances)), abs=1e-15)
@@ -312,7 +312,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n", "epsilon", "law"),
+    ("n", "epsilon", "pmf"),
     [
         (5, 1.0, (0.6, 0.4)),
         (6, 0.3, (0.9, 0.1)),
@@ -322,9 +322,9 @@ def test_among_the_optima_the_mean_is_least() -> None:
         (12, 0.1, (0.4, 0.3, 0.2, 0.1)),
     ],
 )
-def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[float, ...]) -> None:
+def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, pmf: tuple[float, ...]) -> None:
     """The least of the means among the optima gives nothing of the optimum away."""
-    sampler = best_sampler(n, len(law), epsilon, objective="output", distribution=law)
+    sampler = best_sampler(n, len(pmf), epsilon, objective="output", distribution=pmf)
     assert -1e-12 <= sampler.gap <= 5e-9
     problem = sampler.problem
     problem.minimise({"below": 1.0})
@@ -335,11 +335,11 @@ def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[floa
 @pytest.mark.slow
 def test_a_hundred_records_of_three_categories() -> None:
     """Once without an answer; P is met exactly, by the dual bound and by what is released."""
-    law = np.array([0.5, 0.3, 0.2])
-    sampler = best_sampler(100, 3, 1.0, objective="output", distribution=law)
+    pmf = np.array([0.5, 0.3, 0.2])
+    sampler = best_sampler(100, 3, 1.0, objective="output", distribution=pmf)
     assert -1e-12 <= sampler.gap <= 5e-9
-    output = incidence(sampler.setting.inputs, law) @ sampler.kernel
-    assert distance(output, law) == pytest.approx(0.0, abs=5e-9)
+    output = incidence(sampler.setting.inputs, pmf) @ sampler.kernel
+    assert distance(output, pmf) == pytest.approx(0.0, abs=5e-9)
 
 
 def test_repair_of_a_kernel_that_is_not_private() -> None:
@@ -400,7 +400,7 @@ def test_extreme_epsilons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "n", "epsilon"),
+    ("pmf", "n", "epsilon"),
     [
         ((0.7, 0.3), 4, 0.5),
         ((0.5, 0.5), 3, 1.0),
@@ -408,11 +408,11 @@ def test_extreme_epsilons() -> None:
         ((0.2, 0.2, 0.6), 2, 2),
     ],
 )
-def test_the_mean_under_one_law_is_the_least_over_all_orders(
-    law: tuple[float, ...], n: int, epsilon: float
+def test_the_mean_under_one_distribution_is_the_least_over_all_orders(
+    pmf: tuple[float, ...], n: int, epsilon: float
 ) -> None:
     # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
-    k = len(law)
+    k = len(pmf)
     data = list(compositions(n, k))
     size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
     upper, right = [], []
@@ -428,7 +428,7 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
             row[place[x] + y] = row[size + place[x] + y] = -1.0
             upper.append(row)
             right.append(-x[y] / n)
-    for order in permutations(law):
+    for order in permutations(pmf):
         row = np.zeros(2 * size + 1)
         for x in data:
             row[size + place[x] : size + place[x] + k] = multinomial.pmf(x, n, order)
@@ -446,11 +446,11 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
         np.ones(len(data)),
         bounds=(0, 1),
     )
-    found = best_sampler(n, k, epsilon, objective="mean", distribution=law)
+    found = best_sampler(n, k, epsilon, objective="mean", distribution=pmf)
     assert found.value == pytest.approx(answer.fun, abs=1e-8)
     assert 0 <= found.gap < 1e-8
     mean = sum(
-        multinomial.pmf(x, n, law)
+        multinomial.pmf(x, n, pmf)
         * np.abs(found.output_distribution(x) - np.array(x) / n).sum() / 2
         for x in data
     )  # fmt: skip

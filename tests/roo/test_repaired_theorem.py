@@ -77,7 +77,7 @@ def test_every_step_of_the_proof(raised: bool) -> None:
     for n, k, e in product(range(1, 31), (2, 3, 4, 5, 7), bases):
         q, last = recursion(n, k, e, raised=raised), n // k
 
-        def law(m: int, c: int, q: list[Fraction] = q, n: int = n, k: int = k) -> Fraction:
+        def pmf(m: int, c: int, q: list[Fraction] = q, n: int = n, k: int = k) -> Fraction:
             return Fraction(c, n) + q[m] * (Fraction(1, k) - Fraction(c, n))
 
         t = [lower(n, k, e, m) for m in range(last + 1)]
@@ -85,15 +85,15 @@ def test_every_step_of_the_proof(raised: bool) -> None:
         assert all(b < a for a, b in pairwise(t))
         assert q[0] == t[0]
         assert all(q[m] >= t[m] for m in range(last))
-        assert all(law(m, n + 1) <= e * law(m, n) for m in range(last + 1))
+        assert all(pmf(m, n + 1) <= e * pmf(m, n) for m in range(last + 1))
         assert all(0 <= b <= a <= 1 for a, b in pairwise([Fraction(1), *q]))
         # (v)
         for m, c in product(range(last), (0, n)):
             low, high = (c or m), (c or m + 1)
-            assert law(m + 1, low + 1) <= e * law(m, low)
-            assert law(m, high + 1) <= e * law(m + 1, high)
+            assert pmf(m + 1, low + 1) <= e * pmf(m, low)
+            assert pmf(m, high + 1) <= e * pmf(m + 1, high)
         # (vi), (vii)
-        at_last = law(last, last + 1) <= e * law(last, last)
+        at_last = pmf(last, last + 1) <= e * pmf(last, last)
         assert at_last == (q[last] >= t[last])
         if raised or n % k == 0 or last == 0 or e >= 1 + Fraction(1, last):
             assert at_last

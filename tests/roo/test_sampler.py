@@ -1,4 +1,4 @@
-"""Categories released by every sampler: their law, their labels, their refusals."""
+"""Categories released by every sampler: their distribution, their labels, their refusals."""
 
 from __future__ import annotations
 
@@ -32,43 +32,43 @@ DATA = [
 ]
 
 
-def check_law(categories: Sequence[object], law: np.ndarray) -> None:
+def check_pmf(categories: Sequence[object], pmf: np.ndarray) -> None:
     found = Counter(categories)
-    assert set(found) <= set(range(law.size))
-    expected = law * len(categories)
+    assert set(found) <= set(range(pmf.size))
+    expected = pmf * len(categories)
     assert expected.min() >= 5
-    assert chisquare([found[i] for i in range(law.size)], expected).pvalue > FALSE_ALARM
+    assert chisquare([found[i] for i in range(pmf.size)], expected).pvalue > FALSE_ALARM
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon", "counts"), DATA)
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_draws_of_the_system_follow_the_law(
+def test_draws_of_the_system_follow_the_distribution(
     name: str, n: int, epsilon: float, counts: list[int]
 ) -> None:
     sampler = SAMPLERS[name](n, len(counts), epsilon)
-    law = sampler.output_distribution(counts)
-    assert law.sum() == pytest.approx(1.0)
+    pmf = sampler.output_distribution(counts)
+    assert pmf.sum() == pytest.approx(1.0)
     data = roo.Tally.of_counts(counts, len(counts))
-    check_law([sampler.release(data) for _ in range(DRAWS)], law)
+    check_pmf([sampler.release(data) for _ in range(DRAWS)], pmf)
     weights = sampler.setting.output_weights(sampler.table, data)
-    assert law == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
+    assert pmf == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
 
 
 @pytest.mark.slow
-def test_the_check_of_laws_sees_a_wrong_one() -> None:
+def test_the_check_of_distributions_sees_a_wrong_one() -> None:
     sampler = dpopt.design(dpopt.RevealOrObscure(6, 3, 0.8))
     categories = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
     right = sampler.output_distribution([4, 0, 2])
     wrong = right + np.array([-0.06, 0.0, 0.06])
-    check_law(categories, right)
+    check_pmf(categories, right)
     with pytest.raises(AssertionError):
-        check_law(categories, wrong)
+        check_pmf(categories, wrong)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_simulations_follow_the_law_and_repeat(name: str) -> None:
+def test_simulations_follow_the_distribution_and_repeat(name: str) -> None:
     sampler, counts = SAMPLERS[name](8, 3, 0.6), [1, 7, 0]
     runs = []
     for draws in (DRAWS, 500):
@@ -76,7 +76,7 @@ def test_simulations_follow_the_law_and_repeat(name: str) -> None:
         data = roo.Tally.of_counts(counts, 3)
         runs.append([sampler.simulate(data, rng) for _ in range(draws)])
     assert runs[0][:500] == runs[1]
-    check_law(runs[0], sampler.output_distribution(counts))
+    check_pmf(runs[0], sampler.output_distribution(counts))
 
 
 @pytest.mark.slow
@@ -85,10 +85,10 @@ def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
     n = 40
     sampler = SAMPLERS[name](n, 3, 6.0)
     words = ["red"] * 32 + ["blue"] * 5 + ["green"] * 3
-    law = sampler.output_distribution([5, 3, 32])
+    pmf = sampler.output_distribution([5, 3, 32])
     labels = ("blue", "green", "red")
     found = [sampler.release(roo.tally(words, labels)) for _ in range(4000)]
-    check_law([labels.index(str(word)) for word in found], law)
+    check_pmf([labels.index(str(word)) for word in found], pmf)
     numbers = sampler.release(roo.tally(np.array([7] * n), np.array([3, 9, 7])))
     assert type(numbers) is int
     flags = SAMPLERS[name](n, 2, 30.0).release(roo.tally([True] * n, (False, True)))
@@ -98,9 +98,9 @@ def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_no_category_is_certain_or_impossible(name: str) -> None:
     sampler = SAMPLERS[name](5, 3, 0.9)
-    law = sampler.output_distribution([5, 0, 0])
-    assert np.all(law > 0)
-    assert law[1] == pytest.approx(law[2], rel=1e-15)
+    pmf = sampler.output_distribution([5, 0, 0])
+    assert np.all(pmf > 0)
+    assert pmf[1] == pytest.approx(pmf[2], rel=1e-15)
 
 
 def test_release_takes_no_seed_and_ignores_global_ones() -> None:

@@ -273,7 +273,7 @@ def hashable(value: Any) -> object:
 
 
 def follows(draws: list[Any], masses: Mapping[Any, float], tests: int) -> None:
-    """Chi-square of draws against a law; small cells are taken together."""
+    """Chi-square of draws against a distribution; small cells are taken together."""
     seen = Counter(map(hashable, draws))
     assert set(seen) <= {key for key, mass in masses.items() if mass > 0}, "an impossible output"
     total = len(draws)
@@ -288,13 +288,13 @@ def follows(draws: list[Any], masses: Mapping[Any, float], tests: int) -> None:
         assert least > _ALARM / tests, f"{seen} is not {masses}: p = {least:.2g}"
 
 
-def releases_its_law(kind: Kind, tests: int = 2) -> None:
+def releases_its_pmf(kind: Kind, tests: int = 2) -> None:
     found, data = answer(kind), input_of(kind)
-    law = list(found.setting.output_weights(found.table, data))
-    assert all(isinstance(weight, int) and weight >= 0 for weight in law)
+    pmf = list(found.setting.output_weights(found.table, data))
+    assert all(isinstance(weight, int) and weight >= 0 for weight in pmf)
     masses: dict[object, float] = defaultdict(float)
-    for place, weight in enumerate(law):
-        masses[hashable(found.setting.output(place))] += weight / sum(law)
+    for place, weight in enumerate(pmf):
+        masses[hashable(found.setting.output(place))] += weight / sum(pmf)
     rng = np.random.default_rng(20120319)
     follows([found.simulate(data, rng=rng) for _ in range(_DRAWS)], masses, tests)
     follows([found.release(data) for _ in range(_DRAWS)], masses, tests)
@@ -407,7 +407,8 @@ def _written(like: Any, number: int) -> Any:
 def broken_units(found: Any) -> Iterator[Any]:
     """Units far from those that were proved: integers of a row emptied, doubled, halved, shifted.
 
-    Most of them keep the form of a law: what one place loses, the largest of its row gains.
+    Most of them keep the form of a distribution: what one place loses, the largest of its row
+    gains.
     """
     plain = found.setting.plain(found.table)
     rows: dict[Any, dict[Any, int]] = {}
@@ -467,12 +468,12 @@ def refused_next(found: Any) -> list[Any]:
         if refused or (step == 1 and not proved):
             return refused
         step *= 2
-        assert proved, "all units that are laws at all were proved private"
+        assert proved, "all units that are distributions at all were proved private"
         assert step <= _MOST_UNITS, "many units more than there is room for were proved private"
 
 
 def proof_refuses_units_more(kind: Kind) -> None:
-    """A few units more than were proved are too much, or no law at all.
+    """A few units more than were proved are too much, or no distribution at all.
 
     How many depends on the room that is left, and on what a unit counts in the row that breaks.
     """
@@ -641,7 +642,7 @@ def _pair_is_within(promised: dpopt.Guarantee, setting: Any, units: Any) -> None
 
 
 def mixed(setting: Any, units: Any, pair: tuple[Any, Any]) -> list[int]:
-    """The law for the first of two inputs; of votes, a vote that differs says either, by chance."""
+    """The pmf for the first of two inputs; of votes, a vote that differs says either, by chance."""
     if setting.behind is None:
         return list(setting.output_weights(units, pair[0]))
     chances, total = exp_lower(setting.behind[0].epsilon, 64).as_integer_ratio(), Counter[int]()
@@ -650,12 +651,14 @@ def mixed(setting: Any, units: Any, pair: tuple[Any, Any]) -> list[int]:
         votes = list(pair[0])
         for i, which in zip(differing, said, strict=True):
             votes[i] = pair[which][i]
-        law, weight = (
+        pmf, weight = (
             setting.output_weights(units, votes),
             math.prod(chances[which] for which in said),
         )
-        assert sum(law) == sum(setting.output_weights(units, pair[0])), "laws of different sums"
-        total.update({y: weight * w for y, w in enumerate(law)})
+        assert sum(pmf) == sum(setting.output_weights(units, pair[0])), (
+            "distributions of different sums"
+        )
+        total.update({y: weight * w for y, w in enumerate(pmf)})
     return [total[y] for y in sorted(total)]
 
 
@@ -691,10 +694,10 @@ def neighbours_are_within_the_guarantee(kind: Kind) -> None:
     above = math.nextafter(math.nextafter(promised.epsilon, math.inf), math.inf)
     ratio, delta = exp_upper(above), Fraction(promised.delta)
     for one, other in (way for pair in pairs for way in (pair, pair[::-1])):
-        laws = [mixed(found.setting, found.table, way) for way in ((one, other), (other, one))]
-        p, q = ([Fraction(w, sum(law)) for w in law] for law in laws)
+        pmfs = [mixed(found.setting, found.table, way) for way in ((one, other), (other, one))]
+        p, q = ([Fraction(w, sum(pmf)) for w in pmf] for pmf in pmfs)
         assert len(p) == len(q), f"{one} and {other} have different numbers of outputs"
-        assert min(*laws[0], *laws[1]) >= 0, f"{one} or {other} has a negative weight"
+        assert min(*pmfs[0], *pmfs[1]) >= 0, f"{one} or {other} has a negative weight"
         excess = sum(max(a - ratio * b, Fraction(0)) for a, b in zip(p, q, strict=True))
         assert excess <= delta, f"{one} and {other} break the guarantee by {float(excess):.3g}"
         if delta == 0:
@@ -707,7 +710,7 @@ CHECKS: tuple[Callable[..., None], ...] = (
     *(solvers_agree, program_is_written_out, bound_is_no_worse),
     *(is_shown, is_a_frame),
     *(copies_are_the_same, comes_back_from_its_file, a_changed_file_is_not_loaded),
-    *(releases_its_law, refuses_other_data, proof_refuses_units_more),
+    *(releases_its_pmf, refuses_other_data, proof_refuses_units_more),
     *(proof_refuses_what_is_clearly_broken, proof_is_about_its_integers),
     a_forged_pickle_is_proved_again,
     *(without_a_proof_nothing_is_released, pairs_are_within_the_guarantee),

@@ -46,11 +46,11 @@ def test_a_field_that_there_is_none_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "law", [None, 3, [], [0, 0], [2, -1], [0.75, 0.25], [1, 0.5], np.array([3, 1])], ids=repr
+    "pmf", [None, 3, [], [0, 0], [2, -1], [0.75, 0.25], [1, 0.5], np.array([3, 1])], ids=repr
 )
-def test_a_law_that_is_none(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_distribution_that_is_none(pmf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = dpopt.design(Odds(1.0))
-    monkeypatch.setattr(Odds, "output_weights", lambda *_: law)
+    monkeypatch.setattr(Odds, "output_weights", lambda *_: pmf)
     for draw in (found.release, lambda data: found.simulate(data, np.random.default_rng(1))):
         with pytest.raises(
             ParameterError, match="^output_weights of kind 'toy-odds' must"

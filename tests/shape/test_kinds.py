@@ -69,7 +69,7 @@ VARIANTS: dict[str, Callable[[], tuple[Any, Any]]] = {
 OF_A_VARIANT = (
     checks.survives_its_file,
     checks.comes_back_from_its_file,
-    checks.releases_its_law,
+    checks.releases_its_pmf,
     checks.a_changed_file_is_not_loaded,
     checks.copies_are_the_same,
     checks.proof_refuses_units_more,

@@ -12,8 +12,8 @@ import pytest
 
 from experiments.smoothed.utility import log_utility_at
 from tests import oracles
-from tests.smoothed import laws
-from tests.smoothed.laws import assert_logs, log_delta_at, log_divergence, log_profile
+from tests.smoothed import pmfs
+from tests.smoothed.pmfs import assert_logs, log_delta_at, log_divergence, log_profile
 
 DIGITS = 50
 ELECTION_1920 = (16144093, 9139661)
@@ -22,7 +22,7 @@ ELECTION_1920 = (16144093, 9139661)
 def exact_deltas(records, drawn, epsilon, again=False):
     """delta of every database, in fractions; beyond e^700 a ratio makes no difference."""
     ratio = oracles.exponential(min(epsilon, 700.0))
-    return laws.profile(records, drawn, 2, ratio, again).values()
+    return pmfs.profile(records, drawn, 2, ratio, again).values()
 
 
 @pytest.mark.slow_after(2)
@@ -52,9 +52,9 @@ def test_profiles_of_more_records_and_of_more_draws_than_records(records, drawn,
 
 def exact_directed(records, drawn, epsilon, again=False):
     """D(H + 1 || H) and D(H || H + 1) for H = 0..n-1."""
-    law = oracles.multinomial if again else oracles.hypergeometric
+    pmf = oracles.multinomial if again else oracles.hypergeometric
     every, ratio = (
-        [law((h, records - h), drawn) for h in range(records + 1)],
+        [pmf((h, records - h), drawn) for h in range(records + 1)],
         oracles.exponential(epsilon),
     )
     pairs = list(zip(every[1:], every[:-1], strict=True))
@@ -86,10 +86,10 @@ def mean_deviation(records, drawn, ones):
     k = held * (lost + 1) // (records + 1)
     if k * (records + 1) == held * (lost + 1) and k > 0:
         k -= 1
-    law = log_choose(held, k) + log_choose(records + 1 - held, lost + 1 - k)
-    law -= log_choose(records + 1, lost + 1)
+    pmf = log_choose(held, k) + log_choose(records + 1 - held, lost + 1 - k)
+    pmf -= log_choose(records + 1, lost + 1)
     scale = mpmath.mpf(records + 1) / ((lost + 1) * held * (records + 1 - held))
-    return mpmath.exp(law) * scale * (held - k) * (lost + 1 - k)
+    return mpmath.exp(pmf) * scale * (held - k) * (lost + 1 - k)
 
 
 def log_choose(n, k):
@@ -107,7 +107,7 @@ def test_total_variation_has_a_closed_form(records, share):
 
 
 def divergence_by_definition(records, drawn, epsilon, ones):
-    """D(H + 1 || H) from both laws at every lost count from the threshold down, in mpmath."""
+    """D(H + 1 || H) from both pmfs at every lost count from the threshold down, in mpmath."""
     held, lost = ones + 1, records - drawn
     factor = mpmath.exp(mpmath.mpf(epsilon))
     root = mpmath.mpf(held) * (lost + 1) / (held + factor * (records + 1 - held))
@@ -200,7 +200,7 @@ def test_utility_is_the_adversary_s_expected_gain(records, threshold):
 
 
 def pair_utility_in_sums(records, drawn, threshold, ones):
-    """The adjusted utility of the pair {H, H + 1} from both laws, 15 deviations wide, in mpmath."""
+    """The adjusted utility of the pair {H, H + 1} from both pmfs, 15 deviations wide, in mpmath."""
     held, lost = ones + 1, records - drawn
     share = held / records
     mean, width = lost * share, 15 * math.sqrt(lost * share * (1 - share)) + 30
@@ -244,7 +244,7 @@ def test_utility_of_many_records(records, drawn, threshold, ones):
 
 
 def divergence_with_replacement(records, drawn, epsilon, ones):
-    """D(H + 1 || H) from both laws at every count from the threshold up, in mpmath."""
+    """D(H + 1 || H) from both distributions at every count from the threshold up, in mpmath."""
     p, q = mpmath.mpf(ones + 1) / records, mpmath.mpf(ones) / records
     factor = mpmath.exp(mpmath.mpf(epsilon))
     fall = mpmath.log((1 - q) / (1 - p))

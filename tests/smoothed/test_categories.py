@@ -17,14 +17,14 @@ from dpopt.prob.histograms import histograms, index_of
 from dpopt.smoothed import sampling, smoothed_delta
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from tests import oracles
-from tests.smoothed import laws
+from tests.smoothed import pmfs
 
 RELATIVE = 1e-11
 
 
 def log_profile(
     n: int, drawn: int, m: int, epsilon: float, row: Sequence[int] | None = None, again=False
-) -> laws.Vector:
+) -> pmfs.Vector:
     """Return ln delta of all databases, or of one."""
     mechanism = SamplingHistogram(n, drawn, m, again)
     if row is None:
@@ -67,7 +67,7 @@ def exact_with_replacement(histogram: oracles.Counts, drawn: int, ratio: Fractio
 
 def agrees(found: float, exact: Fraction) -> bool:
     """Whether ln delta is right to a relative error of 1e-11 of delta."""
-    wanted = laws.log_of(exact)
+    wanted = pmfs.log_of(exact)
     return found == wanted if wanted == -math.inf else abs(found - wanted) <= RELATIVE
 
 
@@ -75,8 +75,8 @@ def test_the_integer_weights_are_the_definition() -> None:
     ratio = oracles.exponential(0.4)
     for histogram in [(3, 2, 4), (0, 5, 2), (1, 1, 1, 4)]:
         for drawn in range(1, sum(histogram) + 1):
-            by_laws = oracles.delta(partial(oracles.hypergeometric, drawn=drawn), histogram, ratio)
-            assert exact_delta(histogram, drawn, ratio) == by_laws
+            by_pmfs = oracles.delta(partial(oracles.hypergeometric, drawn=drawn), histogram, ratio)
+            assert exact_delta(histogram, drawn, ratio) == by_pmfs
 
 
 @pytest.mark.slow_after(1)
@@ -153,11 +153,11 @@ def test_large_databases(histogram: oracles.Counts, lost: int, epsilon: float) -
 def test_the_rarest_categories_tell_most(again: bool) -> None:
     """D(H || H - e_a + e_b) by its definition falls in H_a and in H_b."""
     n, drawn, ratio = 9, 6, oracles.exponential(0.4)
-    law = oracles.multinomial if again else oracles.hypergeometric
+    pmf = oracles.multinomial if again else oracles.hypergeometric
 
     def directed_stick(a: int, b: int) -> Fraction:
         rest = n - a - b
-        return oracles.stick(law((a, b, rest), drawn), law((a - 1, b + 1, rest), drawn), ratio)
+        return oracles.stick(pmf((a, b, rest), drawn), pmf((a - 1, b + 1, rest), drawn), ratio)
 
     found = {(a, b): directed_stick(a, b) for a in range(1, n + 1) for b in range(n - a + 1)}
     for (a, b), value in found.items():
@@ -214,7 +214,7 @@ def test_below_the_range_of_doubles_against_mpmath() -> None:
 @pytest.mark.parametrize("again", [False, True])
 def test_drawing_more_tells_more(again: bool) -> None:
     ones = np.arange(30)
-    rows = [laws.log_divergence(30, drawn, 0.4, ones, again) for drawn in range(1, 31)]
+    rows = [pmfs.log_divergence(30, drawn, 0.4, ones, again) for drawn in range(1, 31)]
     tables = np.exp(np.array(rows))
     assert np.all(np.diff(tables, axis=0) >= -1e-13)
 

@@ -1,4 +1,4 @@
-"""Laws of the descriptions against subsets, words and exact rationals."""
+"""Distributions of the descriptions against subsets, words and exact rationals."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from tests import oracles
-from tests.smoothed import laws
+from tests.smoothed import pmfs
 
 
-def as_row(law: oracles.Law, drawn: int, categories: int) -> npt.NDArray[np.float64]:
-    return np.array([float(law.get(h, 0)) for h in oracles.compositions(drawn, categories)])
+def as_row(pmf: oracles.Pmf, drawn: int, categories: int) -> npt.NDArray[np.float64]:
+    return np.array([float(pmf.get(h, 0)) for h in oracles.compositions(drawn, categories)])
 
 
-def test_the_two_exact_laws_are_those_of_subsets_and_words() -> None:
+def test_the_two_exact_distributions_are_those_of_subsets_and_words() -> None:
     for histogram in [(4, 3), (0, 5), (2, 1, 3), (1, 0, 2, 2)]:
         for drawn in range(1, 5):
-            subsets = laws.by_subsets(histogram, drawn)
+            subsets = pmfs.by_subsets(histogram, drawn)
             assert subsets == oracles.hypergeometric(histogram, drawn)
-            assert laws.by_words(histogram, drawn) == oracles.multinomial(histogram, drawn)
+            assert pmfs.by_words(histogram, drawn) == oracles.multinomial(histogram, drawn)
 
 
 @pytest.mark.parametrize(
     ("n", "drawn", "m"), [(1, 1, 2), (7, 3, 2), (7, 7, 3), (9, 8, 3), (5, 2, 4), (30, 22, 2)]
 )
 @pytest.mark.parametrize("replacement", [False, True])
-def test_laws_of_the_sampling_histogram(n: int, drawn: int, m: int, replacement: bool) -> None:
+def test_distributions_of_the_sampling_histogram(
+    n: int, drawn: int, m: int, replacement: bool
+) -> None:
     mechanism = SamplingHistogram(n, drawn, m, replacement)
     exact = oracles.multinomial if replacement else oracles.hypergeometric
     rows = histograms(n, m)
-    found = mechanism.laws(rows)
+    found = mechanism.pmfs(rows)
     wanted = np.array([as_row(exact(tuple(row), drawn), drawn, m) for row in rows.tolist()])
     assert mechanism.outputs == found.shape[1]
     np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=0)
@@ -42,12 +44,12 @@ def test_laws_of_the_sampling_histogram(n: int, drawn: int, m: int, replacement:
 def test_more_draws_than_records_and_deep_tails() -> None:
     mechanism = SamplingHistogram(20, 150, 2, replacement=True)
     wanted = as_row(oracles.multinomial((1, 19), 150), 150, 2)
-    np.testing.assert_allclose(mechanism.laws([[1, 19]])[0], wanted, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(mechanism.pmfs([[1, 19]])[0], wanted, rtol=1e-12, atol=0)
     assert 0 < wanted[150] < 1e-190
     large = SamplingHistogram(1000, 500)
     exact = as_row(oracles.hypergeometric((500, 500), 500), 500, 2)
     assert 0 < exact[0] < 1e-299
-    np.testing.assert_allclose(large.laws([[500, 500]])[0], exact, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(large.pmfs([[500, 500]])[0], exact, rtol=1e-12, atol=0)
 
 
 def test_a_kernel_is_read_back_by_histogram() -> None:
@@ -55,7 +57,7 @@ def test_a_kernel_is_read_back_by_histogram() -> None:
     kernel = np.random.default_rng(2).dirichlet(np.ones(5), size=len(rows))
     mechanism = KernelMechanism(4, 3, kernel, "mine")
     order = np.random.default_rng(3).permutation(len(rows))
-    np.testing.assert_allclose(mechanism.laws(rows[order]), kernel[order], rtol=1e-15)
+    np.testing.assert_allclose(mechanism.pmfs(rows[order]), kernel[order], rtol=1e-15)
     assert mechanism.outputs == 5
     assert not mechanism.kernel.flags.writeable
     assert mechanism.to_dict()["mechanism"] == "mine"
@@ -81,6 +83,6 @@ def test_foreign_histograms_and_large_tables_are_refused() -> None:
         KernelMechanism(4, 2, np.ones((5, 1))),
     ):
         with pytest.raises(ParameterError, match="4 records over 2"):
-            mechanism.laws([[1, 2]])
-    with pytest.raises(ParameterError, match="table of laws"):
-        SamplingHistogram(10**5, 10**4).laws([[1, 10**5 - 1]])
+            mechanism.pmfs([[1, 2]])
+    with pytest.raises(ParameterError, match="table of distributions"):
+        SamplingHistogram(10**5, 10**4).pmfs([[1, 10**5 - 1]])

@@ -14,7 +14,7 @@ from dpopt.smoothed import profile
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from dpopt.smoothed.profile import general_epsilon, general_log_profile
 from tests import oracles
-from tests.smoothed import laws
+from tests.smoothed import pmfs
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_against_exact_rationals(
 ) -> None:
     mechanism = SamplingHistogram(n, drawn, m, replacement)
     found = general_log_profile(mechanism, epsilon)
-    deltas = laws.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
-    exact = [laws.log_of(delta) for delta in deltas.values()]
+    deltas = pmfs.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
+    exact = [pmfs.log_of(delta) for delta in deltas.values()]
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
     for row, value in zip(histograms(n, m)[::3], found[::3], strict=True):
         assert general_log_profile(mechanism, epsilon, row).tolist() == pytest.approx([value])
@@ -39,7 +39,7 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
     rng = np.random.default_rng(0)
     kernel = rng.dirichlet(np.ones(outputs), size=histogram_count(n, m))
     rows = list(oracles.compositions(n, m))
-    law = dict(zip(rows, kernel, strict=True))
+    pmf = dict(zip(rows, kernel, strict=True))
     places = range(outputs)
     events = list(chain.from_iterable(combinations(places, k) for k in range(outputs + 1)))
     wanted = []
@@ -47,7 +47,7 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
         gains = [
             sum(p[list(event)]) - math.exp(epsilon) * sum(q[list(event)])
             for other in oracles.neighbours(row)
-            for p, q in ((law[row], law[other]), (law[other], law[row]))
+            for p, q in ((pmf[row], pmf[other]), (pmf[other], pmf[row]))
             for event in events
         ]
         wanted.append(max(gains))
@@ -71,9 +71,9 @@ def test_the_least_epsilon_without_delta() -> None:
     mechanism = KernelMechanism(4, 3, kernel)
     rows = histograms(4, 3)
     found = general_epsilon(mechanism)
-    law = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
+    pmf = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
     for row, value in zip(map(tuple, rows.tolist()), found.tolist(), strict=True):
-        gaps = [np.abs(np.log(law[row] / law[other])).max() for other in oracles.neighbours(row)]
+        gaps = [np.abs(np.log(pmf[row] / pmf[other])).max() for other in oracles.neighbours(row)]
         assert value == pytest.approx(max(gaps), rel=1e-13)
         assert general_epsilon(mechanism, row).tolist() == pytest.approx([value])
         above = general_log_profile(mechanism, value * (1 + 1e-12) + 1e-14, row)

@@ -10,7 +10,7 @@ import pytest
 
 from dpopt import smoothed
 from tests import oracles
-from tests.smoothed import laws as exact
+from tests.smoothed import pmfs as exact
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -25,16 +25,16 @@ def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     given = rng.integers(1, 2**12, (int(rng.integers(1, 4)), m)) / 2**14
     given[:, 0] *= tiny
     given[:, -1] = 0.0
-    laws = [[*map(Fraction, row[:-1])] for row in given.tolist()]
-    laws = [[*law, 1 - sum(law)] for law in laws]
+    pmfs = [[*map(Fraction, row[:-1])] for row in given.tolist()]
+    pmfs = [[*pmf, 1 - sum(pmf)] for pmf in pmfs]
     mechanism = smoothed.SamplingHistogram(n, drawn, m, replacement)
     profile = exact.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
     found = smoothed.privacy_profile(mechanism, epsilon)
     for delta, value in zip(profile.values(), found.log_delta.tolist(), strict=True):
         known = exact.log_of(delta)
         assert value == pytest.approx(known, abs=1e-10) or max(value, known) < -60
-    truth = exact.log_of(max(exact.means(profile, laws, n).values()))
-    answer = smoothed.smoothed_delta(mechanism, epsilon, [[float(x) for x in law] for law in laws])
+    truth = exact.log_of(max(exact.means(profile, pmfs, n).values()))
+    answer = smoothed.smoothed_delta(mechanism, epsilon, [[float(x) for x in pmf] for pmf in pmfs])
     assert answer.certified
     assert answer.certificate.slack >= 0
     assert answer.log_delta == pytest.approx(truth, abs=1e-10) or max(answer.log_delta, truth) < -60

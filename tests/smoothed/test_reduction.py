@@ -1,4 +1,4 @@
-"""Nothing that the caller listed is dropped unless it cannot matter: laws that floats confuse."""
+"""Nothing that the caller listed is dropped unless it cannot matter: pmfs that floats confuse."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mpmath import mp, mpf
 from dpopt import ParameterError, smoothed
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import dropping_loss, hull_vertices, largest_expectation
-from dpopt.prob.sum_law import Share
+from dpopt.prob.sum_pmf import Share
 from tests import oracles
-from tests.smoothed import laws as exact
+from tests.smoothed import pmfs as exact
 
 A, B = [0.5, 0.5, 0.0], [0.5, 0.5 - 1e-15, 1e-15]
 
@@ -26,11 +26,11 @@ def shows_the_rare(records: int, least: int) -> smoothed.KernelMechanism:
     return smoothed.KernelMechanism(records, 3, np.column_stack([1 - shown, shown]))
 
 
-def brute_force(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mpf:
-    """Return ln of the largest E V over every way to draw n records from laws, none left out."""
+def brute_force(log_values: list[float], n: int, m: int, pmfs: np.ndarray) -> mpf:
+    """Return ln of the largest E V over every way to draw n records from pmfs, none left out."""
     with mp.workdps(60):
-        given = [[mpf(x) for x in law] for law in laws.tolist()]
-        given = [[x / sum(law) for x in law] for law in given]
+        given = [[mpf(x) for x in pmf] for pmf in pmfs.tolist()]
+        given = [[x / sum(pmf) for x in pmf] for pmf in given]
         rows = list(oracles.compositions(n, m))
         values = dict(zip(rows, [mp.exp(mpf(v)) for v in log_values], strict=True))
         best = max(exact.means(values, given, n).values())
@@ -39,7 +39,7 @@ def brute_force(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("least", [2, 3])
-def test_a_listed_law_is_not_dropped_for_being_close(least: int) -> None:
+def test_a_listed_distribution_is_not_dropped_for_being_close(least: int) -> None:
     mechanism = shows_the_rare(100, least)
     both = smoothed.smoothed_delta(mechanism, 1.0, [A, B])
     alone = smoothed.smoothed_delta(mechanism, 1.0, [B])
@@ -52,7 +52,7 @@ def test_a_listed_law_is_not_dropped_for_being_close(least: int) -> None:
 
 
 def test_what_was_dropped_is_in_the_allowance() -> None:
-    """A left-out law may be a factor of 1 + 2^-50 above the others, for each of the n records."""
+    """A left-out pmf may be a factor of 1 + 2^-50 above the others, for each of the n records."""
     n, mechanism = 7, smoothed.SamplingHistogram(7, 3, 3)
     corners = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
     mixed = [0.375, 0.375, 0.25]
@@ -67,7 +67,7 @@ def test_what_was_dropped_is_in_the_allowance() -> None:
         assert more - less == pytest.approx(given_away, rel=0.05, abs=0.0)
 
 
-def test_one_rare_law_among_two_thousand() -> None:
+def test_one_rare_distribution_among_two_thousand() -> None:
     shares = np.linspace(0.2, 0.8, 2000)
     many = np.column_stack([shares, 1 - shares, np.zeros(2000)])
     found = smoothed.smoothed_delta(shows_the_rare(10, 2), 1.0, np.vstack([many, B]))
@@ -76,7 +76,7 @@ def test_one_rare_law_among_two_thousand() -> None:
 
 
 def confusing(rng: np.random.Generator, m: int) -> np.ndarray:
-    """Return laws of which some differ from mixtures of others by less than floats can tell."""
+    """Return pmfs of which some differ from mixtures of others by less than floats can tell."""
     found = list(rng.dirichlet(np.full(m, rng.choice([0.2, 1.0])), size=rng.integers(1, 4)))
     for _ in range(int(rng.integers(1, 4))):
         mix = rng.dirichlet(np.ones(len(found))) @ np.array(found)
@@ -188,7 +188,7 @@ def test_a_wrong_composition_is_refused(counts: object) -> None:
         smoothed.expected_delta(mechanism, 1.0, [0.1, 0.2, 0.3], counts)  # type: ignore[arg-type]
 
 
-def test_expected_delta_of_three_laws_and_many_records() -> None:
+def test_expected_delta_of_three_distributions_and_many_records() -> None:
     mechanism = smoothed.SamplingHistogram(300, 290)
     mixed = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.3, 0.6, 0.6], [100, 50, 100, 50])
     plain = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.6], [150, 150])

@@ -1,4 +1,4 @@
-"""One step of quantised SGD: batch laws, and delta over all neighbours."""
+"""One step of quantised SGD: batch distributions, and delta over all neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 from dpopt._errors import ParameterError
-from dpopt.prob.batches import batch_law, leave_one_out, subsets
+from dpopt.prob.batches import batch_distribution, leave_one_out, subsets
 from dpopt.smoothed.sgd import sgd_profile
 from tests.oracles import stick
 
@@ -35,7 +35,7 @@ def output(total: int, drawn: int, rounded: bool) -> int:
 
 
 def enumerated(values: list[int], drawn: int, rounded: bool) -> dict[int, Fraction]:
-    """Return the law from every batch."""
+    """Return the distribution from every batch."""
     found = Counter(output(sum(batch), drawn, rounded) for batch in combinations(values, drawn))
     return {o: Fraction(c, math.comb(len(values), drawn)) for o, c in found.items()}
 
@@ -64,23 +64,25 @@ def integer_counts(values: list[int], drawn: int) -> np.ndarray:
 
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("values", "drawn"), SMALL)
-def test_the_law_is_that_of_every_batch(values: list[int], drawn: int, rounded: bool) -> None:
-    law = batch_law(values, drawn, rounded=rounded)
+def test_the_distribution_is_that_of_every_batch(
+    values: list[int], drawn: int, rounded: bool
+) -> None:
+    pmf = batch_distribution(values, drawn, rounded=rounded)
     exact = enumerated(values, drawn, rounded)
-    assert set(exact) <= set(law.outputs.tolist())
-    expected = [float(exact.get(o, Fraction(0))) for o in law.outputs.tolist()]
-    np.testing.assert_allclose(law.probabilities, expected, rtol=1e-15, atol=0)
-    assert not law.probabilities.flags.writeable
+    assert set(exact) <= set(pmf.outputs.tolist())
+    expected = [float(exact.get(o, Fraction(0))) for o in pmf.outputs.tolist()]
+    np.testing.assert_allclose(pmf.probabilities, expected, rtol=1e-15, atol=0)
+    assert not pmf.probabilities.flags.writeable
 
 
-def test_a_large_law_has_the_digits_of_the_exact_integers() -> None:
-    law = batch_law(REFERENCE, 15)
+def test_a_large_distribution_has_the_digits_of_the_exact_integers() -> None:
+    pmf = batch_distribution(REFERENCE, 15)
     counts = integer_counts((REFERENCE + 90).tolist(), 15)
     total = math.comb(225, 15)
     assert sum(counts) == total
-    assert law.lowest == -15 * 90
+    assert pmf.lowest == -15 * 90
     expected = [float(Fraction(int(count), total)) for count in counts]
-    np.testing.assert_allclose(law.probabilities, expected, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(pmf.probabilities, expected, rtol=1e-14, atol=0)
 
 
 @pytest.mark.slow
@@ -135,8 +137,8 @@ def test_delta_is_that_of_every_neighbour_in_fractions(
             # The neighbour that is named attains it.
             moved = list(values)
             moved[values.index(worst.replaced)] = worst.replacement
-            laws = [enumerated(v, drawn, rounded) for v in (values, moved)]
-            one, two = laws if worst.direction == "d(x, x')" else laws[::-1]
+            pmfs = [enumerated(v, drawn, rounded) for v in (values, moved)]
+            one, two = pmfs if worst.direction == "d(x, x')" else pmfs[::-1]
             assert float(stick(one, two, factor)) == pytest.approx(float(exact), rel=1e-11)
 
 
@@ -221,8 +223,8 @@ def test_beyond_every_ratio_delta_is_the_chance_of_outputs_of_one_side_only() ->
     values = [0, 0, 1, 3]
     far = sgd_profile(values, 2, [60.0, 700.0], lowest=0, highest=4, rounded=False).log_delta
     assert far[0] == far[1]
-    laws = enumerated(values, 2, False), enumerated([0, 0, 1, 4], 2, False)
-    assert math.exp(far[1]) >= float(sum(p for o, p in laws[1].items() if o not in laws[0]))
+    pmfs = enumerated(values, 2, False), enumerated([0, 0, 1, 4], 2, False)
+    assert math.exp(far[1]) >= float(sum(p for o, p in pmfs[1].items() if o not in pmfs[0]))
     alike = sgd_profile([0, 0, 0, 0, 1, 1, 1, 1], 2, 700.0, lowest=0, highest=1)
     assert alike.log_delta[0] == -math.inf
     assert alike.worst == (None,)
@@ -263,19 +265,19 @@ def test_bad_input_is_named(change: dict[str, object], words: str) -> None:
         sgd_profile(**arguments)  # type: ignore[arg-type]
 
 
-def test_laws_that_do_not_fit_are_refused() -> None:
+def test_distributions_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"2\^1000 batches"):
-        batch_law(np.zeros(2000, dtype=int), 1000)
+        batch_distribution(np.zeros(2000, dtype=int), 1000)
     with pytest.raises(ParameterError, match=r"2\^1000 batches"):
-        batch_law(np.zeros(1010, dtype=int), 505)
+        batch_distribution(np.zeros(1010, dtype=int), 505)
     with pytest.raises(ParameterError, match="partial sums"):
-        batch_law([0, 1 << 30, 5], 2)
+        batch_distribution([0, 1 << 30, 5], 2)
     with pytest.raises(ParameterError, match="additions"):
-        batch_law(np.arange(400_000) % 200, 60)
+        batch_distribution(np.arange(400_000) % 200, 60)
     for rounded in (False, True):
         with pytest.raises(ParameterError, match="table of"):
             sgd_profile([1, 2, 3], 1, 1.0, lowest=-30_000, highest=30_000, rounded=rounded)
-    whole = batch_law(np.arange(1000) % 2, 500)
+    whole = batch_distribution(np.arange(1000) % 2, 500)
     expected = scipy.stats.hypergeom(1000, 500, 500).logpmf(250)
     assert math.log(whole.probabilities[250]) == pytest.approx(expected, abs=1e-9)
     assert whole.probabilities[0] == pytest.approx(1 / math.comb(1000, 500), rel=1e-12)

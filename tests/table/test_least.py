@@ -45,11 +45,11 @@ def random_tables(count: int) -> list[tuple[Rows, Any, Edges]]:
 def brute_ratio(rows: Rows, edges: Edges, delta: float) -> Fraction | None:
     """The largest (K(S | x) - delta) / K(S | x') of all events, at least 1; None if infinite."""
     best = Fraction(1)
-    laws = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
+    pmfs = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
     for x, other in edges:
         for event in events(len(rows[0])):
-            over = sum(laws[x][y] for y in event) - Fraction(delta)
-            under = sum(laws[other][y] for y in event)
+            over = sum(pmfs[x][y] for y in event) - Fraction(delta)
+            under = sum(pmfs[other][y] for y in event)
             if over > 0 and under == 0:
                 return None
             best = max(best, over / under) if over > 0 else best
@@ -89,9 +89,9 @@ def test_least_delta_is_that_of_all_events(epsilon: float) -> None:
         least = least_delta(rows, epsilon, pairs=pairs)
         with mpmath.workdps(60):
             ratio = mpmath.exp(mpmath.mpf(epsilon))
-            laws = [[mpmath.mpf(w) / sum(row) for w in row] for row in rows]
+            pmfs = [[mpmath.mpf(w) / sum(row) for w in row] for row in rows]
             largest = max(
-                sum(laws[x][y] - ratio * laws[other][y] for y in event)
+                sum(pmfs[x][y] - ratio * pmfs[other][y] for y in event)
                 for x, other in edges
                 for event in events(len(rows[0]))
             )

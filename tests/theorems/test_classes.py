@@ -13,35 +13,35 @@ import pytest
 from dpopt.multiclass import corners as walk
 
 Edge = tuple[int, int]
-Law = tuple[Fraction, ...]
+Pmf = tuple[Fraction, ...]
 
 
-def laws(edge: Edge, b: Fraction, classes: int) -> tuple[Law, Law]:
+def pmfs(edge: Edge, b: Fraction, classes: int) -> tuple[Pmf, Pmf]:
     """Both sides of a voter on y -> z; a loop is y -> y."""
     sides = []
     for chance in (b, 1 - b):
-        law = [Fraction(0)] * classes
-        law[edge[0]] += chance
-        law[edge[1]] += 1 - chance
-        sides.append(tuple(law))
+        pmf = [Fraction(0)] * classes
+        pmf[edge[0]] += chance
+        pmf[edge[1]] += 1 - chance
+        sides.append(tuple(pmf))
     return sides[0], sides[1]
 
 
 @cache
-def counts(voters: tuple[Law, ...]) -> dict[tuple[int, ...], Fraction]:
-    """The law of the counts, over all outcomes."""
+def counts(voters: tuple[Pmf, ...]) -> dict[tuple[int, ...], Fraction]:
+    """The distribution of the counts, over all outcomes."""
     found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for votes in product(range(len(voters[0])), repeat=len(voters)):
         mass = Fraction(1)
-        for law, vote in zip(voters, votes, strict=True):
-            mass *= law[vote]
+        for pmf, vote in zip(voters, votes, strict=True):
+            mass *= pmf[vote]
         if mass:
             found[tuple(votes.count(y) for y in range(len(voters[0])))] += mass
     return found
 
 
 def both(edges: tuple[Edge, ...], b: Fraction, classes: int) -> tuple[dict, dict]:
-    sides = zip(*(laws(edge, b, classes) for edge in edges), strict=True)
+    sides = zip(*(pmfs(edge, b, classes) for edge in edges), strict=True)
     one, other = (counts(tuple(sorted(side))) for side in sides)
     return one, other
 

@@ -33,8 +33,8 @@ def allowed(point: Point, r: Fraction, shift: Fraction) -> bool:
 
 def expected(chances: tuple[Fraction, ...], h: tuple[int, ...]) -> Fraction:
     """E h(L), voter by voter."""
-    law = poisson_binomial(chances)
-    return sum((mass * value for mass, value in zip(law, h, strict=True)), ZERO)
+    pmf = poisson_binomial(chances)
+    return sum((mass * value for mass, value in zip(pmf, h, strict=True)), ZERO)
 
 
 def excess(h: tuple[int, ...], growth: Fraction) -> Callable[[tuple[Point, ...]], Fraction]:

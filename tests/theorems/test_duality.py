@@ -27,7 +27,7 @@ def enclosure(draw: random.Random) -> tuple[Fraction, Fraction]:
 
 
 def random_point(draw: random.Random) -> Point:
-    """Two laws of three and two variables, of masses 1 and 2, and three boxes."""
+    """Two distributions of three and two variables, of masses 1 and 2, and three boxes."""
     found: Point = {}
     for start, size, mass in ((0, 3, 1), (3, 2, 2)):
         parts = [draw.choice([0, 0, 1, 4]) for _ in range(size)]
@@ -86,16 +86,16 @@ def test_a_negative_multiplier_of_an_inequality_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", sorted({*verify.KINDS} - {"table"}))
 def test_each_kind_displays_a_program_as_the_theorem_asks(kind: str, tmp_path: Path) -> None:
-    """Each variable in one law or one box, and enclosures with their lower end first."""
+    """Each variable in one distribution or one box, and enclosures with their lower end first."""
     setting = next(known for known in dpopt.kinds() if known.kind == kind)
     dpopt.design(setting.example()).save(tmp_path / "x.json")
     body = verify.read(str(tmp_path / "x.json"))["body"]
     program = verify.KINDS[kind](body["setting"], body["units"], None, {})
-    inside = Counter(v for variables, _ in program.laws for v in variables)
+    inside = Counter(v for variables, _ in program.pmfs for v in variables)
     inside.update(list(program.boxes))
     assert inside
     assert set(inside.values()) == {1}
-    assert all(mass >= 0 for _, mass in program.laws)
+    assert all(mass >= 0 for _, mass in program.pmfs)
     assert all(low <= high for low, high in program.boxes.values())
     assert set(program.point) <= set(inside)
     for name in islice(program.names(), 500):

@@ -67,11 +67,11 @@ def on_top(histogram: Histogram, y: int) -> bool:
 def test_private_exactly_if_a_and_b_hold(voters: int, classes: int, ratio: str) -> None:
     """For one K: A and B of its pairs are the ratios of its pairs."""
     r = Fraction(ratio)
-    law = Ladder(r).law
+    pmf = Ladder(r).pmf
     private, conditions = True, True
     for one, two, a, b in pairs(voters, classes):
         for y in range(classes):
-            first, second = law(one)[y], law(two)[y]
+            first, second = pmf(one)[y], pmf(two)[y]
             private &= first <= r * second and second <= r * first
             if not (on_top(one, y) and on_top(two, y)):
                 continue
@@ -105,13 +105,13 @@ def phi(gaps: Gaps, root: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("root", [Fraction(19, 20), Fraction(1, 2)])
 def test_far_classes_change_the_top_by_lemma_2(root: Fraction) -> None:
-    law = Ladder(1 / root**2).law
+    pmf = Ladder(1 / root**2).pmf
     for gaps in [(0,), (0, 0), (0, 3), (0, 6), (0, 2, 5), (0, 0, 4)]:
         for far in [(7,), (8, 8), (7, 12)]:
             whole = tuple(40 - gap for gap in (*gaps, *far))
-            alone = law(whole[: len(gaps)])[0] if len(gaps) > 1 else Fraction(1)
+            alone = pmf(whole[: len(gaps)])[0] if len(gaps) > 1 else Fraction(1)
             bound = len(far) * root ** min(far) * phi(gaps, root)
-            assert abs(law(whole)[0] - alone) <= bound
+            assert abs(pmf(whole)[0] - alone) <= bound
 
 
 @pytest.mark.parametrize("root", [Fraction(19, 20), Fraction(1, 2)])
@@ -119,11 +119,11 @@ def test_bounds_in_integers_hold_shares_and_phi(root: Fraction) -> None:
     one = 1 << BITS
     # The root of the upper x, rounded up, for the interval x^2 .. root^2.
     for low, high in ((root**2, root**2), (root**4, root**2)):
-        law = Ladder(1 / root**2).law
+        pmf = Ladder(1 / root**2).pmf
         known = listed(4, 7, (int(low * one), -int(-high * one)), int(root * one) + 1)
         assert len(known) == 120
         for gaps, levels in known.items():
-            share = law(tuple(-gap for gap in gaps))
+            share = pmf(tuple(-gap for gap in gaps))
             for gap, bounds in levels.items():
                 assert bounds.low <= share[gaps.index(gap)] * one <= bounds.high
             exact = phi(gaps, root) * one

@@ -67,7 +67,7 @@ def leximin(q: list[Fraction], r: Fraction) -> tuple[list[Fraction], Kernel]:
 
 
 def check_kernel(kernel: Kernel, q: list[Fraction], r: Fraction) -> None:
-    """Rows are laws, columns are private, and q is kept: exactly."""
+    """Rows are distributions, columns are private, and q is kept: exactly."""
     assert all(sum(row) == 1 and min(row) > 0 for row in kernel)
     for j, column in enumerate(zip(*kernel, strict=True)):
         assert max(column) <= r * min(column)

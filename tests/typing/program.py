@@ -36,7 +36,7 @@ def proved_program() -> float:
     """A kernel of one's own: shaped variables, privacy, warm starts, and the proof."""
     problem = dpopt.Problem("categories")
     problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
-    problem.add_law("sums", "K")
+    problem.add_pmf("sums", "K")
     problem.add_private("privacy", "K", epsilon=1.0)
     problem.add_rows("seldom", {"K": {(0, 2): 1.0, (2, 0): 1.0}}, upper=0.4)
     problem.minimise({"K": 1.0 - np.eye(3)})

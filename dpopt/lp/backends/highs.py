@@ -136,11 +136,11 @@ _INTERIOR: tuple[dict[str, Option], ...] = (
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-8},
 )
 # Where interior points, and then a basis, take a half to a tenth of the simplex method's time: from
-# so many variables on, with equations of so many entries (a law that couples outputs), on grids and
-# the like, with so many rows for each variable. On paths, of fewer rows, where the coefficients of
-# a row are alike, ratios of up to 2; up to 3 where a largest loss is asked for, on whose ties the
-# simplex method stalls.
-_LEAST_COLUMNS, _LONG_LAW, _ROWS_EACH, _PATH_ROWS_EACH = 1_000, 30.0, 3.0, 1.9
+# so many variables on, with equations of so many entries (a distribution that couples outputs), on
+# grids and the like, with so many rows for each variable. On paths, of fewer rows, where the
+# coefficients of a row are alike, ratios of up to 2; up to 3 where a largest loss is asked for, on
+# whose ties the simplex method stalls.
+_LEAST_COLUMNS, _LONG_PMF, _ROWS_EACH, _PATH_ROWS_EACH = 1_000, 30.0, 3.0, 1.9
 _ALIKE, _TIED_ALIKE = 0.5, 0.3
 # A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
 # and column, and interior points less than 50 in all.
@@ -269,15 +269,15 @@ def _suits_interior(model: Model) -> bool:
     rows, columns = model.rows, model.cost.size
     entries, equal = np.diff(rows.matrix.indptr), rows.lower == rows.upper
     # Rows of one entry are limits of a variable.
-    laws, linked = entries[equal], entries > 1
+    pmfs, linked = entries[equal], entries > 1
     each = np.count_nonzero(linked) / columns
-    if columns < _LEAST_COLUMNS or not laws.size or laws.mean() < _LONG_LAW:
+    if columns < _LEAST_COLUMNS or not pmfs.size or pmfs.mean() < _LONG_PMF:
         return False
     if each >= _ROWS_EACH or each < _PATH_ROWS_EACH:
         return bool(each >= _ROWS_EACH)
     starts, sizes = rows.matrix.indptr[:-1][entries > 0], np.abs(rows.matrix.data)
     ratios = np.minimum.reduceat(sizes, starts) / np.maximum.reduceat(sizes, starts)
-    tied = bool(np.any(entries[~equal] >= _LONG_LAW))
+    tied = bool(np.any(entries[~equal] >= _LONG_PMF))
     return bool(np.median(ratios[linked[entries > 0]]) >= (_TIED_ALIKE if tied else _ALIKE))
 
 

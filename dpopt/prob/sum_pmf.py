@@ -1,4 +1,4 @@
-"""The law of Bin(n1, p1) + Bin(n2, p2) in logarithms, and expectations under it.
+"""The distribution of Bin(n1, p1) + Bin(n2, p2) in logarithms, and expectations under it.
 
 What goes in are two groups of independent trials, n1 with chance p1 of a one and n2 with chance p2;
 what comes out is log Pr[s ones] for a stretch of s, each to full relative precision, though the
@@ -13,7 +13,7 @@ is positive up to s = (r1 n1 + r2 n2) / (r1 + r2); beyond it the same recursion 
 of zeros, from the other end. Nothing cancels, so no digit is lost, and a stretch is cut into pieces
 short enough for floats: each starts from two values by themselves (`_log_point`, a sum of products
 of two binomials in Loader's saddle-point form) and counts with odds tilted to its middle, where the
-tilted law is largest.
+tilted distribution is largest.
 
 An expectation E V(s) needs few stretches: `Sequence` bounds what each block of s can contribute by
 Chernoff's inequality, and blocks below e^-37 of the sum are left out.
@@ -72,10 +72,11 @@ def share_of(one: float | Share) -> Share:
 
 
 @dataclass(frozen=True)
-class SumLaw:
+class SumPmf:
     """n1 records of odds r1 and n2 of odds r2 (0 < r < inf), and ``certain`` ones.
 
-    If n2 = 0 the law is binomial. ``mirrored`` laws count zeros: odds 1/r, shares 1 - p.
+    If n2 = 0 the distribution is binomial. ``mirrored`` distributions count zeros: odds 1/r, shares
+    1 - p.
     """
 
     n1: int
@@ -99,8 +100,8 @@ class SumLaw:
         return first / scale, second / scale, math.log(scale)
 
 
-def sum_law(low: Share, high: Share, from_low: int, from_high: int) -> SumLaw:
-    """Return the law of the number of ones; records of share 0 or 1 become ``certain`` ones."""
+def sum_pmf(low: Share, high: Share, from_low: int, from_high: int) -> SumPmf:
+    """Return the pmf of the number of ones; records of share 0 or 1 become ``certain`` ones."""
     given = ((from_high, high), (from_low, low))
     certain = sum(count for count, p in given if p.zero == 0.0)
     groups = [(count, p) for count, p in given if count > 0 and min(p) > 0.0]
@@ -108,7 +109,7 @@ def sum_law(low: Share, high: Share, from_low: int, from_high: int) -> SumLaw:
         groups = [(from_low + from_high, low)]
     groups += [(0, Share(0.5, 0.5) if not groups else groups[0][1])] * (2 - len(groups))
     (n1, p1), (n2, p2) = groups
-    return SumLaw(n1, n2, p1, p2, certain)
+    return SumPmf(n1, n2, p1, p2, certain)
 
 
 @functools.lru_cache(maxsize=256)
@@ -155,13 +156,13 @@ def _log_binomial(n: int, k: int, share: Share, mirrored: bool) -> float:
     return rest - deviance + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
 
 
-def _log_point(law: SumLaw, s: int) -> float:
+def _log_point(pmf: SumPmf, s: int) -> float:
     """Return log Pr[sum = s]: the largest product of two binomials, times a sum of ratios."""
-    if law.n2 == 0:
-        return _log_binomial(law.n1, s, law.p1, law.mirrored)
-    n1, n2 = law.n1, law.n2
+    if pmf.n2 == 0:
+        return _log_binomial(pmf.n1, s, pmf.p1, pmf.mirrored)
+    n1, n2 = pmf.n1, pmf.n2
     least, most = max(0, s - n2), min(n1, s)
-    first, second, _ = law.odds()
+    first, second, _ = pmf.odds()
     b = first * (n1 + s) + second * (n2 - s)
     root = math.sqrt(max(b * b - 4.0 * (first - second) * first * n1 * s, 0.0))
     mode = min(max(int(2.0 * first * n1 * s / (b + root)) if s else 0, least), most)
@@ -177,8 +178,8 @@ def _log_point(law: SumLaw, s: int) -> float:
         return j * (n2 - s + j) / ((n1 - j + 1.0) * (s - j + 1.0)) * (second / first)
 
     total = 1.0 + _sum_products(up, most - mode, width) + _sum_products(down, mode - least, width)
-    top = _log_binomial(n1, mode, law.p1, law.mirrored)
-    return top + _log_binomial(n2, s - mode, law.p2, law.mirrored) + math.log(total)
+    top = _log_binomial(n1, mode, pmf.p1, pmf.mirrored)
+    return top + _log_binomial(n2, s - mode, pmf.p2, pmf.mirrored) + math.log(total)
 
 
 def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> float:
@@ -197,11 +198,11 @@ def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> 
     return total
 
 
-def _tilt(law: SumLaw, s: Vector) -> Vector:
-    """Return y > 0 with mean s of the law with odds y times `SumLaw.odds` (saddle point)."""
-    first, second, _ = law.odds()
-    n = law.size
-    a = first * (law.n1 - s) + second * (law.n2 - s)
+def _tilt(pmf: SumPmf, s: Vector) -> Vector:
+    """Return y > 0 with mean s of the pmf with odds y times `SumPmf.odds` (saddle point)."""
+    first, second, _ = pmf.odds()
+    n = pmf.size
+    a = first * (pmf.n1 - s) + second * (pmf.n2 - s)
     b = first * second * (n - s)
     root = np.hypot(a, 2.0 * np.sqrt(b * s))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -209,59 +210,59 @@ def _tilt(law: SumLaw, s: Vector) -> Vector:
     return np.clip(np.nan_to_num(y, nan=1.0), 1e-300, 1e300)
 
 
-def log_chernoff(law: SumLaw, s: Vector) -> Vector:
+def log_chernoff(pmf: SumPmf, s: Vector) -> Vector:
     """Return an upper bound of log Pr[sum = s]: log E z^(sum - s), valid for each z > 0."""
-    if law.size == 0:
+    if pmf.size == 0:
         return np.zeros_like(s)
-    first, second, log_scale = law.odds()
-    y = _tilt(law, s)
+    first, second, log_scale = pmf.odds()
+    y = _tilt(pmf, s)
     theta = np.log(y) - log_scale
-    bound = law.n1 * (np.log1p(first * y) + law.p1.log_zero) - theta * s
-    bound += law.n2 * (np.log1p(second * y) + law.p2.log_zero)
-    return np.minimum(bound + 1e-6 + 1e-13 * law.size * (1.0 + np.abs(theta)), 0.0)
+    bound = pmf.n1 * (np.log1p(first * y) + pmf.p1.log_zero) - theta * s
+    bound += pmf.n2 * (np.log1p(second * y) + pmf.p2.log_zero)
+    return np.minimum(bound + 1e-6 + 1e-13 * pmf.size * (1.0 + np.abs(theta)), 0.0)
 
 
-def mean(law: SumLaw) -> float:
-    """Return the mean of the random part, for a law that is not mirrored."""
-    return law.n1 * law.p1.one + law.n2 * law.p2.one
+def mean(pmf: SumPmf) -> float:
+    """Return the mean of the random part, for a distribution that is not mirrored."""
+    return pmf.n1 * pmf.p1.one + pmf.n2 * pmf.p2.one
 
 
-def log_law(law: SumLaw, start: int, stop: int) -> Vector:
+def log_pmf(pmf: SumPmf, start: int, stop: int) -> Vector:
     """Return log Pr[sum = s] for s = start..stop (inclusive), relative to ``certain``."""
-    if law.size == 0:
+    if pmf.size == 0:
         return np.zeros(1)
     turn = stop
-    if law.n2 > 0:
-        first, second, _ = law.odds()
-        turn = math.floor((first * law.n1 + second * law.n2) / (first + second))
+    if pmf.n2 > 0:
+        first, second, _ = pmf.odds()
+        turn = math.floor((first * pmf.n1 + second * pmf.n2) / (first + second))
     parts = [
-        _rising(law, left, right) if right <= turn else _falling(law, left, right)
-        for left, right in _pieces(law, start, stop, turn)
+        _rising(pmf, left, right) if right <= turn else _falling(pmf, left, right)
+        for left, right in _pieces(pmf, start, stop, turn)
     ]
     return np.concatenate(parts)
 
 
-def _pieces(law: SumLaw, start: int, stop: int, turn: int) -> Iterator[tuple[int, int]]:
+def _pieces(pmf: SumPmf, start: int, stop: int, turn: int) -> Iterator[tuple[int, int]]:
     """Cut start..stop into pieces of about 16 standard deviations, none across ``turn``."""
-    first, second, _ = law.odds()
+    first, second, _ = pmf.odds()
     while start <= stop:
-        centre = np.array([min(max(start, 0.5), law.size - 0.5)])
-        y = float(_tilt(law, centre)[0])
+        centre = np.array([min(max(start, 0.5), pmf.size - 0.5)])
+        y = float(_tilt(pmf, centre)[0])
         one, two = first * y / (1.0 + first * y), second * y / (1.0 + second * y)
-        spread = law.n1 * one * (1.0 - one) + law.n2 * two * (1.0 - two)
+        spread = pmf.n1 * one * (1.0 - one) + pmf.n2 * two * (1.0 - two)
         end = min(start + 63 + int(16.0 * math.sqrt(spread)), stop)
         end = turn if start <= turn < end else end
         yield start, end
         start = end + 1
 
 
-def _falling(law: SumLaw, start: int, stop: int) -> Vector:
-    """Return log Pr[sum = s] on start..stop as the law of the zeros, read backwards."""
-    mirror = replace(law, mirrored=not law.mirrored)
-    return _rising(mirror, law.size - stop, law.size - start)[::-1]
+def _falling(pmf: SumPmf, start: int, stop: int) -> Vector:
+    """Return log Pr[sum = s] on start..stop as the distribution of the zeros, read backwards."""
+    mirror = replace(pmf, mirrored=not pmf.mirrored)
+    return _rising(mirror, pmf.size - stop, pmf.size - start)[::-1]
 
 
-def _rising(law: SumLaw, start: int, stop: int) -> Vector:
+def _rising(pmf: SumPmf, start: int, stop: int) -> Vector:
     """Return log f(s) = log Pr[sum = s] on start..stop by a recursion with positive terms.
 
     (s + 1) f(s + 1) = [r1 (n1 - s) + r2 (n2 - s)] f(s) + r1 r2 (n - s + 1) f(s - 1), from the
@@ -269,32 +270,32 @@ def _rising(law: SumLaw, start: int, stop: int) -> Vector:
     (r1 n1 + r2 n2) / (r1 + r2). The odds are tilted to the middle of the piece.
     """
     count = stop - start + 1
-    head = _log_point(law, start)
+    head = _log_point(pmf, start)
     if count <= 2:
-        return np.array([head, _log_point(law, stop)][:count])
-    middle = min(max(0.5 * (start + stop), 0.5), law.size - 0.5)
-    y = float(_tilt(law, np.array([middle]))[0])
-    first, second, log_scale = law.odds()
+        return np.array([head, _log_point(pmf, stop)][:count])
+    middle = min(max(0.5 * (start + stop), 0.5), pmf.size - 0.5)
+    y = float(_tilt(pmf, np.array([middle]))[0])
+    first, second, log_scale = pmf.odds()
     first, second, theta = first * y, second * y, math.log(y) - log_scale
     s = np.arange(start, stop + 1, dtype=np.float64)
-    if law.n2 == 0:
-        scaled = np.concatenate(([1.0], np.cumprod(first * (law.n1 - s[:-1]) / s[1:])))
+    if pmf.n2 == 0:
+        scaled = np.concatenate(([1.0], np.cumprod(first * (pmf.n1 - s[:-1]) / s[1:])))
     else:
         # Loaded here, since it takes as long as all else that a first design loads of scipy.
         # Row i of a banded triangular system: s f(s) - [...] f(s - 1) - r1 r2 (...) f(s - 2) = 0,
         # the bands stored by column as BLAS wants them; the first two values are given.
         bands = np.ones((3, count), order="F")
         bands[0, 2:] = s[2:]
-        bands[1] = -(first * (law.n1 - s) + second * (law.n2 - s))
+        bands[1] = -(first * (pmf.n1 - s) + second * (pmf.n2 - s))
         bands[1, 0] = 0.0
-        bands[2] = -first * second * (law.size - s)
+        bands[2] = -first * second * (pmf.size - s)
         scaled = np.zeros(count)
         scaled[0] = 1.0
-        scaled[1] = math.exp(min(_log_point(law, start + 1) - head + theta, 690.0))
+        scaled[1] = math.exp(min(_log_point(pmf, start + 1) - head + theta, 690.0))
         scaled = dtbsv(2, bands, scaled, lower=1)
     if not (scaled.min() > 1e-280 and scaled.max() < 1e280):
         cut = (start + stop) // 2
-        return np.concatenate((_rising(law, start, cut), _rising(law, cut + 1, stop)))
+        return np.concatenate((_rising(pmf, start, cut), _rising(pmf, cut + 1, stop)))
     return head + np.log(scaled) - theta * (s - start)
 
 
@@ -318,7 +319,7 @@ class Sequence:
         self.starts = np.arange(0, values.size, self.block)
         self.maxima = np.maximum.reduceat(values, self.starts)
 
-    def log_terms(self, law: SumLaw, spread: int = 0) -> Vector:
+    def log_terms(self, pmf: SumPmf, spread: int = 0) -> Vector:
         """Return, for each block of s, a bound of log sum_s Pr[certain + sum = s] max V(s + h).
 
         The maximum is over h = 0..spread; s runs over the blocks.
@@ -327,62 +328,62 @@ class Sequence:
         reach = -(-spread // self.block)
         padded = np.concatenate((self.maxima, np.full(reach, -np.inf)))
         above = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(axis=1)
-        left = self.starts - float(law.certain)
+        left = self.starts - float(pmf.certain)
         right = left + (self.block - 1)
-        nearest = np.clip(mean(law), left, right)
-        inside = (right >= 0) & (left <= law.size)
-        bound = log_chernoff(law, np.clip(nearest, 0.0, law.size))
+        nearest = np.clip(mean(pmf), left, right)
+        inside = (right >= 0) & (left <= pmf.size)
+        bound = log_chernoff(pmf, np.clip(nearest, 0.0, pmf.size))
         return np.where(inside, bound + above + math.log(self.block), -np.inf)
 
-    def runs(self, law: SumLaw, chosen: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-        """Yield the maximal stretches of s of the chosen blocks that the law can reach."""
+    def runs(self, pmf: SumPmf, chosen: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+        """Yield the maximal stretches of s of the chosen blocks that the distribution can reach."""
         edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False]))))
         for begin, end in zip(edges[::2], edges[1::2], strict=True):
-            start = max(int(begin) * self.block, law.certain)
-            stop = min(int(end) * self.block - 1, law.certain + law.size)
+            start = max(int(begin) * self.block, pmf.certain)
+            stop = min(int(end) * self.block - 1, pmf.certain + pmf.size)
             if start <= stop:
                 yield start, stop
 
 
-def expectation(sequence: Sequence, law: SumLaw) -> float:
+def expectation(sequence: Sequence, pmf: SumPmf) -> float:
     """Return log E V(certain + sum); the blocks left out hold less than e^-37 of it."""
-    bounds = sequence.log_terms(law)
+    bounds = sequence.log_terms(pmf)
     threshold = float(bounds.max()) - _FIRST_DEPTH
     while threshold > -np.inf:
-        total = _sum_runs(sequence, law, bounds >= threshold)
+        total = _sum_runs(sequence, pmf, bounds >= threshold)
         if log_sum(bounds[bounds < threshold]) <= total - _NEGLIGIBLE:
             return total
         threshold = total - _NEGLIGIBLE - math.log(bounds.size)
-    return _sum_runs(sequence, law, bounds > -np.inf)
+    return _sum_runs(sequence, pmf, bounds > -np.inf)
 
 
-def _sum_runs(sequence: Sequence, law: SumLaw, chosen: npt.NDArray[np.bool_]) -> float:
+def _sum_runs(sequence: Sequence, pmf: SumPmf, chosen: npt.NDArray[np.bool_]) -> float:
     """Return the logarithm of the part of the expectation in the chosen blocks."""
     sums = [
         log_sum(
-            log_law(law, start - law.certain, stop - law.certain)
+            log_pmf(pmf, start - pmf.certain, stop - pmf.certain)
             + sequence.values[start : stop + 1]
         )
-        for start, stop in sequence.runs(law, chosen)
+        for start, stop in sequence.runs(pmf, chosen)
     ]
     return float(log_sum(np.array(sums)))
 
 
-def averages(sequence: Sequence, law: SumLaw, spread: int) -> Vector | None:
+def averages(sequence: Sequence, pmf: SumPmf, spread: int) -> Vector | None:
     """Return an upper bound of log W(h) = log E V(certain + sum + h), h = 0..spread.
 
     What is cut off is added, so the bound holds in any case; it is close unless W spans more
     than e^600. None if it would take more than 3e8 products.
     """
-    bounds = sequence.log_terms(law, spread)
+    bounds = sequence.log_terms(pmf, spread)
     threshold = float(bounds.max()) - _FIRST_DEPTH
     for last in (False, True):
         chosen = (bounds >= threshold) & (bounds > -np.inf)
         if float(chosen.sum()) * sequence.block * (spread + 1.0) > _MOST_PRODUCTS:
             return None
         result = np.full(spread + 1, -np.inf)
-        for start, stop in sequence.runs(law, chosen):
-            summed = _correlate(sequence.values, law, start, stop, spread)
+        for start, stop in sequence.runs(pmf, chosen):
+            summed = _correlate(sequence.values, pmf, start, stop, spread)
             result = np.logaddexp(result, summed)
         lost = log_sum(bounds[~chosen])
         least = float(result.min())
@@ -392,10 +393,10 @@ def averages(sequence: Sequence, law: SumLaw, spread: int) -> Vector | None:
     return None
 
 
-def _correlate(values: Vector, law: SumLaw, start: int, stop: int, spread: int) -> Vector:
+def _correlate(values: Vector, pmf: SumPmf, start: int, stop: int, spread: int) -> Vector:
     """Return log sum_{s = start..stop} Pr[sum = s] V(s + h), h = 0..spread, rounded up."""
-    # A common slope is taken from the law and given to V, so that both fit into floats.
-    weights = log_law(law, start - law.certain, stop - law.certain)
+    # A common slope is taken from the distribution and given to V, so that both fit into floats.
+    weights = log_pmf(pmf, start - pmf.certain, stop - pmf.certain)
     slope = (weights[0] - weights[-1]) / max(stop - start, 1)
     weights = weights + slope * np.arange(weights.size)
     tilted = values[start : stop + spread + 1] - slope * np.arange(stop - start + spread + 1)

@@ -1,7 +1,7 @@
-"""Joint law of the smallest count and of each category's count, for records drawn from P.
+"""Joint distribution of the smallest count and of each category's count, for records drawn from P.
 
-The counts are independent Poisson(n p_y) variables given their sum n, so the joint law is a
-product of convolutions, all of whose terms are positive.
+The counts are independent Poisson(n p_y) variables given their sum n, so the joint distribution is
+a product of convolutions, all of whose terms are positive.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _EMPTY = Piece(0, np.ones(1), np.zeros(1))
 
 
 @dataclass(frozen=True)
-class MinimumLaw:
-    """Joint law of the smallest count and of each group's total.
+class MinimumDistribution:
+    """Joint distribution of the smallest count and of each group's total.
 
     Attributes:
         records: n.
@@ -76,7 +76,9 @@ class MinimumLaw:
     tables: tuple[tuple[int, Vector], ...]
 
     @classmethod
-    def of(cls, n: int, shares: Vector, sizes: npt.NDArray[np.int64], q: Vector) -> MinimumLaw:
+    def of(
+        cls, n: int, shares: Vector, sizes: npt.NDArray[np.int64], q: Vector
+    ) -> MinimumDistribution:
         """Find the categories and the m that matter: E[q_M] >= E[q_c] for each count c."""
         k, m = int(sizes.sum()), np.arange(min(q.size, n // int(sizes.sum()) + 1))
         logs = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
@@ -89,10 +91,10 @@ class MinimumLaw:
         union = (parts * sizes[:, None])[:bound].sum(axis=0)
         kept = np.flatnonzero(union > _DROPPED / m.size * each.max())
         minima = range(int(kept[0]), int(kept[-1]) + 1) if kept.size else range(0)
-        law = cls(n, k, shares, sizes, bound, minima, ())
-        tables = tuple(law._table(group) for group in range(bound)) if minima else ()
+        pmf = cls(n, k, shares, sizes, bound, minima, ())
+        tables = tuple(pmf._table(group) for group in range(bound)) if minima else ()
         if minima and bound < shares.size:
-            tables = (*tables, law._table(None))
+            tables = (*tables, pmf._table(None))
         return cls(n, k, shares, sizes, bound, minima, tables)
 
     def bias(self, m: int) -> tuple[Vector, float]:
@@ -159,7 +161,7 @@ class MinimumLaw:
         """Return the range of the sum of some categories' counts, given that some count is m.
 
         Given c_z = m, the others are multinomial with probabilities p / (1 - p_z). Outside the
-        range lies less than `_DROPPED` of that law, by Bernstein's inequality.
+        range lies less than `_DROPPED` of that distribution, by Bernstein's inequality.
         """
         trials, worst = self.records - m, float(self.shares[self.bound - 1])
         least = max(0.0, mass - worst) / (1 - worst)
@@ -195,8 +197,8 @@ def _spread(variance: float, categories: int) -> float:
 
 
 def _poisson(rate: float, low: int, high: int) -> Vector:
-    """Return the law of Poisson(rate) at low..high, from ratios of neighbours around its mode."""
+    """Return the pmf of Poisson(rate) at low..high, from ratios of neighbours around its mode."""
     width, mode = math.ceil(_spread(rate, 1)), math.floor(rate)
     first, last = min(max(mode - width, 0), low), max(mode + width, high)
-    law = from_ratios(rate / np.arange(first + 1, last + 1), mode - first)
-    return law[low - first : high - first + 1]
+    pmf = from_ratios(rate / np.arange(first + 1, last + 1), mode - first)
+    return pmf[low - first : high - first + 1]

@@ -1,4 +1,4 @@
-"""Laws and hockey-sticks in exact rationals, from the definitions."""
+"""Distributions and hockey-sticks in exact rationals, from the definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 
 from dpopt.smoothed import sampling
 from dpopt.smoothed.mechanisms import SamplingHistogram
-from tests.oracles import Counts, Law, compositions, delta, hypergeometric, multinomial
+from tests.oracles import Counts, Pmf, compositions, delta, hypergeometric, multinomial
 
 Vector = npt.NDArray[np.float64]
 
@@ -31,16 +31,16 @@ def counts_of(records: tuple[int, ...], categories: int) -> Counts:
     return tuple(tally[c] for c in range(categories))
 
 
-def by_subsets(histogram: Counts, drawn: int) -> Law:
-    """Return the law of the drawn histogram over all subsets of T records."""
+def by_subsets(histogram: Counts, drawn: int) -> Pmf:
+    """Return the distribution of the drawn histogram over all subsets of T records."""
     tally = Counter(
         counts_of(chosen, len(histogram)) for chosen in combinations(records_of(histogram), drawn)
     )
     return {key: Fraction(count, tally.total()) for key, count in tally.items()}
 
 
-def by_words(histogram: Counts, drawn: int) -> Law:
-    """Return the law of the drawn histogram over all words of T records with replacement."""
+def by_words(histogram: Counts, drawn: int) -> Pmf:
+    """Return the pmf of the drawn histogram over all words of T records with replacement."""
     tally = Counter(
         counts_of(word, len(histogram)) for word in product(records_of(histogram), repeat=drawn)
     )
@@ -51,34 +51,34 @@ def profile(
     records: int, drawn: int, categories: int, ratio: Fraction, again: bool = False
 ) -> dict[Counts, Fraction]:
     """Return delta of every database of the sampling-histogram."""
-    law = partial(multinomial if again else hypergeometric, drawn=drawn)
-    return {row: delta(law, row, ratio) for row in compositions(records, categories)}
+    pmf = partial(multinomial if again else hypergeometric, drawn=drawn)
+    return {row: delta(pmf, row, ratio) for row in compositions(records, categories)}
 
 
 def spread(records: Iterable[Sequence[Any]], categories: int) -> dict[Counts, Any]:
-    """Return the law of the histogram of independent records, each with a law of its own."""
-    law: dict[Counts, Any] = {(0,) * categories: 1}
+    """Return the pmf of the histogram of independent records, each with a pmf of its own."""
+    pmf: dict[Counts, Any] = {(0,) * categories: 1}
     for record in records:
         after: dict[Counts, Any] = {}
-        for h, chance in law.items():
+        for h, chance in pmf.items():
             for c, p in enumerate(record):
                 key = (*h[:c], h[c] + 1, *h[c + 1 :])
                 after[key] = after.get(key, 0) + chance * p
-        law = after
-    return law
+        pmf = after
+    return pmf
 
 
-def mean(values: Mapping[Counts, Any], laws: Sequence[Sequence[Any]], counts: Iterable[int]) -> Any:
-    """Return E V(h) where so many of the records come from each of the laws."""
-    chosen = [law for law, count in zip(laws, counts, strict=True) for _ in range(count)]
-    return sum(p * values[h] for h, p in spread(chosen, len(laws[0])).items())
+def mean(values: Mapping[Counts, Any], pmfs: Sequence[Sequence[Any]], counts: Iterable[int]) -> Any:
+    """Return E V(h) where so many of the records come from each of the distributions."""
+    chosen = [pmf for pmf, count in zip(pmfs, counts, strict=True) for _ in range(count)]
+    return sum(p * values[h] for h, p in spread(chosen, len(pmfs[0])).items())
 
 
 def means(
-    values: Mapping[Counts, Any], laws: Sequence[Sequence[Any]], records: int
+    values: Mapping[Counts, Any], pmfs: Sequence[Sequence[Any]], records: int
 ) -> dict[Counts, Any]:
     """Return E V(h) for every composition of the records."""
-    return {counts: mean(values, laws, counts) for counts in compositions(records, len(laws))}
+    return {counts: mean(values, pmfs, counts) for counts in compositions(records, len(pmfs))}
 
 
 def log_of(value: Fraction) -> float:

@@ -169,8 +169,8 @@ def response(epsilon: float, classes: int) -> tuple[float, float]:
 def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:
     """Return the least delta of Q labels that are epsilon-DP each: no bound, for the worst of them.
 
-    The Q-fold randomised response: sum_i max(0, P(i) - e^epsilon P(Q - i)), P the binomial law of
-    its true answers.
+    The Q-fold randomised response: sum_i max(0, P(i) - e^epsilon P(Q - i)), P the binomial
+    distribution of its true answers.
 
     References:
         Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy" (2015).
