@@ -115,7 +115,7 @@ class Setting(ABC):
     Attributes:
         kind: of its files and its command; lower case with hyphens.
         summary: names of numbers of `report` that every short form of a design shows.
-        inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
+        domain: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
             usually a cached property. Not there if the integers are no table.
         losses: what the table loses, `dpopt.table.Losses`, from which `problem` and `value` follow;
             likewise. None if the setting says these.
@@ -123,7 +123,7 @@ class Setting(ABC):
 
     kind: ClassVar[str]
     summary: ClassVar[tuple[str, ...]] = ()
-    inputs: Any
+    domain: Any
     losses: Any = None
 
     def __init_subclass__(cls) -> None:
@@ -193,8 +193,8 @@ class Setting(ABC):
             ParameterError: if it would be too large to write out; it says up to which size.
         """
         problem = Problem(self.kind)
-        add_table(problem, self.inputs, self.guarantee)
-        self._required_losses().add(problem, self.inputs, self.guarantee)
+        add_table(problem, self.domain, self.guarantee)
+        self._required_losses().add(problem, self.domain, self.guarantee)
         return problem
 
     def value(self, table: Any) -> float:  # noqa: ANN401
@@ -229,7 +229,7 @@ class Setting(ABC):
 
         By default the probability of one output of each variable of `inputs`.
         """
-        return probabilities_of(self.inputs, self.guarantee, solution)
+        return probabilities_of(self.domain, self.guarantee, solution)
 
     def table(self, point: Any) -> Any:  # noqa: ANN401
         """Return a point as a private table: polished, rounded, and mixed until it is accepted.
@@ -237,7 +237,7 @@ class Setting(ABC):
         Raises:
             NotPrivateError: if no table near it is private.
         """
-        inputs, guarantee = self.inputs, self.guarantee
+        inputs, guarantee = self.domain, self.guarantee
         values = polished(inputs, point, guarantee)
         first = rounded(inputs, values, self.bits, equal=alike(guarantee))
         return repair(first, self.interior(values), self.judge, self.bits)[0]
@@ -248,7 +248,7 @@ class Setting(ABC):
         Args:
             values: polished probabilities of one output of each variable.
         """
-        return interior(self.inputs, values, self.bits)
+        return interior(self.domain, values, self.bits)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the exact proof of a table, from its integers and the setting alone.
@@ -260,7 +260,7 @@ class Setting(ABC):
             NotPrivateError: if they are not private.
             ParameterError: if they are no table of this setting.
         """
-        if not isinstance(table, Table) or table.inputs != self.inputs:
+        if not isinstance(table, Table) or table.inputs != self.domain:
             raise ParameterError(f"table is {shown(table)}; it must be one over these inputs.")
         return certify_table(table, self.guarantee)
 
@@ -337,7 +337,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if it is malformed.
         """
-        return Table.read(self.inputs, plain)
+        return Table.read(self.domain, plain)
 
     # --- what few mechanisms say ---
 

@@ -523,7 +523,7 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Wrong:
     by_shape = graph in ("grid", "hamming")
     yield not by_shape or shape is not None, "graph needs a shape"
     yield shape is None or by_shape or named, "shape is of graphs and losses over words alone"
-    yield shape is None or prod(shape) == inputs, "shape makes another number of words than size"
+    yield shape is None or prod(shape) == inputs, "shape makes another number of words than inputs"
     for x, z in graph if isinstance(graph, list) else ():
         yield x != z and max(x, z) < inputs, "graph holds an edge of no two inputs"
 
@@ -551,10 +551,10 @@ def rows_fit(s: Setting, taken: set[str]) -> Wrong:
 
 def kernel_fits(s: Setting) -> Wrong:
     """Yield how the parameters of a kernel must fit each other."""
-    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "size", "outputs"))
+    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
     named, prior = isinstance(loss, str), s["prior"]
     size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
-    yield [inputs, outputs] == size, "size and outputs are not those of loss and shape"
+    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
@@ -641,7 +641,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "invariant": none_or(
                 listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
             ),
-            "size": whole_number(2, 2**22),
+            "inputs": whole_number(2, 2**22),
             "outputs": whole_number(1, 2**22),
             "symmetry": either(
                 word("none", "reflection", "cyclic", "dihedral", "hamming", "symbols"),
@@ -1047,7 +1047,7 @@ def table_of(units: Any, sizes: list[int], counts: list[int]) -> WeightTable:
 
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
-    inputs, outputs = integer(setting["size"], 2, MOST), integer(setting["outputs"], 1, MOST)
+    inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs, 4)
     named = setting["loss"]
     if isinstance(named, str):
@@ -1224,7 +1224,7 @@ def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
 
 def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the rows."""
-    inputs, outputs, prior = setting["size"], setting["outputs"], setting["prior"]
+    inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
     own, values = asked(setting, inputs, outputs), dict[int, Number]()
     known = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in own.items()}
     if any(
@@ -2706,7 +2706,7 @@ def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = No
     n = len(setting["public"])
     require_size(n, n)
     loss = [[int(x != y) for y in range(n)] for x in range(n)]
-    asks = {"size": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
     asks |= {
         "objective": "mean" if mean else "worst-case",
         "prior": mean,
@@ -2928,7 +2928,7 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     require_size(inputs, outputs)
     given = matrix(setting["kernel"], inputs, outputs)
     zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "mean"}
-    zero |= {"size": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
+    zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
     zero |= {"symmetry": "none"}
     program, rows = kernel({**setting, **zero}, units, ratio, None), dict[Name, Row]()
     moved: list[Number] = []

@@ -94,7 +94,7 @@ def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
 def test_private_labels_follow_the_kernel_and_are_independent() -> None:
     made = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2))
     labels = vote(made, np.tile([2, 2, 1, 0, 2], (20_000, 1)), trained_once=False).labels
-    pmf = made.kernel[made.setting.inputs.variables_of(np.array([[1, 1, 3]]))[0]]
+    pmf = made.kernel[made.setting.domain.variables_of(np.array([[1, 1, 3]]))[0]]
     pairs = np.bincount(3 * labels[::2] + labels[1::2], minlength=9)
     assert chisquare(pairs, np.outer(pmf, pmf).ravel() * 10_000).pvalue > ALARM
 

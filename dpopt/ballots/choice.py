@@ -45,7 +45,7 @@ class ClassSetting(Setting):
         """K, the number of votes on each query."""
 
     @property
-    def inputs(self) -> SortedHistograms:
+    def domain(self) -> SortedHistograms:
         """The sorted histograms.
 
         Raises:
@@ -56,14 +56,14 @@ class ClassSetting(Setting):
     @cached_property
     def occurring(self) -> Vector:
         """The prior's probability of each sorted histogram, shape (histograms,), read-only."""
-        return frozen(VotePrior.of(self.prior, self.classes).pmf(self.inputs))
+        return frozen(VotePrior.of(self.prior, self.classes).pmf(self.domain))
 
     def losses_of(self, loss: str, mean: bool) -> Losses:
         """Return by how much the largest count is above a class's, of "error" at most 1.
 
         In the mean under the prior, or of the worst histogram.
         """
-        tops, counts = self.inputs.histograms[self.inputs.rows, 0], self.inputs.values
+        tops, counts = self.domain.histograms[self.domain.rows, 0], self.domain.values
         gaps = (tops - counts).astype(np.float64)
         costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
         return Losses(costs, self.occurring if mean else None)
@@ -84,7 +84,7 @@ class ClassSetting(Setting):
         Raises:
             ParameterError: for another shape, or probabilities that do not add up to 1.
         """
-        inputs = self.inputs
+        inputs = self.domain
         if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
                 f"point has shape {values.shape}; it must be ({inputs.size},), one probability for "
@@ -134,7 +134,7 @@ class ClassSetting(Setting):
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
         """Return the probability of a class by its count and the counts of all, a line for each."""
-        inputs = self.inputs
+        inputs = self.domain
         names = [" ".join(map(str, state)) for state in inputs.listed()]
         return {
             "counts": [names[row] for row in inputs.rows.tolist()],
@@ -151,7 +151,7 @@ class ClassSetting(Setting):
         if not isinstance(table, Table):
             super().draw(axes, table, label)
             return
-        inputs = self.inputs
+        inputs = self.domain
         lead = inputs.histograms[:, 0] - inputs.histograms[:, 1]
         right, leads = table.masses[inputs.starts[:-1]], np.unique(lead)
         # A histogram that never occurs counts where there is no other.

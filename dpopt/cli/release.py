@@ -140,7 +140,7 @@ def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
     if hasattr(mechanism, "apply"):
         return setting.labelled.labels
     if setting.kind in ("kernel", "nearest-kernel"):
-        return getattr(setting, "input_names", None) or range(setting.inputs.inputs)
+        return getattr(setting, "input_names", None) or range(setting.domain.inputs)
     return None
 
 

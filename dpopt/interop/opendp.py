@@ -113,7 +113,7 @@ def make_kernel(kernel: Design) -> Measurement:
     spent = _certified(kernel)
     if isinstance(setting.graph, str) and setting.graph == "hamming":
         return _over_words(kernel, tuple(setting.shape or ()), spent)
-    last = setting.inputs.inputs - 1
+    last = setting.domain.inputs - 1
     if setting.pairs is None:
         metric, steps = discrete_distance(), 1
     elif np.array_equal(setting.pairs, all_pairs(directed_pairs("path", last + 1), last + 1)):

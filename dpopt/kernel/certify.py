@@ -203,8 +203,8 @@ def certify(
     made_private = nearest(NearestKernel(given.table, epsilon, delta, *asked))
     if isinstance(kernel, Design) and isinstance(kernel.setting, Kernel):
         weights = made_private.table.weights
-        if isinstance(kernel.setting.inputs, Graph):
-            again = Table(kernel.setting.inputs, weights, made_private.table.total)
+        if isinstance(kernel.setting.domain, Graph):
+            again = Table(kernel.setting.domain, weights, made_private.table.total)
             return replace(made_private, details={"loss": kernel.setting.value(again)})
     return made_private
 
@@ -234,7 +234,7 @@ def _least(
     # Of a kernel of this size: the neighbours, checked as those of any other.
     names = given.inputs, given.outputs
     uniform = np.full(values.shape, 1.0 / values.shape[1])
-    along = NearestKernel(uniform, 0.0, 0.0, graph, shape, None, 1.0, *names).inputs
+    along = NearestKernel(uniform, 0.0, 0.0, graph, shape, None, 1.0, *names).domain
     if table is not None:
         rows = table.inputs.table().ravel().tolist()
         written = Table(along, tuple(table.weights[v] for v in rows), table.total)

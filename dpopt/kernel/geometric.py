@@ -227,7 +227,7 @@ def _grid(
 
 def _along(setting: Kernel) -> IntVector | None:
     """Return the inputs from one end of the path to the other; None if the graph is no path."""
-    pairs, count = setting.pairs, setting.size
+    pairs, count = setting.pairs, setting.inputs
     if pairs is None or len(pairs) != 2 * (count - 1):
         return None
     degrees = np.bincount(pairs[:, 0], minlength=count)

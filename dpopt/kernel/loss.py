@@ -34,7 +34,7 @@ def checked_loss(
     if not isinstance(loss, str):
         table = _table(loss)
         for name, given, known in (
-            ("size", size, table.shape[0]),
+            ("inputs", size, table.shape[0]),
             ("outputs", outputs, table.shape[1]),
         ):
             if given is not None and _checks.integer(name, given, 1) != known:
@@ -81,9 +81,9 @@ def _count(
         size = np.size(_checks.floats("prior", prior))
     if size is None:
         raise ParameterError(
-            f"size is None and loss is {loss!r}; a loss by name needs the number of inputs."
+            f"inputs is None and loss is {loss!r}; a loss by name needs the number of inputs."
         )
-    size = _checks.integer("size", size, 2, _MOST_INPUTS)
+    size = _checks.integer("inputs", size, 2, _MOST_INPUTS)
     if words not in (None, size):
         raise ParameterError(f"shape is {shape}, which makes {words} words of {size} inputs.")
     return size

@@ -184,7 +184,7 @@ class NearestKernel(Setting):
         return directed_pairs(self._edges, len(self.given), self.shape)
 
     @cached_property
-    def inputs(self) -> Inputs:
+    def domain(self) -> Inputs:
         """All inputs, by their names."""
         (inputs, outputs), (own, heads) = self.given.shape, self.names
         return NamedGraph(inputs, outputs, self.pairs, own, heads)
@@ -210,7 +210,7 @@ class NearestKernel(Setting):
         Raises:
             ParameterError: if it would have more than 2,000,000 privacy rows.
         """
-        problem, inputs, guarantee = Problem("nearest kernel"), self.inputs, self.guarantee
+        problem, inputs, guarantee = Problem("nearest kernel"), self.domain, self.guarantee
         add_table(problem, inputs, guarantee)
         add_constraints(problem, inputs, guarantee, self.own)
         problem.add_variables("moved", self.given.size, lower=0.0, upper=2.0)
@@ -242,7 +242,7 @@ class NearestKernel(Setting):
                 own row would be missed by more than 1e-6 of its largest coefficient.
         """
         if self.own:
-            table = kept(self.inputs, self.guarantee, self.own, point, self.bits)
+            table = kept(self.domain, self.guarantee, self.own, point, self.bits)
         else:
             table = super().table(point)
         for rows in self.own:
@@ -279,7 +279,7 @@ class NearestKernel(Setting):
     @cached_property
     def least(self) -> Least:
         """The least epsilon of the given table, its rows divided by their sums."""
-        return least_of_table(integers_of(self.given, self.inputs), None, self.delta)
+        return least_of_table(integers_of(self.given, self.domain), None, self.delta)
 
     def read(self, plain: Any) -> Table:  # noqa: ANN401
         """Return the table of a file.

@@ -94,7 +94,7 @@ class Kernel(Setting):
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
-        size: number of inputs, for a loss by name; known already from a table, a shape or a prior.
+        inputs: their number, for a loss by name; known already from a table, a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
         constraints: linear rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
             x * outputs + y; on the command line a JSON file, see `dpopt.kernel.read_constraints`.
@@ -118,14 +118,14 @@ class Kernel(Setting):
     sense: Literal["minimise", "maximise"] = "minimise"
     invariant: Numbers | None = None
     # Numbers once the setting is made, whoever counted them.
-    size: int = cast(int, None)
+    inputs: int = cast(int, None)
     outputs: int = cast(int, None)
     constraints: Constraints | None = None
     symmetry: Symmetry = "none"
 
     def __post_init__(self) -> None:
         shape = _sizes(self.shape)
-        loss, size, outputs = checked_loss(self.loss, self.size, self.outputs, shape, self.prior)
+        loss, size, outputs = checked_loss(self.loss, self.inputs, self.outputs, shape, self.prior)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
@@ -145,7 +145,7 @@ class Kernel(Setting):
             "graph": graph,
             "shape": shape,
             "invariant": _invariant(self.invariant, size, outputs),
-            "size": size,
+            "inputs": size,
             "outputs": outputs,
         }
         self.keep(**values)
@@ -160,11 +160,11 @@ class Kernel(Setting):
         self.keep(symmetry=symmetry)
         if orbits is not None:
             # Of a symmetry they are known by now.
-            vars(self)["inputs"] = orbits
+            vars(self)["domain"] = orbits
 
     def _own_blocks(self) -> tuple[ConstraintBlock, ...] | None:
         """Return the user's own rows as blocks under names of their own, None if there are none."""
-        blocks = constraint_blocks(self.constraints, self.size, self.outputs)
+        blocks = constraint_blocks(self.constraints, self.inputs, self.outputs)
         taken = ["sums", "privacy"]
         taken += ["delta"] if self.delta > 0 else []
         taken += ["losses"] if self.objective == "worst-case" else []
@@ -179,7 +179,7 @@ class Kernel(Setting):
     @classmethod
     def example(cls) -> Self:
         """Return a count of three people, told with the least largest error."""
-        return cls("absolute", 1.0, graph="path", objective="worst-case", size=4)
+        return cls("absolute", 1.0, graph="path", objective="worst-case", inputs=4)
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
@@ -190,13 +190,13 @@ class Kernel(Setting):
     def pairs(self) -> IntVector | None:
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
         by_name = isinstance(self.loss, str) and self.graph_name not in SHAPED
-        return directed_pairs(self.graph, self.size, None if by_name else self.shape)
+        return directed_pairs(self.graph, self.inputs, None if by_name else self.shape)
 
     @cached_property
-    def inputs(self) -> Inputs:
+    def domain(self) -> Inputs:
         """All inputs; with a symmetry, orbits of pairs (x, y)."""
         orbits = settled(self)[1]
-        return Graph(self.size, self.outputs, self.pairs) if orbits is None else orbits
+        return Graph(self.inputs, self.outputs, self.pairs) if orbits is None else orbits
 
     @cached_property
     def invariances(self) -> Invariances | None:
@@ -220,12 +220,12 @@ class Kernel(Setting):
         """
         if not isinstance(self.loss, str):
             return cast(Matrix, self.loss)
-        if self.size * self.outputs > _MOST_LOSSES:
+        if self.inputs * self.outputs > _MOST_LOSSES:
             raise ParameterError(
-                f"loss is {self.loss!r} for {self.size} inputs and {self.outputs} outputs; at "
+                f"loss is {self.loss!r} for {self.inputs} inputs and {self.outputs} outputs; at "
                 f"most {_MOST_LOSSES:,} entries are written out."
             )
-        return frozen(self.loss_at(np.arange(self.size)[:, None], np.arange(self.outputs)))
+        return frozen(self.loss_at(np.arange(self.inputs)[:, None], np.arange(self.outputs)))
 
     def loss_at(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Vector:
         """Return loss[x, y], without writing out a loss by name.
@@ -237,7 +237,7 @@ class Kernel(Setting):
         Raises:
             ParameterError: if an index is outside.
         """
-        x, y = _indices("x", x, self.size), _indices("y", y, self.outputs)
+        x, y = _indices("x", x, self.inputs), _indices("y", y, self.outputs)
         if isinstance(self.loss, str):
             return named_loss(self.loss, x, y, self.shape)
         return self.loss_table[x, y]
@@ -251,7 +251,7 @@ class Kernel(Setting):
     def weights(self) -> Vector | None:
         """The prior, shape (inputs,), sum 1, read-only; None for "worst-case"."""
         if self.prior is None and self.objective == "mean":
-            return _pmf("prior", np.ones(self.size), self.size)
+            return _pmf("prior", np.ones(self.inputs), self.inputs)
         return cast("Vector | None", self.prior)
 
     @property
@@ -267,7 +267,7 @@ class Kernel(Setting):
     @cached_property
     def losses(self) -> Losses:
         """The objective: the loss of each variable, and the prior of the inputs up to symmetry."""
-        inputs, prior = self.inputs, self.weights
+        inputs, prior = self.domain, self.weights
         costs = self.loss_at(*inputs.representatives.T)
         if prior is not None:
             # Of all inputs that are alike together.
@@ -282,7 +282,7 @@ class Kernel(Setting):
             ParameterError: if it would have more than 2,000,000 privacy rows.
         """
         problem = super().problem()
-        add_constraints(problem, self.inputs, self.guarantee, (*self.invariance_rows, *self.blocks))
+        add_constraints(problem, self.domain, self.guarantee, (*self.invariance_rows, *self.blocks))
         return problem
 
     @cached_property
@@ -291,8 +291,8 @@ class Kernel(Setting):
         if self.invariances is None:
             return ()
         left, right = self.invariances
-        first = np.unique(self.inputs.columns, return_index=True)[1]
-        outputs = self.inputs.representatives[first, 1]
+        first = np.unique(self.domain.columns, return_index=True)[1]
+        outputs = self.domain.representatives[first, 1]
         # Row (i, y) is sum_x A_ix K[x, y] = B_iy.
         i, x = np.nonzero(left)
         rows = i[:, None] * len(outputs) + np.arange(len(outputs))
@@ -328,11 +328,11 @@ class Kernel(Setting):
     def _proof_size(self, table: Table) -> int:
         """Return about how many entries of rows a proof looks at."""
         del table
-        entries = self.size * self.outputs
+        entries = self.inputs * self.outputs
         if entries > _MOST_PROVED:
             return entries
-        neighbours = 1 if self.pairs is None and self.delta == 0 else self.size
-        neighbours = neighbours if self.pairs is None else len(self.pairs) / self.size
+        neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
+        neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
         fixed = 0 if self.invariances is None else len(self.invariances[0])
         own = sum(block.places.size for block in self.blocks) + fixed * entries
         return int(2 * entries * max(1, neighbours)) + own
@@ -343,12 +343,12 @@ class Kernel(Setting):
         Raises:
             ParameterError: for another shape.
         """
-        inputs = self.inputs
+        inputs = self.domain
         if values.shape == (inputs.size,):
             return values
-        if values.shape != (self.size, self.outputs):
+        if values.shape != (self.inputs, self.outputs):
             raise ParameterError(
-                f"point has shape {values.shape}; it must be {(self.size, self.outputs)}."
+                f"point has shape {values.shape}; it must be {(self.inputs, self.outputs)}."
             )
         sizes = inputs.counts * np.array([float(n) for n in inputs.row_sizes])[inputs.rows]
         return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
@@ -363,16 +363,16 @@ class Kernel(Setting):
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
         if self.blocks:
-            table = kept(self.inputs, self.guarantee, self.blocks, point, self.bits)
+            table = kept(self.domain, self.guarantee, self.blocks, point, self.bits)
         elif self.invariances is not None:
             values = np.maximum(point, 0.0)
-            values = values / (self.inputs.sums @ values)[self.inputs.rows]
-            first = rounded(self.inputs, values, self.bits, equal=alike(self.guarantee))
+            values = values / (self.domain.sums @ values)[self.domain.rows]
+            first = rounded(self.domain, values, self.bits, equal=alike(self.guarantee))
             table = repair(first, self.interior(values), self.judge, self.bits)[0]
         else:
             table = super().table(point)
-        moved = np.abs(table.masses - np.maximum(point, 0.0) * self.inputs.counts)
-        most = float(np.bincount(self.inputs.rows, moved).max()) / 2
+        moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
+        most = float(np.bincount(self.domain.rows, moved).max()) / 2
         if most > _TOLERANCE:
             raise NotPrivateError(
                 f"making the kernel {in_short(self.guarantee)} moves a row by "
@@ -390,11 +390,11 @@ class Kernel(Setting):
         row = None if self.invariances is None else _keeping_row(*self.invariances)
         if row is None:
             return super().interior(values)
-        row = row[self.inputs.representatives[:, 1]]
+        row = row[self.domain.representatives[:, 1]]
         # It must leave room for whatever is used.
         if np.any((values > 0) & (row <= 0)):
             return super().interior(values)
-        return rounded(self.inputs, row, self.bits)
+        return rounded(self.domain, row, self.bits)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the kernel, what it loses for each input, and what it misses.
@@ -414,7 +414,7 @@ class Kernel(Setting):
     def _expected_losses(self, table: Table) -> Vector:
         """Return sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
         means = np.array([float(mean) for mean in table.means(self.losses.costs)])
-        return frozen(means[self.inputs.rows_of(np.arange(self.size))])
+        return frozen(means[self.domain.rows_of(np.arange(self.inputs))])
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""

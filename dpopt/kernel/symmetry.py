@@ -86,7 +86,7 @@ def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None
         ParameterError: if the setting does not have the symmetry, naming the first pair that shows
             it.
     """
-    symmetry = checked_symmetry(setting.symmetry, setting.size, setting.outputs)
+    symmetry = checked_symmetry(setting.symmetry, setting.inputs, setting.outputs)
     if symmetry == "none":
         return "none", None
     if symmetry != "auto":
@@ -101,7 +101,7 @@ def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None
 
 def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
     """Return the orbits of a symmetry that the setting has."""
-    inputs, outputs = setting.size, setting.outputs
+    inputs, outputs = setting.inputs, setting.outputs
     if symmetry in ("hamming", "symbols"):
         shape = _shape(setting, cast(str, symmetry))
         generators = _word_generators(shape)
@@ -136,22 +136,22 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
 
 
 def _shape(setting: Kernel, name: str) -> tuple[int, ...]:
-    if setting.size != setting.outputs:
+    if setting.inputs != setting.outputs:
         raise ParameterError(
-            f"symmetry is {name!r} with {setting.size} inputs and {setting.outputs} outputs; it "
+            f"symmetry is {name!r} with {setting.inputs} inputs and {setting.outputs} outputs; it "
             "moves both alike, and needs as many of both."
         )
     if name == "symbols":
-        return (setting.size,)
+        return (setting.inputs,)
     if setting.shape is None:
         raise ParameterError(
             "symmetry is 'hamming' without a shape; it permutes the symbols and places of words: "
             "take graph 'hamming' and its shape."
         )
     sizes = tuple(setting.shape)
-    if int(np.prod(sizes, dtype=object)) != setting.size:
+    if int(np.prod(sizes, dtype=object)) != setting.inputs:
         raise ParameterError(
-            f"shape is {_checks.shown(sizes)}; it does not make the {setting.size} inputs."
+            f"shape is {_checks.shown(sizes)}; it does not make the {setting.inputs} inputs."
         )
     return sizes
 
@@ -228,21 +228,21 @@ def _known(setting: Kernel, symmetry: str | tuple[Generator, ...], generator: Ge
         return sigma is tau or np.array_equal(sigma, tau)
     if symmetry == "reflection":
         # Every symbol of a word is reflected.
-        return setting.size == setting.outputs
+        return setting.inputs == setting.outputs
     return symmetry == setting.loss == "hamming"
 
 
 def _require_loss(called: str, generator: Generator, setting: Kernel) -> None:
     sigma, tau = generator
-    if setting.size * setting.outputs > _MOST_COMPARED:
+    if setting.inputs * setting.outputs > _MOST_COMPARED:
         raise ParameterError(
-            f"{called} is not known to keep the loss, and its {setting.size} inputs and "
+            f"{called} is not known to keep the loss, and its {setting.inputs} inputs and "
             f"{setting.outputs} outputs are too many to see it: at most {_MOST_COMPARED:,} pairs "
             "are compared."
         )
     step, y = max(1, _CHUNK // setting.outputs), np.arange(setting.outputs)
-    for start in range(0, setting.size, step):
-        x = np.arange(start, min(start + step, setting.size))[:, None]
+    for start in range(0, setting.inputs, step):
+        x = np.arange(start, min(start + step, setting.inputs))[:, None]
         here, there = setting.loss_at(x, y), setting.loss_at(sigma[x], tau)
         if not np.array_equal(here, there):
             i, j = (int(k) for k in np.unravel_index(np.argmax(here != there), here.shape))

@@ -55,7 +55,7 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
         NotPrivateError: naming the voters on both sides, if a constraint fails.
         ParameterError: if it is no table of this setting.
     """
-    if not isinstance(table, Table) or table.inputs != setting.inputs:
+    if not isinstance(table, Table) or table.inputs != setting.domain:
         raise ParameterError("table is not one of the votes of these voters.")
     asked = json.dumps(["majority", parameters], sort_keys=True)
     return table.proof(asked, partial(_certified, setting, parameters, table, most))

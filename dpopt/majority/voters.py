@@ -135,7 +135,7 @@ class Voters:
         return -1.0 if self.contrary else 0.0
 
     @property
-    def inputs(self) -> Votes:
+    def domain(self) -> Votes:
         """The numbers of votes for the majority."""
         return Votes(self.voters)
 
@@ -244,7 +244,7 @@ def table_of(setting: Voters, upper: Vector, bits: int) -> Table:
     half = 1 << bits - 1
     levels = [math.floor(Fraction(value) * half) for value in upper.tolist()]
     weights = (weight for w in levels for weight in (half + w, half - w))
-    return Table(setting.inputs, tuple(weights), 2 * half)
+    return Table(setting.domain, tuple(weights), 2 * half)
 
 
 def gamma_of(table: Table) -> Vector:

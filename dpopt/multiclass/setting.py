@@ -202,7 +202,7 @@ class Multiclass(ClassSetting):
         """
         self.require_program()
         require_walked(self.voters, self.classes)
-        inputs, losses = self.inputs, self.losses
+        inputs, losses = self.domain, self.losses
         problem = Problem("plurality of private voters")
         problem.add_variables("k", inputs.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"k": inputs.sums}, lower=1.0, upper=1.0)
@@ -243,8 +243,8 @@ class Multiclass(ClassSetting):
         Raises:
             NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone breaks it.
         """
-        first = rounded(self.inputs, point, self.bits)
-        uniform = constant(self.inputs, np.full(1, 1.0 / self.classes), self.bits)
+        first = rounded(self.domain, point, self.bits)
+        uniform = constant(self.domain, np.full(1, 1.0 / self.classes), self.bits)
         headroom = (exp_lower(self.exponent) - 1) / self.classes + Fraction(self.delta)
         return repair(first, uniform, self.judge, self.bits, headroom)[0]
 
@@ -255,7 +255,7 @@ class Multiclass(ClassSetting):
             NotPrivateError: naming the voters, or the votes, whose constraint fails.
             ParameterError: for integers that are no table, or too many configurations.
         """
-        if not isinstance(table, Table) or table.inputs != self.inputs:
+        if not isinstance(table, Table) or table.inputs != self.domain:
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
             require_walked(self.voters, self.classes)
@@ -326,7 +326,7 @@ def _where(setting: Multiclass, at: tuple[Any, ...]) -> tuple[tuple[str, str], s
         output = "0" if size == 1 else f"0..{size - 1}"
         return sides, output, f"{sides[0]}; neighbour: {sides[1]}; output {output}"
     _, first, count, second, other = at
-    sides = setting.inputs.described(first), setting.inputs.described(second)
+    sides = setting.domain.described(first), setting.domain.described(second)
     output = f"the class with {count}, then {other}"
     return sides, output, f"counts {sides[0]} and {sides[1]}, {output}"
 

@@ -214,7 +214,7 @@ class Plurality(ClassSetting):
             ParameterError: of a rule, which has none.
         """
         self.require_program()
-        inputs, losses = self.inputs, self.losses
+        inputs, losses = self.domain, self.losses
         problem = Problem("private plurality")
         add_lazy_table(problem, inputs, self.epsilon, Rungs(inputs).pairs, "ladder")
         unit = losses.add(problem, inputs, self.guarantee)
@@ -298,7 +298,7 @@ class Plurality(ClassSetting):
             ("worst", place) of a worst case, all of them; and ("privacy", place, count, place,
             count), the places of two sorted histograms and a count in each.
         """
-        inputs, kernel = self.inputs, table.probabilities
+        inputs, kernel = self.domain, table.probabilities
         larger, smaller = np.concatenate([inputs.neighbours, inputs.neighbours[:, ::-1]]).T
         counts, growth = inputs.counts, math.exp(self.epsilon)
         # As large as the larger coefficient of the classes of a count together.
@@ -428,7 +428,7 @@ class Plurality(ClassSetting):
         rivals = [(self.rule, own, table)]
         root = rational_step(self.epsilon, self.bits)
         for rule in RULES[1:]:
-            at_root = table_at(rule, self.inputs, root, self.bits) if rule in THEOREMS else None
+            at_root = table_at(rule, self.domain, root, self.bits) if rule in THEOREMS else None
             if at_root is not None:
                 rivals.append((rule, "e^(epsilon / 2)", at_root))
             if rule != self.rule:

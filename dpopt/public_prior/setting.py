@@ -119,14 +119,14 @@ class KeptPriorSetting(PriorSetting):
         return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.labelled.masses.min())))
 
     @property
-    def inputs(self) -> Graph:
+    def domain(self) -> Graph:
         """Categories, between any two of which a kernel is private."""
         return Graph(self.labelled.size, self.labelled.size)
 
     def interior(self, values: Vector) -> Table:
         """Return the table that releases from the prior, whatever the category: it keeps q."""
         del values
-        return constant(self.inputs, self.labelled.masses, self.bits)
+        return constant(self.domain, self.labelled.masses, self.bits)
 
     def output_weights(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the row of a user's category."""
@@ -223,7 +223,7 @@ class KeptPriorSetting(PriorSetting):
             return table
         self._require_few("its integers are listed", "it releases all the same")
         weights = (w for category in range(self.labelled.size) for w in table.row(category))
-        return Table(self.inputs, tuple(weights), 1 << table.bits)
+        return Table(self.domain, tuple(weights), 1 << table.bits)
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
         """Return the tight dominating pair over all categories.
@@ -234,7 +234,7 @@ class KeptPriorSetting(PriorSetting):
             ParameterError: for more than 342 categories.
         """
         # Too many are refused before they are written down.
-        _ = self.inputs.edges
+        _ = self.domain.edges
         return super().dominating(self.written(table))
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401

@@ -124,26 +124,26 @@ class BestSampler(CategorySetting):
             )
 
     @cached_property
-    def inputs(self) -> SortedHistograms:
+    def domain(self) -> SortedHistograms:
         """Sorted counts of all data sets; a variable is a histogram and one of its counts."""
         return SortedHistograms(self.records, self.categories)
 
     @cached_property
     def joint(self) -> Matrix:
         """Pr[the data have this histogram and category y this count] under P."""
-        return incidence(self.inputs, np.array(self.distribution))
+        return incidence(self.domain, np.array(self.distribution))
 
     @cached_property
     def shares(self) -> Vector:
         """Distribution of the histogram: of "mean" under P if given, else under the prior."""
         if self.objective == "mean" and self.distribution is not None:
             # Every category has one count of a histogram: k categories count each one k times.
-            return frozen(np.bincount(self.inputs.rows, self.joint.sum(axis=0) / self.categories))
-        return histogram_prior(self.inputs, self.prior)
+            return frozen(np.bincount(self.domain.rows, self.joint.sum(axis=0) / self.categories))
+        return histogram_prior(self.domain, self.prior)
 
     def problem(self) -> Problem:
         """Return the program; "worst-case" and "output" have the least mean as second objective."""
-        inputs, n, k = self.inputs, self.records, self.categories
+        inputs, n, k = self.domain, self.records, self.categories
         problem = Problem("optimal sampler of one category")
         add_table(problem, inputs, self.guarantee)
         # What no record has is short of nothing.
@@ -211,17 +211,17 @@ class BestSampler(CategorySetting):
         del table
         n, k = self.records, self.categories
         counts = k * comb(n + k - 1, n) if self.distribution is not None else 0
-        return 4 * len(self.inputs.neighbours) + counts
+        return 4 * len(self.domain.neighbours) + counts
 
     def weights(self, table: Table, counts: IntVector, categories: IntVector) -> list[int]:
         """Return the integers of a histogram's counts."""
-        row = int(self.inputs.rows_of(np.repeat(counts, categories)[None])[0])
-        start, end = self.inputs.starts[row : row + 2].tolist()
+        row = int(self.domain.rows_of(np.repeat(counts, categories)[None])[0])
+        start, end = self.domain.starts[row : row + 2].tolist()
         return list(table.weights[start:end][::-1])
 
     def distances(self, table: Table) -> Vector:
         """Return TV(K(x), empirical(x)) for each histogram, shape (histograms,)."""
-        inputs = self.inputs
+        inputs = self.domain
         short = np.maximum(0.0, inputs.values / self.records - table.probabilities)
         return frozen(np.bincount(inputs.rows, inputs.counts * short))
 
@@ -236,12 +236,12 @@ class BestSampler(CategorySetting):
         """
 
         def mean() -> float:
-            return float(histogram_prior(self.inputs, self.prior) @ self.distances(table))
+            return float(histogram_prior(self.domain, self.prior) @ self.distances(table))
 
         return {
             **super().report(table),
             "kernel": lambda: table.probabilities,
-            "histograms": lambda: self.inputs.histograms,
+            "histograms": lambda: self.domain.histograms,
             "distances": lambda: frozen(self.distances(table)),
             "mean": mean,
         }
@@ -258,7 +258,7 @@ class BestSampler(CategorySetting):
             linestyle=":",
             label="the empirical distribution, $c / n$",
         )
-        points = self.inputs.values, table.probabilities
+        points = self.domain.values, table.probabilities
         axes.plot(*points, "o", markersize=2, clip_on=False, label=label)
         axes.set_xlabel("count of the category, $c$")
         axes.set_ylabel("probability of the category")
@@ -266,7 +266,7 @@ class BestSampler(CategorySetting):
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
         """Return histogram, count, multiplicity (categories with it) and probability of each."""
-        inputs = self.inputs
+        inputs = self.domain
         return {
             "histogram": inputs.rows.tolist(),
             "count": inputs.values.tolist(),

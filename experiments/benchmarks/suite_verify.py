@@ -36,7 +36,7 @@ class Saved:
 
 def kernel(inputs: int) -> Kernel:
     """Return the setting of a path's least largest mean error."""
-    return Kernel("absolute", _EPSILON, graph="path", size=inputs, objective="worst-case")
+    return Kernel("absolute", _EPSILON, graph="path", inputs=inputs, objective="worst-case")
 
 
 def prior(categories: int) -> PublicPrior:

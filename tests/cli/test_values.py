@@ -176,7 +176,7 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
         (
             "kernel --loss absolute --epsilon 1",
             2,
-            "size is None and loss is 'absolute'; a loss by name",
+            "inputs is None and loss is 'absolute'; a loss by name",
         ),
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
@@ -192,7 +192,7 @@ def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Cap
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
-    line = "kernel --loss absolute --size 16 --graph path --epsilon 1 --worst-case"
+    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --worst-case"
     _, few, _ = run(line.split(), capsys)
     _, whole, _ = run([*line.split(), "--all-rows"], capsys)
     assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"

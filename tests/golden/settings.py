@@ -443,10 +443,10 @@ case("mollifier/3 program", mollified, THREE, 0.4, [0.0, 0.0, 1.0], backend="hig
 for loss in ("absolute", "squared", "zero-one"):
     for objective in ("mean", "worst-case"):
         name = f"{loss} {objective}"
-        asked: Numbers = {"size": 8, "objective": objective}
+        asked: Numbers = {"inputs": 8, "objective": objective}
         case(f"kernel/8 path {name}", kernels, loss, 0.7, graph="path", **asked)
         case(f"kernel/8 complete {name}", kernels, loss, 0.7, **asked)
-PATH: Numbers = {"graph": "path", "size": 8}
+PATH: Numbers = {"graph": "path", "inputs": 8}
 case("kernel/8 path program", kernels, "absolute", 0.7, **PATH, backend="highs", show=spending)
 case("kernel/8 path by cvxpy", kernels, "absolute", 0.7, **PATH, backend="cvxpy")
 case("kernel/8 path prior", kernels, power(8, 1), 0.7, graph="path", prior=np.arange(1, 9))
@@ -464,17 +464,17 @@ case("kernel/5x4 star", kernels, wave(5, 4), 0.8, graph=STAR)
 case("kernel/5x4 star delta", kernels, wave(5, 4), 0.8, 0.02, graph=STAR)
 case("kernel/5 utility", kernels, power(5, 1), 0.7, sense="maximise")
 case("kernel/7x5 utility worst", kernels, wave(7, 5), 2.5, sense="maximise", objective="worst-case")
-case("kernel/6x9 outputs", kernels, "absolute", 1.0, graph="path", size=6, outputs=9)
+case("kernel/6x9 outputs", kernels, "absolute", 1.0, graph="path", inputs=6, outputs=9)
 case("kernel/3x3 grid", kernels, "absolute", 0.8, graph="grid", shape=(3, 3))
 case("kernel/4x4 grid minimax", kernels, "squared", 0.8, graph="grid", shape=(4, 4))
 case("kernel/3 bits", kernels, "hamming", 1.0, graph="hamming", shape=(2, 2, 2))
 case("kernel/3 qK=q", kernels, power(3, 1), 0.5, prior=THREE, invariant=THREE)
 case("kernel/3 AK=B", kernels, power(3, 1), 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]]))
-case("kernel/6 own rows", kernels, "absolute", 1.0, graph="path", size=6, constraints=CAPPED)
+case("kernel/6 own rows", kernels, "absolute", 1.0, graph="path", inputs=6, constraints=CAPPED)
 case(
     "kernel/6 own rows worst", kernels, power(6, 2), 1.0, objective="worst-case", constraints=CAPPED
 )
-case("kernel/6 own rows delta", kernels, "absolute", 1.0, 0.01, size=6, constraints=CAPPED)
+case("kernel/6 own rows delta", kernels, "absolute", 1.0, 0.01, inputs=6, constraints=CAPPED)
 NONE_LEFT = [("sure", unit(36, 0), 0.9, None), ("never", unit(36, 6), None, 0.1)]
 case("kernel/6 own rows leave none", kernels, power(6, 1), 1.0, graph="path", constraints=NONE_LEFT)
 SYMMETRIC: Numbers = {"objective": "worst-case", "show": spending}
@@ -483,7 +483,7 @@ case("kernel/9 reflection", kernels, power(9, 1), 0.5, **ENDS)
 case("kernel/9 cyclic", kernels, ring(9), 0.5, graph="cycle", symmetry="cyclic", **SYMMETRIC)
 case("kernel/60 dihedral", kernels, ring(60), 0.5, graph="cycle", symmetry="dihedral")
 case("kernel/6 dihedral delta", kernels, ring(6), 0.8, 0.05, graph="cycle", symmetry="dihedral")
-case("kernel/50 categories", kernels, "zero-one", 1.0, size=50, symmetry="categories")
+case("kernel/50 categories", kernels, "zero-one", 1.0, inputs=50, symmetry="categories")
 FLIP = [([2, 1, 0], [2, 1, 0])]
 case("kernel/3 generators", kernels, power(3, 1), 0.5, graph="path", symmetry=FLIP)
 WORDS: Numbers = {"graph": "hamming", "symmetry": "hamming"}
@@ -496,9 +496,9 @@ WORST: Numbers = {**LARGE, "objective": "worst-case"}
 # The program's rows ask entries of e^-150 for what no solver's tolerance sees.
 TAILS: Numbers = {"tolerance": 1e-8, "slow": True}
 case("kernel/60 path no order", kernels, wave(60, 60), 0.5, graph="path", slow=True)
-case("kernel/150 path program", kernels, "absolute", 1.0, size=150, **LARGE, **TAILS)
+case("kernel/150 path program", kernels, "absolute", 1.0, inputs=150, **LARGE, **TAILS)
 case("kernel/60 path worst program", kernels, power(60, 1), 1.0, **WORST, **TAILS)
-case("kernel/400 path", kernels, "absolute", 1.0, graph="path", size=400, slow=True)
+case("kernel/400 path", kernels, "absolute", 1.0, graph="path", inputs=400, slow=True)
 case("kernel/60 complete", kernels, power(60, 1), 1.0)
 
 # --- linear queries of people who trust nobody -------------------------------------------------
@@ -544,10 +544,10 @@ case("program/cvxpy delta", by_cvxpy, 1.0, 0.01)
 # --- exact optima ------------------------------------------------------------------------------
 
 Kernel, Voters, Ballots = dpopt.Kernel, dpopt.Majority, dpopt.Plurality
-COUNTS: Numbers = {"graph": "path", "size": 4, "objective": "worst-case"}
+COUNTS: Numbers = {"graph": "path", "inputs": 4, "objective": "worst-case"}
 EXACT: dict[str, tuple[Any, ...]] = {
     "counts": (Kernel, "absolute", 1.0, COUNTS),
-    "symbols": (Kernel, "zero-one", 1.0, {"size": 3}),
+    "symbols": (Kernel, "zero-one", 1.0, {"inputs": 3}),
     "voters": (Voters, 3, 0.5, 1, {}),
     "voters surrogate": (Voters, 3, 0.5, 2, {"objective": "surrogate"}),
     "ballots": (Ballots, 4, 3, 0.5, {}),
@@ -564,9 +564,9 @@ for name, (setting, *numbers, asked) in EXACT.items():
 # --- what verify.py says of saved files --------------------------------------------------------
 
 FILES: dict[str, tuple[Any, ...]] = {
-    "kernel": (Kernel, "absolute", 0.7, {"graph": "path", "size": 5}),
-    "kernel delta": (Kernel, "absolute", 0.5, 0.05, {"graph": "path", "size": 5}),
-    "kernel own rows": (Kernel, "absolute", 1.0, {"size": 6, "constraints": CAPPED}),
+    "kernel": (Kernel, "absolute", 0.7, {"graph": "path", "inputs": 5}),
+    "kernel delta": (Kernel, "absolute", 0.5, 0.05, {"graph": "path", "inputs": 5}),
+    "kernel own rows": (Kernel, "absolute", 1.0, {"inputs": 6, "constraints": CAPPED}),
     "kernel words": (Kernel, "hamming", 1.0, {"shape": (3, 2), **WORDS}),
     "majority": (Voters, 11, 0.1, 3, {}),
     "majority worst": (Voters, 5, 0.3, 1.5, {"objective": "worst-case"}),

@@ -87,7 +87,7 @@ def test_private_voters_over_three_classes_follow_their_kernel() -> None:
     design = fitted.design_
     assert isinstance(design.setting, Multiclass)
     assert design.setting.rule == "optimal"
-    pmf = design.kernel[design.setting.inputs.variables_of(np.array([[3, 2, 0]]))[0]]
+    pmf = design.kernel[design.setting.domain.variables_of(np.array([[3, 2, 0]]))[0]]
     drawn = fitted.predict(np.zeros((20_000, 1)))
     observed = np.array([np.count_nonzero(drawn == name) for name in FRUIT])
     assert observed[pmf == 0].sum() == 0

@@ -39,7 +39,7 @@ def made_of(rows: Sequence[Sequence[int]], epsilon: float, delta: float = 0.0) -
     """The kernel design of these integers, all inputs being neighbours."""
     setting = Kernel(np.zeros((len(rows), len(rows[0]))), epsilon, delta)
     weights = tuple(weight for row in rows for weight in row)
-    return made(setting, Table(setting.inputs, weights, sum(rows[0])), float_bound=None)
+    return made(setting, Table(setting.domain, weights, sum(rows[0])), float_bound=None)
 
 
 def rows_of(design: Any) -> list[list[int]]:

@@ -12,15 +12,15 @@ from tests.kernel.brute import optimal
 
 NAN = float("nan")
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"loss": "absolute"}, "size is None and loss is 'absolute'"),
-    ({"loss": "absolute", "size": 2**22 + 1}, "size is 4194305; .* at most 4194304"),
-    ({"loss": "hamming", "size": 4}, "shape is None and loss is 'hamming'"),
+    ({"loss": "absolute"}, "inputs is None and loss is 'absolute'"),
+    ({"loss": "absolute", "inputs": 2**22 + 1}, "inputs is 4194305; .* at most 4194304"),
+    ({"loss": "hamming", "inputs": 4}, "shape is None and loss is 'hamming'"),
     ({"loss": "hamming", "shape": (10**9,) * 50}, "which makes about 1e.450 .* words"),
     ({"loss": "hamming", "shape": (1, 1)}, r"shape is \(1, 1\), which makes 1 words"),
-    ({"loss": "hamming", "shape": (2, 2), "size": 3}, "makes 4 words of 3 inputs"),
+    ({"loss": "hamming", "shape": (2, 2), "inputs": 3}, "makes 4 words of 3 inputs"),
     ({"loss": "hamming", "shape": (2, 2), "outputs": 3}, "outputs is 3 and shape"),
-    ({"loss": "absolute", "size": 3, "graph": "grid"}, "shape is None"),
-    ({"size": 4}, r"size is 4 and loss a table of shape \(3, 3\)"),
+    ({"loss": "absolute", "inputs": 3, "graph": "grid"}, "shape is None"),
+    ({"inputs": 4}, r"inputs is 4 and loss a table of shape \(3, 3\)"),
     ({"loss": [[1.0, 1e101], [0.0, 0.0]]}, "above 1e\\+100"),
     ({"epsilon": 601.0}, "epsilon is 601"),
     ({"graph": [(1, 1)]}, "two different inputs"),

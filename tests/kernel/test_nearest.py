@@ -430,7 +430,7 @@ def test_names_belong_to_tables() -> None:
     with pytest.raises(ParameterError, match="inputs is given and so is setting"):
         dpopt.certify(np.eye(4), setting=Kernel.example(), inputs="abcd")  # type: ignore[call-overload]
     with pytest.raises(ParameterError, match="point has the inputs .*, whose order is not known"):
-        dpopt.certify(levels([*LEVELS]), setting=Kernel("absolute", 1.0, size=3, outputs=2))
+        dpopt.certify(levels([*LEVELS]), setting=Kernel("absolute", 1.0, inputs=3, outputs=2))
     everyone = dpopt.certify(levels([*LEVELS]), 1.0)
     with pytest.raises(ParameterError, match="whose order is not known"):
         dpopt.certify(everyone, graph="path")
@@ -598,7 +598,7 @@ def test_integers_far_from_the_table_are_no_units_of_it() -> None:
 
 
 def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
-    before = dpopt.design(Kernel("absolute", 1.0, graph="path", size=4))
+    before = dpopt.design(Kernel("absolute", 1.0, graph="path", inputs=4))
     found = dpopt.certify(before, 0.9, graph="path", tolerance=0.5)
     losses = [sum(p * abs(x - y) for y, p in enumerate(row)) for x, row in enumerate(found.kernel)]
     assert found.loss == pytest.approx(np.mean(losses), abs=1e-12)

@@ -72,7 +72,7 @@ def test_own_rows_hold(graph: str) -> None:
     alike = np.zeros((1, 9))
     alike[0, 4], alike[0, 5] = 1.0, -1.0
     setting = Kernel(loss, epsilon=2.0, graph=graph)
-    by_hand, inputs, guarantee = setting.problem(), setting.inputs, setting.guarantee
+    by_hand, inputs, guarantee = setting.problem(), setting.domain, setting.guarantee
     sides = over_masses(by_hand, inputs, guarantee, cap)
     by_hand.add_rows("cap", sides, upper=0.4)
     sides = over_masses(by_hand, inputs, guarantee, sp.csr_array(alike))
@@ -212,7 +212,7 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
 @pytest.mark.parametrize("epsilon", [0.4, 1.0])
 def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
     """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""
-    asked = Kernel("absolute", epsilon, size=50, graph="path", objective="worst-case")
+    asked = Kernel("absolute", epsilon, inputs=50, graph="path", objective="worst-case")
     found = solve(asked.problem())
     assert found.rounds == 1
     assert found.iterations < 300
@@ -222,7 +222,7 @@ def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float)
 
 def test_after_a_first_run_another_method_comes_next() -> None:
     """A simplex run that failed might fail again; interior points are tried, then the primal."""
-    problem = Kernel("absolute", 0.1, size=20, graph="path").problem()
+    problem = Kernel("absolute", 0.1, inputs=20, graph="path").problem()
 
     def iterations(appended: bool) -> list[int]:
         session = get_backend("highs").load(problem.assemble())

@@ -20,7 +20,7 @@ def spoilt(setting: Kernel, noise: brute.Array) -> Any:
 
 
 def private(design: Any) -> bool:
-    return brute.private(design, brute.complete(design.setting.size))
+    return brute.private(design, brute.complete(design.setting.inputs))
 
 
 def cost(design: Any, noise: brute.Array) -> float:

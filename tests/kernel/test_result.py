@@ -52,7 +52,7 @@ def test_a_table_of_another_graph_or_size_is_no_design() -> None:
     other = design(replace(setting, graph="complete"))
     with pytest.raises(ParameterError, match="over these inputs"):
         made(setting, other.table)
-    larger = replace(setting, loss=np.zeros((5, 3)), size=None)
+    larger = replace(setting, loss=np.zeros((5, 3)), inputs=None)
     with pytest.raises(ParameterError, match="over these inputs"):
         made(larger, some_design().table)
     # A table is judged anew, for whatever guarantee.

@@ -146,5 +146,5 @@ def test_losses_without_structure_against_linprog(name: str, objective: str) -> 
 @pytest.mark.slow
 def test_entries_below_the_solvers_tolerance_are_raised_to_what_their_neighbours_ask() -> None:
     """On a cycle of 60, what is told far from the input is e^-30; repair costs next to nothing."""
-    found = optimal("absolute", epsilon=1.0, graph="cycle", size=60)
+    found = optimal("absolute", epsilon=1.0, graph="cycle", inputs=60)
     assert 0 <= sure(found.gap) <= 1e-8 * found.value

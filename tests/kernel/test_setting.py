@@ -21,7 +21,7 @@ from dpopt.kernel import ConstraintBlock, read_constraints
 from tests.kernel.brute import optimal, rows_of, sure
 from tests.robustness.commands import run
 
-FOUR = "--loss absolute --size 4 --graph path --epsilon 1"
+FOUR = "--loss absolute --inputs 4 --graph path --epsilon 1"
 ROWS = Path(__file__).parents[1] / "data" / "rows.json"
 
 
@@ -96,7 +96,7 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
     words = list(itertools.product(*map(range, shape)))
     expected = [[by_definition(name, x, y) for y in words] for x in words]
     setting = Kernel(name, 1.0, shape=shape)
-    assert (setting.size, setting.outputs) == (len(words), len(words))
+    assert (setting.inputs, setting.outputs) == (len(words), len(words))
     assert setting.loss_table.tolist() == expected
     assert not setting.loss_table.flags.writeable
     x, y = np.array([[0], [len(words) - 1]]), np.array([1, 0, 2])
@@ -104,7 +104,7 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
     table = Kernel(expected, 1.0)
     assert table.loss_at(x, y).tolist() == np.array(expected)[x, y].tolist()
     if len(shape) == 1 and name != "hamming":
-        plain = Kernel(name, 1.0, size=5, outputs=3)
+        plain = Kernel(name, 1.0, inputs=5, outputs=3)
         assert plain.loss_table.tolist() == [line[:3] for line in expected]
     for bad in ([len(words)], [-1], [0.5]):
         with pytest.raises(ParameterError, match="x must hold integers in 0.."):
@@ -115,13 +115,13 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
 def test_a_loss_by_name_is_not_written_out() -> None:
     """Of 2^20 inputs: a table would take eight terabytes."""
     cases: list[dict[str, Any]] = [
-        {"size": 2**20},
-        {"size": 2**20, "graph": "cycle"},
+        {"inputs": 2**20},
+        {"inputs": 2**20, "graph": "cycle"},
         {"shape": (2,) * 20, "graph": "hamming"},
     ]
     for options in cases:
         setting = Kernel("absolute", 1.0, objective="worst-case", **options)
-        assert setting.size == setting.outputs == 2**20
+        assert setting.inputs == setting.outputs == 2**20
         assert setting.loss == "absolute"
         assert setting.loss_at([0], [2**20 - 1]).item() == (20 if setting.shape else 2**20 - 1)
         with pytest.raises(ParameterError, match="at most 20,000,000 entries"):
@@ -145,15 +145,15 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
     flat = np.full(5, 0.2)
     cases: list[tuple[str, float]] = [
         (
-            "--loss absolute --size 9 --graph path --epsilon 1 --worst-case",
+            "--loss absolute --inputs 9 --graph path --epsilon 1 --worst-case",
             least_by_linprog(absolute, path(9), 1.0),
         ),
         (
-            "--loss squared --size 5 --outputs 7 --graph path --epsilon 0.7",
+            "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7",
             least_by_linprog(squared, path(5), 0.7, prior=flat),
         ),
         (
-            "--loss squared --size 5 --outputs 7 --graph path --epsilon 0.7 --delta 0.03",
+            "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7 --delta 0.03",
             least_by_linprog(squared, path(5), 0.7, delta=0.03, prior=flat),
         ),
         (
@@ -162,12 +162,12 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
         ),
         (
             "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --worst-case --delta 0.1 "
-            "--size 5",
+            "--inputs 5",
             least_by_linprog(abs(five[:, None] - five), [*path(5), (4, 0)], 0.5, delta=0.1),
         ),
         # Randomised response: a symbol is told with probability e / (e + 8).
-        ("--loss zero-one --size 9 --epsilon 1", 8 / (math.e + 8)),
-        ("--loss zero-one --size 9 --epsilon 1 --worst-case", 8 / (math.e + 8)),
+        ("--loss zero-one --inputs 9 --epsilon 1", 8 / (math.e + 8)),
+        ("--loss zero-one --inputs 9 --epsilon 1 --worst-case", 8 / (math.e + 8)),
         # Each of three bits by randomised response.
         ("--loss hamming --shape 2,2,2 --graph hamming --epsilon 1", 3 / (math.e + 1)),
     ]
@@ -217,7 +217,7 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
     assert (released.code, released.err) == (0, "")
     assert json.loads(released.out)["released"][0] in range(4)
     same = optimal(
-        "absolute", epsilon=1.0, graph="path", size=4, constraints=read_constraints(ROWS)
+        "absolute", epsilon=1.0, graph="path", inputs=4, constraints=read_constraints(ROWS)
     )
     assert rows_of(same) == weights
     # The program of the file, asked again.
@@ -227,7 +227,7 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
 def test_rows_of_tuples_are_put_in_the_setting() -> None:
     cap = np.zeros((1, 9))
     cap[0, 8] = 1.0
-    setting = Kernel("zero-one", 1.0, size=3, constraints=[("cap", cap, None, 0.3)])
+    setting = Kernel("zero-one", 1.0, inputs=3, constraints=[("cap", cap, None, 0.3)])
     (block,) = setting.blocks
     assert isinstance(block, ConstraintBlock)
     assert (block.places.tolist(), block.coefficients.tolist()) == ([[0, 2, 2]], [1.0])
@@ -271,7 +271,7 @@ def test_random_settings_by_the_program_of_the_definition() -> None:
                 graph=edges,
                 prior=prior,
                 objective="worst-case" if prior is None else "mean",
-                size=n,
+                inputs=n,
                 outputs=m,
                 constraints=blocks,
             )
@@ -317,7 +317,7 @@ def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None
     """With epsilon = 0, rows are equal up to a delta too small for the integers of a kernel."""
     for objective in ("mean", "worst-case"):
         design = optimal(
-            "absolute", epsilon=0.0, delta=delta, graph=graph, objective=objective, size=4
+            "absolute", epsilon=0.0, delta=delta, graph=graph, objective=objective, inputs=4
         )
         assert design.value == pytest.approx(1.0 if objective == "mean" else 1.5, abs=1e-9)
         assert sure(design.certificate).guarantee.delta == delta
@@ -325,7 +325,7 @@ def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None
 
 
 def test_rows_are_part_of_what_was_proved() -> None:
-    setting = Kernel("absolute", 1.0, graph="path", size=4, constraints=read_constraints(ROWS))
+    setting = Kernel("absolute", 1.0, graph="path", inputs=4, constraints=read_constraints(ROWS))
     design = dpopt.design(setting)
     for change in ({"constraints": None}, {"loss": "squared"}, {"constraints": setting.blocks[:1]}):
         with pytest.raises(ParameterError, match="not about"):

@@ -174,7 +174,7 @@ def test_orbits_are_as_good_as_entries(seed: int) -> None:
     asked, group = random_setting(seed)
     found = optimal(**asked)
     setting = found.setting
-    edges = [tuple(pair) for pair in all_pairs(setting.pairs, setting.size).tolist()]
+    edges = [tuple(pair) for pair in all_pairs(setting.pairs, setting.inputs).tolist()]
     full = optimal(**{**asked, "symmetry": "none"})
     least = least_loss(
         asked["loss"],
@@ -232,7 +232,7 @@ def judge(found: Any, edges: list[Any]) -> None:
 def test_orbits_of_words_by_search(shape: tuple[int, ...], graph: str) -> None:
     size = math.prod(shape)
     asked: Any = {"shape": shape, "graph": graph, "objective": "worst-case"}
-    words = Kernel("hamming", 1.0, symmetry="hamming", **asked).inputs
+    words = Kernel("hamming", 1.0, symmetry="hamming", **asked).domain
     assert isinstance(words, Words)
     every = [np.arange(size).reshape(shape).transpose(order) for order in places_permuted(shape)]
     for place, symbols in enumerate(shape):
@@ -297,7 +297,7 @@ def test_every_part_of_the_total_is_drawn_once(symmetry: str) -> None:
     setting = Kernel(ring(4), 1.0, symmetry="dihedral", graph="cycle")
     if symmetry == "hamming":
         setting = Kernel("hamming", 1.0, graph="hamming", shape=(2, 2), symmetry="hamming")
-    small = Table(setting.inputs, (4, 2, 1), 9)
+    small = Table(setting.domain, (4, 2, 1), 9)
     for x in range(4):
         drawn: Counter[int] = Counter()
         for number, index in product(range(small.total), range(2)):
@@ -363,7 +363,7 @@ def test_auto_takes_what_there_is() -> None:
     assert chosen(line(5), graph="path") == "reflection"
     assert chosen(line(5)[:, :4] * [1, 2, 3, 4]) == "none"
     assert chosen("hamming", shape=(2, 3), graph="hamming") == "hamming"
-    assert chosen("absolute", size=5, graph="path", prior=[1, 2, 3, 4, 5]) == "none"
+    assert chosen("absolute", inputs=5, graph="path", prior=[1, 2, 3, 4, 5]) == "none"
     assert chosen(turned.astype(float) ** 2 + line(5)) == "none"
 
 
@@ -394,7 +394,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "shape": ({"symmetry": "hamming"}, "'hamming' without a shape"),
     "outputs": ({"symmetry": "cyclic", "loss": ring(4)[:, :3]}, "4 inputs and 3 outputs"),
     "unseen": (
-        {"symmetry": "cyclic", "loss": "absolute", "size": 100_000, "graph": "cycle"},
+        {"symmetry": "cyclic", "loss": "absolute", "inputs": 100_000, "graph": "cycle"},
         "not known to keep the loss",
     ),
 }

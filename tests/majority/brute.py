@@ -84,7 +84,7 @@ def at_the_limit(setting: Majority, weights: tuple[int, ...]) -> tuple[int, ...]
 def table(setting: Majority, weights: tuple[int, ...]) -> Table:
     """A gamma over 2^62 as a table."""
     pairs = tuple(mass for weight in weights for mass in (ONE + weight, ONE - weight))
-    return Table(setting.inputs, pairs, 2 * ONE)
+    return Table(setting.domain, pairs, 2 * ONE)
 
 
 def weights(table: Table) -> tuple[int, ...]:

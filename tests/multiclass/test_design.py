@@ -77,9 +77,9 @@ def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
 def test_a_kernel_that_fails_is_refused_with_the_same_excess() -> None:
     """The plurality itself, ties shared: f from the proof is f over all choices."""
     setting = Multiclass(4, 3, 0.3, 1.0)
-    point = np.zeros(setting.inputs.size)
-    point[setting.inputs.starts[:-1]] = 1.0
-    table = rounded(setting.inputs, point)
+    point = np.zeros(setting.domain.size)
+    point[setting.domain.starts[:-1]] = 1.0
+    table = rounded(setting.domain, point)
     with pytest.raises(NotPrivateError) as caught:
         setting.judge(table)
     worst = largest_excess(table, 0.3, Fraction(0.3))
@@ -92,7 +92,7 @@ def test_a_few_units_more_at_the_tightest_are_refused() -> None:
     found = dpopt.design(dpopt.Multiclass(7, 3, 0.1, 3))
     assert found.certificate is not None
     assert found.certificate.slack < Fraction(100, 1 << 62)
-    inputs, table, refused = found.setting.inputs, found.table, set()
+    inputs, table, refused = found.setting.domain, found.table, set()
     for state, (start, end) in enumerate(pairwise(inputs.starts.tolist())):
         for one, other in permutations(range(start, end), 2):
             weights = list(table.weights)
@@ -113,7 +113,7 @@ def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     epsilon, allowance = 0.4, 2.0
     found = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance))
     rng, counts = np.random.default_rng(20261123), histograms(voters, classes)
-    variables = found.setting.inputs.variables_of(counts)
+    variables = found.setting.domain.variables_of(counts)
     weight = dict(zip(map(tuple, counts.tolist()), found.kernel[variables], strict=True))
     share = 1.0 / (1.0 + math.exp(-epsilon))
     worst = -math.inf
@@ -293,7 +293,7 @@ def test_samples_of_the_voters() -> None:
     """As many as the theorem of the subsampling module says, told by its own walk in fractions."""
     for allowance, sample in ((1.0, 2), (3.0, 5), (2.3, 4), (2.0, 3)):
         found = dpopt.design(dpopt.Multiclass(11, 3, 0.1, allowance, rule="subsampling"))
-        exact = sampled_plurality(found.setting.inputs, sample)
+        exact = sampled_plurality(found.setting.domain, sample)
         assert found.kernel == pytest.approx([float(share) for share in exact], abs=1e-12)
         assert found.private
     assert dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3, rule="subsampling")).value == pytest.approx(

@@ -304,7 +304,7 @@ def test_every_pair_of_ordered_neighbours(
 
 def test_one_unit_more_is_refused() -> None:
     found = designed(6, 3, 1.0, rule="ladder")
-    inputs, table, setting = found.setting.inputs, found.table, found.setting
+    inputs, table, setting = found.setting.domain, found.table, found.setting
     # The slack is far below a unit's part of the weight that it stands for: raise that one.
     room, refused = int(setting.judge(table).slack * table.total) + 2, 0
     for start, end in pairwise(inputs.starts.tolist()):

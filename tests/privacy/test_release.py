@@ -259,7 +259,7 @@ def test_a_seed_is_a_generator() -> None:
 
 
 def of_a_program() -> Table:
-    return dpopt.design(Kernel("absolute", 0.4, graph="path", size=16)).table
+    return dpopt.design(Kernel("absolute", 0.4, graph="path", inputs=16)).table
 
 
 def of_two_outputs() -> Table:

@@ -28,7 +28,7 @@ SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), 
 
 
 def path(loss: str, inputs: int, objective: str = "worst-case", **other: Any) -> Kernel:
-    return Kernel(loss, 1.0, size=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
+    return Kernel(loss, 1.0, inputs=inputs, graph="path", **{"objective": objective, **other})  # type: ignore[arg-type]
 
 
 KNOWN = {
@@ -69,7 +69,7 @@ def test_minimax_squared_error_of_four_inputs_is_the_known_one_in_its_last_piece
 @pytest.mark.parametrize("inputs", [3, 5])
 @pytest.mark.parametrize("objective", ["mean", "worst-case"])
 def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> None:
-    form = dpopt.closed_form(Kernel("zero-one", 1.0, size=inputs, objective=objective))
+    form = dpopt.closed_form(Kernel("zero-one", 1.0, inputs=inputs, objective=objective))
     assert str(form.pieces[0].value) == f"{inputs - 1}/(r + {inputs - 1})"
     kernel = form.point(Fraction(7, 2))
     assert kernel["K", 1, 1] == Fraction(7, 2) / (Fraction(7, 2) + inputs - 1)
@@ -85,7 +85,7 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
     form = dpopt.closed_form(PublicPrior(prior, 1.0))
     # The same program as a kernel of one's own, with the prior as an invariance.
     other = dpopt.closed_form(
-        Kernel("zero-one", 1.0, size=len(prior), invariant=prior, objective="worst-case")
+        Kernel("zero-one", 1.0, inputs=len(prior), invariant=prior, objective="worst-case")
     )
     assert [piece.status for piece in form.pieces] == ["proved"]
     assert form.pieces[0].value == other.pieces[0].value
@@ -99,7 +99,7 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
 def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any) -> None:
     prior = PRIORS[1]
     form = dpopt.closed_form(
-        Kernel("absolute", 1.0, size=3, invariant=prior, prior=None, objective=loss)
+        Kernel("absolute", 1.0, inputs=3, invariant=prior, prior=None, objective=loss)
     )
     for seed in range(4):
         r = random.Random(seed).uniform(1.1, 9.0)
@@ -157,13 +157,13 @@ SETTINGS: list[Any] = [
     path("absolute", 3, "mean", delta=0.125),
     Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
     Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    Kernel("squared", 1.0, graph="cycle", size=4, objective="worst-case"),
+    Kernel("squared", 1.0, graph="cycle", inputs=4, objective="worst-case"),
     Majority(3, 0.1, 1.0, objective="surrogate"),
     Majority(5, 0.1, 2.0, objective="surrogate"),
     Majority(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
     path("squared", 3, delta=0.0625),
-    Kernel("zero-one", 1.0, size=3, delta=0.25, objective="worst-case"),
-    Kernel("zero-one", 1.0, size=3, invariant=[0.25, 0.25, 0.5], objective="worst-case"),
+    Kernel("zero-one", 1.0, inputs=3, delta=0.25, objective="worst-case"),
+    Kernel("zero-one", 1.0, inputs=3, invariant=[0.25, 0.25, 0.5], objective="worst-case"),
     NearestKernel([[0.875, 0.125, 0.0], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], 1.0, tolerance=1.0),
     NearestKernel.example(),
     Plurality(4, 3, 1.0),
@@ -362,7 +362,7 @@ def test_ratios_in_lowest_terms_are_told_in_factors(
 def test_randomised_response_of_fixed_chances_is_private_from_its_own_ratio_on() -> None:
     truth = {("K", x, y): Ratio((3,) if x == y else (1,), (5,)) for x in range(3) for y in range(3)}
     floors = {("u", y): Ratio((1,), (5,)) for y in range(3)}
-    setting = Kernel("zero-one", 1.0, size=3)
+    setting = Kernel("zero-one", 1.0, inputs=3)
     assert private_where(setting, {**truth, **floors}) == ((Root.of(Fraction(3)), None),)
 
 

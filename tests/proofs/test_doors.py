@@ -148,7 +148,7 @@ def test_a_proof_of_another_design_is_told(kernel: Any, tmp_path: Path, capfd: C
     kernel.save(path, proof=True)
     for another in (
         dpopt.design(replace(kernel.setting, epsilon=kernel.setting.epsilon / 2)),
-        dpopt.design(Kernel("absolute", 1.0, graph="path", size=5, objective="worst-case")),
+        dpopt.design(Kernel("absolute", 1.0, graph="path", inputs=5, objective="worst-case")),
     ):
         another.save(other, proof=True)
         for file, proof in (("k.json", "other.proof.json"), ("other.json", "k.proof.json")):

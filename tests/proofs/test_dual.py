@@ -23,13 +23,13 @@ STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 @pytest.mark.parametrize(
     "setting",
     [
-        Kernel("absolute", 20.0, size=6, graph="path"),
-        Kernel("absolute", 600.0, size=6, graph="path"),
-        Kernel("absolute", 1e-6, size=6, graph="path"),
-        Kernel("absolute", 2.0, size=25, graph="path", objective="worst-case"),
+        Kernel("absolute", 20.0, inputs=6, graph="path"),
+        Kernel("absolute", 600.0, inputs=6, graph="path"),
+        Kernel("absolute", 1e-6, inputs=6, graph="path"),
+        Kernel("absolute", 2.0, inputs=25, graph="path", objective="worst-case"),
         Kernel(1e9 * STEPS, 1.0, graph="path"),
         Kernel(1e-9 * STEPS, 1.0, objective="worst-case"),
-        Kernel("absolute", 1.0, size=5, graph="path", prior=[0, 0, 1, 0, 1]),
+        Kernel("absolute", 1.0, inputs=5, graph="path", prior=[0, 0, 1, 0, 1]),
         Kernel(10.0 ** np.arange(-8, 8).reshape(4, 4), 1.0, graph="path"),
     ],
 )
@@ -40,7 +40,7 @@ def test_numbers_far_apart(setting: Any) -> None:
 
 def test_the_optimum_of_two_inputs() -> None:
     # Warner: the best answer to a bit errs with 1 / (e^epsilon + 1), here 1 / 3.
-    found = dpopt.design(Kernel("zero-one", 1.0, size=2))
+    found = dpopt.design(Kernel("zero-one", 1.0, inputs=2))
     design = json.loads(json.dumps(found.setting.to_dict()))
     program = verify.kernel(design, None, (Fraction(2), Fraction(2)), {})
     third = Fraction(1, 3)
@@ -110,7 +110,7 @@ def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.Mon
 
 @pytest.mark.slow
 def test_a_large_one_is_proved_when_asked_for() -> None:
-    found: Any = dpopt.design(Kernel("zero-one", 1.0, size=80))
+    found: Any = dpopt.design(Kernel("zero-one", 1.0, inputs=80))
     assert found.bound.how == "float"
     assert found.optimality.gap <= 1e-12
     assert found.bound.how == "proved"

@@ -31,9 +31,9 @@ from tests.majority.brute import reduced_multisets
 LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
 PMF = [0.1, 0.2, 0.3, 0.4]
 AFFINE: list[Any] = [
-    Kernel("absolute", 1.0, size=3, objective="worst-case"),
-    Kernel("absolute", 1.0, graph="path", size=3),
-    Kernel("zero-one", 1.0, 0.125, graph="cycle", size=4),
+    Kernel("absolute", 1.0, inputs=3, objective="worst-case"),
+    Kernel("absolute", 1.0, graph="path", inputs=3),
+    Kernel("zero-one", 1.0, 0.125, graph="cycle", inputs=4),
     NearestKernel([[0.75, 0.25], [0.5, 0.5]], 1.0, tolerance=0.5),
     dpopt.Plurality(4, 3, 1.0),
     dpopt.Plurality(3, 2, 1.0, "worst-case"),

@@ -20,7 +20,7 @@ from tests.proofs.judging import alone, optimum
 
 def path(inputs: int, **other: Any) -> Kernel:
     given = {"objective": "worst-case", "graph": "path", **other}
-    return Kernel("absolute", 1.0, size=inputs, **given)
+    return Kernel("absolute", 1.0, inputs=inputs, **given)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ SETTINGS: list[Any] = [
     path(4),
     path(5, objective="mean", prior=[5, 4, 3, 2, 1]),
     path(3, delta=0.125),
-    Kernel("zero-one", 1.0, size=5),
+    Kernel("zero-one", 1.0, inputs=5),
     Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="worst-case"),
     Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    Kernel("squared", 1.0, graph="cycle", size=5),
+    Kernel("squared", 1.0, graph="cycle", inputs=5),
     Majority(5, 0.1, 2.0, objective="surrogate"),
     Majority(5, 0.1, 1.0, 0.0625, 0.125, objective="surrogate"),
 ]
@@ -62,7 +62,7 @@ def test_it_is_the_optimum_of_another_solver(setting: Any, ratio: Fraction) -> N
 @pytest.mark.parametrize("inputs", [3, 4, 6])
 def test_randomised_response_is_best_for_the_zero_one_loss(inputs: int) -> None:
     ratio = Fraction(17, 5)
-    found = dpopt.exact_optimum(Kernel("zero-one", 1.0, size=inputs), ratio)
+    found = dpopt.exact_optimum(Kernel("zero-one", 1.0, inputs=inputs), ratio)
     assert found.value == (inputs - 1) / (ratio + inputs - 1)
 
 
@@ -88,7 +88,7 @@ def spoilt(body: dict[str, Any], part: str) -> None:
     elif part == "ratio":
         body["ratio"] = "9/4"
     elif part == "setting":
-        body["setting"]["size"] = body["setting"]["outputs"] = 3
+        body["setting"]["inputs"] = body["setting"]["outputs"] = 3
     elif part == "negative":
         body["multipliers"][0][-1] = "-" + body["multipliers"][0][-1]
     else:

@@ -14,7 +14,7 @@ from dpopt import Kernel, NearestKernel, ParameterError, verify
 from dpopt.privacy.saved import seal
 
 Record = dict[str, Any]
-PATH = Kernel("absolute", 5.0, graph="path", size=4)
+PATH = Kernel("absolute", 5.0, graph="path", inputs=4)
 
 
 def record_of(setting: Any, folder: Path) -> Record:
@@ -118,7 +118,7 @@ def test_a_false_claim_about_large_numbers_is_shown(
 def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
     n = 2001
     record = record_of(Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, delta=0.1), tmp_path)
-    record["body"]["setting"] |= {"loss": [[0.0, 1.0]] * n, "size": n}
+    record["body"]["setting"] |= {"loss": [[0.0, 1.0]] * n, "inputs": n}
     record["body"]["units"] = {"total": "2", "weights": [["1", "1"]] * n}
     assert answered(record, tmp_path) == 2
 

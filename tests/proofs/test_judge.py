@@ -588,7 +588,7 @@ def setting_of(name: str) -> Any:
     @dataclass(frozen=True)
     class Mine(Setting):
         kind = "judged"
-        inputs = inputs_
+        domain = inputs_
         losses = losses_
         guarantee = promised  # type: ignore[assignment]
 

@@ -36,12 +36,14 @@ SETTINGS: dict[str, Any] = {
         invariant=[0.25, 0.5, 0.25],
         constraints=OWN,
     ),
-    "kernel of pairs": Kernel("absolute", 1.0, size=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])),
+    "kernel of pairs": Kernel(
+        "absolute", 1.0, inputs=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
+    ),
     "kernel of words": Kernel("hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"),
     "kernel on a grid": Kernel([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
-    "kernel around": Kernel("zero-one", 1.0, graph="cycle", size=4, symmetry="dihedral"),
+    "kernel around": Kernel("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
     "kernel mirrored": Kernel(
-        "absolute", 1.0, graph="path", size=3, symmetry=[([2, 1, 0], [2, 1, 0])]
+        "absolute", 1.0, graph="path", inputs=3, symmetry=[([2, 1, 0], [2, 1, 0])]
     ),
     "nearest of names": NearestKernel(
         [[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]],
@@ -198,7 +200,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     | {"weights": [1, 1], "slack": 0, "objective": "mean"},
     "kernel": {
         "loss": "absolute",
-        "size": 3,
+        "inputs": 3,
         "outputs": 3,
         "prior": None,
         "objective": "worst-case",
@@ -324,7 +326,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [{"graph": "grid"}, {"shape": [4]}, *several("graph", [[[0, 0]], [[0, 3]], [[3, 0]]])]
         + [{"loss": LOSS, "outputs": 2, "shape": [3]}, {"shape": [3], "outputs": 2}]
         + [{"loss": LOSS, "outputs": 2, "shape": [3], "graph": [[0, 1]]}]
-        + [{"loss": LOSS}, {"loss": LOSS, "outputs": 2, "size": 2}, {"loss": "hamming"}]
+        + [{"loss": LOSS}, {"loss": LOSS, "outputs": 2, "inputs": 2}, {"loss": "hamming"}]
         + [{"outputs": 2, "symmetry": "cyclic"}, {"symmetry": "hamming"}, {"prior": [1, 1, 1]}]
         + [{"outputs": 2, "invariant": pmf} for pmf in ([0.5, 0.5], [0.25, 0.5, 0.25])]
         + several("invariant", [[0.5, 0.5], [0.25, 0.5, 0.5], [0.5, PAIR], [PAIR[0]]])

@@ -29,13 +29,13 @@ SETTINGS: dict[str, Any] = {
     "majority": dpopt.Majority.example(),
     "reflection": Kernel(PATH, 0.5, graph="path", objective="worst-case", symmetry="reflection"),
     "words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 2), symmetry="hamming"),
-    "symbols": Kernel("zero-one", 1.0, size=6, symmetry="symbols"),
-    "dihedral": Kernel("zero-one", 1.0, 0.05, size=6, graph="cycle", symmetry="dihedral"),
+    "symbols": Kernel("zero-one", 1.0, inputs=6, symmetry="symbols"),
+    "dihedral": Kernel("zero-one", 1.0, 0.05, inputs=6, graph="cycle", symmetry="dihedral"),
     "generators": Kernel(PATH, 0.5, graph="path", symmetry=[([2, 1, 0], [2, 1, 0])]),
     "q K = q": Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR),
     "A K = B": Kernel(PATH, 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]])),
-    "own rows": Kernel("absolute", 1.0, size=4, graph="path", constraints=OWN),
-    "epsilon = 0": Kernel("absolute", 0.0, size=4, graph="path"),
+    "own rows": Kernel("absolute", 1.0, inputs=4, graph="path", constraints=OWN),
+    "epsilon = 0": Kernel("absolute", 0.0, inputs=4, graph="path"),
     "utility": Kernel(PATH, 0.7, sense="maximise", objective="worst-case"),
     "Delta": dpopt.Majority(5, 0.3, 1.5, voter_delta=1e-3, delta=0.01),
     "independent": dpopt.Majority(5, 0.5, 1.5, prior=UNIFORM),
@@ -71,7 +71,7 @@ def test_a_changed_kernel_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
-    path, _ = saved(Kernel("zero-one", math.log(2), size=2), tmp_path)
+    path, _ = saved(Kernel("zero-one", math.log(2), inputs=2), tmp_path)
     file = json.loads(path.read_text())
     units = file["body"]["units"]
     total = int(units["total"])
@@ -152,7 +152,7 @@ def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
 def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
     path, _ = saved(SETTINGS["words"], tmp_path)
     file = json.loads(path.read_text())
-    file["body"]["setting"] |= {"shape": [2] * 15, "size": 2**15, "outputs": 2**15}
+    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
     path.write_text(json.dumps(file))
     assert verify.main([str(path)]) == 2
 
@@ -197,7 +197,7 @@ def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() ->
 def test_rows_are_those_of_the_graph_and_of_delta(
     graph: Any, delta: float, names: set[str]
 ) -> None:
-    setting = dpopt.Kernel("absolute", 1.0, delta, graph, size=3).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, delta, graph, inputs=3).to_dict()
     program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
     rows = list(program.names())
     assert {name[0] for name in rows} == names
@@ -207,7 +207,7 @@ def test_rows_are_those_of_the_graph_and_of_delta(
 
 
 def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
-    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=3, outputs=5).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", inputs=3, outputs=5).to_dict()
     program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
     assert program.cost == {
         ("K", x, y): Fraction(abs(x - y), 3) for x in range(3) for y in range(5)
@@ -231,7 +231,7 @@ def test_a_table_has_the_slack_of_all_its_neighbours(
     graph: Any, delta: float, weights: list[list[int]]
 ) -> None:
     """At e^epsilon = 2, in fractions."""
-    setting = dpopt.Kernel("absolute", 1.0, delta, graph, size=3, outputs=2).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, delta, graph, inputs=3, outputs=2).to_dict()
     units, exact = {"total": 8, "weights": weights}, Fraction(2)
     program = verify.kernel(json.loads(json.dumps(setting)), units, (exact, exact), {})
     pairs = [(x, z) for x in range(3) for z in range(3) if 0 < abs(x - z) <= 1 + (graph[0] == "c")]
@@ -295,7 +295,12 @@ def test_what_a_symmetry_changes_is_refused() -> None:
             verify.kernel({**known, **change}, None, None, {})
     with pytest.raises(verify.Malformed, match="symmetry changes the loss"):
         verify.kernel({**known, "loss": [[0.0, 1.0], [2.0, 0.0]]}, None, None, {})
-    three = {"size": 3, "outputs": 3, "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]], "invariant": None}
+    three = {
+        "inputs": 3,
+        "outputs": 3,
+        "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]],
+        "invariant": None,
+    }
     with pytest.raises(verify.Malformed, match="symmetry changes the neighbours"):
         verify.kernel({**known, **three, "graph": [[0, 1]]}, None, None, {})
 
@@ -304,7 +309,7 @@ def test_what_a_symmetry_changes_is_refused() -> None:
     "place", [[0, 2, 0], [0, 0, 3], [1, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]]
 )
 def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> None:
-    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=2, outputs=3).to_dict()
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", inputs=2, outputs=3).to_dict()
     known = json.loads(json.dumps(setting))
     rows = [["mine", [[0, 1, 2]], [1.0], [0.1], [None]]]
     assert ("rows", "mine", 0, -1) in verify.asked({**known, "constraints": rows}, 2, 3)

@@ -302,9 +302,9 @@ def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
 def test_what_is_refused_is_named_and_measured(delta: float) -> None:
     """The row that is broken most, and by how much, of a table far from private."""
     setting = dpopt.Multiclass(3, 3, 0.5, 1.5, delta=delta)
-    point = np.zeros(setting.inputs.size)
-    point[setting.inputs.starts[:-1]] = 1.0
-    program = displayed(made(setting, rounded(setting.inputs, point), certificate=None))
+    point = np.zeros(setting.domain.size)
+    point[setting.domain.starts[:-1]] = 1.0
+    program = displayed(made(setting, rounded(setting.domain, point), certificate=None))
     with pytest.raises(verify.Refused) as caught:
         verify.decide(program)
     row, missed = program.row(caught.value.at), caught.value.missed
@@ -313,7 +313,7 @@ def test_what_is_refused_is_named_and_measured(delta: float) -> None:
     assert sum(map(abs, signed)) + sum(loops) == 3
     # The row is the corner's inequality, divided by a number of its own.
     assert above > verify.ends(row.limit)[0]
-    table = rounded(setting.inputs, point)
+    table = rounded(setting.domain, point)
     excess = largest_excess(table, 0.5, Fraction(3, 4), sets=size > 1) - Fraction(delta)
     assert float(missed) == pytest.approx(float(excess), rel=1e-12)
 

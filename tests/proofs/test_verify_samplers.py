@@ -427,7 +427,7 @@ def test_randomised_response_by_hand() -> None:
         found = optimum(displayed(dpopt.BestSampler(1, k, 1.0), ratio=R))
         assert found == pytest.approx(float(value), abs=1e-12)
     setting = dpopt.BestSampler(1, 2, 1.0)
-    program = displayed(setting, Table(setting.inputs, (3 * UNIT, UNIT), 4 * UNIT), R)
+    program = displayed(setting, Table(setting.domain, (3 * UNIT, UNIT), 4 * UNIT), R)
     verify.decide(program)
     assert program.value == Fraction(1, 4)
 
@@ -548,7 +548,7 @@ def sampler_ratio(setting: dpopt.BestSampler, table: Table) -> Fraction:
 def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
     setting, draws = dpopt.BestSampler(n, k, 1.0), np.random.default_rng(10 * n + k)
     for _ in range(5):
-        table = rounded(setting.inputs, draws.integers(1, UNIT, setting.inputs.size).tolist())
+        table = rounded(setting.domain, draws.integers(1, UNIT, setting.domain.size).tolist())
         worst = sampler_ratio(setting, table)
         program = displayed(setting, table, worst)
         assert verify.decide(program).rows == len(list(program.names()))
@@ -560,7 +560,7 @@ def test_a_unit_that_is_too_large_is_refused(setting: dpopt.BestSampler, tmp_pat
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
-    inputs, table = setting.inputs, design.table
+    inputs, table = setting.domain, design.table
     program = displayed(setting, table)
     assert program.private is not None
     raised, lowered = program.private().at
@@ -582,7 +582,7 @@ def test_a_unit_that_is_too_large_is_refused(setting: dpopt.BestSampler, tmp_pat
 
 def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:
     setting = dpopt.BestSampler(400, 2, 1.0, "mean", (0.5 + 2.0**-52, 0.5 - 2.0**-52))
-    table = rounded(setting.inputs, [1] * setting.inputs.size)
+    table = rounded(setting.domain, [1] * setting.domain.size)
     design = made(setting, table, float_bound=0.0)
     assert design.bound is not None
     assert design.bound.how == "float"

@@ -221,7 +221,7 @@ def test_a_smooth_floor_of_another_rate_is_not_optimal(
 
 
 def test_neighbours_are_told(tmp_path: Path) -> None:
-    few = Kernel("absolute", 1.0, size=21, graph=[[3, 4]])
+    few = Kernel("absolute", 1.0, inputs=21, graph=[[3, 4]])
     code, lines, _ = run(*saved(few, tmp_path, proof=False))
     assert code == 0
     assert lines[0].endswith(
@@ -229,9 +229,9 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
     )
     assert lines[1] == (
         "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective mean, "
-        "sense minimise, size 21, outputs 21, symmetry none"
+        "sense minimise, inputs 21, outputs 21, symmetry none"
     )
-    code, lines, _ = run(*saved(Kernel("zero-one", 1.0, size=3), tmp_path, proof=False))
+    code, lines, _ = run(*saved(Kernel("zero-one", 1.0, inputs=3), tmp_path, proof=False))
     assert lines[0].endswith(", between all 3 inputs")
     code, lines, _ = run(*saved(Setting(5, 0.5, 1.5, 0.01, 0.02), tmp_path, proof=False))
     assert lines[0].endswith(", one record changed, which all 5 voters may have seen")

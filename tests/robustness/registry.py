@@ -202,11 +202,11 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     ),
     "dpopt.closed_form": lambda: (
         dpopt,
-        {"setting": dpopt.Kernel("zero-one", 1.0, size=2), "low": 1, "high": 3},
+        {"setting": dpopt.Kernel("zero-one", 1.0, inputs=2), "low": 1, "high": 3},
     ),
     "dpopt.exact_optimum": lambda: (
         dpopt,
-        {"setting": dpopt.Kernel("zero-one", 1.0, size=2), "ratio": 2},
+        {"setting": dpopt.Kernel("zero-one", 1.0, inputs=2), "ratio": 2},
     ),
     "dpopt.vote": lambda: (
         dpopt,

@@ -77,7 +77,7 @@ def test_the_certificate_is_true_of_all_neighbours(
                 if (sorted(counts), c) != (sorted(other), d)
             ]
     assert 0 <= float(sampler.certificate.slack) == pytest.approx(float(min(slacks)), abs=1e-30)
-    assert sampler.certificate.constraints == 2 * len(sampler.setting.inputs.neighbours)
+    assert sampler.certificate.constraints == 2 * len(sampler.setting.domain.neighbours)
     assert sampler.guarantee.epsilon == epsilon
     assert -1e-12 <= sampler.gap < 2e-6
 
@@ -219,7 +219,7 @@ def test_fixed_is_the_least_over_all_orders_of_the_categories(
     sampler = best_sampler(n, k, epsilon, objective="output", distribution=pmf)
     assert sampler.value == pytest.approx(answer.fun, abs=3e-6)
     assert sampler.bound == pytest.approx(answer.fun, abs=1e-9)
-    output = incidence(sampler.setting.inputs, pmf) @ sampler.kernel
+    output = incidence(sampler.setting.domain, pmf) @ sampler.kernel
     assert output.sum() == pytest.approx(1.0)
     assert distance(output, pmf) == pytest.approx(sampler.value, abs=1e-12)
 
@@ -271,7 +271,7 @@ def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
         rule = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
         found = sampler.histograms
         distances = [distance(rule.output_distribution(row), row / n) for row in found]
-        prior = histogram_prior(sampler.setting.inputs, 1.0)
+        prior = histogram_prior(sampler.setting.domain, 1.0)
         assert lower_bound(n, k, epsilon) - 1e-12 <= sampler.value <= max(distances) + 2e-9
         assert best.value <= float(prior @ distances) + 1e-9
         assert best.value <= sampler.mean + 1e-9
@@ -303,7 +303,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
     problem = sampler.problem
     problem.minimise({"worst": 1.0})
     first = sampler.setting.table(sampler.setting.point(solve(problem)))
-    prior = histogram_prior(sampler.setting.inputs, 1.0)
+    prior = histogram_prior(sampler.setting.domain, 1.0)
     mean = float(prior @ sampler.setting.distances(first))
     best = best_sampler(12, 3, 0.4, objective="mean").value
     assert best - 1e-9 <= sampler.mean <= mean + 1e-9
@@ -338,13 +338,13 @@ def test_a_hundred_records_of_three_categories() -> None:
     pmf = np.array([0.5, 0.3, 0.2])
     sampler = best_sampler(100, 3, 1.0, objective="output", distribution=pmf)
     assert -1e-12 <= sampler.gap <= 5e-9
-    output = incidence(sampler.setting.inputs, pmf) @ sampler.kernel
+    output = incidence(sampler.setting.domain, pmf) @ sampler.kernel
     assert distance(output, pmf) == pytest.approx(0.0, abs=5e-9)
 
 
 def test_repair_of_a_kernel_that_is_not_private() -> None:
     setting = dpopt.BestSampler(6, 3, 0.5)
-    empirical = setting.inputs.values / 6
+    empirical = setting.domain.values / 6
     table = setting.table(empirical)
     assert setting.judge(table).slack >= 0
     # A count of 1 where there was none asks for this much of a uniform category, at least.
@@ -358,7 +358,7 @@ def test_repair_of_a_kernel_that_is_not_private() -> None:
 
 def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
     sampler = best_sampler(6, 3, 0.5)
-    inputs, table = sampler.setting.inputs, sampler.table
+    inputs, table = sampler.setting.domain, sampler.table
     assert sampler.setting.judge(table).slack == sampler.certificate.slack
     for variable in np.flatnonzero(inputs.counts < 3):
         # What one variable gains, another of its histogram loses.
@@ -391,7 +391,7 @@ def test_draws_follow_the_certified_weights() -> None:
 
 def test_extreme_epsilons() -> None:
     nearly = best_sampler(6, 3, 600.0)
-    np.testing.assert_allclose(nearly.kernel, nearly.setting.inputs.values / 6, atol=1e-12)
+    np.testing.assert_allclose(nearly.kernel, nearly.setting.domain.values / 6, atol=1e-12)
     assert best_sampler(6, 3, 50.0).value < 1e-12
     for epsilon in (1e-6, 1e-12):
         blind = best_sampler(6, 3, epsilon)

@@ -94,7 +94,7 @@ def loose(frozen: bool, name: str | None) -> type[Any]:
             return dpopt.Guarantee(self.scale)
 
         @property
-        def inputs(self) -> Graph:
+        def domain(self) -> Graph:
             return Graph(2, 2)
 
         @property

@@ -98,7 +98,7 @@ WAYS: dict[str, Designed] = {
         dpopt.Kernel(path_loss(10), 0.5, constraints=[("first", np.eye(1, 100), 0.2, 0.3)]), **way
     ),
     "kernel under symmetry": lambda **way: dpopt.design(
-        dpopt.Kernel("absolute", 0.5, graph="cycle", size=9, symmetry="auto"),
+        dpopt.Kernel("absolute", 0.5, graph="cycle", inputs=9, symmetry="auto"),
         backend="highs",
         **way,
     ),
@@ -140,7 +140,7 @@ def test_a_closed_form_has_nothing_to_stop() -> None:
     full = dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
     found = dpopt.design(full.setting, stop_at_gap=0.5)
     assert (found.table, found.status) == (full.table, None)
-    path = dpopt.Kernel("absolute", 1.0, size=9, graph="path")
+    path = dpopt.Kernel("absolute", 1.0, inputs=9, graph="path")
     assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
 
 

@@ -60,7 +60,7 @@ class Coin(Setting):
         return Guarantee(self.epsilon)
 
     @cached_property
-    def inputs(self) -> Graph:
+    def domain(self) -> Graph:
         return Graph(2, 2)
 
     def problem(self) -> Problem:
@@ -85,7 +85,7 @@ class Coin(Setting):
 
     def table(self, point: Fraction) -> Any:
         truth, other = self.rounded(point)
-        return Table(self.inputs, (truth, other, other, truth), ONE)
+        return Table(self.domain, (truth, other, other, truth), ONE)
 
     def value(self, table: Any) -> float:
         return table.weights[0] / ONE
@@ -345,7 +345,7 @@ class OneSided(Coin):
     def table(self, point: Fraction) -> Any:
         del point
         high, low = 9 * ONE // 10, 3 * ONE // 10 + 1
-        return Table(self.inputs, (high, ONE - high, low, ONE - low), ONE)
+        return Table(self.domain, (high, ONE - high, low, ONE - low), ONE)
 
     def judge(self, table: Any) -> Certificate:
         ratio, (a, b, c, d) = exp_lower(self.epsilon), table.weights

@@ -79,7 +79,7 @@ def voters(folder: Path) -> list[privacy.Guarantee]:
 
 def proofs(folder: Path) -> Fraction:
     """What proves that nothing is better: a bound, a saved proof, a fraction, and a formula."""
-    setting = dpopt.Kernel("absolute", 1.0, graph="path", size=3, objective="worst-case")
+    setting = dpopt.Kernel("absolute", 1.0, graph="path", inputs=3, objective="worst-case")
     design = dpopt.design(setting)
     assert_type(design.bound, Bound | None)
     if design.bound is None or design.bound.how != "proved":
