@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dpopt.multiclass.setting import Multiclass
     from dpopt.plurality.setting import Plurality
     from dpopt.privacy import Guarantee, Problem
-    from dpopt.privacy.constraints import private
+    from dpopt.privacy.constraints import privacy_constraints
     from dpopt.proofs.closed import ClosedForm, closed_form
     from dpopt.proofs.exact import ExactOptimum, exact_optimum
     from dpopt.public_prior.mollifier import Mollifier
@@ -108,7 +108,7 @@ __all__ = [
     "multiclass",
     "plurality",
     "privacy",
-    "private",
+    "privacy_constraints",
     "prob",
     "progress_bar",
     "public_prior",
@@ -153,7 +153,7 @@ _HOMES = {
     "interact": "dpopt._interact",
     "kinds": "dpopt.shape",
     "load": "dpopt.shape",
-    "private": "dpopt.privacy.constraints",
+    "privacy_constraints": "dpopt.privacy.constraints",
     "progress_bar": "dpopt._progress",
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
@@ -164,9 +164,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = found
-        return found
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
     if not name.startswith("_"):
         try:
             return import_module(f"dpopt.{name}")
@@ -178,4 +178,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """List what users call, and nothing else."""
+    return sorted(__all__)

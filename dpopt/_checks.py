@@ -104,12 +104,12 @@ def floats(name: str, value: object) -> npt.NDArray[np.float64]:
     """
     _refuse_unordered(name, value)
     try:
-        found = np.asarray(value)
+        array = np.asarray(value)
         # An array within an array of objects would become a number, with a warning.
-        nested = found.dtype.kind == "O" and any(getattr(part, "ndim", 0) for part in found.flat)
-        if found.dtype.kind in "biufO" and not nested and not np.ma.is_masked(value):
+        nested = array.dtype.kind == "O" and any(getattr(entry, "ndim", 0) for entry in array.flat)
+        if array.dtype.kind in "biufO" and not nested and not np.ma.is_masked(value):
             with np.errstate(over="raise"):
-                return found.astype(np.float64)
+                return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError, FloatingPointError):
         pass
     raise ParameterError(
@@ -131,13 +131,13 @@ def real(
     Raises:
         ParameterError: if it is not a number, not finite, or outside the interval.
     """
-    left, right = "(["[not open_lower], ")]"[not open_upper]
+    opening, closing = "(["[not open_lower], ")]"[not open_upper]
     if math.isinf(lower) and math.isinf(upper):
         allowed = "a finite number"
     elif math.isinf(upper):
         allowed = f"a finite number {'above' if open_lower else 'of at least'} {digits(lower)}"
     else:
-        allowed = f"a number in {left}{digits(lower)}, {digits(upper)}{right}"
+        allowed = f"a number in {opening}{digits(lower)}, {digits(upper)}{closing}"
     number = _number(name, value, allowed)
     outside = number < lower or number > upper or not math.isfinite(number)
     if outside or (open_lower and number == lower) or (open_upper and number == upper):
@@ -155,10 +155,10 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
     number = _number(name, value, allowed)
     if not math.isfinite(number) or number != int(number):
         raise _refused(name, value, allowed)
-    whole = int(value) if isinstance(value, numbers.Integral) else int(number)
-    if whole < lower or (upper is not None and whole > upper):
+    integer = int(value) if isinstance(value, numbers.Integral) else int(number)
+    if integer < lower or (upper is not None and integer > upper):
         raise _refused(name, value, allowed)
-    return whole
+    return integer
 
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:

@@ -61,9 +61,9 @@ def new_axes(ax: Axes | None) -> Axes:
 
 def save_figure(axes: Axes, path: Path) -> None:
     """Write the figure that ``axes`` belong to; the ending of ``path`` tells the format."""
-    made = axes.get_figure(root=True)
-    if made is not None:
-        made.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
+    figure = axes.get_figure(root=True)
+    if figure is not None:
+        figure.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
 
 
 def require_matplotlib() -> None:

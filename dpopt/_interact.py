@@ -44,12 +44,18 @@ def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: 
         start = setting.example()
     if not isinstance(start, Setting):
         raise ParameterError(f"setting is {shown(setting)}; it must be a setting, or its class.")
-    known = {field.name: field for field in fields(cast(Any, start)) if field.init}
-    for name in ranges.keys() - known.keys():
-        raise ParameterError(f"{name} is no field of {start.kind}, which has {', '.join(known)}.")
-    stated = {name: getattr(start, name) for name in known if not is_default(start, known[name])}
+    fields_by_name = {field.name: field for field in fields(cast(Any, start)) if field.init}
+    for name in ranges.keys() - fields_by_name.keys():
+        raise ParameterError(
+            f"{name} is no field of {start.kind}, which has {', '.join(fields_by_name)}."
+        )
+    stated = {
+        name: getattr(start, name)
+        for name in fields_by_name
+        if not is_default(start, fields_by_name[name])
+    }
     controls: dict[str, Any] = {}
-    for name, field in known.items():
+    for name, field in fields_by_name.items():
         value = stated.get(name, None if field.default is MISSING else field.default)
         control = _control(name, value, choices(str(field.type)), ranges.get(name))
         controls |= {} if control is None else {name: control}
@@ -72,8 +78,8 @@ def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:
     """Return the widget of a field, told when it is let go; None if it has none."""
     import ipywidgets as widgets
 
-    told: dict[str, Any] = {"description": name, "style": {"description_width": "initial"}}
-    quiet = {**told, "continuous_update": False}
+    options: dict[str, Any] = {"description": name, "style": {"description_width": "initial"}}
+    quiet = {**options, "continuous_update": False}
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if chosen is not None:
         _check_range(name, chosen)
@@ -86,14 +92,14 @@ def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:
             return widgets.IntSlider(begin, low, high, **quiet)
         return widgets.FloatSlider(begin, min=low, max=high, step=(high - low) / 100, **quiet)
     if words:
-        return widgets.Dropdown(options=words, value=value, **told)
+        return widgets.Dropdown(options=words, value=value, **options)
     if isinstance(value, bool):
-        return widgets.Checkbox(value, **told)
+        return widgets.Checkbox(value, **options)
     if not number:
         return None
     if not 0 < value < math.inf:
         # Around 0 no scale suggests itself.
-        return (widgets.IntText if isinstance(value, int) else widgets.FloatText)(value, **told)
+        return (widgets.IntText if isinstance(value, int) else widgets.FloatText)(value, **options)
     if isinstance(value, int):
         return widgets.IntSlider(value, 1, 2 * value, **quiet)
     tens = math.log10(value)

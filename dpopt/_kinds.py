@@ -196,10 +196,10 @@ def text_of(value: object) -> str:
     """
     if not isinstance(value, list | tuple):
         return digits(value) if isinstance(value, float) else str(value)
-    if value and all(isinstance(part, str) for part in value):
+    if value and all(isinstance(entry, str) for entry in value):
         return ";".join(value)
-    inner = [part for row in value if isinstance(row, list | tuple) for part in row]
-    if any(isinstance(part, list | tuple) for part in inner):
+    entries = [entry for row in value if isinstance(row, list | tuple) for entry in row]
+    if any(isinstance(entry, list | tuple) for entry in entries):
         return json.dumps(value)
     return ",".join(
         ":".join(map(text_of, row)) if isinstance(row, list | tuple) else text_of(row)
@@ -217,10 +217,10 @@ def _example(of: Any) -> str:  # noqa: ANN401
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return a docstring's description, and its sections by name."""
-    about, *rest = _SECTION.split(text)
-    return about.strip(), dict(zip(rest[::2], rest[1::2], strict=True))
+    about, *sections = _SECTION.split(text)
+    return about.strip(), dict(zip(sections[::2], sections[1::2], strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:
     """Return the entries ``name: text`` of a section; lines indented more go on with the text."""
-    return {found[1]: " ".join(found[2].split()) for found in _ENTRY.finditer(section)}
+    return {match[1]: " ".join(match[2].split()) for match in _ENTRY.finditer(section)}

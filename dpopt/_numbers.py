@@ -67,15 +67,15 @@ def _rational_text(value: Fraction) -> str:
 def _leading(value: Fraction) -> str:
     """Return 17 significant digits, or 12 where the number is beyond all floats."""
     try:
-        found = float(value)
+        rounded = float(value)
     except OverflowError:
-        found = 0.0
-    if found:
-        return repr(found)
+        rounded = 0.0
+    if rounded:
+        return repr(rounded)
     power = math.log10(abs(value.numerator)) - math.log10(value.denominator)
-    whole = math.floor(power)
+    exponent = math.floor(power)
     sign = "-" if value < 0 else ""
-    return f"{sign}{10 ** (power - whole):.12g}e{whole:+d}"
+    return f"{sign}{10 ** (power - exponent):.12g}e{exponent:+d}"
 
 
 def brief_number(value: float) -> str:
@@ -104,11 +104,11 @@ def digits_up(value: float) -> str:
 def roughly(value: Fraction) -> str:
     """Return three significant digits of a rational, also of one beyond all floats or below."""
     try:
-        found = float(value)
+        rounded = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isinf(found) and bool(found) == bool(value):
-        return f"{found:.3g}"
+        rounded = math.inf
+    if not math.isinf(rounded) and bool(rounded) == bool(value):
+        return f"{rounded:.3g}"
     mantissa, _, exponent = _leading(value).partition("e")
     return f"{float(mantissa):.3g}e{exponent}"
 
@@ -142,8 +142,8 @@ def typed_rational(text: str) -> Fraction:
     Raises:
         ValueError: for anything else, more than 4,000 characters, or an exponent beyond 4,000.
     """
-    found = _TYPED.fullmatch(text) if len(text) <= _LONGEST_DECIMAL else None
-    if found is None or abs(int(found[1] or 0)) > _LARGEST_POWER:
+    match = _TYPED.fullmatch(text) if len(text) <= _LONGEST_DECIMAL else None
+    if match is None or abs(int(match[1] or 0)) > _LARGEST_POWER:
         raise ValueError("no number, or one too long")
     try:
         return Fraction(text)
@@ -165,13 +165,13 @@ def decimal_rational(value: object) -> Fraction:
 def float_up(value: Fraction) -> float:
     """Return the least float of at least a rational; infinity beyond all floats."""
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return math.inf if value > 0 else -sys.float_info.max
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
 
 
 def float_down(value: Fraction) -> float:
     """Return the largest float of at most a rational of at least 0."""
-    found = float_up(value)
-    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)
+    rounded = float_up(value)
+    return rounded if Fraction(rounded) <= value else math.nextafter(rounded, -math.inf)

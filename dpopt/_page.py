@@ -87,7 +87,7 @@ def drawn(plot: Callable[[Axes], object]) -> str:
     svg = svg[svg.index("<svg") :].replace(_INK, "currentColor").replace(LIMIT, "currentColor")
     # What is left of the head names two web addresses that nothing has to read.
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    opening, rest = svg.split(">", 1)
+    opening, body = svg.split(">", 1)
     # The view box gives the proportions.
     opening = re.sub(r' (?:width|height)="[^"]*"', "", opening)
-    return f'{opening} style="max-width: {96 * _WIDTH:.0f}px">{rest}'
+    return f'{opening} style="max-width: {96 * _WIDTH:.0f}px">{body}'

@@ -118,14 +118,14 @@ def track(items: Iterable[_T], task: str, total: int | None = None) -> Iterator[
         total = len(items) if isinstance(items, Sized) else None
     if total != 0:
         callback(ProgressEvent(task, 0, total))
-    count, told = 0, time.monotonic()
+    count, reported_at = 0, time.monotonic()
     for item in items:
         yield item
         count += 1
         now = time.monotonic()
-        if now - told >= _QUIET_SECONDS and count != total:
+        if now - reported_at >= _QUIET_SECONDS and count != total:
             callback(ProgressEvent(task, count, total))
-            told = now
+            reported_at = now
     callback(ProgressEvent(task, count, count))
 
 

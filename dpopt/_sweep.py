@@ -102,10 +102,10 @@ def sweep(
     keys = [_json(point, sort_keys=True) for point in points]
     mark = "" if path is None else _mark(function, version, joblib.hash)
     done: dict[str, Any] = {} if path is None else _read(path, mark)
-    left = [number for number, key in enumerate(keys) if key not in done]
-    finished = reused = len(points) - len(left)
+    pending = [number for number, key in enumerate(keys) if key not in done]
+    finished = reused = len(points) - len(pending)
     advance("sweep", finished, len(points))
-    calls = (joblib.delayed(_called)(function, number, points[number]) for number in left)
+    calls = (joblib.delayed(_called)(function, number, points[number]) for number in pending)
     outcomes: Any = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
     for number, values in outcomes:
         done[keys[number]] = json.loads(values)
@@ -157,8 +157,8 @@ def _mark(function: Any, version: str | None, digest: Callable[..., str]) -> str
     """Return the digest by which the lines of a function are known."""
     name = [getattr(function, "__module__", None), getattr(function, "__qualname__", None)]
     try:
-        own = [versions()["dpopt"], _described(function)] if version is None else version
-        return digest([name, own])
+        code_version = [versions()["dpopt"], _described(function)] if version is None else version
+        return digest([name, code_version])
     except Exception as error:
         raise ParameterError(f"function has no digest ({error}); say version=.") from error
 
@@ -171,7 +171,11 @@ def _described(value: object) -> object:
         held = [_described(cell.cell_contents) for cell in value.__closure__ or ()]
         return [_described(value.__code__), value.__defaults__, value.__kwdefaults__, held]
     if isinstance(value, CodeType):
-        return [value.co_code, value.co_names, [_described(part) for part in value.co_consts]]
+        return [
+            value.co_code,
+            value.co_names,
+            [_described(constant) for constant in value.co_consts],
+        ]
     return sorted(map(repr, value)) if isinstance(value, frozenset) else value
 
 
@@ -179,17 +183,17 @@ def _read(path: Path, mark: str) -> dict[str, Any]:
     """Return what a table says of each point; end its last line if that was torn."""
     check_target(path)
     rows = path.read_text(errors="replace").split("\n") if path.exists() else [""]
-    found: dict[str, Any] = {}
+    referenced: dict[str, Any] = {}
     for row in filter(None, rows):
         try:
             line = json.loads(row)
             if line["sweep"] == mark:
-                found[_json(line["point"], sort_keys=True)] = dict(line["values"])
+                referenced[_json(line["point"], sort_keys=True)] = dict(line["values"])
         except (ValueError, KeyError, TypeError, RecursionError):
             if row == rows[0]:
                 raise ParameterError(f"table is {str(path)!r}, no table of a sweep.") from None
     _append(path, "\n" if rows[-1] else "")
-    return found
+    return referenced
 
 
 def _append(path: Path, text: str) -> None:

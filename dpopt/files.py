@@ -110,11 +110,11 @@ def _created_beside(path: Path) -> Path:
     """
     temporary = path.parent / f".dpopt-{secrets.token_hex(8)}{path.suffix}"
     try:
-        known = (path.stat().st_mode & 0o777) | 0o600 if path.exists() else None
+        mode = (path.stat().st_mode & 0o777) | 0o600 if path.exists() else None
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-        os.close(os.open(temporary, flags, 0o666 if known is None else known))
-        if known is not None:
-            temporary.chmod(known)
+        os.close(os.open(temporary, flags, 0o666 if mode is None else mode))
+        if mode is not None:
+            temporary.chmod(mode)
     except OSError as error:
         raise _refusal(path, _reason(error)) from error
     return temporary
@@ -176,8 +176,8 @@ def json_text(value: object, line: str | None = None, numbers: dict[int, str] | 
     if type(value) is dict and value and set(map(type, value)) == {str}:
         items = cast("Json", value).items()
         parts = [
-            f"{json.dumps(name)}:{' ' * (not one)}{json_text(part, inner, numbers)}"
-            for name, part in (sorted(items, key=itemgetter(0)) if one else items)
+            f"{json.dumps(name)}:{' ' * (not one)}{json_text(entry, inner, numbers)}"
+            for name, entry in (sorted(items, key=itemgetter(0)) if one else items)
         ]
         return f"{{{start}{comma.join(parts)}{end}}}"
     if type(value) not in (list, tuple) or not value:
@@ -193,7 +193,7 @@ def json_text(value: object, line: str | None = None, numbers: dict[int, str] | 
     if kinds <= {int, float, str}:
         text = json.dumps(values, allow_nan=False, separators=(comma, ": "))
         return f"[{start}{text[1:-1]}{end}]"
-    return f"[{start}{comma.join([json_text(part, inner, numbers) for part in values])}{end}]"
+    return f"[{start}{comma.join([json_text(entry, inner, numbers) for entry in values])}{end}]"
 
 
 def read_text(path: Path) -> str:
@@ -254,10 +254,10 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         raise ValueError("a name stands twice in one of its objects")
-    return found
+    return record
 
 
 def _finite(text: str) -> float:
@@ -331,15 +331,15 @@ def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
     if not lines:
         raise _refusal(path, "it is empty")
     count = len(lines[0])
-    numbered = [str(place) for place in range(count)]
+    numbered = [str(number) for number in range(count)]
     if lines[0] == ["0", "1"]:
         why = f"its first line 0{separator}1 may be names of columns or numbers"
         raise _refusal(path, f"{why}: name the columns otherwise, or write 0.0 and 1.0")
     named = lines[0] == numbered or not all(map(_is_number, lines[0]))
     names = lines.pop(0) if named else numbered
-    for place, line in enumerate(lines, 1 + named):
+    for number, line in enumerate(lines, 1 + named):
         if len(line) != count:
-            why = f"line {place} has {len(line)} values, and the first has {count}"
+            why = f"line {number} has {len(line)} values, and the first has {count}"
             raise _refusal(path, why)
     if len(set(names)) < count:
         raise _refusal(path, "two of its columns have the same name")
@@ -380,19 +380,19 @@ def _arrays(path: Path) -> Any:  # noqa: ANN401
     import numpy as np
 
     # Mapped, a header that promises more numbers than there are takes no memory.
-    found: Any = _array(lambda: np.load(path, mmap_mode="r", allow_pickle=False))
-    if isinstance(found, np.lib.npyio.NpzFile):
-        with found as archive:
+    array: Any = _array(lambda: np.load(path, mmap_mode="r", allow_pickle=False))
+    if isinstance(array, np.lib.npyio.NpzFile):
+        with array as archive:
             names = archive.files
-            chosen = "kernel" if "kernel" in names else names[0] if len(names) == 1 else None
-            if chosen is None:
+            member = "kernel" if "kernel" in names else names[0] if len(names) == 1 else None
+            if member is None:
                 raise ValueError(
                     f"it holds {len(names)} arrays; it must hold one, or one called 'kernel'"
                 )
-            found = _array(lambda: archive[chosen])
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf":
+            array = _array(lambda: archive[member])
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise ValueError("it holds something other than numbers")
-    return np.array(found)
+    return np.array(array)
 
 
 def _array(read: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -76,7 +76,7 @@ class Mechanism(Protocol):
         ...
 
     @property
-    def asked(self) -> Callable[..., int]:
+    def releases(self) -> Callable[..., int]:
         """Returns how many releases data ask for, all checked and none drawn."""
         ...
 
@@ -193,13 +193,13 @@ class Ledger:
                 down. Nothing was drawn in either case.
             NotPrivateError: if the mechanism has no certificate.
         """
-        if not callable(getattr(mechanism, "asked", None)):
+        if not callable(getattr(mechanism, "releases", None)):
             raise ParameterError(
                 f"mechanism is {shown(mechanism)}; it must be a design, a sampler or a kernel."
             )
         if isinstance(data, Iterator):
             raise ParameterError("data is an iterator, which is read once; make a list of it.")
-        count = mechanism.asked(data)
+        count = mechanism.releases(data)
         if count:
             self.charge(mechanism, dataset, count=count, fresh=fresh)
         return mechanism.release(data)
@@ -269,15 +269,15 @@ class Ledger:
         """
         with self._opened() as db:
             parts = _parts(db, dataset)
-        kept = self.budget if dataset is not None and parts else None
-        by = [("simple", simple(parts)), ("budget", kept)]
-        known = [(name, spent) for name, spent in by if spent is not None]
-        if not known:
+        budget = self.budget if dataset is not None and parts else None
+        by = [("simple", simple(parts)), ("budget", budget)]
+        stated = [(name, spent) for name, spent in by if spent is not None]
+        if not stated:
             raise ParameterError(
                 f"dataset is {shown(dataset)}, and its releases promise nothing together: their "
                 "deltas reach 1."
             )
-        return min(known, key=lambda item: (item[1].epsilon, item[1].delta))
+        return min(stated, key=lambda item: (item[1].epsilon, item[1].delta))
 
     def left(self, dataset: str = "unnamed") -> float | None:
         """Return the epsilon that a data set has left of the budget, rounded down.
@@ -301,8 +301,8 @@ class Ledger:
         said = f"{number(count, 'release')} of data set {shown(name_of(dataset))} so far "
         said += f"spend{'s' if count == 1 else ''} {in_short(spent)}"
         said += ", by the budget" if name == "budget" else ""
-        left = self.left(dataset)
-        return said if left is None else f"{said}; an epsilon of {_cut(left)} is left"
+        remaining = self.left(dataset)
+        return said if remaining is None else f"{said}; an epsilon of {_cut(remaining)} is left"
 
     def _fits(self, db: sqlite3.Connection, entry: Entry) -> bool:
         """Whether the budget allows an entry after those that are there."""
@@ -407,8 +407,8 @@ def _entry(
     count = _checks.integer("count", count, 1, _MOST_COUNT)
     each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
     _checks.instance("guarantee", each, Guarantee)
-    if hasattr(of, "require_private"):
-        of.require_private()  # pyright: ignore
+    if hasattr(of, "_require_private"):
+        of._require_private()  # pyright: ignore
     what = _described(of) if what is None and not isinstance(of, Guarantee) else what
     for name, text, most in (("what", what, _LONGEST_TEXT), ("dataset", dataset, _LONGEST_NAME)):
         if (
@@ -420,17 +420,17 @@ def _entry(
                 f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
                 "characters, all of them printable."
             )
-    behind = getattr(getattr(of, "setting", of), "behind", None)
-    if behind is None and fresh is not None:
+    base = getattr(getattr(of, "setting", of), "behind", None)
+    if base is None and fresh is not None:
         raise ParameterError(
             "fresh is given; it belongs to labels of private voters, and only there."
         )
-    if behind is None or (fresh is not None and _checks.flag("fresh", fresh)):
+    if base is None or (fresh is not None and _checks.flag("fresh", fresh)):
         spent, folds = each, count
     elif fresh is not None:
-        spent, folds = behind
+        spent, folds = base
     else:
-        labels, voters, folds = simple([(each, count)]), simple([behind]), 1
+        labels, voters, folds = simple([(each, count)]), simple([base]), 1
         spent = (
             labels
             and voters

@@ -15,8 +15,8 @@ def versions(*further: str) -> dict[str, str]:
     Args:
         further: names of other packages whose versions are asked for.
     """
-    found = {package: _version(package) for package in (*_PACKAGES, *further)}
-    return {"python": platform.python_version(), **found}
+    installed = {package: _version(package) for package in (*_PACKAGES, *further)}
+    return {"python": platform.python_version(), **installed}
 
 
 @cache

@@ -153,12 +153,12 @@ class Setting(ABC):
         Raises:
             ParameterError: for a name that is no field's.
         """
-        known = [f.name for f in fields(cast(Any, self))]
+        names = [f.name for f in fields(cast(Any, self))]
         for name, value in checked.items():
-            if name not in known:
+            if name not in names:
                 raise ParameterError(
                     f"keep was given {name!r}; fields of {type(self).__name__} are "
-                    f"{', '.join(known)}."
+                    f"{', '.join(names)}."
                 )
             object.__setattr__(self, name, value)
 
@@ -289,8 +289,8 @@ class Setting(ABC):
         """Return what outputs are called, as an array of objects."""
         different, at = np.unique(places, return_inverse=True)
         names = np.empty(different.size, dtype=object)
-        for i, place in enumerate(different.tolist()):
-            names[i] = self.output(place)
+        for i, input_ in enumerate(different.tolist()):
+            names[i] = self.output(input_)
         return names[at]
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
@@ -426,14 +426,14 @@ class Setting(ABC):
         """
         if not isinstance(values, Mapping):
             raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
-        known = _parameters(cls)
+        parameters = _parameters(cls)
         for name in values:
-            if name not in known:
+            if name not in parameters:
                 raise ParameterError(
                     f"setting holds {shown(name)}; parameters of {cls.kind!r} are "
-                    f"{', '.join(known)}."
+                    f"{', '.join(parameters)}."
                 )
-        for name, required in known.items():
+        for name, required in parameters.items():
             if required and name not in values:
                 raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
         return cls(**values)
@@ -441,12 +441,12 @@ class Setting(ABC):
 
 def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
     """Return a method of a table, which other integers need not have."""
-    found = getattr(table, method, None)
-    if found is None:
+    bound_method = getattr(table, method, None)
+    if bound_method is None:
         raise ParameterError(
             f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
         )
-    return found
+    return bound_method
 
 
 def _displayed(setting: Setting, table: Any) -> tuple[str, Json] | None:  # noqa: ANN401
@@ -505,22 +505,21 @@ class Design:
         table: the integers that were proved, and that `release` draws from.
         certificate: the exact proof; None if they are not private, which only a published rule or a
             given point can be.
-        float_bound: no point is better than this, as the solver's duals say in floats, in the
-            units of `value`; None if nothing is known. `bound` is what can be relied on.
         solution: the solve behind it; None for a closed form, a given point, or a file.
         provenance: versions that made it.
-        stated: names, as in `to_dict`, of what a file stated and nothing here could check.
-        details: numbers that one way to make the design knows, beside those of `Setting.report`.
     """
 
     setting: Any
     table: Any
-    float_bound: float | None = None
+    # What the solver's duals bound in floats, in the units of `value`; None if nothing is known.
+    _float_bound: float | None = None
     solution: Solution | None = None
     provenance: dict[str, str] = field(default_factory=versions)
-    stated: tuple[str, ...] = ()
+    # Names, as in `to_dict`, of what a file stated and nothing here could check.
+    _stated: tuple[str, ...] = ()
     certificate: Certificate | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    # Numbers that one way to make the design knows, beside those of `Setting.report`.
+    _details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a setting that is none, and a certificate of something else or of less.
@@ -563,10 +562,10 @@ class Design:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """Return a number that the setting reports, or one of `details`."""
         # Of an object that is being made, nothing is known yet.
-        if name.startswith("_") or "details" not in vars(self):
+        if name.startswith("_") or "_details" not in vars(self):
             raise AttributeError(f"a design has no {name!r}")
-        if name in self.details:
-            return self.details[name]
+        if name in self._details:
+            return self._details[name]
         if name in self._reported:
             # Kept beside the cached properties.
             value = vars(self)[name] = self._reported[name]()
@@ -575,7 +574,7 @@ class Design:
 
     def __dir__(self) -> list[str]:
         """Return all names, those that the setting reports among them."""
-        return sorted({*super().__dir__(), *self._reported, *self.details})
+        return sorted({*super().__dir__(), *self._reported, *self._details})
 
     @property
     def guarantee(self) -> Guarantee:
@@ -588,8 +587,7 @@ class Design:
         return self.certificate is not None
 
     @property
-    def verdict(self) -> str:
-        """What is known of its privacy: "private" or "not private"."""
+    def _verdict(self) -> str:
         return "private" if self.private else "not private"
 
     @cached_property
@@ -610,7 +608,7 @@ class Design:
             SolverError: if no multipliers were found.
         """
         setting, table = self.setting, self.table
-        displayed = None if self.float_bound is None else _displayed(setting, table)
+        displayed = None if self._float_bound is None else _displayed(setting, table)
         if displayed is None:
             return None
         rows, numbers = setting._proof_rows(table), setting._proof_data(table)
@@ -625,15 +623,15 @@ class Design:
         proof was saved. "float" is the bound that the solver's duals give in double precision;
         "stated", what a file says.
         """
-        if self.float_bound is None:
+        if self._float_bound is None:
             return None
-        if "bound" in self.stated:
-            return Bound(self.float_bound, "stated")
+        if "bound" in self._stated:
+            return Bound(self._float_bound, "stated")
         if "optimality" in vars(self) or self._quickly_proved:
-            found = self.optimality
-            if found is not None:
-                return found.as_float()
-        return Bound(self.float_bound, "float")
+            proof = self.optimality
+            if proof is not None:
+                return proof.as_float()
+        return Bound(self._float_bound, "float")
 
     @cached_property
     def _quickly_proved(self) -> bool:
@@ -667,12 +665,7 @@ class Design:
         """
         return None if self.solution is None else self.solution.status
 
-    @property
-    def problem(self) -> Problem:
-        """The program that the design solves."""
-        return self.setting.problem()
-
-    def require_private(self) -> None:
+    def _require_private(self) -> None:
         """Refuse a mechanism without a certificate.
 
         Raises:
@@ -682,13 +675,13 @@ class Design:
             self.setting.judge(self.table)
             raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
 
-    def asked(self, data: object = None) -> int:
+    def releases(self, data: object = None) -> int:
         """Return how many outputs `release` draws for data, which are checked; each spends all.
 
         Args:
             data: see `release`, as for what is raised.
         """
-        self.require_private()
+        self._require_private()
         return self.setting.releases(self.table, data)
 
     def release(self, data: object = None) -> Any:  # noqa: ANN401
@@ -707,7 +700,7 @@ class Design:
             ParameterError: for data that are no input; the refusal is for the curator alone.
             NotPrivateError: if the mechanism has no certificate.
         """
-        self.require_private()
+        self._require_private()
         return self.setting.drawn(self.table, data, system)
 
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
@@ -737,11 +730,11 @@ class Design:
             if isinstance(value, int | float | str) and not isinstance(value, bool)
         }
         promised = "guarantee" if self.private else _UNPROVED
-        last = {promised: self.guarantee, "verdict": self.verdict}
+        last = {promised: self.guarantee, "verdict": self._verdict}
         return {**words, "value": self.value, **self._summarised(), **last}
 
     def __repr__(self) -> str:
-        stated = {STATED: ", ".join(self.stated)} if self.stated else {}
+        stated = {STATED: ", ".join(self._stated)} if self._stated else {}
         return brief(self, **{**self._headline(), **self._stopped(), **stated})
 
     def _stopped(self) -> Json:
@@ -749,10 +742,10 @@ class Design:
         return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
 
     @property
-    def statement(self) -> str:
+    def _statement(self) -> str:
         """What was proved, and of what; or the inputs and the output that show a loss."""
         try:
-            self.require_private()
+            self._require_private()
         except NotPrivateError as error:
             return f"Not private; it releases nothing. {error}"
         proof = cast(Certificate, self.certificate)
@@ -763,7 +756,7 @@ class Design:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         promised = "guarantee" if self.private else _UNPROVED
         facts = {**self._headline(), promised: in_short(self.guarantee), **self._stopped()}
-        return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
+        return result_page(type(self).__name__, self._statement, self.private, facts, self.plot)
 
     def to_dict(self) -> Json:
         """Return the design as plain values, ready for JSON; integers as text."""
@@ -781,10 +774,10 @@ class Design:
             "status": None if solved is None else str(solved.status),
             "backend": None if solved is None else solved.backend,
             "provenance": self.provenance,
-            **({STATED: list(self.stated)} if self.stated else {}),
+            **({STATED: list(self._stated)} if self._stated else {}),
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "private": self.private,
-            "verdict": self.verdict,
+            "verdict": self._verdict,
             "certificate": None if proof is None else proof.to_dict(),
         }
 
@@ -902,8 +895,8 @@ def design(
     Example:
         >>> import dpopt
         >>> from dpopt import RevealOrObscure
-        >>> dpopt.design(RevealOrObscure(records=5, categories=2, epsilon=1.0)).verdict
-        'private'
+        >>> dpopt.design(RevealOrObscure(records=5, categories=2, epsilon=1.0)).private
+        True
     """
     _check_setting(setting)
     if time_limit is not None:
@@ -945,8 +938,10 @@ def made(
         except NotPrivateError:
             if strict or (strict is None and not setting.may_fail):
                 raise
-    if "float_bound" not in others:
-        others["float_bound"] = setting.bound(table, solution)
+    if "float_bound" in others:
+        others["_float_bound"] = others.pop("float_bound")
+    else:
+        others["_float_bound"] = setting.bound(table, solution)
     return Design(setting=setting, table=table, solution=solution, **others)
 
 
@@ -986,9 +981,9 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
         raise refuse_audit(sealed)
     kind = kind_of(sealed.kind)
     if kind is None:
-        known = ", ".join(found.kind for found in kinds())
+        names = ", ".join(each.kind for each in kinds())
         raise sealed.refuse(
-            f"its kind is {shown(sealed.kind)}; known are {known}; in Python, import the module "
+            f"its kind is {shown(sealed.kind)}; known are {names}; in Python, import the module "
             "that defines it first, if it is your own"
         )
     return _loaded(kind, sealed)
@@ -1001,11 +996,11 @@ def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
         stated = sealed.body["bound"]
         bound = None if stated is None else _checks.real("bound", stated)
         # Strict also for a published rule: a file without a proof is not a mechanism's.
-        others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
-        found = made(setting, table, strict=True, **others)
+        others = {"float_bound": bound, "provenance": sealed.provenance, "_stated": ("bound",)}
+        design = made(setting, table, strict=True, **others)
     sealed.require_hash()
-    _require_the_same(found, sealed)
-    return found
+    _require_the_same(design, sealed)
+    return design
 
 
 def _require_the_same(found: Design, sealed: Sealed) -> None:
@@ -1013,13 +1008,16 @@ def _require_the_same(found: Design, sealed: Sealed) -> None:
 
     What a file says stands in it twice: once to be loaded, once to be read without this package.
     """
-    own = {
+    saved_fields = {
         "kind": found.setting.kind,
         "guarantee": {"epsilon": found.guarantee.epsilon, "delta": found.guarantee.delta},
         **found._written_out(),
     }
     for name in ("kind", "guarantee", "displayed"):
-        if name in sealed.body and json.loads(json.dumps(own.get(name))) != sealed.body[name]:
+        if (
+            name in sealed.body
+            and json.loads(json.dumps(saved_fields.get(name))) != sealed.body[name]
+        ):
             raise sealed.refuse(f"its {name} is not that of its setting")
 
 
@@ -1039,7 +1037,7 @@ def _register(cls: type[Setting]) -> None:
     name = cls.__dict__["kind"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ParameterError(
-            f"kind is {shown(name)}; it must be lower case categories, digits and hyphens."
+            f"kind is {shown(name)}; it must be lower case letters, digits and hyphens."
         )
     if name in _kinds.VERBS:
         raise ParameterError(f"kind is {name!r}; the command line has a verb of that name.")

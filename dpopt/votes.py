@@ -134,25 +134,25 @@ class Spending:
         One whose delta reaches 1 promises nothing and is left out.
         """
         count = _checks.integer("queries", queries, 1)
-        behind, found = self.setting.behind, dict[str, Guarantee]()
+        base, totals = self.setting.behind, dict[str, Guarantee]()
         if count == 1 or not self.trained_once:
-            found |= self._composed("", self.per_query, count)
-        if behind is not None:
+            totals |= self._composed("", self.per_query, count)
+        if base is not None:
             folds = self.reach * (1 if self.trained_once else count)
-            return found | self._composed("voters-", behind[0], folds)
+            return totals | self._composed("voters-", base[0], folds)
         exact = optimal_composition(self.per_query, count, self.slack)
         # For a few queries a delta buys next to nothing.
-        if exact is not None and exact.epsilon < _WORTH * found["simple"].epsilon:
-            found["optimal"] = exact
-        return found
+        if exact is not None and exact.epsilon < _WORTH * totals["simple"].epsilon:
+            totals["optimal"] = exact
+        return totals
 
     def _composed(self, of: str, guarantee: Guarantee, folds: int) -> dict[str, Guarantee]:
-        found = {}
+        guarantees = {}
         with suppress(ParameterError):
-            found[f"{of}simple"] = simple_composition(guarantee, folds)
+            guarantees[f"{of}simple"] = simple_composition(guarantee, folds)
         with suppress(ParameterError):
-            found[f"{of}general"] = general_composition(guarantee, folds, self.slack)
-        return found
+            guarantees[f"{of}general"] = general_composition(guarantee, folds, self.slack)
+        return guarantees
 
     def total(self, queries: int, budget: Guarantee | None = None) -> tuple[str, Guarantee]:
         """Return the composition with the smallest epsilon, then delta, and its name.
@@ -165,9 +165,9 @@ class Spending:
             ParameterError: if there is none.
         """
         spends = self.compositions(queries).items()
-        kept = [item for item in spends if budget is None or _within(item[1], budget)]
-        if kept:
-            return min(kept, key=lambda item: (item[1].epsilon, item[1].delta))
+        affordable = [item for item in spends if budget is None or _within(item[1], budget)]
+        if affordable:
+            return min(affordable, key=lambda item: (item[1].epsilon, item[1].delta))
         said = f"queries is {queries}, those answered before included; "
         if budget is None:
             raise ParameterError(
@@ -290,8 +290,8 @@ def vote(
         (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
     asked_of: Any = mechanism
-    made = asked_of if isinstance(mechanism, Design) else None
-    setting = asked_of if made is None else made.setting
+    design_ = asked_of if isinstance(mechanism, Design) else None
+    setting = asked_of if design_ is None else design_.setting
     if not isinstance(setting, VoteSetting):
         raise ParameterError(
             f"mechanism is {_checks.shown(mechanism)}; it must be a majority or a plurality, a "
@@ -305,13 +305,13 @@ def vote(
         raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
     if (votes is None) == (counts is None):
         raise ParameterError("votes and counts: give exactly one of them.")
-    if made is None:
-        made = design(asked_of)
+    if design_ is None:
+        design_ = design(asked_of)
     data: Any = votes if counts is None else Counts(counts)
-    asked = made.asked(data)
-    if not asked:
+    queries = design_.releases(data)
+    if not queries:
         raise ParameterError("votes has no rows; it must hold at least one query.")
-    spending.total(before + asked, budget)
-    labels = np.array(made.release(data), dtype=np.int64).reshape(-1)
+    spending.total(before + queries, budget)
+    labels = np.array(design_.release(data), dtype=np.int64).reshape(-1)
     labels.setflags(write=False)
-    return VoteBatch(labels, made, spending, before, budget)
+    return VoteBatch(labels, design_, spending, before, budget)

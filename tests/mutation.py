@@ -65,8 +65,8 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
-        "number alike integer integers vector weights_of whole matrix require_size real "
-        "whole_number word none_or listed tabled is_pmf doubles believed",
+        "number same_denominator integer integers vector weights_of whole matrix require_size real "
+        "whole_number word none_or listed tabled is_pmf floats_of voters_prior",
     ),
     "settings": (
         SETTINGS,
@@ -75,26 +75,26 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "kernels": (
         KERNELS,
-        "held_by allowed neighbours add_privacy kernel variables_of sizes_of decide_table among "
-        "orbits moved symmetric asked",
+        "require_fields allowed neighbours add_privacy kernel variables_of sizes_of decide_table "
+        "among orbits moved symmetric asked",
     ),
     "voters": (
         VOTERS,
         "Voters.__init__ Voters.at Voters.times Voters.chance Voters.enclosed Voters.mixed "
-        "Voters.distribution Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
+        "Voters.pmf Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
         "Voters.slack Voters.broken majority powers_of",
     ),
     "pmfs": (
         PMFS,
-        "vote_weights law_at_points law_of_beta law_of_uniform arctan turned split "
-        "LargestError.__init__ LargestError.voters LargestError.distribution LargestError.row "
+        "vote_weights pmf_at_points pmf_of_beta pmf_of_uniform arctan turned split "
+        "LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
         "LargestError.largest add_largest add_regrets",
     ),
     "ballots": (
         BALLOTS,
         "counts raised Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
-        "Ballots.steepest plurality Labels.__init__ Labels.grown Labels.edges Labels.names "
-        "Labels.row Labels.sides Labels.private Labels.stable corner_count walked",
+        "Ballots.steepest plurality Labels.__init__ Labels.exp_epsilon_power Labels.edges "
+        "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count walked",
     ),
     "rules": (
         SAMPLERS,
@@ -104,8 +104,8 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "priors": (
         PRIORS,
-        "extend truthful most_kept Layers.rests Layers.rates Layers.columns Layers.drift layers "
-        "decide_layers prior population decide_box mollifier nearest",
+        "extend invariant_kernel most_kept Layers.rests Layers.rates Layers.columns Layers.drift "
+        "layers decide_layers prior population decide_box mollifier nearest",
     ),
 }
 
@@ -150,10 +150,10 @@ _SAME: dict[str, tuple[str, ...]] = {
         "exp: (high * high >> work) + 1 -> -(-(high * high) >> work) + 1",
     ),
     "both ends are the same there": (
-        "growth: Fraction(ratio[0]) -> Fraction(ratio[1])",
-        "Labels.grown: Fraction(self.ratio[0]) -> Fraction(self.ratio[1])",
-        "Labels.row: Fraction(self.ratio[0]) -> Fraction(self.ratio[1])",
-        "Voters.__init__: number(ratio[0]) -> number(ratio[1])",
+        "growth: Fraction(exp_epsilon[0]) -> Fraction(exp_epsilon[1])",
+        "Labels.exp_epsilon_power: Fraction(self.exp_epsilon[0]) -> Fraction(self.exp_epsilon[1])",
+        "Labels.row: Fraction(self.exp_epsilon[0]) -> Fraction(self.exp_epsilon[1])",
+        "Voters.__init__: number(exp_epsilon[0]) -> number(exp_epsilon[1])",
         "Voters.times: (low, high) -> (high, high)",
         "Voters.times: (low, high) -> (low, low)",
         "Voters.enclosed: (low, high) -> (high, high)",
@@ -163,8 +163,8 @@ _SAME: dict[str, tuple[str, ...]] = {
     "0 adds nothing, and takes nothing of any end": (
         "decide_sets: e > 0 -> e >= 0",
         "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1",
-        "Voters.at: found[a < 0] -> found[a <= 0]",
-        "Voters.at: found[a >= 0] -> found[a > 0]",
+        "Voters.at: enclosure[a < 0] -> enclosure[a <= 0]",
+        "Voters.at: enclosure[a >= 0] -> enclosure[a > 0]",
         "vote_weights: range(k, -1, -1) if low < high else () -> range(k, -1, -1) if low <= high "
         "else ()",
         "Labels.row: (y, z) if m > 0 else (z, y) -> (y, z) if m >= 0 else (z, y)",
@@ -174,7 +174,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Floor.worst: over * low > high * under -> over * low >= high * under",
         "Floor.worst: over * low > high * under -> over * low >= high * under (2)",
         "decide_rule: slack < least -> slack <= least",
-        "decide_layers: room < slack -> room <= slack",
+        "decide_layers: column_slack < slack -> column_slack <= slack",
         "Ballots.steepest: a * under > over * b -> a * under >= over * b",
         "Labels.private: least is None or slack < least -> least is None or slack <= least",
         "Voters.screened: min(slacks) < least -> min(slacks) <= least",
@@ -187,20 +187,21 @@ _SAME: dict[str, tuple[str, ...]] = {
         "decide_table: x < z -> x >= z (2)",
     ),
     "a limit of time, or a word of a message": (
-        "alike: common.bit_length() > 16 * LONGEST -> common.bit_length() >= 16 * LONGEST",
+        "same_denominator: common.bit_length() > 16 * LONGEST -> common.bit_length() >= 16 * "
+        "LONGEST",
         "integer: high if high < 1 << 64 else f'2^{high.bit_length() - 1}' -> "
         "high if high <= 1 << 64 else f'2^{high.bit_length() - 1}'",
     ),
     "the long way round gives the same": (
-        "law_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
+        "pmf_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
         "points[0] >= Fraction(1, 2) and points[-1] <= Fraction(1, 2)",
-        "law_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
+        "pmf_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
         "points[0] > Fraction(1, 2) or points[-1] <= Fraction(1, 2)",
-        "law_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
+        "pmf_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
         "points[0] >= Fraction(1, 2) or points[-1] < Fraction(1, 2)",
-        "law_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
+        "pmf_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
         "max(Fraction(1, 2) + points[0], points[-1] - Fraction(1, 2))",
-        "law_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
+        "pmf_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
         "max(Fraction(1, 2) - points[0], points[-1] + Fraction(1, 2))",
         "integers: set(map(type, values)) == {int} and low <= min(values) and "
         "(max(values) <= high) -> set(map(type, values)) == {int} and low < min(values) and "
@@ -229,7 +230,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Floor.worst: over * low <= high * under -> over * low < high * under",
         "Floor.worst: (0, top[0], 1, top[1]) -> (0, top[1], 1, top[1])",
         "Floor.worst: high * under -> low * under (2)",
-        "LargestError.largest: a > best + room -> a >= best + room",
+        "LargestError.largest: a > best + tolerance -> a >= best + tolerance",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
         "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
         "Floor.worst: range(self.last + 1, self.records) -> range(self.last, self.records)",
@@ -241,7 +242,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     "rows are of one length": (
         "nearest: len(setting['kernel'][0]) -> len(setting['kernel'][1])",
         "kernel_fits: len(loss[0]) -> len(loss[1])",
-        "nearest_fits: len(given[0]) -> len(given[1])",
+        "nearest_fits: len(table[0]) -> len(table[1])",
     ),
     "the end has as many units as it counts": (
         "Floor.weight: self.values[count] if count <= self.last else count * self.unit -> "
@@ -250,24 +251,25 @@ _SAME: dict[str, tuple[str, ...]] = {
     "it divides exactly": (
         "chances: factorial(k) // prod((factorial(x.count(c)) for c in set(x))) -> "
         "-(-factorial(k) // prod((factorial(x.count(c)) for c in set(x))))",
-        "majority_fits: len(own) == (count + 1) // 2 -> len(own) == -(-(count + 1) // 2)",
-        "whole: over * (unit // under) -> over * -(-unit // under)",
+        "majority_fits: len(c) == (count + 1) // 2 -> len(c) == -(-(count + 1) // 2)",
+        "whole: numerator * (common // denominator) -> numerator * -(-common // denominator)",
         "LargestError.row: range((self.count + 1) // 2, self.count + 1) -> "
         "range(-(-(self.count + 1) // 2), self.count + 1)",
         "Ballots.chances: factorial(self.voters) // prod(map(factorial, drawn)) -> "
         "-(-factorial(self.voters) // prod(map(factorial, drawn)))",
-        "Ballots.chances: factorial(self.classes) // prod(map(factorial, many.values())) -> "
-        "-(-factorial(self.classes) // prod(map(factorial, many.values())))",
-        "Labels.row: a * share // self.ballots.many[at][c] -> "
-        "-(-(a * share) // self.ballots.many[at][c])",
-        "Voters.mixed: ways * (count - j) // (j + 1) -> -(-(ways * (count - j)) // (j + 1))",
+        "Ballots.chances: factorial(self.classes) // prod(map(factorial, copies.values())) "
+        "-> -(-factorial(self.classes) // prod(map(factorial, copies.values())))",
+        "Labels.row: a * share // self.ballots.copies[at][c] -> -(-(a * share) // "
+        "self.ballots.copies[at][c])",
+        "Voters.mixed: binomial * (count - j) // (j + 1) -> -(-(binomial * (count - j)) // "
+        "(j + 1))",
         "vote_weights: ((k + 1) // 2, [Fraction(0)] * (k + 1)) -> "
         "(-(-(k + 1) // 2), [Fraction(0)] * (k + 1))",
         "Voters.row: range((self.count + 1) // 2, self.count + 1) -> "
         "range(-(-(self.count + 1) // 2), self.count + 1)",
     ),
     "what is begun too low is never ended, and one more is looked at before a size is refused": (
-        "Ballots.__init__: -(-left // parts) -> --(--left // parts)",
+        "Ballots.__init__: -(-unused // slots) -> --(--unused // slots)",
         "Ballots.__init__: MOST // shown + 1 -> -(-MOST // shown) + 1",
     ),
     "with epsilon 0 the target is 0": (
@@ -281,13 +283,13 @@ _SAME: dict[str, tuple[str, ...]] = {
         "self.delta * a * total * (factor >= 0)",
     ),
     "e^epsilon is known to 320 bits: both ends are the same double, and no end is exactly 0": (
-        "smooth_floor: stated[1] * (1 + Fraction(1, 1 << 48)) -> "
-        "stated[0] * (1 + Fraction(1, 1 << 48))",
+        "smooth_floor: rates[1] * (1 + Fraction(1, 1 << 48)) -> rates[0] * (1 + Fraction(1, "
+        "1 << 48))",
         "Voters.screened: 1 - high -> 1 - low",
         "Voters.screened: float(low) -> float(high)",
         "Voters.screened: min(self.growth[0], 1 << 900) -> min(self.growth[1], 1 << 900)",
-        "Voters.broken: bool(left) and self.at(left)[0] < 0 -> "
-        "bool(left) and self.at(left)[0] <= 0",
+        "Voters.broken: bool(nonzero) and self.at(nonzero)[0] < 0 -> bool(nonzero) and "
+        "self.at(nonzero)[0] <= 0",
         "Voters.settled: low < 0 and (high < 0 or finer.broken(chances, total, ones, placed)) -> "
         "low <= 0 and (high < 0 or finer.broken(chances, total, ones, placed))",
         "Voters.settled: high < 0 or finer.broken(chances, total, ones, placed) -> "
@@ -297,7 +299,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "(-(-(self.growth[0] * (1 << CORNER)) // 1), 1 << CORNER, 0)",
         "decide_box: 64 + total.bit_length() + mass.bit_length() -> "
         "total.bit_length() + mass.bit_length()",
-        "decide_layers: grown(64 + made.bits) -> grown(made.bits)",
+        "decide_layers: exp_to(64 + table.bits) -> exp_to(table.bits)",
     ),
     "the margin of floats is wider than what they are off by": (
         "Voters.screened: (8 * used + 16) / (1 << 53) -> 8 * used / (1 << 53)",
@@ -315,19 +317,19 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Labels.private: quick - growth * edges >= least -> quick + growth * edges >= least",
         "Labels.private: slack < 0 -> slack <= 0",
         "Labels.stable: not under or power > low -> not under or power >= low",
-        "vote_weights: missed > NEAR -> missed >= NEAR",
+        "vote_weights: missed > PROOF_ERROR -> missed >= PROOF_ERROR",
     ),
     "it is rounded the other way, and as near: twice that is allowed for": (
         "Layers.drift: 0 if flat else mass * rate >> bits -> "
         "0 if flat else -(-(mass * rate) >> bits)",
         "Layers.drift: [a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)] -> "
         "[-(-(a * rate) >> bits) for a, rate in zip(self.q, self.rates, strict=True)]",
-        "Layers.drift: own * below + extra * mass + (came * share >> 64) -> "
-        "own * below + extra * mass + -(-(came * share) >> 64)",
+        "Layers.drift: w * below + e * mass + (received * k >> 64) -> w * below + e * mass + "
+        "-(-(received * k) >> 64)",
     ),
     "other integers, as near to the formula, which `decide_layers` decides like any": (
-        "layers: ((n - place) * most - left << shift) + more * most >= 0 -> "
-        "((n - place) * most - left << shift) + more * most > 0",
+        "layers: ((n - i) * most - remaining << shift) + more * most >= 0 -> ((n - i) * most "
+        "- remaining << shift) + more * most > 0",
         "layers: (r - (r - 1) / (1 << 40)) * (1 << shift) // 1 -> "
         "-(-((r - (r - 1) / (1 << 40)) * (1 << shift)) // 1)",
         "layers: 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length() -> "
@@ -346,20 +348,20 @@ _SAME: dict[str, tuple[str, ...]] = {
     ),
     "inputs that are alike have the same variables, the others larger ones, and as many outputs": (
         "sizes_of: min(row) -> max(row)",
-        "sizes_of: [row.count(v) for v in known] if len(known) < outputs else [1] * outputs -> "
-        "[row.count(v) for v in known] if len(known) <= outputs else [1] * outputs",
+        "sizes_of: [row.count(v) for v in ids] if len(ids) < outputs else [1] * outputs -> "
+        "[row.count(v) for v in ids] if len(ids) <= outputs else [1] * outputs",
         "decide_table: len(variable[0]) -> len(variable[1])",
     ),
     "coefficients of a proof are compared up to 1e-9": (
-        "law_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
+        "pmf_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
         "k)) / k)) + 3 -> int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
         "k)) / k))",
-        "law_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
+        "pmf_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
         "k)) / k)) + 3 -> int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
         "k)) / k)) - 3",
-        "law_of_uniform: range(1, last + 1, 2) -> range(1, last, 2)",
-        "law_of_uniform: range(1, last + 1, 2) -> range(1, last - 1, 2)",
-        "law_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *pmf], [*pmf, 0], "
+        "pmf_of_uniform: range(1, last + 1, 2) -> range(1, last, 2)",
+        "pmf_of_uniform: range(1, last + 1, 2) -> range(1, last - 1, 2)",
+        "pmf_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *pmf], [*pmf, 0], "
         "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *pmf], [*pmf, 0], "
         "strict=True)]",
     ),
@@ -379,9 +381,9 @@ _SAME: dict[str, tuple[str, ...]] = {
         "moved: (x + 1) % n -> (x - 1) % n (2)",
     ),
     "edges are kept both ways round, and none of an input to itself": (
-        "neighbours: (letter + 1,) -> (letter - 1,)",
-        "neighbours: letter + 1: -> letter:",
-        "neighbours: letter + 1: -> letter - 1:",
+        "neighbours: (category + 1,) -> (category - 1,)",
+        "neighbours: category + 1: -> category:",
+        "neighbours: category + 1: -> category - 1:",
     ),
     "it changes which rows are taken for tight by who looks for multipliers": (
         "add_privacy: low * point['K', z, y] -> high * point['K', z, y]",
@@ -391,27 +393,27 @@ _SAME: dict[str, tuple[str, ...]] = {
         "min(values) >= 0 and abs(fsum(values) - 1) < 1e-09",
     ),
     "a unit of 2^-256 more, where what is stated allows for many": (
-        "law_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
+        "pmf_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
         "bits) -> (-(-(x[0] * y[0] - x[1] * y[1]) >> bits), x[0] * y[1] + x[1] * y[0] >> "
         "bits)",
-        "law_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
+        "pmf_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
         "bits) -> (x[0] * y[0] - x[1] * y[1] >> bits, -(-(x[0] * y[1] + x[1] * y[0]) >> "
         "bits))",
-        "law_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c >> bits) // j)",
-        "law_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (-(-(x * "
+        "pmf_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c >> bits) // j)",
+        "pmf_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (-(-(x * "
         "unit // t * unit) // t), y * unit // t * unit // t)",
-        "law_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (x * unit "
+        "pmf_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (x * unit "
         "// t * unit // t, -(-(y * unit // t * unit) // t))",
-        "law_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c) >> bits) // j",
-        "law_of_uniform: (y * unit // t, -x * unit // t) -> (-(-(y * unit) // t), -x * unit // t)",
-        "law_of_uniform: (y * unit // t, -x * unit // t) -> (y * unit // t, -(-(-x * unit) // t))",
-        "law_of_uniform: x * unit // t * unit -> -(-(x * unit) // t) * unit",
-        "law_of_uniform: y * unit // t * unit -> -(-(y * unit) // t) * unit",
+        "pmf_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c) >> bits) // j",
+        "pmf_of_uniform: (y * unit // t, -x * unit // t) -> (-(-(y * unit) // t), -x * unit // t)",
+        "pmf_of_uniform: (y * unit // t, -x * unit // t) -> (y * unit // t, -(-(-x * unit) // t))",
+        "pmf_of_uniform: x * unit // t * unit -> -(-(x * unit) // t) * unit",
+        "pmf_of_uniform: y * unit // t * unit -> -(-(y * unit) // t) * unit",
         "arctan: (unit // x, 0, 1) -> (-(-unit // x), 0, 1)",
         "arctan: (power if n % 4 == 1 else -power) // n -> "
         "-(-(power if n % 4 == 1 else -power) // n)",
-        "LargestError.largest: (total << FIXED >> 50, 2 * len(parts), 0) -> "
-        "(-(-(total << FIXED) >> 50), 2 * len(parts), 0)",
+        "LargestError.largest: (total << FIXED >> 50, 2 * len(polys), 0) -> (-(-(total << "
+        "FIXED) >> 50), 2 * len(polys), 0)",
     ),
     "it is the order in which blocks are looked at": (
         "Floor.worst: (-inf, (0, top[0], 1, top[1])) -> (inf, (0, top[0], 1, top[1]))",
@@ -424,7 +426,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Floor.worst: min(self.records - c, self.last + 1) -> min(self.records - c, self.last - 1)",
     ),
     "a binomial coefficient is the same on both sides of the middle": (
-        "law_of_uniform: comb(k, k // 2) -> comb(k, -(-k // 2))",
+        "pmf_of_uniform: comb(k, k // 2) -> comb(k, -(-k // 2))",
     ),
 }
 EQUIVALENT = {name: why for why, names in _SAME.items() for name in names}

@@ -1,4 +1,4 @@
-"""Ballots over C classes: votes and their counts, selection rules, and tables that were audited."""
+"""Ballots over C classes: votes and their counts, selection rules, and their audited tables."""
 
 from dpopt.ballots.audit import Audited, audit_rule, auditable, table_bits
 from dpopt.ballots.priors import VotePrior

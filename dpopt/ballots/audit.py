@@ -1,7 +1,7 @@
-"""Selection rules as tables that were audited: the strongest of each that is private at its sizes.
+"""Audited tables of selection rules: the largest parameter that is private for given K and C.
 
-A rule has one parameter. Its largest value is searched in floats; what is found is rounded to
-integers, and `dpopt.verify` decides these.
+A rule has one parameter. Its largest private value is searched in floats; the table at that value
+is rounded to integers, which `dpopt.verify` verifies.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from dpopt.table import SortedHistograms, Table, certify_table, rounded
 from dpopt.table.histograms import partition_count, sorted_histograms
 
 Rule = Literal["ladder", "permute-and-flip", "exponential"]
-# Ballots and classes of which histograms are ever listed.
+# Largest numbers of ballots and of classes for which histograms are listed.
 _LONGEST_LIST = 10_000, 1_000
-# Bits of a table's weights; those of a common multiple of 1..1,000 come on top.
+# Bits of a table's weights, not counting those of a common multiple of 1..1,000.
 _MOST_BITS = 16_000
-# Bits that are computed beyond those of the weights.
+# Extra bits of the arithmetic, beyond those of the weights.
 _GUARD = 64
 _BISECTIONS = 44
-# Parts of a step's logarithm found in floats that are left, in turn, until integers agree.
+# Relative reductions of the logarithm of the step found in floats, tried until the integers pass.
 _SHORTFALLS = (2.0**-34, 2.0**-24, 2.0**-14, 2.0**-8)
 
 
 @dataclass(frozen=True)
 class Audited:
-    """A rule's table that was found private by enumeration.
+    """A rule's table that was proved private by enumerating all neighbours.
 
     Attributes:
-        step: the rule's own parameter: r of the ladder, otherwise s.
-        table: the integers.
+        step: the rule's parameter: r of the ladder, s of the other rules.
+        table: the integer weights.
     """
 
     step: Fraction
@@ -58,7 +58,7 @@ class Audited:
 
 
 def table_bits(voters: int, classes: int, epsilon: float) -> int:
-    """Return bits at which a rule's weights are rounded by less than epsilon 2^-60 of them.
+    """Return the bits for which a rule's weights have a relative rounding below epsilon 2^-60.
 
     A class becomes a top one by K/2 replaced ballots, rounded up, and then has at least 1/C: its
     probability is at least e^(-epsilon ceil(K/2)) / C under every epsilon-private rule that never
@@ -75,27 +75,28 @@ def auditable(voters: int, classes: int, epsilon: float) -> bool:
     Args:
         voters: K, at least 1.
         classes: C, at least 2.
-        epsilon: above 0.
+        epsilon: above 0, in nats.
     """
     few = few_histograms(verify.TABLED, voters, classes)
     return few and table_bits(voters, classes, epsilon) <= _MOST_BITS
 
 
 def few_histograms(most: int, voters: int, classes: int) -> bool:
-    """Return whether there are so many sorted histograms at most, of ballots that can be listed."""
+    """Return whether there are at most ``most`` sorted histograms, which can be listed."""
     if voters > _LONGEST_LIST[0] or classes > _LONGEST_LIST[1]:
         return False
-    # Each is the sorted form of C! histograms at most; small ones are counted.
+    # A sorted histogram stands for at most C! histograms, so this is a lower bound on the logarithm
+    # of their number; small numbers are counted exactly.
     logs = math.lgamma(voters + classes) - math.lgamma(voters + 1)
     logs -= math.lgamma(classes) + math.lgamma(classes + 1)
-    # 100 ballots in 100 parts have 190,569,292: beyond that they need not be counted.
+    # 100 ballots over 100 classes have 190,569,292: above all limits, so they are not counted.
     if logs > math.log(most) + 1e-6 or min(voters, classes) >= 100:
         return False
     return partition_count(voters, classes) <= most
 
 
 def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers], Values]:
-    """Return the table of a rule as a function of its parameter and of the arithmetic."""
+    """Return the function that maps a rule's parameter and an arithmetic to its table."""
     if rule == "ladder":
         return Rungs(inputs).ladder
     table = permute_and_flip_table if rule == "permute-and-flip" else exponential_table
@@ -103,11 +104,11 @@ def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers]
 
 
 def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> Table:
-    """Return a rule's integers at a step, private or not.
+    """Return a rule's integer table at a step, private or not.
 
     Raises:
-        NotPrivateError: if they are no distribution: the ladder leaves its top less than nothing
-            where classes are many and r is small.
+        NotPrivateError: if it is no distribution: for many classes and small r the ladder gives its
+            top classes a negative probability.
     """
     values = rule_at(rule, inputs)(step, Numbers(bits + _GUARD))
     if min(values) <= 0:
@@ -116,18 +117,18 @@ def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> 
 
 
 def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited:
-    """Return a rule's table for K ballots over C classes that was found epsilon-private, exactly.
+    """Return a rule's table for K ballots over C classes, proved epsilon-private in integers.
 
-    The ladder is taken at r = e^epsilon, up to 2^-50 of epsilon, if it passes. From 7 classes on it
-    need not; then its r is the largest that passes. Permute-and-flip and the exponential mechanism
-    are private at s = e^(epsilon / 2) for every K; their s is the largest that passes for this K.
-    Such a step is found by bisection in floats; what is found is audited in integers.
+    The ladder has r = e^epsilon, up to 2^-50 of epsilon, if that passes. From 7 classes on it can
+    fail; then r is the largest that passes. Permute-and-flip and the exponential mechanism are
+    private at s = e^(epsilon / 2) for every K; their s is the largest that passes for this K. Such
+    a step is found by bisection in floats, and its integer table is audited.
 
     Args:
         rule: ladder, permute-and-flip or exponential.
         voters: K, at least 1.
         classes: C, at least 2.
-        epsilon: above 0.
+        epsilon: above 0, in nats.
 
     Raises:
         ParameterError: for more than `dpopt.verify.TABLED` sorted histograms
@@ -154,26 +155,28 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
 
 
 def _shares(rule: str, inputs: SortedHistograms, epsilon: float) -> Iterator[float]:
-    """Yield parts of epsilon whose power may be a private step, the most promising first."""
+    """Yield shares of epsilon for which e^(share epsilon) may be a private step, best first."""
     at, pairs = rule_at(rule, inputs), inputs.neighbours
 
     def fits(share: float) -> bool:
         values = at(_power(epsilon, share), FLOATS)
         if values.min() <= 0:
             return False
+        # Axis 0: pairs of neighbouring variables; axis 1: both of them.
         logs = np.log(values)[pairs]
         return float(np.abs(logs[:, 0] - logs[:, 1]).max(initial=0.0)) <= epsilon
 
-    rung = rule == "ladder"
-    least, most = (0.0, 1.0) if rung else (0.5, 1.0)
-    if rung:
+    # The ladder may need any share up to 1; the other rules are private at 1/2 by theorem.
+    ladder = rule == "ladder"
+    least, most = (0.0, 1.0) if ladder else (0.5, 1.0)
+    if ladder:
         yield most - 2.0**-50
     for _ in range(_BISECTIONS):
         middle = (least + most) / 2
         least, most = (middle, most) if fits(middle) else (least, middle)
-    sure = 0.0 if rung else 0.5 - 2.0**-51
+    floor = 0.0 if ladder else 0.5 - 2.0**-51
     for shortfall in _SHORTFALLS:
-        yield max(least - shortfall * least, sure)
+        yield max(least - shortfall * least, floor)
 
 
 def _power(epsilon: float, share: float) -> Fraction:

@@ -1,4 +1,4 @@
-"""Settings of a choice among C classes from the counts of K votes: what they share."""
+"""The base class of settings that choose one of C classes from the counts of K votes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from dpopt.table.histograms import sorted_histograms
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What a solver leaves of noise in a probability.
+# Solver noise that is removed from a probability.
 _NOISE = 1e-6
 
 
 class ClassSetting(Setting):
-    """A table k[lambda, c] over sorted histograms, which a class is drawn from for each query.
+    """A setting with a table k[lambda, c] over sorted histograms; each query draws one class.
 
     Attributes:
         classes: C.
-        rule: "optimal" is the program's; any other takes its place.
+        rule: "optimal" solves the program; any other rule replaces it.
         prior: of the counts; see `VotePrior`.
     """
 
@@ -46,7 +46,7 @@ class ClassSetting(Setting):
 
     @property
     def domain(self) -> SortedHistograms:
-        """The sorted histograms.
+        """The sorted histograms of K votes over C classes.
 
         Raises:
             ParameterError: if they are too many to be listed.
@@ -59,9 +59,9 @@ class ClassSetting(Setting):
         return frozen(VotePrior.of(self.prior, self.classes).pmf(self.domain))
 
     def losses_of(self, loss: str, mean: bool) -> Losses:
-        """Return by how much the largest count is above a class's, of "error" at most 1.
+        """Return the losses: the largest count minus the class's own, or for "error" at most 1.
 
-        In the mean under the prior, or of the worst histogram.
+        Their value is the mean under the prior, or the largest over histograms.
         """
         tops, counts = self.domain.histograms[self.domain.rows, 0], self.domain.values
         gaps = (tops - counts).astype(np.float64)
@@ -69,20 +69,20 @@ class ClassSetting(Setting):
         return Losses(costs, self.occurring if mean else None)
 
     def require_program(self) -> None:
-        """Refuse a rule, which has no program."""
+        """Raise `ParameterError` for a rule, which has no program."""
         if self.rule != "optimal":
             raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
 
     def bound(self, table: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
-        """Return the bound of the dual vector; None of a rule, which need not be the optimum."""
+        """Return the dual bound; None for a rule, which need not be optimal."""
         del table
         return None if solution is None else solution.bound
 
     def as_point(self, values: Vector) -> Vector:
-        """Return probabilities of one class of each variable of `inputs`, without 1e-6 of noise.
+        """Return k[lambda, c] by variable of `domain`, without solver noise up to 1e-6.
 
         Raises:
-            ParameterError: for another shape, or probabilities that do not add up to 1.
+            ParameterError: for another shape, or probabilities that do not sum to 1.
         """
         inputs = self.domain
         if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
@@ -97,24 +97,24 @@ class ClassSetting(Setting):
         return np.maximum(values, 0.0)
 
     def counted(self, data: Any) -> tuple[IntTable, bool]:  # noqa: ANN401
-        """Return the counts of each query, shape (queries, C), and whether there is but one.
+        """Return the counts of each query, shape (queries, C), and whether there is only one.
 
         Args:
             data: votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of them,
                 or a `dpopt.roo.Tally`.
 
         Raises:
-            ParameterError: for another shape, other values or another sum; none is shown. Which it
-                is depends on the data, and is not covered by the guarantee: make a class of each
-                vote before.
+            ParameterError: for another shape, other values or another sum; no value is shown. The
+                error depends on the data and is not covered by the guarantee: map every vote to a
+                class beforehand.
         """
         return counted(data, self.votes, self.classes)
 
     def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, in the order of the classes.
+        """Return the distribution of the class for one query, as integer weights, shape (C,).
 
         Raises:
-            ParameterError: for data as `counted`, or of several queries.
+            ParameterError: for malformed data (see `counted`), or several queries.
         """
         rows, single = self.counted(data)
         if not single:
@@ -128,14 +128,14 @@ class ClassSetting(Setting):
         return int(labels[0]) if single else labels
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return the number of queries, each of which spends the whole guarantee."""
+        """Return the number of queries; each has the privacy cost of the whole guarantee."""
         del table
         return len(self.counted(data)[0])
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
-        """Return the probability of a class by its count and the counts of all, a line for each."""
+        """Return one line per variable: the counts of all classes, a count, and its probability."""
         inputs = self.domain
-        names = [" ".join(map(str, state)) for state in inputs.listed()]
+        names = [" ".join(map(str, counts)) for counts in inputs.listed()]
         return {
             "counts": [names[row] for row in inputs.rows.tolist()],
             "count": inputs.values.tolist(),
@@ -144,9 +144,9 @@ class ClassSetting(Setting):
         }
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the probability that a class of the largest count is output, against its lead.
+        """Draw the probability of a class of the largest count against its lead over the second.
 
-        The line is the mean over the prior, the band from the least to the largest of all counts.
+        The line is the mean under the prior; the band covers all histograms with that lead.
         """
         if not isinstance(table, Table):
             super().draw(axes, table, label)
@@ -154,7 +154,7 @@ class ClassSetting(Setting):
         inputs = self.domain
         lead = inputs.histograms[:, 0] - inputs.histograms[:, 1]
         right, leads = table.masses[inputs.starts[:-1]], np.unique(lead)
-        # A histogram that never occurs counts where there is no other.
+        # The offset gives a mean to leads whose histograms all have probability 0.
         weights = self.occurring + 1e-300
         means = [np.average(right[lead == at], weights=weights[lead == at]) for at in leads]
         low, high = ([end(right[lead == at]) for at in leads] for end in (np.min, np.max))

@@ -1,17 +1,18 @@
 """The tables k[lambda, c] of the rules for all sorted histograms at once, as arrays.
 
-Permute-and-flip and the exponential mechanism as in `dpopt.ballots.rules`, there for one histogram
-in fractions. *The ladder* at r = e^epsilon gives a class y below the largest count
+Permute-and-flip and the exponential mechanism are those of `dpopt.ballots.rules`, which computes
+them for one histogram in fractions. *The ladder* at r = e^epsilon gives a class y below the largest
+count the probability
 
-    u_y(l) = u_y(l - e_top + e_y) / r,    top any class of the largest count,
+    u_y(l) = u_y(l - e_top + e_y) / r,    top any class of the largest count;
 
-classes that share the largest count are equal, and the rest is normalisation. No epsilon-DP
-mechanism has a smaller u_y(l) for the same u_y of the other histogram: replacing a ballot for a top
-class by one for y raises u_y by at most r. Not every C and epsilon keep it private (the page
-docs/theorems/ladder.md), so that only tables of it that were audited release.
+the classes of the largest count share the remaining probability equally. No epsilon-DP mechanism
+has a smaller u_y(l) for the same u_y at the other histogram, since replacing a ballot for a top
+class by one for y raises u_y by a factor of at most r. For some C and epsilon the ladder is not
+private (docs/theorems/ladder.md), so only audited tables of it are released.
 
-Numbers are floats, to search a parameter with, or integers over 2^bits, rounded down after every
-product: what is released is a table of integers, and the audit is of that table.
+Numbers are floats, for the search of a parameter, or integers over 2^bits, rounded down after every
+product. Releases are drawn from the integer table, and this table is audited.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Numbers:
-    """The arithmetic of a table.
+    """The arithmetic of a table: floats, or fixed-point integers.
 
     Attributes:
         bits: numbers are integers over 2^bits; None for floats.
@@ -43,7 +44,7 @@ class Numbers:
     bits: int | None = None
 
     def of(self, value: Fraction) -> Any:  # noqa: ANN401
-        """Return a rational in this arithmetic, rounded down if they are integers."""
+        """Return a rational in this arithmetic; integers are rounded down."""
         return (
             float(value)
             if self.bits is None
@@ -56,31 +57,31 @@ class Numbers:
         return 1.0 if self.bits is None else 1 << self.bits
 
     def ones(self, size: int) -> Values:
-        """Return ``size`` times 1."""
+        """Return an array of ones, shape (size,)."""
         return np.full(size, self.one, dtype=float if self.bits is None else object)
 
     def multiples(self, counts: IntVector, unit: Any) -> Values:  # noqa: ANN401
         """Return small integers times a number."""
         return counts * unit if self.bits is None else counts.astype(object) * unit
 
-    def times(self, left: Any, right: Any) -> Any:  # noqa: ANN401
+    def times(self, a: Any, b: Any) -> Any:  # noqa: ANN401
         """Return the product."""
-        return left * right if self.bits is None else (left * right) >> self.bits
+        return a * b if self.bits is None else (a * b) >> self.bits
 
-    def product(self, left: Values, right: Values) -> Values:
+    def product(self, a: Values, b: Values) -> Values:
         """Return the product of matrices."""
-        return left @ right if self.bits is None else (left @ right) >> self.bits
+        return a @ b if self.bits is None else (a @ b) >> self.bits
 
-    def over(self, left: Any, right: Any) -> Any:  # noqa: ANN401
+    def over(self, a: Any, b: Any) -> Any:  # noqa: ANN401
         """Return the quotient."""
-        return left / right if self.bits is None else (left << self.bits) // right
+        return a / b if self.bits is None else (a << self.bits) // b
 
     def powers(self, base: Fraction, most: int) -> Values:
         """Return base^0, ..., base^most."""
-        factor, found = self.of(base), [self.one]
+        factor, powers = self.of(base), [self.one]
         for _ in range(most):
-            found.append(self.times(found[-1], factor))
-        return np.array(found, dtype=float if self.bits is None else object)
+            powers.append(self.times(powers[-1], factor))
+        return np.array(powers, dtype=float if self.bits is None else object)
 
 
 FLOATS = Numbers()
@@ -88,19 +89,21 @@ FLOATS = Numbers()
 
 @dataclass(frozen=True)
 class Rungs:
-    """The order in which the ladder's recursion reaches the sorted histograms."""
+    """The ladder's recursion over the sorted histograms: its variables, rows and order."""
 
     inputs: SortedHistograms
 
     @cached_property
     def above(self) -> IntVector:
-        """For each variable the one of which it is 1/r: that after its class took a top's ballot.
+        """For each variable v the variable u with k_v = k_u / r, shape (size,).
 
-        Itself for classes of the largest count, and those of one less: these swap with the top.
+        u is v's class after it took a ballot from a top class. It is v itself for classes of the
+        largest count, and for those of one ballot less, which swap with the top.
         """
         histograms, variables = self.inputs.histograms, self.inputs.variables
         above = np.arange(self.inputs.size)
         for move in self.inputs.moves:
+            # Of all moves of a ballot, those whose giver is a top class.
             top = histograms[move.before, move.giver] == histograms[move.before, 0]
             before, after = move.before[top], move.after[top]
             above[variables[before, move.taker]] = variables[after, move.taker]
@@ -108,9 +111,9 @@ class Rungs:
 
     @cached_property
     def pairs(self) -> tuple[IntVector, IntVector]:
-        """The ladder's rows: variables v, and u = v / r of classes that are below the top.
+        """The ladder's rows k_v = r k_u, as arrays v and u over the classes u below the top.
 
-        Of a class of one ballot less than the top, v is the top's own.
+        For a class with one ballot less than the top, v is the top of the same histogram.
         """
         below = np.flatnonzero(self.above != np.arange(self.above.size))
         tops = np.intersect1d(self.inputs.swaps, self.inputs.starts[:-1])
@@ -118,46 +121,51 @@ class Rungs:
 
     @cached_property
     def layers(self) -> tuple[IntVector, ...]:
-        """The histograms in the order of the recursion: each layer needs the ones before only.
+        """The histograms in the order of the recursion: a layer depends on earlier ones only.
 
-        When a class takes a ballot of a top, the largest count falls, or fewer classes have it.
+        When a class takes a ballot from a top, the largest count falls, or fewer classes have it.
         """
+        # The first variable of a histogram is its largest count.
         tops = self.inputs.starts[:-1]
+        # Sort by (largest count, number of classes with it).
         height = self.inputs.values[tops] * (self.inputs.categories + 1) + self.inputs.counts[tops]
         order = np.argsort(height, kind="stable")
         return tuple(np.split(order, np.flatnonzero(np.diff(height[order])) + 1))
 
     def ladder(self, ratio: Fraction, numbers: Numbers = FLOATS) -> Values:
-        """Return the ladder's k[lambda, c] by variable at r = ``ratio``."""
+        """Return the ladder's k[lambda, c] by variable at r = ``ratio``, shape (size,)."""
         inputs = self.inputs
-        step, found = numbers.of(1 / ratio), numbers.ones(inputs.size)
-        many, counts, starts = inputs.counts, inputs.values, inputs.starts
-        for states, lower in zip(self.layers, self._lower, strict=True):
-            found[lower] = numbers.times(found[self.above[lower]], step)
-            tops = starts[states]
+        step, kernel = numbers.of(1 / ratio), numbers.ones(inputs.size)
+        multiplicities, counts, starts = inputs.counts, inputs.values, inputs.starts
+        for layer, lower in zip(self.layers, self._lower, strict=True):
+            kernel[lower] = numbers.times(kernel[self.above[lower]], step)
+            tops = starts[layer]
+            # The variable after the top; it swaps with the top if it has one ballot less.
             second = np.minimum(tops + 1, inputs.size - 1)
-            next_to = (second < starts[states + 1]) & (counts[tops] - counts[second] == 1)
-            rest = numbers.ones(len(states))
+            swaps = (second < starts[layer + 1]) & (counts[tops] - counts[second] == 1)
+            remaining = numbers.ones(len(layer))
             if lower.size:
-                taken = found[lower] * many[lower]
-                owner = np.searchsorted(states, inputs.rows[lower])
+                masses = kernel[lower] * multiplicities[lower]
+                # Subtract from each histogram of the layer the mass of its lower classes.
+                owner = np.searchsorted(layer, inputs.rows[lower])
                 begins = np.flatnonzero(np.diff(owner, prepend=-1))
-                rest[owner[begins]] -= np.add.reduceat(taken, begins)
-            top = numbers.multiples(many[tops], numbers.one)
-            swapped = numbers.multiples(np.where(next_to, many[second], 0), step)
-            found[tops] = numbers.over(rest, top + swapped)
-            found[second[next_to]] = numbers.times(found[tops[next_to]], step)
-        return found
+                remaining[owner[begins]] -= np.add.reduceat(masses, begins)
+            # Each top class has x, each class with one ballot less x / r: solve for x.
+            top = numbers.multiples(multiplicities[tops], numbers.one)
+            swapped = numbers.multiples(np.where(swaps, multiplicities[second], 0), step)
+            kernel[tops] = numbers.over(remaining, top + swapped)
+            kernel[second[swaps]] = numbers.times(kernel[tops[swaps]], step)
+        return kernel
 
     @cached_property
     def _lower(self) -> tuple[IntVector, ...]:
-        """For each layer the variables that are 1/r of another's, in the order of their states."""
-        all_starts, found = self.inputs.starts, []
-        for states in self.layers:
-            starts = all_starts[states]
-            own = _ranges(starts, all_starts[states + 1] - starts)
-            found.append(own[self.above[own] != own])
-        return tuple(found)
+        """For each layer the variables that are 1/r of another one, by histogram."""
+        all_starts, layers = self.inputs.starts, []
+        for layer in self.layers:
+            starts = all_starts[layer]
+            variables = _ranges(starts, all_starts[layer + 1] - starts)
+            layers.append(variables[self.above[variables] != variables])
+        return tuple(layers)
 
 
 def permute_and_flip_table(
@@ -165,46 +173,48 @@ def permute_and_flip_table(
 ) -> Values:
     """Return permute-and-flip's k[lambda, c] by variable at s = ``step``.
 
-    See `dpopt.ballots.rules.permute_and_flip`. Classes from the K-th on have no ballot in any
-    sorted histogram, so that their refusals are one power.
+    See `dpopt.ballots.rules.permute_and_flip`. In a sorted histogram only the first K classes can
+    have ballots ("shown"); the others ("hidden") are all rejected with the same probability.
     """
     chances = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
-    refused = numbers.one - chances
-    size, state = inputs.categories, inputs.rows
+    rejected = numbers.one - chances
+    size, row = inputs.categories, inputs.rows
     shown = min(size, inputs.records)
-    own = np.empty(inputs.size, dtype=np.int64)
-    own[inputs.variables.ravel()] = np.tile(np.arange(size), len(inputs.histograms))
-    # sums[i]: the elementary symmetric polynomial E_i of the refusals of the first K other classes.
+    # A class, by index in the sorted histogram, that each variable stands for.
+    classes = np.empty(inputs.size, dtype=np.int64)
+    classes[inputs.variables.ravel()] = np.tile(np.arange(size), len(inputs.histograms))
+    # sums[i]: E_i of the rejection probabilities of the other shown classes, by variable.
     sums = [numbers.ones(inputs.size)]
     for other in range(shown):
-        value = np.where(own == other, 0, refused[state, other])
-        raised = [numbers.times(term, value) for term in sums]
-        sums = [sums[0], *(a + b for a, b in zip(sums[1:], raised, strict=False)), raised[-1]]
-    # How often classes without a ballot refuse depends on the largest count alone.
+        value = np.where(classes == other, 0, rejected[row, other])
+        shifted = [numbers.times(term, value) for term in sums]
+        sums = [sums[0], *(a + b for a, b in zip(sums[1:], shifted, strict=False)), shifted[-1]]
+    # powers[j, top]: the probability that j hidden classes are rejected, given the largest count.
     base = (numbers.one - numbers.powers(1 / step, inputs.records))[None]
     powers = [numbers.ones(base.size)[None]]
     for _ in range(size - shown):
         powers.append(numbers.times(powers[-1], base))
     weights = numbers.product(_orders(size, shown, numbers), np.concatenate(powers))
-    top, itself = inputs.histograms[state, 0], (own >= shown).astype(np.int64)
-    parts = [numbers.times(term, weights[itself, i, top]) for i, term in enumerate(sums)]
-    return numbers.times(chances[state, own], sum(parts))
+    top, is_hidden = inputs.histograms[row, 0], (classes >= shown).astype(np.int64)
+    terms = [numbers.times(term, weights[is_hidden, i, top]) for i, term in enumerate(sums)]
+    return numbers.times(chances[row, classes], sum(terms))
 
 
 @lru_cache(maxsize=8)
 def _orders(size: int, shown: int, numbers: Numbers) -> Values:
-    """Return the weight of i shown classes and j hidden ones that refuse before a class.
+    """Return the weights of i shown and j hidden classes being rejected before a class.
 
-    Shape (2, i, j): first for a class that is shown, then for one that is hidden itself.
+    Shape (2, i, j): axis 0 is 0 for a shown class, 1 for a hidden one. The weight is the number of
+    sets of j hidden classes over C binom(C - 1, i + j).
     """
     hidden = size - shown
-    found = np.zeros((2, shown + 1, hidden + 1), dtype=numbers.ones(0).dtype)
-    for i, j in np.ndindex(found.shape[1:]):
-        for itself, others in enumerate((hidden, max(hidden - 1, 0))):
+    weights = np.zeros((2, shown + 1, hidden + 1), dtype=numbers.ones(0).dtype)
+    for i, j in np.ndindex(weights.shape[1:]):
+        for is_hidden, others in enumerate((hidden, max(hidden - 1, 0))):
             if i + j < size:
                 orders = size * math.comb(size - 1, i + j)
-                found[itself, i, j] = numbers.of(Fraction(math.comb(others, j), orders))
-    return found
+                weights[is_hidden, i, j] = numbers.of(Fraction(math.comb(others, j), orders))
+    return weights
 
 
 def exponential_table(
@@ -212,11 +222,11 @@ def exponential_table(
 ) -> Values:
     """Return the exponential mechanism's k[lambda, c] by variable at s = ``step``."""
     shares = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
-    found = numbers.ones(inputs.size)
-    found[inputs.variables.ravel()] = numbers.over(
+    kernel = numbers.ones(inputs.size)
+    kernel[inputs.variables.ravel()] = numbers.over(
         shares, shares.sum(axis=1, keepdims=True)
     ).ravel()
-    return found
+    return kernel
 
 
 def _gaps(inputs: SortedHistograms) -> IntMatrix:
@@ -224,8 +234,9 @@ def _gaps(inputs: SortedHistograms) -> IntMatrix:
 
 
 def _ranges(starts: IntVector, lengths: IntVector) -> IntVector:
-    """Return start, start + 1, ... of each range, one after the other."""
+    """Return the concatenation of start, start + 1, ..., start + length - 1 over all ranges."""
     ends = np.cumsum(lengths)
     if not lengths.size or not ends[-1]:
         return np.zeros(0, dtype=np.int64)
+    # Positions in the concatenation, shifted by each range's start minus its offset.
     return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)

@@ -1,4 +1,4 @@
-"""Votes as they are given: checked, counted, and never shown in a message."""
+"""Checking and counting votes; error messages never show a vote."""
 
 from __future__ import annotations
 
@@ -15,30 +15,33 @@ from dpopt.data.tally import Tally
 
 IntTable = npt.NDArray[np.int64]
 
-# Votes that are read at once: what stays in a core's cache.
+# Votes read at once: they stay in a core's cache.
 _READ = 1 << 16
-# Classes of which each is counted apart.
+# Classes up to which each is counted in its own pass, which is faster than a histogram.
 _FEW_CLASSES = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many votes each class has: data of a plurality in place of the votes themselves.
+    """Numbers of votes for each class: data of a plurality, instead of the votes themselves.
 
     Attributes:
-        counts: integers, sum K for each query, shape (C,) or (queries, C).
+        counts: integers that sum to K for each query, shape (C,) or (queries, C).
     """
 
     counts: npt.ArrayLike
 
 
 def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # noqa: ANN401
-    """Return how many votes each class has on each query, and whether there is but one.
+    """Return the counts of each query, shape (queries, C), and whether there is only one.
 
     Args:
         data: votes, shape (K,) or (queries, K); or `Counts`; or a `Tally`, the counts of one query.
         voters: K.
         classes: C.
+
+    Raises:
+        ParameterError: for another shape, other values or another sum; none is shown.
     """
     if not isinstance(data, Counts | Tally):
         return count_queries(data, voters, classes)
@@ -47,7 +50,7 @@ def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # n
         raise ParameterError(
             f"counts has shape {array.shape}; it must be ({classes},) or (queries, {classes})."
         )
-    table = whole(np.atleast_2d(array), voters) if array.dtype.kind in "iu" else None
+    table = as_integers(np.atleast_2d(array), voters) if array.dtype.kind in "iu" else None
     if table is None:
         raise ParameterError(
             f"counts holds a value that is none; counts are integers in 0..{voters}."
@@ -58,21 +61,21 @@ def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # n
 
 
 def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:
-    """Return how many votes each class has on each query, and whether votes were those of one.
+    """Count the votes for each class on each query.
 
-    They are read some queries at a time, so that no second copy of them is in memory.
+    Queries are read in batches, so that the votes are not copied as a whole.
 
     Args:
-        votes: shape (K,) or (queries, K); there may be no query.
+        votes: in 0..C-1, shape (K,) or (queries, K); there may be no query.
         voters: K.
         classes: C.
 
     Returns:
-        Counts, shape (queries, C), and whether the shape was (K,).
+        Counts, shape (queries, C), and whether the votes had shape (K,).
 
     Raises:
-        ParameterError: for another shape, or a value outside the classes; none is shown. Which it
-            is depends on the data: such a refusal is for the curator alone.
+        ParameterError: for another shape, or a value outside the classes; none is shown. The error
+            depends on the data: show it to the curator only.
     """
     array = _checks.array("votes", votes)
     if array.ndim not in (1, 2) or array.shape[-1] != voters:
@@ -83,37 +86,40 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
     counts = np.empty((len(table), classes), dtype=np.int64)
     step = max(1, _READ // voters)
     for start in range(0, max(1, len(table)), step):
-        part = _in_classes(table[start : start + step], classes)
-        counts[start : start + step] = count_votes(part, classes)
+        batch = _in_classes(table[start : start + step], classes)
+        counts[start : start + step] = count_votes(batch, classes)
     return counts, array.ndim == 1
 
 
 def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
-    found = whole(array, classes - 1)
-    if found is None:
+    votes = as_integers(array, classes - 1)
+    if votes is None:
         raise ParameterError(f"votes holds a value other than {_range(classes)}.")
-    return found
+    return votes
 
 
 def count_votes(votes: IntTable, classes: int) -> IntTable:
-    """Return how many votes each class has on each query, shape (queries, C)."""
+    """Return the counts of votes, shape (queries, C), for votes of shape (queries, K)."""
     queries, voters = votes.shape
     if classes <= _FEW_CLASSES:
-        # Sums along rows; of two classes, the votes are what is summed.
-        own = [votes] if classes == 2 else [(votes == c).view(np.uint8) for c in range(1, classes)]
-        others = [np.einsum("qk->q", one, dtype=np.int64) for one in own]
+        # Sum over voters; for two classes the votes are the indicators themselves.
+        indicators = (
+            [votes] if classes == 2 else [(votes == c).view(np.uint8) for c in range(1, classes)]
+        )
+        others = [np.einsum("qk->q", one, dtype=np.int64) for one in indicators]
         return np.stack([voters - sum(others), *others], axis=1)
-    places = votes + classes * np.arange(queries)[:, None]
-    return np.bincount(places.ravel(), minlength=queries * classes).reshape(queries, classes)
+    # Flat index of (query, class).
+    cells = votes + classes * np.arange(queries)[:, None]
+    return np.bincount(cells.ravel(), minlength=queries * classes).reshape(queries, classes)
 
 
-def whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
-    """Return the integers of an array, if it holds nothing but integers in 0..largest.
+def as_integers(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
+    """Return an array as integers if all its values are integers in 0..largest, else None.
 
-    Integers of 64 bits are the array itself.
+    An array of 64-bit integers is returned as it is.
     """
     if array.dtype.kind in "iu":
-        # Read without a sign, negative numbers are the largest.
+        # Viewed as unsigned, negative numbers become large.
         unsigned = array.view(array.dtype.str.replace("i", "u"))
         fits = not array.size or int(unsigned.max()) <= largest
         return array.astype(np.int64, copy=False) if fits else None
@@ -122,8 +128,8 @@ def whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
     )
     if not numeric or not np.all((array >= 0) & (array <= largest)):  # pyright: ignore[reportOperatorIssue]
         return None
-    found = array.astype(np.int64)
-    return found if np.all(found == array) else None
+    integers = array.astype(np.int64)
+    return integers if np.all(integers == array) else None
 
 
 def _range(classes: int) -> str:

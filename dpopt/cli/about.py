@@ -42,14 +42,14 @@ def doctor(json: Flag = False) -> None:
     """
     from dpopt.provenance import versions
 
-    found = versions(*_EXTRAS)
+    installed = versions(*_EXTRAS)
     threads = {name: os.environ.get(name, "not set") for name in _THREADS}
     backends = [_tried(name) for name in _backends()]
     if json:
-        about = {"versions": found, "processors": os.cpu_count(), "threads": threads}
+        about = {"versions": installed, "processors": os.cpu_count(), "threads": threads}
         show(to_json({**about, "backends": backends}))
     else:
-        lines = [f"{name:14s} {version}" for name, version in found.items()]
+        lines = [f"{name:14s} {version}" for name, version in installed.items()]
         lines.append(f"{'processors':14s} {os.cpu_count()}")
         lines += [f"{name} {value}" for name, value in threads.items()]
         for entry in backends:

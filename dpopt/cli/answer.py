@@ -91,12 +91,12 @@ class Answer:
             return
         from dpopt.privacy.guarantee import Guarantee, in_short
 
-        known = {
+        numbers = {
             name: in_short(value) if isinstance(value, Guarantee) else value
             for name, value in facts.items()
             if _is_known(value)
         }
-        lines = [f"{name:18s} {_told(value)}" for name, value in known.items()]
+        lines = [f"{name:18s} {_told(value)}" for name, value in numbers.items()]
         lines.append(f"{'seconds':18s} {seconds:.3f}")
         try:
             table = _table(columns(), None if self.all_rows else _ROWS)
@@ -116,8 +116,8 @@ def _table(columns: Mapping[str, Sequence[Any]], most: int | None) -> list[str]:
         "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
         for row in zip(*written, strict=True)
     ]
-    left = max(map(len, columns.values()), default=0) - (most or math.inf)
-    return [*lines, f"... {left:,} more; --all-rows prints them"] if left > 0 else lines
+    hidden = max(map(len, columns.values()), default=0) - (most or math.inf)
+    return [*lines, f"... {hidden:,} more; --all-rows prints them"] if hidden > 0 else lines
 
 
 def _is_known(value: object) -> bool:

@@ -40,7 +40,7 @@ def _draw(
     design, facts = make(int(tally.counts.sum()), len(categories))
 
     def draw() -> list[object]:
-        design.asked(tally)
+        design.releases(tally)
         keeper.charge(design)
         drawn = design.release(tally)
         # A vote is the place of its class, a sample the category itself.
@@ -115,15 +115,19 @@ def mode(
     def make(records: int, categories: int) -> tuple[Any, dict[str, object]]:
         if not records:
             raise ParameterError("data holds no records; a mode needs at least one.")
-        made = mode_design(records, categories, epsilon, rule=rule)
-        return made, {"rule": made.setting.rule, "records": records, "proof": proof(made)}
+        mechanism = mode_design(records, categories, epsilon, rule=rule)
+        return mechanism, {
+            "rule": mechanism.setting.rule,
+            "records": records,
+            "proof": proof(mechanism),
+        }
 
     _draw(make, **given)
 
 
 def _alphabet(text: str) -> list[str]:
     """Return the categories of a list, or of a file with one a line."""
-    categories = [part.strip() for part in text.split(",")]
+    categories = [name.strip() for name in text.split(",")]
     if os.path.isfile(text):  # noqa: PTH113 - a list that is too long is no file either
         try:
             lines = contents(Path(text)).splitlines()

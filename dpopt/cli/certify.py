@@ -55,25 +55,25 @@ def certify(
     Example:
         dpopt certify kernel.csv --epsilon 1 --graph path --save kernel.json
     """
-    given = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape}
-    given |= {"inputs": inputs, "constraints": constraints, "tolerance": tolerance}
-    asked = {name: value for name, value in given.items() if value is not None}
+    options = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape}
+    options |= {"inputs": inputs, "constraints": constraints, "tolerance": tolerance}
+    stated = {name: value for name, value in options.items() if value is not None}
     start = time.perf_counter()
     table = file.suffix.lower() in TABLES
-    unused = next(iter(asked), None if save is None else "save")
+    unused = next(iter(stated), None if save is None else "save")
     if unused is not None and not table:
         raise ParameterError(
             f"{unused} is given, which belongs to a table ({', '.join(TABLES)}); file "
             f"{str(file)!r} is taken for a saved mechanism, which has its own."
         )
-    made: Any = _of_table(file, asked, save) if table else loaded(file)
-    record, lines = _least(made) if hasattr(made, "lower") else _proof(made, table)
+    design: Any = _of_table(file, stated, save) if table else loaded(file)
+    record, lines = _least(design) if hasattr(design, "lower") else _proof(design, table)
     seconds = time.perf_counter() - start
     if json:
         show(to_json({**record, "seconds": seconds}))
     else:
         show("\n".join([*lines, f"seconds        {seconds:.3f}"]))
-    if getattr(made, "upper", 0.0) == math.inf:
+    if getattr(design, "upper", 0.0) == math.inf:
         raise NotPrivateError(
             "no epsilon is enough: an output of one input is impossible for a neighbour."
         )
@@ -105,10 +105,10 @@ def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # n
         check_json_target(save)
     from dpopt.kernel.certify import certify
 
-    made = certify(file, **asked)
+    design = certify(file, **asked)
     if save is not None:
-        cast(Any, made).save(save)
-    return made
+        cast(Any, design).save(save)
+    return design
 
 
 def _delta(text: str) -> float | None:
@@ -125,11 +125,11 @@ def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return what is told of a least epsilon or delta."""
     x, other = least.inputs
     outputs = ", ".join(map(str, least.outputs)) or "none"
-    given = "delta" if least.parameter == "epsilon" else "epsilon"
+    fixed = "delta" if least.parameter == "epsilon" else "epsilon"
     return least.to_dict(), [
         f"least {least.parameter:8s} {least.upper!r}",
         f"at least       {least.lower!r}",
-        f"for {given:10s} {least.given:g}",
+        f"for {fixed:10s} {least.given:g}",
         f"needed by      inputs {x} and {other}, outputs {outputs}",
         f"rows moved by  {least.moved:.3g}",
     ]
@@ -178,9 +178,9 @@ def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag
     for path in (file, proof):
         if path is not None and not os.path.isfile(path):  # noqa: PTH113 - whatever its name is
             raise ParameterError(f"file is {str(path)!r}; there is no such file.")
-    beside = proof_path(file)
-    if proof is None and beside.is_file():
-        proof = beside
+    proof_file = proof_path(file)
+    if proof is None and proof_file.is_file():
+        proof = proof_file
     start = time.perf_counter()
     files = [str(path.absolute()) for path in (file, proof) if path is not None]
     done = subprocess.run(

@@ -62,8 +62,8 @@ class _Group(click.Group):
         """Return the command of a name; of a name that is none, say which one is near."""
         name = args[0]
         if name not in self.commands and not name.startswith("-"):
-            near = get_close_matches(name, self.commands, 1)
-            mean = f" Did you mean {near[0]!r}?" if near else ""
+            similar = get_close_matches(name, self.commands, 1)
+            mean = f" Did you mean {similar[0]!r}?" if similar else ""
             ctx.fail(f"No such command {name!r}.{mean}")
         return super().resolve_command(ctx, args)
 

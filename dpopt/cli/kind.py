@@ -41,10 +41,10 @@ class Kind(click.Command):
         return kind_of(cast(str, self.name))
 
     def _run(self, **given: Any) -> None:  # noqa: ANN401
-        told = Answer.of(given)
+        answer = Answer.of(given)
         shared = {option.name: given.pop(cast(str, option.name)) for option in _OPTIONS}
         typed = {name: value for name, value in shared.items() if value is not None}
-        _designed(self._class, given, told, **typed)
+        _designed(self._class, given, answer, **typed)
 
 
 def _designed(
@@ -79,20 +79,20 @@ def _designed(
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
     start = time.perf_counter()
     setting = kind(**{name: value for name, value in given.items() if value is not None})
-    found = design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
+    mechanism = design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
     seconds = time.perf_counter() - start
     # First what may be refused: without a proof that a kind could have nothing is written.
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        if told.save is not None and (found.private or even_if_not_private):
-            found.save(told.save, even_if_not_private=even_if_not_private, proof=proof)
-    told.draw(found.plot)
+        if told.save is not None and (mechanism.private or even_if_not_private):
+            mechanism.save(told.save, even_if_not_private=even_if_not_private, proof=proof)
+    told.draw(mechanism.plot)
     for warning in said:
         click.echo(f"Note: {warning.message}", err=True)
-    columns = lambda: found.setting.columns(found.table)  # noqa: E731
-    told.show(found.to_dict(), _facts(found), columns, seconds)
+    columns = lambda: mechanism.setting.columns(mechanism.table)  # noqa: E731
+    told.show(mechanism.to_dict(), _facts(mechanism), columns, seconds)
     try:
-        found.require_private()
+        mechanism._require_private()
     except NotPrivateError as error:
         unsaved = told.save is not None and not even_if_not_private
         raise NotPrivateError(f"{error}{_NOTHING if unsaved else ''}") from None

@@ -112,20 +112,20 @@ def ledger(
     from dpopt.ledger import name_of
     from dpopt.privacy.guarantee import in_short
 
-    found = opened(path)
-    names = [name for name in found.datasets if dataset is None or name == name_of(dataset)]
+    ledger = opened(path)
+    names = [name for name in ledger.datasets if dataset is None or name == name_of(dataset)]
     if dataset is not None and not names:
         raise ParameterError(f"dataset is {dataset!r}; the ledger knows no release of it.")
-    entries, limit = found.entries(dataset), found.budget
+    entries, limit = ledger.entries(dataset), ledger.budget
     if json:
-        totals = {name: (*found.total(name), found.left(name)) for name in names}
+        totals = {name: (*ledger.total(name), ledger.left(name)) for name in names}
         show(
             to_json(
                 {
                     "budget": None if limit is None else asdict(limit),
                     "datasets": {
-                        name: {"composition": by, "total": asdict(spent), "epsilon_left": left}
-                        for name, (by, spent, left) in totals.items()
+                        name: {"composition": by, "total": asdict(spent), "epsilon_left": remaining}
+                        for name, (by, spent, remaining) in totals.items()
                     },
                     "entries": [asdict(entry) for entry in entries],
                 }
@@ -137,7 +137,7 @@ def ledger(
         f"{in_short(e.spent)}  {e.what}"
         for e in entries
     ]
-    lines += [f"{found.statement(name)}." for name in names] or ["Nothing was released."]
+    lines += [f"{ledger.statement(name)}." for name in names] or ["Nothing was released."]
     lines.append("No budget." if limit is None else f"Budget of each data set: {in_short(limit)}.")
     show("\n".join(lines))
 

@@ -46,8 +46,10 @@ class Words(click.ParamType):
     ) -> list[CompletionItem]:
         """Return the words that begin as what was typed does, or leave it to the shell's files."""
         del ctx, param
-        found = [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
-        return [*found, CompletionItem(incomplete, type="file")] if self.files else found
+        completions = [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+        return (
+            [*completions, CompletionItem(incomplete, type="file")] if self.files else completions
+        )
 
 
 class Rows(Words):
@@ -81,9 +83,9 @@ class Row(Rows):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
         """Return the numbers, whole ones as integers."""
-        found = _numbers(value.replace(",", " ").split())
-        if found is not None:
-            return found
+        numbers = _numbers(value.replace(",", " ").split())
+        if numbers is not None:
+            return numbers
         rows = super().convert(value, param, ctx)
         return [number for row in rows for number in row] if value[:1] != "[" else rows
 
@@ -155,9 +157,9 @@ def command(*more: click.Parameter) -> Callable[[Callable[..., None]], click.Com
             # What was not typed has the default of the function.
             function(**{name: value for name, value in given.items() if value is not None})
 
-        found = [*parameters(about.fields), *more]
+        options = [*parameters(about.fields), *more]
         short = about.about.partition(".")[0]
-        return click.Command(about.name, None, callback, found, help_of(about), short_help=short)
+        return click.Command(about.name, None, callback, options, help_of(about), short_help=short)
 
     return made
 
@@ -177,25 +179,25 @@ def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
     The other word of a choice between two is a flag, too, unless a parameter has its name:
     --minimax for --objective minimax.
     """
-    found, taken = list[click.Parameter](), {hyphened(field.name) for field in fields}
+    options, names = list[click.Parameter](), {hyphened(field.name) for field in fields}
     for field in fields:
         name, about = hyphened(field.name), _help(field)
         annotation, words = parted(field.annotation)
         if annotation == "File":
-            found.append(click.Argument([field.name], type=PATH, required=field.required))
+            options.append(click.Argument([field.name], type=PATH, required=field.required))
         elif annotation == "Flag":
-            found.append(click.Option([name], is_flag=True, help=about))
+            options.append(click.Option([name], is_flag=True, help=about))
         elif annotation == "bool":
-            found.append(click.Option([f"{name}/--no-{name[2:]}"], default=None, help=about))
+            options.append(click.Option([f"{name}/--no-{name[2:]}"], default=None, help=about))
         else:
             kind = _TYPES.get(annotation, Words(*choices(annotation), *words))
             kind = Rows(*words) if words and isinstance(kind, Rows) else kind
-            found.append(click.Option([name], type=kind, required=field.required, help=about))
+            options.append(click.Option([name], type=kind, required=field.required, help=about))
         other = other_word(field)
-        if other is not None and f"--{other}" not in taken:
+        if other is not None and f"--{other}" not in names:
             short = f"Short for {name} {other}."
-            found.append(click.Option([f"--{other}", field.name], flag_value=other, help=short))
-    return found
+            options.append(click.Option([f"--{other}", field.name], flag_value=other, help=short))
+    return options
 
 
 def _help(field: Field) -> str:
@@ -254,10 +256,10 @@ def _table_in(path: Path) -> list[list[int | float]]:
     """Return the rows of a file of a table, as `dpopt.certify` reads it."""
     from dpopt.kernel.certify import given_table
 
-    found = given_table(path)
-    if not found.ordered:
+    table = given_table(path)
+    if not table.ordered:
         raise ParameterError(
             f"path is {str(path)!r}; its inputs have names, whose order is not known: number them "
             "0, 1, ..."
         )
-    return found.table.tolist()
+    return table.table.tolist()

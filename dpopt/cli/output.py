@@ -40,9 +40,9 @@ def to_json(record: Mapping[str, object]) -> str:
 
 def _finite(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
+        return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
+        return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -66,7 +66,7 @@ def show_draw(
     Raises:
         OutputError: before the draw; or after it, then saying that it is spent.
     """
-    stream, told = _stream(), facts or {}
+    stream, extra = _stream(), facts or {}
     if not (as_json or isinstance(categories, range)):
         _encodable(stream, "\n".join(map(str, categories)))
     _probe(stream)
@@ -77,9 +77,9 @@ def show_draw(
                 category if isinstance(category, str) else int(str(category)) for category in drawn
             ]
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-            _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent, **told}))
+            _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent, **extra}))
         else:
-            lines = [f"{name:12s} {fact}" for name, fact in told.items()]
+            lines = [f"{name:12s} {fact}" for name, fact in extra.items()]
             _write(stream, "\n".join([*map(str, drawn), *lines]))
     except OutputError as error:
         raise OutputError(f"{error}; {_SPENT}") from None

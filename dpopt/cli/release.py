@@ -62,9 +62,9 @@ def release(
     mechanism = loaded(file)
     once = keeping.pop("trained_once", None)
     keeper = Keeper(**keeping, fresh=None if once is None else not once)
-    own = None if p is None else _categories_of(mechanism)
+    labels = None if p is None else _categories_of(mechanism)
     if p is not None:
-        queries = [p.astype(float)] if own is None else [own[0]]
+        queries = [p.astype(float)] if labels is None else [labels[0]]
     elif input is not None:
         queries = _of_rows(mechanism.setting, input)
     else:
@@ -72,9 +72,9 @@ def release(
 
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
-        asked = queries if own is None else [own[draw_own_category(p, len(own))]]
-        keeper.charge(mechanism, sum(mechanism.asked(query) for query in asked))
-        return [mechanism.release(query) for query in asked]
+        inputs = queries if labels is None else [labels[draw_own_category(p, len(labels))]]
+        keeper.charge(mechanism, sum(mechanism.releases(query) for query in inputs))
+        return [mechanism.release(query) for query in inputs]
 
     show_draw(draw, _names(mechanism, queries[0]), mechanism.guarantee, json)
     keeper.tell()
@@ -100,9 +100,9 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
         return [Tally.of_counts(list(row), setting.categories)]
     if isinstance(setting, KeptPriorSetting):
         labels = setting.labelled.labels
-        if not all(0 <= place < len(labels) for place in row):
+        if not all(0 <= index < len(labels) for index in row):
             raise ParameterError(f"the inputs must be indices in 0..{len(labels) - 1}.")
-        return [labels[place] for place in row]
+        return [labels[index] for index in row]
     example = next(iter(setting.example_neighbours()), (None,))[0]
     return list(row) if isinstance(example, int) else [list(row)]
 
@@ -152,21 +152,21 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
     if type(setting).output is Setting.output:
         return range(0)
     outputs = len(setting.output_weights(mechanism.table, query))
-    return [setting.output(place) for place in range(outputs)]
+    return [setting.output(index) for index in range(outputs)]
 
 
 def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
     """Return inputs by their names, separated by commas: of a text, or lines of a file it names."""
-    known = {str(name) for name in names}
+    texts = {str(name) for name in names}
     lines = [text]
-    if not {word.strip() for word in text.split(",")} <= known:
+    if not {word.strip() for word in text.split(",")} <= texts:
         try:
             lines = [line for line in contents(Path(text)).splitlines() if line.strip()]
         except (OSError, ValueError):
             lines = []
     rows = [[word.strip() for word in line.split(",")] for line in lines]
     # What was typed may be data, and is not shown.
-    if not rows or not {word for row in rows for word in row} <= known:
+    if not rows or not {word for row in rows for word in row} <= texts:
         raise ParameterError(
             "input is no list, nor a file, of names of inputs; they are "
             f"{shown(list(names))[1:-1]}, separated by commas."

@@ -103,10 +103,10 @@ def profile(
         raise ParameterError("counts and records: give one of them.")
     sizes = records or 0, 2 if categories is None else categories
     if counts is not None:
-        whole = [_checks.integer("counts", count, 0) for count in cast(list[object], counts)]
-        if len(whole) < 2:
-            raise ParameterError(f"counts is {whole}; it must hold at least two, such as 60,40.")
-        sizes = sum(whole), len(whole)
+        integers = [_checks.integer("counts", count, 0) for count in cast(list[object], counts)]
+        if len(integers) < 2:
+            raise ParameterError(f"counts is {integers}; it must hold at least two, such as 60,40.")
+        sizes = sum(integers), len(integers)
     _answer(privacy_profile, sizes, epsilon, counts, given)
 
 
@@ -118,11 +118,11 @@ def _answer(
     given: dict[str, Any],
 ) -> None:
     """Print, draw and save what is found for a sample of n records over m categories."""
-    told = Answer.of(given)
+    answer = Answer.of(given)
     start = time.perf_counter()
-    found = find(_sample(sizes, **given), epsilon, about)
+    bound = find(_sample(sizes, **given), epsilon, about)
     seconds = time.perf_counter() - start
-    if told.save is not None:
-        found.save(told.save)
-    told.draw(found.plot)
-    told.show(found.to_dict(), found.facts(), found.columns, seconds)
+    if answer.save is not None:
+        bound.save(answer.save)
+    answer.draw(bound.plot)
+    answer.show(bound.to_dict(), bound.facts(), bound.columns, seconds)

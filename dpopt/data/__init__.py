@@ -1,1 +1,1 @@
-"""Reading what users bring: records to counts over a public alphabet, columns and streams."""
+"""Counting records over a public alphabet: sequences, arrays, and columns of files."""

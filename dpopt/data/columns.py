@@ -1,4 +1,4 @@
-"""Counting one column of a file, a part at a time; only counts are kept.
+"""Counting one column of a file as a stream; only counts are held in memory.
 
 Needs polars: ``pip install 'dpopt[data]'``.
 """
@@ -22,21 +22,21 @@ Polars = Any
 def tally_file(path: str | Path, column: str, labels: object) -> Tally:
     """Count a column of a CSV or Parquet file over a public alphabet, without loading it.
 
-    The categories must all be strings, all numbers or all booleans. A Parquet column must have the
-    same kind of values; categories are strings. A CSV file has a header and holds text, which is
-    compared with strings as it stands ("01" is not "1"), read as integers if all categories are
-    integers and as floats if some are not, and taken for a boolean if it is true or false in any
-    case. Empty fields, text that cannot be read so, and missing values are records outside the
-    alphabet; see `tally` on what that error tells. No message shows what is in the file.
+    The categories must be all strings, all numbers or all booleans, and a Parquet column must hold
+    the same kind of values; a categorical column holds strings. A CSV file has a header and holds
+    text. For string categories the text is compared as it is ("01" is not "1"); for integers it is
+    read as integers, for other numbers as floats; for booleans it must be true or false, in any
+    case. Empty fields, unreadable text and missing values are records outside the alphabet; see
+    `tally` on who may see that error. No message shows a value of the file.
 
     Args:
         path: a file ending in .csv or .parquet.
-        column: its name.
-        labels: the categories in order, or k for 0..k-1.
+        column: name of the column.
+        labels: the k categories in order, or k for 0..k-1.
 
     Raises:
-        ParameterError: if polars is missing, the file cannot be read, it has no such column or
-            one of another kind, or a record is outside the alphabet.
+        ParameterError: if polars is missing, the file cannot be read, the column is missing or of
+            another kind, or a record is outside the alphabet.
     """
     labels = labels_of(labels)
     kind, target = _kind(labels), _file(path)
@@ -49,7 +49,7 @@ def tally_file(path: str | Path, column: str, labels: object) -> Tally:
     try:
         counted = _counted(pl, target, column, labels, kind)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        # What polars says may quote a record.
+        # The message of polars may quote a record.
         raise ParameterError(
             f"path is {str(target)!r}; it cannot be read as a {target.suffix.lower()} file."
         ) from None
@@ -71,15 +71,15 @@ def _file(path: str | Path) -> Path:
 
 
 def _kind(labels: Sequence[Hashable]) -> str:
-    """Return what all categories are."""
+    """Return the common kind of all categories."""
     types = {int} if isinstance(labels, range) else set(map(type, labels))
-    for kind, held in (
+    for kind, allowed in (
         ("booleans", {bool}),
         ("strings", {str}),
         ("integers", {int}),
         ("numbers", {int, float}),
     ):
-        if types <= held:
+        if types <= allowed:
             return kind
     raise ParameterError(
         "labels must hold only strings, only numbers or only booleans to be looked for in a file."
@@ -89,7 +89,7 @@ def _kind(labels: Sequence[Hashable]) -> str:
 def _counted(
     pl: Polars, path: Path, column: str, labels: Sequence[Hashable], kind: str
 ) -> list[tuple[Any, int]]:
-    """Return (value, rows) of what may be categories, and (None, rows) of all else together."""
+    """Return (value, rows) for values that may be categories, and (None, rows) for all others."""
     text = path.suffix.lower() == ".csv"
     scan = pl.scan_csv(path, glob=False, infer_schema=False) if text else None
     scan = pl.scan_parquet(path, glob=False) if scan is None else scan
@@ -112,13 +112,13 @@ def _counted(
             f"column is {column!r}, which holds {dtype}; the categories are {kind}."
         )
     if isinstance(labels, range) and labels.step == 1:
-        known = values.is_between(labels.start, labels.stop - 1)
-        known &= values == values.floor() if not dtype.is_integer() else True
+        is_category = values.is_between(labels.start, labels.stop - 1)
+        is_category &= values == values.floor() if not dtype.is_integer() else True
     else:
-        # What the type rounds may let in a value that is no category, which is refused later.
-        held = [x for x in labels if not isinstance(x, int) or abs(x) < 1 << 63]
-        wanted = pl.Series(held, strict=False).cast(dtype, strict=False).drop_nulls()
-        known = values.is_in(wanted.implode())
-    # One group for all that is outside, or as many distinct values as rows would be kept.
-    grouped = scan.group_by(pl.when(known).then(values).alias("value")).agg(pl.len())
+        # Rounding to the column's type may admit a non-category, which `counts_of` refuses.
+        representable = [x for x in labels if not isinstance(x, int) or abs(x) < 1 << 63]
+        categories = pl.Series(representable, strict=False).cast(dtype, strict=False).drop_nulls()
+        is_category = values.is_in(categories.implode())
+    # All values outside form one group: otherwise there could be as many groups as rows.
+    grouped = scan.group_by(pl.when(is_category).then(values).alias("value")).agg(pl.len())
     return grouped.collect(engine="streaming").rows()

@@ -1,4 +1,4 @@
-"""Records to counts over a public alphabet; nothing outside it, nothing shown."""
+"""Counting records over a public alphabet; errors never show a record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpopt._types import IntVector
 
 _MOST_LABELS = 100_000_000
 OUTSIDE = (
-    "data holds a record outside the alphabet (not shown, it is private); the alphabet must be "
+    "data holds a record that is none of the labels (not shown, it is private); labels must be "
     "public and list every value that a record can take, in the records' own type, and none may "
     "be missing."
 )
@@ -25,11 +25,11 @@ OUTSIDE = (
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How often each category of a public alphabet occurs.
+    """Counts of the categories of a public alphabet.
 
     Attributes:
         labels: the k categories, in the caller's order: a tuple, or a range for 0..k-1.
-        counts: shape (k,), read-only.
+        counts: records of each category, shape (k,), read-only.
     """
 
     labels: Sequence[Hashable]
@@ -37,11 +37,11 @@ class Tally:
 
     @classmethod
     def of_counts(cls, counts: npt.ArrayLike | Mapping[Any, Any], labels: object) -> Tally:
-        """Return given counts as a tally.
+        """Return a tally of counts.
 
         Args:
             counts: non-negative integers, shape (k,); or a mapping from categories, or a pandas
-                column whose index names categories, in any order, those left out being 0.
+                column whose index names categories, in any order; missing categories count 0.
             labels: the k categories, or k.
 
         Raises:
@@ -53,7 +53,7 @@ class Tally:
         index = getattr(counts, "index", None)
         if _library(counts) == "pandas" and type(index).__name__ not in ("NoneType", "RangeIndex"):
             return tally(dict(zip(cast(Any, index), cast(Any, counts), strict=True)), labels)
-        array = _whole(_checks.array("counts", counts))
+        array = _as_integers(_checks.array("counts", counts))
         if array.shape != (len(labels),):
             raise ParameterError(
                 f"counts has shape {array.shape}; it must be ({len(labels)},), one for each "
@@ -63,12 +63,12 @@ class Tally:
         return cls(labels, array)
 
     def columns(self) -> dict[str, Sequence[Any]]:
-        """Return category and count as one tidy table."""
+        """Return the columns "category" and "count", one line per category."""
         return {"category": list(self.labels), "count": self.counts.tolist()}
 
 
 def labels_of(labels: object) -> Sequence[Hashable]:
-    """Return the categories of an alphabet: k for 0..k-1, or the distinct categories themselves.
+    """Return the categories of an alphabet, checked; a number k stands for 0..k-1.
 
     Raises:
         ParameterError: for fewer than two categories, repeated, unhashable or missing ones, or a
@@ -109,19 +109,19 @@ def labels_of(labels: object) -> Sequence[Hashable]:
 def tally(data: object, labels: object) -> Tally:
     """Count records over a public alphabet.
 
-    The alphabet has to be fixed before the data are looked at: which categories occur is private,
-    so it cannot be read off the data, and a record outside it is an error rather than a category.
-    The message of that error shows no record, since to show one is to release it. That there was
-    an error is not private either, and is for the curator alone: where values may be unforeseen
-    or missing, map them to a category of their own before.
+    The alphabet must be fixed before looking at the data: which categories occur is private, so the
+    alphabet cannot be read off the data, and a record outside it is an error, not a new category.
+    The error shows no record, since that would release it. The error itself still depends on the
+    data, so only the curator may see it: if values may be unforeseen or missing, map them to a
+    category of their own beforehand.
 
-    A record is a category if Python holds them equal and both or neither are booleans: 1.0 is 1,
-    but neither "1" nor True is. None, NaN and masked entries are outside every alphabet.
+    A record matches a category if they are equal in Python and both or neither are booleans: 1.0
+    matches 1, but "1" and True do not. None, NaN and masked entries are outside every alphabet.
 
     Args:
         data: the records: a sequence, an iterator, a one-dimensional array, a pandas or polars
             column; or a mapping from categories to counts; or a `Tally` over the same categories.
-        labels: the categories in order, or k for 0..k-1.
+        labels: the k categories in order, or k for 0..k-1.
 
     Raises:
         ParameterError: if a record is outside the alphabet, or data is of another kind.
@@ -144,35 +144,35 @@ def tally(data: object, labels: object) -> Tally:
 
 
 def counts_of(pairs: Iterable[tuple[Any, int]], labels: Sequence[Hashable]) -> IntVector:
-    """Return the counts of categories from values with how often each occurs, if at all.
+    """Return the counts of the categories, shape (k,), from pairs of a value and its count.
 
     Raises:
-        ParameterError: for a value that is no category.
+        ParameterError: for a value that is no category and occurs.
     """
     counts = np.zeros(len(labels), dtype=np.int64)
     numbered = isinstance(labels, range)
-    known = {} if numbered else {(_is_boolean(x), x): place for place, x in enumerate(labels)}
+    indices = {} if numbered else {(_is_boolean(x), x): index for index, x in enumerate(labels)}
     for value, count in pairs:
         if not count:
             continue
-        boolean, place = _is_boolean(value), None
+        boolean, index = _is_boolean(value), None
         try:
             if not numbered:
-                place = known.get((boolean, value))
+                index = indices.get((boolean, value))
             elif isinstance(value, Number) and not boolean and int(cast(int, value)) == value:
-                place = labels.index(int(cast(int, value)))
+                index = labels.index(int(cast(int, value)))
         except (TypeError, ValueError, OverflowError):  # not hashable, NaN, infinite or no category
-            place = None
-        if place is None:
+            index = None
+        if index is None:
             raise ParameterError(OUTSIDE) from None
-        counts[place] += count
+        counts[index] += count
     return counts
 
 
 def _pairs(data: Any) -> Iterable[tuple[Any, int]]:  # noqa: ANN401
-    """Return the values of records with how often each occurs."""
+    """Return pairs of a value and its count."""
     if isinstance(data, Mapping):
-        return zip(data, _whole(np.array([*data.values()] or [0])).tolist(), strict=False)
+        return zip(data, _as_integers(np.array([*data.values()] or [0])).tolist(), strict=False)
     if _library(data) in ("pandas", "polars") and hasattr(data, "to_list"):
         data = data.to_list()
     elif hasattr(data, "__array__") and not _is_table(data):
@@ -199,17 +199,17 @@ def _pairs(data: Any) -> Iterable[tuple[Any, int]]:  # noqa: ANN401
     try:
         if isinstance(data, list) and {bool, np.bool_}.isdisjoint(map(type, data)):
             return Counter(data).items()
-        # Python holds True and 1 for the same.
+        # True == 1 in Python, so booleans are counted separately.
         distinct = Counter((_is_boolean(value), value) for value in data)
     except TypeError:  # not hashable
         raise ParameterError(OUTSIDE) from None
     return ((value, count) for (_, value), count in distinct.items())
 
 
-def _whole(array: npt.NDArray[Any]) -> IntVector:
+def _as_integers(array: npt.NDArray[Any]) -> IntVector:
     finite = array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array == array.round())))
-    whole = array.dtype.kind in "iu" or finite
-    if not whole or np.any(array < 0) or np.any(array > 1e15):
+    integral = array.dtype.kind in "iu" or finite
+    if not integral or np.any(array < 0) or np.any(array > 1e15):
         raise ParameterError("counts must hold whole numbers from 0 to 1e15, no others.")
     return array.astype(np.int64)
 

@@ -68,7 +68,7 @@ def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:
     if isinstance(mechanism, DominatingPair):
         return mechanism
     if isinstance(mechanism, Design):
-        mechanism.require_private()
+        mechanism._require_private()
         return mechanism.setting.dominating(mechanism.table)
     raise ParameterError(
         f"mechanism is of type {type(mechanism).__name__}; it must be a certified design."
@@ -100,13 +100,13 @@ def privacy_loss(
     pair = dominating_pair(mechanism)
     step = _interval(pair, interval)
     losses: dict[int, float] = {}
-    power = cache(lambda place: _exp(place * step))
+    power = cache(lambda bucket: _exp(bucket * step))
     for p, q in zip(pair.upper, pair.lower, strict=True):
         if p and q:
-            for place, mass in _split(
+            for bucket, mass in _split(
                 Fraction(p, pair.scale), Fraction(q, pair.scale), step, power
             ):
-                losses[place] = math.nextafter(losses.get(place, 0.0) + mass, math.inf)
+                losses[bucket] = math.nextafter(losses.get(bucket, 0.0) + mass, math.inf)
     return PrivacyLossDistribution.create_from_rounded_probability(
         losses, float_up(pair.infinite_mass), step, pessimistic_estimate=True
     )
@@ -146,11 +146,11 @@ def composed_epsilon(mechanism: Design | DominatingPair, releases: int, delta: f
     simple = math.inf if math.isinf(pure) else float_up(count * Fraction(pure))
     if delta == 0.0:
         return simple
-    composed, left = privacy_loss(pair).self_compose(count), delta - _RESERVE * count
+    composed, remaining_delta = privacy_loss(pair).self_compose(count), delta - _RESERVE * count
     # dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
     # whose delta is too large by 4e-11. What is returned was evaluated.
-    epsilon, step = float(composed.get_epsilon_for_delta(left)), 1e-13
-    while math.isfinite(epsilon) and composed.get_delta_for_epsilon(epsilon) > left:
+    epsilon, step = float(composed.get_epsilon_for_delta(remaining_delta)), 1e-13
+    while math.isfinite(epsilon) and composed.get_delta_for_epsilon(epsilon) > remaining_delta:
         epsilon += step * max(1.0, epsilon)
         step *= 2.0
     return min(simple, epsilon)
@@ -171,15 +171,15 @@ def _split(
 ) -> Iterator[tuple[int, float]]:
     """Yield two places of the grid and the P there, rounded up: P and Q in sum as given."""
     ratio = p / q
-    place = math.floor(log_near(ratio) / step)
-    while power(place) > ratio:
-        place -= 1
-    while power(place + 1) < ratio:
-        place += 1
-    low, high = power(place), power(place + 1)
+    bucket = math.floor(log_near(ratio) / step)
+    while power(bucket) > ratio:
+        bucket -= 1
+    while power(bucket + 1) < ratio:
+        bucket += 1
+    low, high = power(bucket), power(bucket + 1)
     above = min(p, high * (p - low * q) / (high - low))
     # More than what the rounding of the powers can move.
-    for where, mass in ((place, p - above), (place + 1, above)):
+    for where, mass in ((bucket, p - above), (bucket + 1, above)):
         yield where, float_up(mass + p / (1 << 100))
 
 

@@ -36,11 +36,11 @@ def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
         ImportError: if the library is not installed; it names the extra.
     """
     name = _checks.choice("library", library, LIBRARIES)
-    made: Any = getattr(result, "columns", None)
+    column_method: Any = getattr(result, "columns", None)
     if isinstance(result, Design):
         columns: dict[str, Any] = dict(result.setting.columns(result.table))
-    elif callable(made):
-        columns = dict(cast(Any, made)())
+    elif callable(column_method):
+        columns = dict(cast(Any, column_method)())
     else:
         raise ParameterError(
             f"result is of type {type(result).__name__}; there is no table for it, and it has no "

@@ -92,14 +92,14 @@ def make_kernel(kernel: Design) -> Measurement:
     """
     setting: Any = kernel.setting if isinstance(kernel, Design) else None
     if isinstance(setting, KeptPriorSetting):
-        own, spent = _categories(setting.labelled.labels), _certified(kernel)
+        categories, spent = _categories(setting.labelled.labels), _certified(kernel)
         return _measurement(
-            own.domain,
+            categories.domain,
             discrete_distance(),
             spent,
             1,
-            lambda category: kernel.release(own.into(category)),
-            own.output,
+            lambda category: kernel.release(categories.into(category)),
+            categories.output,
         )
     if not isinstance(setting, Kernel | NearestKernel):
         raise ParameterError(
@@ -153,14 +153,16 @@ def make_sampler(sampler: Design, labels: object = None) -> Measurement:
     categories = labels_of(k if labels is None else labels)
     if len(categories) != k:
         raise ParameterError(f"labels has {len(categories)} categories; the sampler is for {k}.")
-    own = _categories(categories)
+    categories_domain = _categories(categories)
     return _measurement(
-        vector_domain(own.domain, size=n),
+        vector_domain(categories_domain.domain, size=n),
         change_one_distance(),
         spent,
         n,
-        lambda records: sampler.release(tally(list(map(own.into, records)), categories)),
-        own.output,
+        lambda records: sampler.release(
+            tally(list(map(categories_domain.into, records)), categories)
+        ),
+        categories_domain.output,
     )
 
 
@@ -203,7 +205,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
         total = _as_pair(together.map(distance))
         each = [_as_pair(voter.map(distance)) for voter in voters]
-        within = all(_within(own, limit) for own in each)
+        within = all(_within(entry, limit) for entry in each)
         least = spent if within and not _within(total, spent) else total
         return least[0] if pure else least
 
@@ -273,11 +275,11 @@ def _categories(categories: Sequence[Hashable]) -> _Categories:
         raise ParameterError(
             "categories must be strings, numbers or booleans to be named in OpenDP."
         )
-    known = range(len(categories)) if numbered else frozenset((type(x), x) for x in categories)
+    members = range(len(categories)) if numbered else frozenset((type(x), x) for x in categories)
 
     def member(own: Any) -> bool:  # noqa: ANN401
         try:
-            return type(own) is int and own in known if numbered else (type(own), own) in known
+            return type(own) is int and own in members if numbered else (type(own), own) in members
         except TypeError:  # not hashable
             return False
 
@@ -308,8 +310,8 @@ def _measurement(
 
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
         steps = math.ceil(distance)
-        found = group_privacy(*spent, steps if most is None else min(steps, most))
-        return found[0] if pure else found
+        loss = group_privacy(*spent, steps if most is None else min(steps, most))
+        return loss[0] if pure else loss
 
     measure = max_divergence() if pure else approximate(max_divergence())
     return make_user_measurement(domain, metric, measure, function, privacy_map, TO=output)
@@ -341,7 +343,7 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
 
 def _certified(design: Design) -> Spent:
     """Return the guarantee, which a certificate stands behind."""
-    design.require_private()
+    design._require_private()
     return design.guarantee.epsilon, design.guarantee.delta
 
 

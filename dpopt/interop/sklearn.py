@@ -192,14 +192,14 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         self._certify()
         parts = np.array_split(chance.permutation(labels.size), count)
         rows, voters = X if hasattr(X, "columns") else rows, []
-        for part, seed, each in zip(parts, seeds, self.estimators_, strict=True):
-            own = np.sort(part)
+        for indices, seed, each in zip(parts, seeds, self.estimators_, strict=True):
+            sample = np.sort(indices)
             # Many classifiers refuse a single class.
-            if np.unique(labels[own]).size == 1:
+            if np.unique(labels[sample]).size == 1:
                 each = DummyClassifier(strategy="most_frequent")
             with _own_stream(seed):
-                rows_of = copy.deepcopy(_safe_indexing(rows, own))
-                voters.append(each.fit(rows_of, labels[own].copy()))
+                rows_of = copy.deepcopy(_safe_indexing(rows, sample))
+                voters.append(each.fit(rows_of, labels[sample].copy()))
         self.estimators_ = tuple(voters)
 
     def _certify(self) -> None:
@@ -216,14 +216,14 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         # Estimators trained once share what they spend with no others.
         same = tuple(map(id, self.estimators_)) if self.trained_once else ()
         way = (of.per_query, self.design_.setting.behind, of.trained_once, of.reach, same)
-        asked = getattr(self, "_asked", None)
-        if asked is not None and asked.queries and asked.way != way:
+        queries = getattr(self, "_asked", None)
+        if queries is not None and queries.queries and queries.way != way:
             raise ParameterError(
-                f"queries_ is {asked.queries}: they do not add up with those of other parameters "
+                f"queries_ is {queries.queries}: they do not add up with those of other parameters "
                 "or estimators, and fitting again would forget them; fit a clone, and add what "
                 "both spend."
             )
-        self._asked = asked if asked is not None and asked.way == way else _Asked(way)
+        self._asked = queries if queries is not None and queries.way == way else _Asked(way)
 
     def _plain(self, voters: int, classes: int) -> Design:
         """Return the vote of plain teachers."""
@@ -238,12 +238,12 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     def _private(self, voters: int, classes: int) -> Design:
         delta, rule = self.voter_delta, cast(Any, self.rule)
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
-        given = self.epsilon, m, delta, max(m, 1.0) * delta
+        budget = self.epsilon, m, delta, max(m, 1.0) * delta
         if rule == "best" and classes == 2 and voters % 2:
-            return design(Majority(voters, *given))
+            return design(Majority(voters, *budget))
         if rule == "best":
             rule = "optimal" if walked(voters, classes) and not delta else "ladder"
-        return design(Multiclass(voters, classes, *given, rule=rule))
+        return design(Multiclass(voters, classes, *budget, rule=rule))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803
         """Return a private label for each row of X, and count the rows.
@@ -260,10 +260,10 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         shape = X.shape if hasattr(X, "shape") else np.shape(X)
         if not shape or not shape[0]:
             raise ParameterError("X has no rows; it must hold at least one query.")
-        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        index_of = {label: index for index, label in enumerate(self.classes_.tolist())}
         # A step that changes its input would hand one estimator's data on to the others.
         votes = np.column_stack(
-            [_votes(each, places, copy.deepcopy(X), shape[0]) for each in self.estimators_]
+            [_votes(each, index_of, copy.deepcopy(X), shape[0]) for each in self.estimators_]
         )
         with self._asked.lock:
             batch = vote(
@@ -304,24 +304,24 @@ def _voters(estimators: Any, classes: Any) -> tuple[tuple[Any, ...], Any]:  # no
     """Return fitted estimators, and their classes if None are given."""
     if isinstance(estimators, str) or not isinstance(estimators, Sequence) or not estimators:
         raise ParameterError("estimators must be a list of at least one fitted classifier.")
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     common: Any = getattr(estimators[0], "classes_", None) if classes is None else classes
-    for place, estimator in enumerate(estimators):
+    for index, estimator in enumerate(estimators):
         if not hasattr(estimator, "classes_") or not hasattr(estimator, "predict"):
             raise ParameterError(
-                f"estimators[{place}] has no classes_; it must be a fitted classifier."
+                f"estimators[{index}] has no classes_; it must be a fitted classifier."
             )
         if classes is None and not np.array_equal(common, estimator.classes_):
             raise ParameterError(
-                f"estimators[{place}] has other classes_ than estimators[0]; give all classes that "
+                f"estimators[{index}] has other classes_ than estimators[0]; give all classes that "
                 "there are as classes."
             )
         # Frozen ones are what they hold.
         while isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
-        if seen.setdefault(id(estimator), place) < place:
+        if counts.setdefault(id(estimator), index) < index:
             raise ParameterError(
-                f"estimators[{place}] is the same object as estimators[{seen[id(estimator)]}]; "
+                f"estimators[{index}] is the same object as estimators[{counts[id(estimator)]}]; "
                 "each must be one of its own, for a record would move the votes of both."
             )
     return tuple(estimators), common
@@ -330,16 +330,16 @@ def _voters(estimators: Any, classes: Any) -> tuple[tuple[Any, ...], Any]:  # no
 def _listed(classes: Any) -> npt.NDArray[Any]:  # noqa: ANN401
     """Return public classes, sorted; at least two, none of them twice."""
     try:
-        given = np.asarray(classes)
-        found = np.unique(given)
+        labels = np.asarray(classes)
+        distinct = np.unique(labels)
     except TypeError:
         raise ParameterError("classes holds labels of several types; they must be alike.") from None
-    if given.ndim != 1 or found.size < 2 or found.size != given.size:
+    if labels.ndim != 1 or distinct.size < 2 or distinct.size != labels.size:
         raise ParameterError(
             f"classes is {_checks.shown(classes)}; it must list more than one class, none twice "
             "('in-y' takes those of the y that an estimator is trained on)."
         )
-    return found
+    return distinct
 
 
 def _seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401

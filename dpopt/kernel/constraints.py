@@ -1,4 +1,4 @@
-"""The user's own linear rows over a kernel, as plain data that files hold."""
+"""Linear constraints of the user on a kernel, in a form that files can hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from dpopt.files import contents, parse_json, why_unread
 from dpopt.privacy import Guarantee, Problem
 from dpopt.table import Inputs, Table, over_masses
 
-_WRITTEN = 5
+# Fields of a block in a file: name, places, coefficients, lower, upper.
+_FIELDS = 5
+# Entries of the largest kernel that takes constraints; memory fixes it.
 _MOST_ENTRIES = 10_000_000
 _SIDES = ("lower", "upper")
 
@@ -31,13 +33,13 @@ class ConstraintBlock:
 
     Attributes:
         name: of the block.
-        places: (i, x, y) of each coefficient, shape (coefficients, 3).
+        places: the index (i, x, y) of each coefficient, shape (coefficients, 3).
         coefficients: c_ixy, shape (coefficients,).
-        lower: lower limits, at least one row; None for none.
-        upper: upper limits; None for none.
+        lower: lower limit of each row, None for none; at least one row.
+        upper: upper limit of each row, likewise.
 
     Raises:
-        ParameterError: if these do not fit together, or a number is none.
+        ParameterError: if these do not fit together, or a number is not finite.
     """
 
     name: str
@@ -47,15 +49,15 @@ class ConstraintBlock:
     upper: tuple[float | None, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is no block of rows."""
+        """Check the fields and store read-only copies."""
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError(
                 f"name of constraints is {_checks.shown(self.name)}; it must be a text, not empty."
             )
         called = f"of rows {_checks.shown(self.name)}"
         places = _checks.array(f"places {called}", self.places)
-        whole = places.dtype.kind in "iu" or places.size == 0
-        if places.ndim != 2 or places.shape[1] != 3 or not whole:
+        integral = places.dtype.kind in "iu" or places.size == 0
+        if places.ndim != 2 or places.shape[1] != 3 or not integral:
             raise ParameterError(
                 f"places {called} have shape {places.shape}; they must be integers, "
                 "(row, input, output) for each coefficient."
@@ -76,8 +78,8 @@ class ConstraintBlock:
             raise ParameterError(f"places {called} are below 0, or of a row that has no limits.")
         places = places.astype(np.int64)
         places.setflags(write=False)
-        known = {"places": places, "coefficients": frozen(values), "lower": lower, "upper": upper}
-        for name, value in known.items():
+        fields = {"places": places, "coefficients": frozen(values), "lower": lower, "upper": upper}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -97,10 +99,10 @@ class ConstraintBlock:
         )
 
     def matrix(self, inputs: int, outputs: int) -> SparseMatrix:
-        """Return the rows over the flattened kernel, K[x, y] at place x * outputs + y.
+        """Return the rows over the flattened kernel, with K[x, y] in column x * outputs + y.
 
         Raises:
-            ParameterError: if the kernel has fewer inputs or outputs than the rows speak of.
+            ParameterError: if the rows refer to an input or output that the kernel does not have.
         """
         row, x, y = self.places.T
         for what, index, size in (("input", x, inputs), ("output", y, outputs)):
@@ -115,6 +117,7 @@ class ConstraintBlock:
     def over(self, inputs: Inputs) -> SparseMatrix:
         """Return the rows over the masses of all outputs of each variable, shape (rows, size)."""
         variables = self._variables(inputs)
+        # A coefficient of one output, divided by the number of outputs in the variable's mass.
         entries = (self.coefficients / inputs.counts[variables], (self.places[:, 0], variables))
         return sp.csr_array(entries, shape=(self.count, inputs.size))
 
@@ -132,7 +135,7 @@ class ConstraintBlock:
         return [value / table.total for value in sums]
 
     def misses(self, table: Table) -> Fraction:
-        """Return by how much a table misses the worst of the rows, exactly."""
+        """Return the largest violation of a row by a table, exactly; 0 if there is none."""
         worst = Fraction(0)
         for value, lower, upper in zip(self.sums(table), self.lower, self.upper, strict=True):
             worst = max(worst, Fraction(lower) - value) if lower is not None else worst
@@ -143,7 +146,7 @@ class ConstraintBlock:
 def add_constraints(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, blocks: Sequence[ConstraintBlock]
 ) -> None:
-    """Add own rows to a program of tables, under their names."""
+    """Add the user's constraints to a program of tables, each block under its name."""
     for block in blocks:
         sides = over_masses(problem, inputs, guarantee, block.over(inputs))
         lower, upper = block.limits
@@ -156,25 +159,26 @@ Constraints = Sequence[
 """Blocks of rows: (name, matrix over the flattened kernel, lower limits, upper limits) each."""
 
 
-def constraint_blocks(given: object, inputs: int, outputs: int) -> tuple[ConstraintBlock, ...]:
-    """Return rows that a user wrote, or that a file holds, as blocks.
+def constraint_blocks(
+    constraints: object, inputs: int, outputs: int
+) -> tuple[ConstraintBlock, ...]:
+    """Return constraints in any of their three forms as blocks; none for None.
 
     Args:
-        given: a sequence of tuples (name, matrix, lower, upper), see `Constraints`, of
-            `ConstraintBlock`, or of what a file holds of them: lists of name, places, coefficients,
-            lower, upper.
+        constraints: a sequence of tuples (name, matrix, lower, upper), see `Constraints`, of
+            `ConstraintBlock`, or of a file's lists [name, places, coefficients, lower, upper].
         inputs: number of inputs.
         outputs: number of outputs.
 
     Raises:
-        ParameterError: if a block is none, its name is there already, or its matrix does not fit.
+        ParameterError: if a block is malformed, its name is repeated, or its matrix does not fit.
     """
-    if given is None:
+    if constraints is None:
         return ()
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+    if isinstance(constraints, str | Mapping) or not isinstance(constraints, Sequence):
         raise ParameterError(
-            f"constraints is {_checks.shown(given)}; it must be a list of tuples (name, matrix "
-            "over the kernel, lower, upper), or what read_constraints returns of a file."
+            f"constraints is {_checks.shown(constraints)}; it must be a list of tuples (name, "
+            "matrix over the kernel, lower, upper), or what read_constraints returns of a file."
         )
     if inputs * outputs > _MOST_ENTRIES:
         raise ParameterError(
@@ -183,15 +187,15 @@ def constraint_blocks(given: object, inputs: int, outputs: int) -> tuple[Constra
         )
     scratch = Problem()
     scratch.add_variables("kernel", (inputs, outputs), lower=0.0, upper=1.0)
-    return tuple(_block(scratch, block, inputs, outputs) for block in given)
+    return tuple(_block(scratch, block, inputs, outputs) for block in constraints)
 
 
 def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> ConstraintBlock:  # noqa: ANN401
-    """Return one block; ``scratch`` holds the kernel's variables, and checks names and shapes."""
+    """Return one block; the rows are added to ``scratch``, which checks names and shapes."""
     if isinstance(block, ConstraintBlock):
         matrix = block.matrix(inputs, outputs)
         name, lower, upper = block.name, block.lower, block.upper
-    elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _WRITTEN:
+    elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _FIELDS:
         return _block(scratch, ConstraintBlock(*block), inputs, outputs)
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 4:
         name, matrix, lower, upper = block
@@ -203,6 +207,7 @@ def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> Constrain
     scratch.add_rows(name, {"kernel": matrix}, **limits)
     rows = scratch.blocks[name]
     entries = rows.matrix.tocoo()
+    # Columns of the flattened kernel back to pairs (x, y).
     return ConstraintBlock(
         name,
         np.stack([entries.row, entries.col // outputs, entries.col % outputs], axis=1),
@@ -225,11 +230,11 @@ def _filled(limits: Any, missing: float) -> Any:  # noqa: ANN401
 
 
 def read_constraints(path: str | Path) -> tuple[ConstraintBlock, ...]:
-    """Return the blocks of rows of a JSON file, written as a design's file holds them.
+    """Return the constraints of a JSON file, in the format that a design's file uses.
 
-    A list of [name, places, coefficients, lower, upper], see `ConstraintBlock`. With this file,
-    input 0 gives output 0 or 1 with a probability of at least 0.8, and input 2 gives output 2 with
-    a probability of at most 0.5::
+    The file holds a list of [name, places, coefficients, lower, upper], see `ConstraintBlock`. With
+    this one, input 0 gives output 0 or 1 with a probability of at least 0.8, and input 2 gives
+    output 2 with a probability of at most 0.5::
 
         [["near", [[0, 0, 0], [0, 0, 1]], [1, 1], [0.8], [null]],
          ["rare", [[0, 2, 2]], [1], [null], [0.5]]]
@@ -238,14 +243,14 @@ def read_constraints(path: str | Path) -> tuple[ConstraintBlock, ...]:
         path: of the file, in UTF-8.
 
     Raises:
-        ParameterError: naming the file.
+        ParameterError: if the file cannot be read or is malformed; it names the file.
     """
     try:
         blocks = parse_json(contents(Path(path)))
         if not isinstance(blocks, list):
             raise ValueError("it must hold a list of blocks of rows")
         for block in blocks:
-            if not isinstance(block, list) or len(block) != _WRITTEN:
+            if not isinstance(block, list) or len(block) != _FIELDS:
                 raise ParameterError(
                     f"a block is {_checks.shown(block)}; it must be [name, places, coefficients, "
                     "lower, upper]"

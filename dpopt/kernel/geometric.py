@@ -1,35 +1,36 @@
-"""Optimal kernels on paths and grids without their program: geometric noise, then an answer.
+"""Optimal kernels on paths and grids in closed form: geometric noise, then post-processing.
 
 Inputs 0..n-1 on a path, a = e^-epsilon. The truncated geometric mechanism gives the noisy value i
 for the input x with probability G[x, i] = u_i a^|x - i|, where u_i = (1 - a) / (1 + a), and 1 / (1
-+ a) at both ends. It is private, and so is whatever is answered from i alone.
++ a) at both ends. It is private, and so is every function of the noisy value i alone.
 
-**Theorem.** Let the outputs be ordered such that for any two of them, z before y, the difference
-loss[x, y] - loss[x, z] never rises above 0 again once it was below, as x goes along the path. Then,
-for every prior, answering each noisy value with an output of least expected loss is optimal among
-all private kernels; for the largest loss of an input, so is some random answer to each noisy value.
+**Theorem.** Order the outputs such that, for any two of them with z before y, the difference
+loss[x, y] - loss[x, z] never rises above 0 after having been below 0, as x moves along the path.
+Then, for every prior, answering each noisy value with an output of least expected loss is optimal
+among all private kernels; for the worst input, some random answer to each noisy value is optimal.
 
-A loss that for each x is a nondecreasing function of |x - y| is of this form: of two outputs, the
-nearer one is better, and which is nearer changes once, half way. So is every convex function of x -
-y (asymmetric losses), and any number of outputs at any places may be offered. For losses that are
-nondecreasing in |x - y| the statement is that of Ghosh, Roughgarden and Sundararajan (2012), and
-with largest losses that of Gupte and Sundararajan (2010). The condition is sufficient, and not
-idle: for loss[., y] = (0, 1, 0), (1, 0, 1) no answer to the geometric mechanism is optimal.
+A loss that for each x is a nondecreasing function of |x - y| satisfies this: of two outputs the
+nearer one is better, and which one is nearer changes once, half way. So does every convex function
+of x - y (asymmetric losses), with any number of outputs, which may be any real numbers. For losses
+nondecreasing in |x - y| the theorem is that of Ghosh, Roughgarden and Sundararajan (2012), and for
+the worst input that of Gupte and Sundararajan (2010). The condition is sufficient and cannot just
+be dropped: for loss[., y] = (0, 1, 0), (1, 0, 1) no answer to the geometric mechanism is optimal.
 
 The proof is on the page docs/findings/kernels.md. With c_y(x) = prior_x loss[x, y], z(i) the first
 output of least <c_y, g_i>, g_i(x) = a^|x - i|, and l the function with <l, g_i> = <c_z(i), g_i>, it
-shows <c_y - l, k> >= 0 for every private column k. The surpluses of d_y = c_y - l up to a place
-and from it on, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x), are at
-least 0 up to the last place with z(i) at y or before, and after it, and may be handed on to it.
+shows <c_y - l, k> >= 0 for every private column k. The surpluses of d_y = c_y - l on both sides of
+an index i, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x), are at least
+0: L up to the last index whose answer z(i) is y or an earlier output, R after it. Privacy carries
+these surpluses along the path to that index.
 
 **Grids.** Let inputs and outputs be words of one shape, neighbours words that differ by 1 in one
 symbol, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of
-priors of the symbols, as the uniform one is. Then the optimum tells each symbol on its own, by its
-own optimal kernel with the whole epsilon, and its loss is the sum of theirs. That is
-proved on the same page.
+priors of the symbols, as the uniform one is. Then it is optimal to release each symbol
+independently by its own optimal kernel with the whole epsilon, and the losses add up. The proof is
+on the same page.
 
-These surpluses are multipliers of the rows of privacy: with them, `Optimum.bound` is computed
-from the loss and the prior alone, by weak duality, and does not rest on the theorem.
+These surpluses are multipliers of the privacy rows: `Optimum.bound` is computed from them, the loss
+and the prior alone, by weak duality, and does not rely on the theorem.
 """
 
 from __future__ import annotations
@@ -54,18 +55,20 @@ from dpopt.privacy.graph import links
 if TYPE_CHECKING:
     from dpopt.kernel.setting import Kernel
 
-# Below this, 1 - a^2 is too small a divisor for floats; and such kernels hardly depend on x.
+# In nats. Below it, 1 - a^2 is too small a divisor for floats; such kernels hardly depend on x.
 _LEAST_EPSILON = 1e-6
-# The largest loss is found to this, relative to it; a wider gap is left to the program.
+# Relative gaps of the worst input's loss: where the search stops, the largest that is accepted (the
+# linear program is solved instead if it is exceeded), and the one for a coarser path.
 _CLOSE, _MOST_GAP, _ROUGH = 1e-11, 1e-8, 1e-4
-# Up to so many inputs, or at so large an epsilon, the first answers are those around the best ones.
+# A path of at most so many inputs, or with so large an epsilon, is not coarsened further.
 _FEW, _LARGE = 40, 0.7
+# Rounds of adding answers, and of them consecutive ones that do not halve the gap.
 _MOST_ROUNDS, _MOST_IDLE = 40, 5
-# Of the unit, what the solver need not see of losses.
+# Losses below this share of the unit are set to 0 for the solver.
 _UNSEEN = 1e-13
-# Rounding of eight operations.
+# Relative rounding error of eight float operations.
 _EIGHT = 2.0**-50
-# Up to this, relative to the largest, losses and priors may differ from those of symbols.
+# How far losses and priors may be from sums and products over symbols, over the largest entry.
 _NOISE = 1e-12
 
 Options = npt.NDArray[np.bool_]
@@ -73,11 +76,11 @@ Options = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Inputs and outputs of a path in the order of the theorem.
+    """A path with its inputs and outputs in the order of the theorem.
 
     Attributes:
-        inputs: the inputs along the path, shape (inputs,).
-        outputs: the outputs, shape (outputs,).
+        inputs: the inputs from one end to the other, shape (inputs,).
+        outputs: the outputs in the order of the theorem, shape (outputs,).
         losses: losses in these orders, to be minimised, shape (inputs, outputs).
         epsilon: in nats.
     """
@@ -90,13 +93,12 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An optimal kernel, and what proves that it is one.
+    """An optimal kernel, and a bound that proves it optimal.
 
     Attributes:
         kernel: shape (inputs, outputs), private and stochastic up to rounding, read-only.
-        bound: no private kernel has a lower loss (a higher utility): by weak duality from the
-            prior, or the one that makes the least loss largest, and multipliers of the rows of
-            privacy, rounded outward.
+        bound: no private kernel has a lower loss (a higher utility), by weak duality: from
+            multipliers of the privacy rows and the prior, or the worst prior, rounded outward.
     """
 
     kernel: Matrix
@@ -105,13 +107,13 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False)
 class _Symbols:
-    """A setting as one of words: a path has words of one symbol.
+    """A setting split into one path for each symbol of its words; a path has one symbol.
 
     Attributes:
         lines: the path of each symbol.
-        priors: the prior of each symbol; None where the largest loss counts.
-        missed: most that any kernel's loss differs from the sum over the symbols, for the rounding
-            of the loss and of the prior.
+        priors: the prior of each symbol; None for the worst input.
+        missed: largest difference of any kernel's loss from the sum over the symbols, which is due
+            to rounding in the loss and the prior.
     """
 
     lines: tuple[Line, ...]
@@ -122,17 +124,17 @@ class _Symbols:
 def optimum(setting: Kernel) -> Optimum | None:
     """Return the optimum on a path or a grid; None if the theorem does not apply.
 
-    For a prior there is nothing to solve, in time and memory inputs * outputs and two products of
-    matrices. For the largest loss the random answers are variables of a small program, whose
-    dual variables are the prior that `Optimum.bound` is for.
+    For a prior there is nothing to solve: memory inputs * outputs and two matrix products. For the
+    worst input the random answers are variables of a small linear program; its dual variables are
+    the prior that `Optimum.bound` uses.
     """
-    words = _words(setting)
+    words = _per_symbol(setting)
     if words is None:
         return None
     priors = [None] * len(words.lines) if words.priors is None else words.priors
     solved: list[Optimum] = []
     for line, prior in zip(words.lines, priors, strict=True):
-        symbol = _solved(line, prior)
+        symbol = _line_optimum(line, prior)
         if symbol is None:
             return None
         solved.append(symbol)
@@ -144,89 +146,91 @@ def optimum(setting: Kernel) -> Optimum | None:
     )
 
 
-def _solved(line: Line, prior: Vector | None) -> Optimum | None:
-    """Return the optimum along one path, for a prior by input or for the largest loss.
+def _line_optimum(line: Line, prior: Vector | None) -> Optimum | None:
+    """Return the optimum along one path, for a prior of the inputs, or for the worst input if None.
 
-    Its bound is of the losses, which are minimised, and its kernel may be written to.
+    Its bound is one on minimised losses, and its kernel is writable.
     """
     if prior is None:
-        largest = _least_largest(line)
+        largest = _minimax_answers(line)
         if largest is None or largest[2] > _MOST_GAP:
             return None
-        answers, along, _ = largest
+        answers, line_prior, _ = largest
     else:
-        along = prior[line.inputs]
+        line_prior = prior[line.inputs]
         answers = np.zeros(line.losses.shape)
-        answers[np.arange(len(along)), np.argmin(_posterior(line, along), axis=1)] = 1.0
-    place, output = np.argsort(line.inputs), np.argsort(line.outputs)
-    kernel = geometric(len(along), line.epsilon) @ answers
-    return Optimum(kernel[place][:, output], _proved(line, along))
+        answers[np.arange(len(line_prior)), np.argmin(_posterior(line, line_prior), axis=1)] = 1.0
+    input_order, output_order = np.argsort(line.inputs), np.argsort(line.outputs)
+    kernel = geometric(len(line_prior), line.epsilon) @ answers
+    return Optimum(kernel[input_order][:, output_order], _dual_bound(line, line_prior))
 
 
-def _words(setting: Kernel) -> _Symbols | None:
-    """Return the setting as one of the theorem; None if it is none."""
+def _per_symbol(setting: Kernel) -> _Symbols | None:
+    """Return the paths of a setting's symbols; None if the theorem does not apply to it."""
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
     if setting.blocks or setting.invariances is not None or setting.symmetry != "none":
         return None
     losses = -setting.loss_table if setting.maximises else setting.loss_table
     if setting.graph_name == "grid" and setting.shape is not None and len(setting.shape) > 1:
-        return _grid(losses, setting.weights, tuple(setting.shape), setting.epsilon)
-    inputs = _along(setting)
-    line = None if inputs is None else _line(losses, inputs, setting.epsilon)
+        return _grid_lines(losses, setting.weights, tuple(setting.shape), setting.epsilon)
+    inputs = _path_order(setting)
+    line = None if inputs is None else _ordered_line(losses, inputs, setting.epsilon)
     if line is None:
         return None
     return _Symbols((line,), None if setting.weights is None else (setting.weights,), 0.0)
 
 
-def _line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
-    """Return a path in the theorem's order; None if there is none.
+def _ordered_line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
+    """Return a path with its outputs in an order of the theorem; None if none was found.
 
-    Outputs are tried as they stand, and in the order of the inputs where their loss is least.
+    Two orders are tried: the outputs' own, and that of the inputs where their loss is least.
     """
-    along = losses[inputs]
-    by_place = np.argsort(np.argmin(along, axis=0), kind="stable")
-    for outputs in (np.arange(losses.shape[1]), by_place):
-        if crosses_once(along[:, outputs]):
-            return Line(inputs, outputs, along[:, outputs], epsilon)
+    path_losses = losses[inputs]
+    by_best_input = np.argsort(np.argmin(path_losses, axis=0), kind="stable")
+    for outputs in (np.arange(losses.shape[1]), by_best_input):
+        if crosses_once(path_losses[:, outputs]):
+            return Line(inputs, outputs, path_losses[:, outputs], epsilon)
     return None
 
 
-def _grid(
+def _grid_lines(
     losses: Matrix, prior: Vector | None, shape: tuple[int, ...], epsilon: float
 ) -> _Symbols | None:
-    """Return the symbols of a grid; None if loss or prior are not made of the symbols' own.
+    """Return the paths of a grid; None if the loss is no sum, or the prior no product, of symbols'.
 
-    With losses of one symbol as they are between words whose other symbols are all 0, these are
-    counted once for each symbol: the share of the others is taken off.
+    The loss of symbol j is read from words whose other symbols are all 0. Their loss, loss[0, 0]
+    in all, would be counted once for each symbol, so (count - 1) / count of it is subtracted.
     """
     if losses.shape[0] != losses.shape[1] or min(shape) < 2:
         return None
     count, size = len(shape), float(np.max(np.abs(losses)))
+    # Axes: one for each symbol of the input, then one for each symbol of the output.
     words, lines = losses.reshape(*shape, *shape), []
     rebuilt = np.zeros_like(words)
     for j, symbols in enumerate(shape):
-        place: list[Any] = [0] * (2 * count)
-        place[j] = place[count + j] = slice(None)
-        own = words[tuple(place)] - losses[0, 0] * ((count - 1) / count)
-        line = _line(own, np.arange(symbols), epsilon)
+        index: list[Any] = [0] * (2 * count)
+        index[j] = index[count + j] = slice(None)
+        symbol_losses = words[tuple(index)] - losses[0, 0] * ((count - 1) / count)
+        line = _ordered_line(symbol_losses, np.arange(symbols), epsilon)
         if line is None:
             return None
         lines.append(line)
+        # Broadcast over all other symbols of input and output.
         sides = [1] * (2 * count)
         sides[j] = sides[count + j] = symbols
-        rebuilt += own.reshape(sides)
+        rebuilt += symbol_losses.reshape(sides)
     missed, priors = float(np.max(np.abs(rebuilt - words))), None
     if prior is not None:
         table = prior.reshape(shape)
         priors = tuple(table.sum(axis=tuple({*range(count)} - {j})) for j in range(count))
         missed += float(np.sum(np.abs(reduce(np.kron, priors) - prior))) * size
-    # Twice, for the rounding of these differences themselves.
+    # Doubled to cover the rounding of these differences themselves.
     return None if missed > _NOISE * size else _Symbols(tuple(lines), priors, 2.0 * missed)
 
 
-def _along(setting: Kernel) -> IntVector | None:
-    """Return the inputs from one end of the path to the other; None if the graph is no path."""
+def _path_order(setting: Kernel) -> IntVector | None:
+    """Return the inputs from one end of the path to the other; None if the graph is not a path."""
     pairs, count = setting.pairs, setting.inputs
     if pairs is None or len(pairs) != 2 * (count - 1):
         return None
@@ -239,14 +243,15 @@ def _along(setting: Kernel) -> IntVector | None:
 
 
 def crosses_once(losses: Matrix) -> bool:
-    """Whether no difference of two columns, the later less the earlier, is below 0 and then above.
+    """Whether each difference of two columns, later minus earlier, never rises above 0 after below.
 
     Args:
         losses: shape (inputs, outputs), in the order of the path and of the outputs.
     """
     count = len(losses)
-    for place in range(losses.shape[1] - 1):
-        change = losses[:, place + 1 :] - losses[:, [place]]
+    # Along axis 0, the first index below 0 must come after the last one above 0.
+    for output in range(losses.shape[1] - 1):
+        change = losses[:, output + 1 :] - losses[:, [output]]
         below, above = change < 0, change > 0
         first = np.where(below.any(axis=0), np.argmax(below, axis=0), count)
         last = np.where(above.any(axis=0), count - 1 - np.argmax(above[::-1], axis=0), -1)
@@ -256,55 +261,56 @@ def crosses_once(losses: Matrix) -> bool:
 
 
 def geometric(inputs: int, epsilon: float) -> Matrix:
-    """Return the truncated geometric mechanism G, shape (inputs, inputs); at least 2 inputs."""
-    return _falling(inputs, epsilon) * _scale(inputs, epsilon)
+    """Return the truncated geometric mechanism G[x, i], shape (inputs, inputs), inputs >= 2."""
+    return _decay(inputs, epsilon) * _scale(inputs, epsilon)
 
 
 def _scale(inputs: int, epsilon: float) -> Vector:
-    """Return u: the probability of the noisy value i at the input i."""
+    """Return u_i: the probability of the noisy value i for the input i."""
     shrink = math.exp(-epsilon)
     scale = np.full(inputs, -math.expm1(-epsilon) / (1.0 + shrink))
     scale[[0, -1]] = 1.0 / (1.0 + shrink)
     return scale
 
 
-def _falling(inputs: int, epsilon: float) -> Matrix:
-    """Return e^(-epsilon |x - i|)."""
-    places = np.arange(inputs)
-    return np.exp(-epsilon * np.abs(places[:, None] - places))
+def _decay(inputs: int, epsilon: float) -> Matrix:
+    """Return e^(-epsilon |x - i|), shape (inputs, inputs)."""
+    index = np.arange(inputs)
+    return np.exp(-epsilon * np.abs(index[:, None] - index))
 
 
 def _posterior(line: Line, prior: Vector) -> Matrix:
-    """Return <c_y, g_i>: the loss of answering i with y, by a factor for each i."""
-    return _falling(len(prior), line.epsilon) @ (prior[:, None] * line.losses)
+    """Return <c_y, g_i>, shape (noisy values i, outputs y): u_i times it is the loss of y for i."""
+    return _decay(len(prior), line.epsilon) @ (prior[:, None] * line.losses)
 
 
 def _average(line: Line) -> float:
-    """Return the least mean loss over all inputs, losses counted from the lowest one."""
+    """Return the least mean loss for the uniform prior, minus the lowest loss of all."""
     prior = np.full(len(line.inputs), 1.0 / len(line.inputs))
     least = float(_scale(len(prior), line.epsilon) @ _posterior(line, prior).min(axis=1))
     return least - float(line.losses.min())
 
 
-def _proved(line: Line, prior: Vector) -> float:
-    """Return a lower bound of the least loss, which the surpluses prove.
+def _dual_bound(line: Line, prior: Vector) -> float:
+    """Return a lower bound on the least loss, by weak duality with the surpluses as multipliers.
 
     With multipliers F, B >= 0 of a K[x + 1, y] <= K[x, y] and of a K[x - 1, y] <= K[x, y], every
     private kernel has the loss sum_xy prior_x loss[x, y] K[x, y] >= sum_xy r[x, y] K[x, y] with
     r[x, .] = prior_x loss[x, .] - F[x, .] - B[x, .] + a (F[x - 1, .] + B[x + 1, .]), hence at least
-    sum_x min_y r[x, y]. Here a is a float below e^-epsilon, which asks for less than privacy does.
+    sum_x min_y r[x, y]. Here a is a float below e^-epsilon: the rows are weaker than privacy.
     """
     cost, count = prior[:, None] * line.losses, len(prior)
     shrink = math.nextafter(math.nextafter(math.exp(-line.epsilon), 0.0), 0.0)
     posterior = _posterior(line, prior)
     answers = np.argmin(posterior, axis=1)
-    # l = G^-T V, written in the answers: where neighbours share theirs, l(x) is its cost.
+    # l = G^-T V in closed form: l(x) is the cost of x's answer where its neighbours share it.
     level = cost[np.arange(count), answers]
     share = shrink / -math.expm1(-2.0 * line.epsilon)
-    beside = np.arange(count - 1)
+    before = np.arange(count - 1)
     least = posterior[np.arange(count), answers]
-    level[1:] += share * (posterior[beside, answers[1:]] - least[:-1])
-    level[:-1] += share * (posterior[beside + 1, answers[:-1]] - least[1:])
+    level[1:] += share * (posterior[before, answers[1:]] - least[:-1])
+    level[:-1] += share * (posterior[before + 1, answers[:-1]] - least[1:])
+    # `onward` becomes L, the surplus up to x, `back` R, that from x on, and `arrived` L + R - d.
     onward, back = cost - level[:, None], cost - level[:, None]
     arrived = -onward
     for x in range(1, count):
@@ -312,38 +318,40 @@ def _proved(line: Line, prior: Vector) -> float:
     for x in range(count - 2, -1, -1):
         back[x] += shrink * np.maximum(back[x + 1], 0.0)
     arrived += onward + back
-    # Rounding leaves debts where there should be none: the two ways meet where these are least.
+    # Rounding makes some surpluses negative. For each output, L is used before an index and R after
+    # it; the index is the one where the negative parts add up to least.
     debts, nothing = np.minimum(onward, 0.0), np.zeros((1, cost.shape[1]))
-    left = np.concatenate([nothing, np.cumsum(debts[:-1], axis=0)])
+    debts_before = np.concatenate([nothing, np.cumsum(debts[:-1], axis=0)])
     debts = np.minimum(back, 0.0)[::-1]
-    right = np.concatenate([nothing, np.cumsum(debts[:-1], axis=0)])[::-1]
-    meeting = np.argmax(left + right + np.minimum(arrived, 0.0), axis=0)
-    places = np.arange(count)[:, None]
-    onward = np.where(places < meeting, np.maximum(onward, 0.0), 0.0)
-    back = np.where(places > meeting, np.maximum(back, 0.0), 0.0)
+    debts_after = np.concatenate([nothing, np.cumsum(debts[:-1], axis=0)])[::-1]
+    meeting = np.argmax(debts_before + debts_after + np.minimum(arrived, 0.0), axis=0)
+    index = np.arange(count)[:, None]
+    onward = np.where(index < meeting, np.maximum(onward, 0.0), 0.0)
+    back = np.where(index > meeting, np.maximum(back, 0.0), 0.0)
+    # a (F[x - 1, .] + B[x + 1, .]): what each input gains from its two neighbours' multipliers.
     gained = shrink * np.concatenate([nothing, onward[:-1]])
     gained += shrink * np.concatenate([back[1:], nothing])
     rounding = _EIGHT * (np.abs(cost) + onward + back + gained)
-    rest = (cost - onward - back + gained - rounding).min(axis=1)
-    bound = math.fsum(rest) / math.fsum(prior)
+    reduced = (cost - onward - back + gained - rounding).min(axis=1)
+    bound = math.fsum(reduced) / math.fsum(prior)
     return bound - _EIGHT * abs(bound)
 
 
-def _least_largest(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector, float] | None:
-    """Return random answers R[i, y] of the least largest loss, the worst prior, and their gap.
+def _minimax_answers(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector, float] | None:
+    """Return random answers R[i, y] that are best for the worst input, the worst prior, their gap.
 
-    minimise w subject to sum_y R[i, y] = 1 and sum_iy G[x, i] loss[x, y] R[i, y] <= w, over answers
-    that are optional: first those near an answer of a path with half the inputs and twice epsilon,
-    then those that would be better against the prior found, until the gap is ``enough`` relative to
-    the loss. None if a program was not solved.
+    minimise w subject to sum_y R[i, y] = 1 and sum_iy G[x, i] loss[x, y] R[i, y] <= w, by column
+    generation over the answers (i, y): first those near an answer of a path with half the inputs
+    and twice epsilon, then those that improve on the current dual prior, until the gap is
+    ``enough`` relative to the loss. None if a program was not solved.
     """
     options, best, idle = _first_options(line), None, 0
     pmf = geometric(len(line.losses), line.epsilon)
     for _ in range(_MOST_ROUNDS):
-        found = _over_options(line, pmf, options)
-        if found is None:
+        solved = _best_among(line, pmf, options)
+        if solved is None:
             break
-        answers, prior = found
+        answers, prior = solved
         posterior = pmf.T @ (prior[:, None] * line.losses)
         least = posterior.min(axis=1)
         value = float(np.max(np.sum((pmf @ answers) * line.losses, axis=1)))
@@ -355,48 +363,50 @@ def _least_largest(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector, 
         patience = 0 if gap <= _MOST_GAP else _MOST_IDLE
         if gap <= enough or idle > patience or not better.any():
             break
-        options |= _widened(better, 2)
+        options |= _widen(better, 2)
     return best
 
 
 def _size(line: Line, value: float) -> float:
-    """Return what the error of a loss is measured by, above 0 if any loss is not 0.
+    """Return the scale for the error of a loss, above 0 if any loss is not 0.
 
-    Where losses of both signs cancel, that is the loss counted from the lowest one, as in the
-    program: a solver's error is relative to this.
+    Where losses of both signs cancel, it is the loss minus the lowest one, as in the program: a
+    solver's error is relative to that.
     """
     lowest, largest = float(np.min(line.losses)), float(np.max(np.abs(line.losses)))
     return max(abs(value), value - lowest, 1e-6 * largest) or 1.0
 
 
 def _first_options(line: Line) -> Options:
-    """Return answers that an optimum may use, by noisy value: near those of a coarser path."""
+    """Return the answers to start from, shape (noisy values, outputs): those of a coarser path."""
     count, outputs = line.losses.shape
     if count <= _FEW or line.epsilon >= _LARGE:
+        # All outputs between the best for the uniform prior and the best for the noisy value.
         options = np.zeros((count, outputs), dtype=bool)
         flat = np.argmin(_posterior(line, np.full(count, 1.0 / count)), axis=1)
-        own = np.argmin(line.losses, axis=1)
-        places = np.arange(outputs)
-        options |= places >= np.minimum(flat, own)[:, None]
-        options &= places <= np.maximum(flat, own)[:, None]
-        return _widened(options, 1)
-    # From both ends, so that a loss that is the same from either end stays so.
+        cheapest = np.argmin(line.losses, axis=1)
+        output = np.arange(outputs)
+        options |= output >= np.minimum(flat, cheapest)[:, None]
+        options &= output <= np.maximum(flat, cheapest)[:, None]
+        return _widen(options, 1)
+    # Every second input counted from both ends, so that a symmetric loss stays symmetric.
     half = np.arange(0, (count + 1) // 2, 2)
-    kept = np.union1d(half, count - 1 - half)
-    coarse = Line(kept, line.outputs, line.losses[kept], 2.0 * line.epsilon)
-    found = _least_largest(coarse, _ROUGH)
-    if found is None:
+    sampled = np.union1d(half, count - 1 - half)
+    coarse = Line(sampled, line.outputs, line.losses[sampled], 2.0 * line.epsilon)
+    coarse_optimum = _minimax_answers(coarse, _ROUGH)
+    if coarse_optimum is None:
         return _first_options(Line(line.inputs, line.outputs, line.losses, _LARGE))
-    used = found[0] > 1e-6
+    used = coarse_optimum[0] > 1e-6
     first, last = np.argmax(used, axis=1), outputs - 1 - np.argmax(used[:, ::-1], axis=1)
-    low = np.floor(np.interp(np.arange(count), kept, first))[:, None]
-    high = np.ceil(np.interp(np.arange(count), kept, last))[:, None]
-    places = np.arange(outputs)
-    return _widened((places >= low) & (places <= high), 1)
+    # First and last output used by a sampled input, interpolated to all inputs.
+    low = np.floor(np.interp(np.arange(count), sampled, first))[:, None]
+    high = np.ceil(np.interp(np.arange(count), sampled, last))[:, None]
+    output = np.arange(outputs)
+    return _widen((output >= low) & (output <= high), 1)
 
 
-def _widened(options: Options, steps: int) -> Options:
-    """Return the options with those that are at most so many outputs away."""
+def _widen(options: Options, steps: int) -> Options:
+    """Return the options and all answers at most ``steps`` outputs away from one."""
     wide = options.copy()
     for step in range(1, steps + 1):
         wide[:, step:] |= options[:, :-step]
@@ -404,21 +414,22 @@ def _widened(options: Options, steps: int) -> Options:
     return wide
 
 
-def _over_options(line: Line, pmf: Matrix, options: Options) -> tuple[Matrix, Vector] | None:
-    """Return the best random answers among the options, and the prior of their dual; None if none.
+def _best_among(line: Line, pmf: Matrix, options: Options) -> tuple[Matrix, Vector] | None:
+    """Return the best random answers among the options and their dual prior; None if unsolved.
 
-    A loss that is the same from either end has an optimum that is so (the mean of any optimum and
-    its mirror image): then the variables are those of one half of the noisy values.
+    A loss that is symmetric under reversal of inputs and outputs has a symmetric optimum (the mean
+    of any optimum and its mirror image): then only half of the noisy values have variables.
     """
     count, outputs = line.losses.shape
     mirrored = np.array_equal(line.losses, line.losses[::-1, ::-1])
     half = (count + 1) // 2 if mirrored else count
     value, output = np.nonzero((options | options[::-1, ::-1] if mirrored else options)[:half])
     sums = sp.csr_array((np.ones(value.size), (value, np.arange(value.size))))
-    # A row for each input x, a column for each option (i, y). Rows of answers sum to 1: losses may
-    # be counted from the lowest one, and from 0 to about 1, as the solver measures absolutely.
+    # A row for each input x, a column for each option (i, y). Answers sum to 1, so the lowest loss
+    # may be subtracted; scaling to about 1 suits the solver's absolute tolerances.
     losses = pmf[:, value] * (line.losses - line.losses.min())[:, output]
     if mirrored:
+        # A variable stands for (i, y) and its mirror image; the middle i is its own.
         losses = losses[:half] + losses[::-1][:half]
         losses[:, value == count - 1 - value] *= 0.5
     highest = float(np.max(losses @ (1.0 / np.bincount(value)[value])))

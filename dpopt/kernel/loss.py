@@ -1,4 +1,4 @@
-"""The loss of a kernel: the user's table, or a formula that has a name."""
+"""The loss of a kernel: the user's table, or a named formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from dpopt._types import IntVector, Matrix, Vector, frozen
 LOSSES = ("absolute", "squared", "zero-one", "hamming")
 """Names of losses."""
 
+# Larger losses would overflow in sums and products of floats.
 _LARGEST_LOSS = 1e100
+# Inputs, or outputs, of a loss by name; memory fixes it.
 _MOST_INPUTS = 2**22
 
 
@@ -26,21 +28,21 @@ def checked_loss(
     shape: tuple[int, ...] | None,
     prior: npt.ArrayLike | None,
 ) -> tuple[Matrix | str, int, int]:
-    """Return a loss, checked, with the numbers of inputs and outputs that it is for.
+    """Return the checked loss (a name or a table) and its numbers of inputs and outputs.
 
     Raises:
         ParameterError: if it is neither a name nor a table, or the numbers do not fit.
     """
     if not isinstance(loss, str):
         table = _table(loss)
-        for name, given, known in (
+        for name, stated, actual in (
             ("inputs", size, table.shape[0]),
             ("outputs", outputs, table.shape[1]),
         ):
-            if given is not None and _checks.integer(name, given, 1) != known:
+            if stated is not None and _checks.integer(name, stated, 1) != actual:
                 raise ParameterError(
-                    f"{name} is {given} and loss a table of shape {table.shape}; leave {name} out, "
-                    "or None, beside a table."
+                    f"{name} is {stated} and loss a table of shape {table.shape}; leave {name} "
+                    "out, or None, beside a table."
                 )
         return table, table.shape[0], table.shape[1]
     if loss not in LOSSES:
@@ -63,11 +65,11 @@ def checked_loss(
 def _count(
     loss: str, size: int | None, shape: tuple[int, ...] | None, prior: npt.ArrayLike | None
 ) -> int:
-    """Return the number of inputs that a loss by name is for: as said, or by shape or prior."""
+    """Return the number of inputs for a loss by name: as stated, or from the shape or the prior."""
     if shape is None and loss == "hamming":
         raise ParameterError(
             "shape is None and loss is 'hamming', which compares words; shape must say how many "
-            "symbols there are at each place, such as 2,2,2."
+            "symbols there are at each position, such as 2,2,2."
         )
     words = None if shape is None else math.prod(shape)
     if words is not None and not 2 <= words <= _MOST_INPUTS:
@@ -104,14 +106,14 @@ def _table(loss: npt.ArrayLike) -> Matrix:
 
 
 def named_loss(name: str, x: IntVector, y: IntVector, shape: Sequence[int] | None) -> Vector:
-    """Return a loss by its formula at inputs x and outputs y, of one shape or broadcast to one.
+    """Return the loss of a name at inputs x and outputs y, which broadcast to one shape.
 
     Args:
         name: one of `LOSSES`.
         x: inputs.
         y: outputs.
-        shape: symbols at each place of the words that inputs and outputs are; None for numbers,
-            words of one place.
+        shape: number of symbols at each position if inputs and outputs are words; None if they are
+            numbers.
     """
     if name == "zero-one":
         return (x != y).astype(np.float64)
@@ -120,11 +122,11 @@ def named_loss(name: str, x: IntVector, y: IntVector, shape: Sequence[int] | Non
     for size in reversed(shape or ()):
         x, symbol_of_x = np.divmod(x, size)
         y, symbol_of_y = np.divmod(y, size)
-        total += _at_a_place(name, symbol_of_x, symbol_of_y)
-    return total if shape else _at_a_place(name, x, y)
+        total += _symbol_loss(name, symbol_of_x, symbol_of_y)
+    return total if shape else _symbol_loss(name, x, y)
 
 
-def _at_a_place(name: str, a: IntVector, b: IntVector) -> Vector:
+def _symbol_loss(name: str, a: IntVector, b: IntVector) -> Vector:
     if name == "hamming":
         return (a != b).astype(np.float64)
     difference = np.abs(a - b).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Names of a table's inputs and outputs, and edges between names."""
+"""User names for the inputs and outputs of a table, and edges between named inputs."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ Names = Sequence[Hashable]
 """Names of inputs or outputs in order; as a text, a,b,c."""
 
 
-def checked_names(what: str, given: object, size: int) -> tuple[Name, ...] | None:
+def checked_names(what: str, raw_names: object, size: int) -> tuple[Name, ...] | None:
     """Return names as whole numbers and texts; None if they are 0, 1, ..., size - 1 in this order.
 
     Args:
         what: "inputs" or "outputs", for messages.
-        given: ``size`` distinct names in order, as a text a,b,c; None for no names.
-        size: how many there are.
+        raw_names: ``size`` distinct names in order, or one text a,b,c; None for no names.
+        size: how many there must be.
 
     Raises:
-        ParameterError: if they are no names, not distinct, or of another number.
+        ParameterError: if they are no names, not distinct, or not ``size`` of them.
     """
-    if given is None:
+    if raw_names is None:
         return None
-    if isinstance(given, str):
-        words = [word.strip() for word in given.split(";" if ";" in given else ",")]
-        whole = all(word.isascii() and word.isdigit() for word in words)
-        given = list(map(int, words)) if whole else words
-    if not isinstance(given, Sequence | np.ndarray) or getattr(given, "ndim", 1) != 1:
+    if isinstance(raw_names, str):
+        words = [word.strip() for word in raw_names.split(";" if ";" in raw_names else ",")]
+        numeric = all(word.isascii() and word.isdigit() for word in words)
+        raw_names = list(map(int, words)) if numeric else words
+    if not isinstance(raw_names, Sequence | np.ndarray) or getattr(raw_names, "ndim", 1) != 1:
         raise ParameterError(
-            f"{what} is {_checks.shown(given)}; it must be the {size} names of the {what}, in "
+            f"{what} is {_checks.shown(raw_names)}; it must be the {size} names of the {what}, in "
             "order."
         )
-    names = tuple(plain_name(what, name) for name in given)
+    names = tuple(plain_name(what, name) for name in raw_names)
     distinct = len(set(map(str, names)))
     if len(names) != size or distinct != size:
         raise ParameterError(
@@ -53,10 +53,10 @@ def checked_names(what: str, given: object, size: int) -> tuple[Name, ...] | Non
 
 
 def plain_name(what: str, name: Any) -> Name:  # noqa: ANN401
-    """Return a name as a whole number, or as a text.
+    """Return a name as an int if it is an integer, else as a text.
 
     Raises:
-        ParameterError: if it is empty, or no number.
+        ParameterError: if it is empty, not finite, or not hashable.
     """
     name = name.item() if isinstance(name, np.generic) else name
     unbounded = isinstance(name, float) and not math.isfinite(name)
@@ -67,31 +67,31 @@ def plain_name(what: str, name: Any) -> Name:  # noqa: ANN401
     return name if type(name) is int else str(name)
 
 
-def place(what: str, names: Sequence[Name], name: object) -> int:
-    """Return the place of a name, or of the text that says it.
+def position(what: str, names: Sequence[Name], name: object) -> int:
+    """Return the index of a name among ``names``; it may also be the text of that name.
 
     Raises:
-        ParameterError: if it is none of them; the refusal does not repeat it.
+        ParameterError: if it is none of them; the message does not repeat it, as it may be data.
     """
-    places = {str(known): at for at, known in enumerate(names)}
+    index_of = {str(label): index for index, label in enumerate(names)}
     try:
-        return places[str(plain_name(what, name))]
+        return index_of[str(plain_name(what, name))]
     except (KeyError, ParameterError):
         raise ParameterError(f"{what} must be one of the names {listed(names)}.") from None
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names for a message, in one line of bounded length."""
+    """Return names as one line of bounded length, for a message."""
     return _checks.shown(list(names))[1:].removesuffix("]")
 
 
 def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLike:  # noqa: ANN401
-    """Return edges between names, pairs or a text a:b,b:c, as edges between places.
+    """Return edges between names, pairs or a text a:b,b:c, as edges between input indices.
 
-    The name of a graph stays as it is, and so do edges where there are no names.
+    The name of a graph is returned unchanged, and so are edges where inputs have no names.
 
     Raises:
-        ParameterError: if an edge is no pair of names.
+        ParameterError: if an edge is not a pair of two different names.
     """
     if names is None or (isinstance(graph, str) and ":" not in graph):
         return graph
@@ -103,26 +103,26 @@ def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLi
         raise ParameterError(
             f"graph is {_checks.shown(graph)}; it must be a name, or edges, pairs of names."
         ) from None
-    places = {str(name): at for at, name in enumerate(names)}
-    found = [[places.get(str(plain_name("graph", end))) for end in pair] for pair in pairs]
-    for pair, ends in zip(pairs, found, strict=True):
+    index_of = {str(name): index for index, name in enumerate(names)}
+    edges = [[index_of.get(str(plain_name("graph", end))) for end in pair] for pair in pairs]
+    for pair, ends in zip(pairs, edges, strict=True):
         if len(ends) != 2 or None in ends or ends[0] == ends[1]:
             raise ParameterError(
                 f"graph holds the edge {_checks.shown(pair)}; an edge joins two different inputs, "
                 f"by their names {listed(names)}."
             )
-    if not found:
+    if not edges:
         raise ParameterError("graph holds no edge; it must be a name, or at least one edge.")
-    return cast(Any, found)
+    return cast(Any, edges)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedGraph(Graph):
-    """Inputs and outputs that go by names.
+    """A graph whose inputs and outputs have names.
 
     Attributes:
-        input_names: of the inputs in their order; 0, 1, ... if None.
-        output_names: of the outputs, likewise.
+        input_names: name of each input, in order; 0, 1, ... if None.
+        output_names: name of each output, likewise.
     """
 
     input_names: tuple[Name, ...] | None = None
@@ -130,21 +130,21 @@ class NamedGraph(Graph):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the variables follow from, and the names."""
+        """The parameters that determine the variables, and the names."""
         return *super().key, self.input_names, self.output_names
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return the places of inputs, given by name, and whether it was a single one."""
+        """Return the indices of named inputs, and whether ``data`` was a single one."""
         names = self.input_names
         if names is None:
             return super().located(data)
-        many = isinstance(data, Iterable) and not isinstance(data, str)
-        if not many or getattr(data, "ndim", 1) == 0:
-            return np.array([place("the input", names, data)]), True
-        return np.array([place("the input", names, one) for one in data], dtype=np.int64), False
+        several = isinstance(data, Iterable) and not isinstance(data, str)
+        if not several or getattr(data, "ndim", 1) == 0:
+            return np.array([position("the input", names, data)]), True
+        return np.array([position("the input", names, one) for one in data], dtype=np.int64), False
 
     def claim(self) -> str:
-        """Say between which inputs a table is proved private, and their edges by name."""
+        """Return the sentence for a certificate that says what is private, with edges by name."""
         names, claim = self.input_names, super().claim()
         if names is None or self.pairs is None:
             return claim
@@ -152,14 +152,14 @@ class NamedGraph(Graph):
         return f"{claim}; the edges are {listed(edges)}"
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring inputs and an output, by their names."""
+        """Return two neighbouring inputs and an output by name, from their two variables."""
         x, other, y = super().words(first, second)
         return *self._named((x, other)), self._outputs((y,))[0]
 
     def event(
         self, edge: int, entries: Collection[int]
     ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
-        """Return the two inputs of an edge, and the outputs of some of its entries, by names."""
+        """Return the two inputs of an edge and the outputs of some of its entries, by name."""
         ends, outputs = super().event(edge, entries)
         return self._named(ends), self._outputs(outputs)
 

@@ -1,4 +1,4 @@
-"""The private kernel nearest to a given one, with the user's own rows kept as well."""
+"""The private kernel nearest to a given table, subject to further constraints of the user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpopt.kernel.constraints import (
     constraint_blocks,
 )
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
-from dpopt.kernel.room import kept
+from dpopt.kernel.room import constrained_repair
 from dpopt.kernel.setting import GraphLike, Kernel, Sizes, draw_heat_map
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Least, Problem, directed_pairs
@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TOLERANCE = 1e-3
-"""Total variation by which a row may be moved, unless the user says otherwise."""
+"""Default of the largest total variation by which repair may move a row."""
 
-# Cost of mixing that is not worth a program, and entries of a kernel that are worth one.
+# The program is solved to improve on mixing only where mixing moves a row by more than this total
+# variation, and for kernels of at most so many entries.
 _NEGLIGIBLE, _FEW = 1e-6, 2_500
-# Seconds for such a program, which only makes a good answer better.
+# Time limit in seconds for that program, whose answer is not needed.
 _SECONDS = 20.0
-# By how much own rows without room may be missed, per unit of their largest coefficient.
+# Largest violation of a constraint that cannot hold strictly, over its largest coefficient.
 _MISSED = 1e-6
 
 
@@ -57,7 +58,7 @@ class NearestKernel(Setting):
                    sum_y P[x, y] <= t - max(0, given[x] - 1)        "distance"
                    sum_y K[x, y] = 1                                "sums"
                    K[x, y] <= e^epsilon K[x', y]                    "privacy"
-                   lower <= own rows over K <= upper                by their names
+                   lower <= sum_xy c_xy K[x, y] <= upper            by their names
 
     for all outputs y and all neighbours x, x' of the graph; K, P >= 0. given[x] is the sum of row
     x, which solvers leave next to 1. t is the largest change of the probability of any event, over
@@ -65,32 +66,32 @@ class NearestKernel(Setting):
     With delta > 0 a pair of neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y],
     "privacy", whose sum is at most delta, "delta".
 
-    The program finds the nearest kernel, up to the tolerance of its solver: its answer is then
-    mixed with another kernel, as little as makes every inequality true in integers, and the value
-    is measured of what came out, exactly. `dpopt.certify` mixes the table itself first, which needs
-    no program; that is private as well, and where it moves a row by more than 1e-6 the program is
-    asked whether it can do with less.
+    The program finds the nearest kernel up to the tolerance of its solver. Its solution is then
+    mixed with a strictly feasible kernel, by the least share that makes every inequality true in
+    integers, and the value of the resulting table is computed exactly. `dpopt.certify` first mixes
+    the given table itself, which needs no program and is private too; only if that moves a row by
+    more than 1e-6 does it solve the program, and it keeps the better of the two.
 
-    Where own rows leave room, so that some private kernel satisfies each of them with 1e-8 to
-    spare, those of inequality hold exactly in the integers. Equalities are missed by the rounding
-    of floats, 1e-16 to 1e-15 per unit of their coefficients, and what leaves no room by more, at
-    most 1e-6: by the ``residuals`` of the design, which are computed exactly.
+    If some private kernel satisfies all inequalities among the user's constraints with a slack of
+    1e-8, they hold exactly in the integers. Equalities are violated by float rounding, 1e-16 to
+    1e-15 per unit of their coefficients, and inequalities without that slack by at most 1e-6. The
+    design's ``residuals``, computed exactly, state these violations.
 
     Attributes:
-        kernel: the given table, shape (inputs, outputs), at least 2 inputs; off by ``tolerance`` at
-            most from rows that are non-negative and sum to 1.
+        kernel: the given table, shape (inputs, outputs), at least 2 inputs; its rows are
+            non-negative and sum to 1 up to ``tolerance``.
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
-            ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
+            ``shape`` that differ in one position, by 1 or at all), or undirected edges of shape
             (edges, 2), as a text 0:1,1:2; between names, where inputs have names.
-        shape: for "grid" and "hamming": number of symbols at each place of the word that an input
-            is.
-        constraints: linear rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y. On the command line a JSON file; see `dpopt.kernel.read_constraints`.
+        shape: number of symbols at each position of an input's word, for "grid" and "hamming".
+        constraints: linear constraints of yours: tuples (name, matrix, lower, upper), K[x, y] at
+            column x * outputs + y. On the command line a JSON file; see
+            `dpopt.kernel.read_constraints`.
         tolerance: most that t may be, in (0, 1].
-        input_names: names of the inputs in the order of the table's rows, which is that of a graph
-            with a name; releases take these. As a text, a,b,c; 0, 1, ... if None.
+        input_names: names of the inputs, which releases accept, in the order of the table's rows
+            and of a named graph. As a text, a,b,c; 0, 1, ... if None.
         output_names: names of the outputs, which releases return; likewise.
 
     Example:
@@ -114,9 +115,9 @@ class NearestKernel(Setting):
         tolerance = _checks.real("tolerance", self.tolerance, 0.0, 1.0, open_lower=True)
         table = pmf_table(self.kernel, tolerance)
         names = checked_names("inputs", self.input_names, table.shape[0])
-        places = edges_by_name(self.graph, names)
-        # Epsilon, delta, graph and shape are those of any kernel of this size.
-        general = Kernel(np.zeros(table.shape), self.epsilon, self.delta, places, self.shape)
+        edges = edges_by_name(self.graph, names)
+        # A kernel setting of this size checks epsilon, delta, graph and shape.
+        general = Kernel(np.zeros(table.shape), self.epsilon, self.delta, edges, self.shape)
         graph: Any = general.graph
         if names is not None and not isinstance(graph, str):
             graph = tuple((names[x], names[other]) for x, other in graph.tolist())
@@ -133,24 +134,26 @@ class NearestKernel(Setting):
         )
 
     def to_dict(self) -> Json:
-        """Return the parameters as plain values; edges are between places, for `dpopt.verify`."""
+        """Return the parameters as plain values; edges join indices, for `dpopt.verify`."""
         return {**super().to_dict(), "graph": plain(self._edges)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the setting of a file's parameters, whose edges are between places."""
+        """Return the setting of a file's parameters, whose edges join indices of inputs."""
         named = isinstance(values, Mapping) and values.get("input_names")
         if not named or isinstance(values.get("graph", ""), str):
             return super().from_dict(values)
         try:
             edges = [[named[x] for x in edge] for edge in values["graph"]]
         except (LookupError, TypeError):
-            raise ParameterError("graph is malformed; it must hold edges of places.") from None
+            raise ParameterError(
+                "graph is malformed; it must hold pairs of input numbers."
+            ) from None
         return super().from_dict({**values, "graph": edges})
 
     @classmethod
     def example(cls) -> Self:
-        """Return randomised response that is truthful too often, with a row of its own."""
+        """Return randomised response that is truthful too often, with one constraint."""
         return cls(
             [[0.8, 0.2], [0.2, 0.8]],
             1.0,
@@ -165,7 +168,7 @@ class NearestKernel(Setting):
 
     @property
     def _edges(self) -> GraphLike:
-        """The graph, its edges between places."""
+        """The graph, its edges between indices of inputs."""
         return edges_by_name(self.graph, self.names[0])
 
     @property
@@ -175,7 +178,7 @@ class NearestKernel(Setting):
 
     @property
     def own(self) -> tuple[ConstraintBlock, ...]:
-        """The own rows."""
+        """The user's constraints as blocks of rows."""
         return cast("tuple[ConstraintBlock, ...]", self.constraints or ())
 
     @cached_property
@@ -185,9 +188,9 @@ class NearestKernel(Setting):
 
     @cached_property
     def domain(self) -> Inputs:
-        """All inputs, by their names."""
-        (inputs, outputs), (own, heads) = self.given.shape, self.names
-        return NamedGraph(inputs, outputs, self.pairs, own, heads)
+        """All inputs and outputs, with their names."""
+        (inputs, outputs), (input_names, output_names) = self.given.shape, self.names
+        return NamedGraph(inputs, outputs, self.pairs, input_names, output_names)
 
     @property
     def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:
@@ -195,7 +198,7 @@ class NearestKernel(Setting):
         return cast(Any, (self.input_names, self.output_names))
 
     def output(self, place: int) -> Name:
-        """Return the name of an output, or its place if it has none."""
+        """Return the name of an output, or its number if it has none."""
         names = self.names[1]
         return place if names is None else names[place]
 
@@ -205,7 +208,7 @@ class NearestKernel(Setting):
         return Guarantee(self.epsilon, self.delta)
 
     def problem(self) -> Problem:
-        """Return the program that is displayed above.
+        """Return the program displayed in the docstring of the class.
 
         Raises:
             ParameterError: if it would have more than 2,000,000 privacy rows.
@@ -218,6 +221,7 @@ class NearestKernel(Setting):
         sides = {**over_masses(problem, inputs, guarantee, every), "moved": -every}
         problem.add_rows("above", sides, upper=self.given.ravel())
         problem.add_variables("worst", 1, lower=0.0, upper=2.0)
+        # sum P is the probability gained; what is lost exceeds it by the row's sum minus 1.
         over = np.maximum(0.0, self.given.sum(axis=1) - 1.0)
         sides = {"moved": inputs.sums, "worst": -np.ones((len(over), 1))}
         problem.add_rows("distance", sides, upper=-over)
@@ -235,23 +239,23 @@ class NearestKernel(Setting):
         return values.ravel()
 
     def table(self, point: Vector) -> Table:
-        """Return K repaired and rounded to integers, with its own rows kept where they leave room.
+        """Return K repaired and rounded to integers; constraints hold as the class docstring says.
 
         Raises:
-            NotPrivateError: if a row of the given table is moved by more than the tolerance, or an
-                own row would be missed by more than 1e-6 of its largest coefficient.
+            NotPrivateError: if a row of the given table is moved by more than the tolerance, or a
+                constraint is violated by more than 1e-6 of its largest coefficient.
         """
         if self.own:
-            table = kept(self.domain, self.guarantee, self.own, point, self.bits)
+            table = constrained_repair(self.domain, self.guarantee, self.own, point, self.bits)
         else:
             table = super().table(point)
         for rows in self.own:
             missed, size = rows.misses(table), float(np.abs(rows.coefficients).max(initial=1.0))
             if missed > Fraction(_MISSED * size):
                 raise NotPrivateError(
-                    f"making the kernel ({digits(self.epsilon)}, {digits(self.delta)})-DP misses "
-                    f"own rows {rows.name!r} by {digits(float_up(missed))}, since no private "
-                    "kernel was found that keeps all of them with room; relax them.",
+                    f"making the kernel ({digits(self.epsilon)}, {digits(self.delta)})-DP "
+                    f"violates constraints {rows.name!r} by {digits(float_up(missed))}, since no "
+                    "private kernel was found that satisfies all of them with slack; relax them.",
                     excess=float_up(missed),
                 )
         cost = moved(self.given, table)
@@ -261,16 +265,16 @@ class NearestKernel(Setting):
 
     def _too_far(self, cost: Fraction) -> NotPrivateError:
         least = self.least
-        stands = (
+        requirement = (
             f"as it stands it needs epsilon {digits(least.upper)}"
             if math.isfinite(least.upper)
             else "as it stands no epsilon is enough"
         )
-        own = " and keeping its own rows" if self.own else ""
+        condition = " under its constraints" if self.own else ""
         return NotPrivateError(
-            f"making the kernel ({digits(self.epsilon)}, {digits(self.delta)})-DP{own} moves a row "
-            f"by {digits(float_up(cost))} in total variation, above tolerance "
-            f"{digits(self.tolerance)}; {stands}.",
+            f"making the kernel ({digits(self.epsilon)}, {digits(self.delta)})-DP{condition} moves "
+            f"a row by {digits(float_up(cost))} in total variation, above tolerance "
+            f"{digits(self.tolerance)}; {requirement}.",
             inputs=(str(least.inputs[0]), str(least.inputs[1])),
             output=str(least.outputs[0]) if len(least.outputs) == 1 else None,
             excess=float_up(cost),
@@ -285,7 +289,7 @@ class NearestKernel(Setting):
         """Return the table of a file.
 
         Raises:
-            ParameterError: if it is malformed, or farther from the given one than the tolerance.
+            ParameterError: if it is malformed, or farther than the tolerance from the given table.
         """
         table = super().read(plain)
         cost = moved(self.given, table)
@@ -297,25 +301,25 @@ class NearestKernel(Setting):
         return table
 
     def _proof_size(self, table: Table) -> int:
-        """Return about how many entries of rows a proof looks at."""
+        """Return roughly how many entries of rows a proof evaluates."""
         del table
         inputs, outputs = self.given.shape
         compact = self.pairs is None and self.delta == 0
         edges = inputs if compact else pair_count(self.pairs, inputs)
-        own = sum(block.places.size for block in self.own)
-        return 2 * edges * outputs + own + 3 * self.given.size
+        constraint_entries = sum(block.places.size for block in self.own)
+        return 2 * edges * outputs + constraint_entries + 3 * self.given.size
 
     def value(self, table: Table) -> float:
         """Return t, measured in rational arithmetic and rounded up."""
         return float_up(moved(self.given, table))
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return a bound on how near another kernel is: 0 where no program was solved."""
+        """Return a lower bound on t over all private kernels; 0 where no program was solved."""
         del table
         return 0.0 if solution is None else solution.bound
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the kernel, by how much its worst row was moved, and what it misses."""
+        """Return the kernel, how far its worst row was moved, and its constraint violations."""
         return {
             "kernel": lambda: frozen(table.matrix()),
             "moved": lambda: self.value(table),
@@ -332,10 +336,10 @@ class NearestKernel(Setting):
 
 
 def nearest(setting: NearestKernel) -> Design:
-    """Return the design of a table next to a private one, with a program only where it pays.
+    """Return the design of a private kernel near the table, solving a program only if it may help.
 
     Raises:
-        InfeasibleError: if no private kernel satisfies the own rows; it names the blocks.
+        InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
         NotPrivateError: if a row is moved by more than the tolerance.
         SolverError: if the program is needed and its solver found no answer.
     """
@@ -352,13 +356,15 @@ def nearest(setting: NearestKernel) -> Design:
         solved = design(setting, time_limit=_SECONDS)
     except (NotPrivateError, ParameterError, SolverError):
         return mixed
-    return solved if solved.value < mixed.value else replace(mixed, float_bound=solved.float_bound)
+    if solved.value < mixed.value:
+        return solved
+    return replace(mixed, _float_bound=solved._float_bound)
 
 
 def integers_of(table: Matrix, inputs: Inputs) -> Table:
-    """Return a table of floats as integers: each row divided by its sum.
+    """Return the table of integer weights in proportion to floats, each row divided by its sum.
 
-    Every entry keeps 64 bits; a row that sums to 1 exactly is kept exactly.
+    Every entry keeps 64 bits; a row that sums to exactly 1 is represented exactly.
 
     Args:
         table: shape (inputs, outputs); negative entries count as 0.
@@ -369,17 +375,17 @@ def integers_of(table: Matrix, inputs: Inputs) -> Table:
     return rounded(inputs, values.ravel(), 64 - math.frexp(least)[1])
 
 
-def moved(given: Matrix, table: Table) -> Fraction:
+def moved(original: Matrix, table: Table) -> Fraction:
     """Return the largest change of the probability of an event, over all inputs, exactly.
 
     Args:
-        given: shape (inputs, outputs).
+        original: shape (inputs, outputs).
         table: over inputs without a symmetry.
     """
-    outputs, total, worst = given.shape[1], table.total, Fraction(0)
-    for x, row in enumerate(given.tolist()):
+    outputs, total, worst = original.shape[1], table.total, Fraction(0)
+    for x, row in enumerate(original.tolist()):
         ratios = [value.as_integer_ratio() for value in row]
-        # Denominators of floats are powers of 2: the largest is a multiple of all.
+        # Denominators of floats are powers of 2: the largest is a common multiple.
         common = max(below for _, below in ratios)
         weights = table.weights[x * outputs : (x + 1) * outputs]
         gained = lost = 0
@@ -391,7 +397,7 @@ def moved(given: Matrix, table: Table) -> Fraction:
 
 
 def pmf_table(table: object, tolerance: float) -> Matrix:
-    """Return a table of probabilities as a read-only array, if its rows are nearly distributions.
+    """Return a table of probabilities as a read-only array whose rows are nearly distributions.
 
     Raises:
         ParameterError: for another shape or other values, or a row that is off by more than

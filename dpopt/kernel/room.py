@@ -1,14 +1,14 @@
-"""Own rows: from a solver's point to a private table that keeps them.
+"""Repair under user constraints: from a solver's solution to a private table that satisfies them.
 
-A solver leaves every inequality broken by its tolerance. Each of them is convex, f(K) <= 0, so that
-mixing with another kernel Z, with room f(Z) < 0, puts all right: `dpopt.table.repair` does it. Own
-rows need a Z that keeps them: a program finds the one with the most room. Equalities have none, and
-what Z leaves no room for neither: these hold up to the rounding of floats.
+A solver violates every inequality by its tolerance. Each inequality is convex, f(K) <= 0, so that
+mixing K with a strictly feasible kernel Z, f(Z) < 0, restores all of them: `dpopt.table.repair`
+does that. With user constraints, a linear program finds the Z with the largest slack. Equalities
+have no slack, nor do inequalities that cannot hold strictly: these hold up to float rounding.
 
-Where own rows leave little room, that is dear: 1e-10 of violation against 1e-5 of room costs 1e-5.
-Then a second program is asked for the change D of K that puts all right. It is written in units of
-the violation v itself, K + v D, so that the solver's tolerance counts relative to v: what is broken
-afterwards is v times that tolerance, and mixing costs next to nothing.
+With little slack, mixing is expensive: a violation of 1e-10 against a slack of 1e-5 moves 1e-5 of
+probability. A second program then finds a correction D of K. It is scaled by the violation v, as
+K + v D, so that the solver's tolerance is relative to v: the remaining violation is v times that
+tolerance, and mixing then costs next to nothing.
 """
 
 from __future__ import annotations
@@ -45,38 +45,37 @@ from dpopt.table import (
 )
 from dpopt.table.rounding import UNUSED, alike
 
-# Room below which a row counts as having none: solvers do not tell it from 0.
-_ROOM = 1e-8
-# Probability moved by mixing that is not worth the second program; and the largest change that it
-# may make, in units of the violation, and its seconds.
-_SMALL, _FARTHEST, _SECONDS = 1e-8, 1e4, 20.0
+# Slack over a row's largest coefficient; solvers cannot tell a smaller one from 0.
+_LEAST_SLACK = 1e-8
+# For the second program: the probability moved by mixing above which it is solved, the largest
+# change that it may make, in multiples of the violation, and its time limit in seconds.
+_SMALL, _LARGEST_CHANGE, _SECONDS = 1e-8, 1e4, 20.0
 
 
-def kept(
+def constrained_repair(
     inputs: Inputs,
     guarantee: Guarantee,
     blocks: Sequence[ConstraintBlock],
     point: Vector,
     bits: int,
 ) -> Table:
-    """Return a table next to a point that is private and keeps own inequalities that leave room.
+    """Return a private table near a point that satisfies all user inequalities that have slack.
 
     Args:
         inputs: the variables.
-        guarantee: what is asked.
-        blocks: own rows.
-        point: probability of one output of each variable, private and within the own rows up to a
-            solver's tolerance.
-        bits: of the total.
+        guarantee: to be satisfied.
+        blocks: the user's constraints.
+        point: probability of one output of each variable, feasible up to a solver's tolerance.
+        bits: of the table's total.
 
     Raises:
-        NotPrivateError: if privacy has no room next to the point.
+        NotPrivateError: if no mixture is private, since the privacy rows have no slack.
     """
     equal = alike(guarantee)
     values = polished(inputs, point, guarantee) if equal else _normalised(inputs, point)
     first = rounded(inputs, values, bits, equal=equal)
     with suppress(NotPrivateError):
-        _judge(first, guarantee, _slacks(blocks, first).values())
+        _certify(first, guarantee, _slacks(blocks, first).values())
         return first
     strict = _strict(inputs, guarantee, blocks, values, bits)
     if strict is None:
@@ -86,21 +85,24 @@ def kept(
             lambda table: certify_table(table, guarantee),
             bits,
         )[0]
-    with_room = [limit for limit, slack in _slacks(blocks, strict).items() if slack > _ROOM]
+    # Only limits that the strictly feasible table satisfies with slack can be required exactly.
+    slack_limits = [
+        limit for limit, slack in _slacks(blocks, strict).items() if slack > _LEAST_SLACK
+    ]
 
-    def judged(table: Table) -> Certificate:
+    def certified(table: Table) -> Certificate:
         slacks = _slacks(blocks, table)
-        return _judge(table, guarantee, [slacks[limit] for limit in with_room])
+        return _certify(table, guarantee, [slacks[limit] for limit in slack_limits])
 
     def repaired(table: Table) -> Table:
-        return repair(table, strict, judged, bits)[0]
+        return repair(table, strict, certified, bits)[0]
 
     mixed = repaired(first)
     if _moved(mixed, point) <= _SMALL:
         return mixed
-    # Infeasible: some violation is no solver's noise.
+    # The second program is infeasible if a violation is more than the solver's tolerance.
     with suppress(InfeasibleError, SolverError):
-        changed = _changed(inputs, guarantee, blocks, values)
+        changed = _corrected(inputs, guarantee, blocks, values)
         other = repaired(rounded(inputs, _normalised(inputs, changed), bits, equal=equal))
         return min(mixed, other, key=lambda table: _moved(table, point))
     return mixed
@@ -113,12 +115,12 @@ def _moved(table: Table, point: Vector) -> float:
     return float(np.bincount(inputs.rows, away).max()) / 2
 
 
-def _changed(
+def _corrected(
     inputs: Inputs, guarantee: Guarantee, blocks: Sequence[ConstraintBlock], values: Vector
 ) -> Vector:
-    """Return K + v D, v being the worst violation and D the change of least largest entry.
+    """Return K + v D with the largest violation v and the correction D of least largest entry.
 
-    D is the solution of the rows of privacy and the own ones, moved to K and divided by v.
+    D satisfies the rows of privacy and the constraints, relative to K and divided by v.
 
     Raises:
         InfeasibleError: if entries would have to change by more than 10,000 v.
@@ -131,62 +133,65 @@ def _changed(
     model = problem.assemble()
     matrix, rows = model.rows.matrix, model.rows
     none = {
-        name: sp.csr_array((inputs.size, part.stop - part.start))
-        for name, part in model.variables.items()
+        name: sp.csr_array((inputs.size, block.stop - block.start))
+        for name, block in model.variables.items()
     }
     every = sp.hstack([masses.get(name, zeros) for name, zeros in none.items()], format="csr")
-    x = _placed(model, inputs, guarantee, values)
-    reached = matrix @ x
-    broken = (rows.lower - reached, reached - rows.upper, model.lower - x, x - model.upper)
-    unit = max(float(np.max(side)) for side in broken)
-    if unit <= 0:
+    # `every` maps the program's variables to masses; `point` is K as these variables.
+    point = _program_point(model, inputs, guarantee, values)
+    reached = matrix @ point
+    broken = (rows.lower - reached, reached - rows.upper, model.lower - point, point - model.upper)
+    violation = max(float(np.max(side)) for side in broken)
+    if violation <= 0:
         return values
-    least = np.maximum((model.lower - x) / unit, -_FARTHEST)
-    most = np.minimum((model.upper - x) / unit, _FARTHEST)
-    lower, upper = (rows.lower - reached) / unit, (rows.upper - reached) / unit
-    # Limits that no change within the box can reach are left out.
-    reach = _FARTHEST * np.abs(matrix).sum(axis=1)
+    least = np.maximum((model.lower - point) / violation, -_LARGEST_CHANGE)
+    most = np.minimum((model.upper - point) / violation, _LARGEST_CHANGE)
+    lower, upper = (rows.lower - reached) / violation, (rows.upper - reached) / violation
+    # Limits that no change of the permitted size can reach are dropped.
+    reach = _LARGEST_CHANGE * np.abs(matrix).sum(axis=1)
     lower[lower < -reach], upper[upper > reach] = -math.inf, math.inf
-    near = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+    reachable = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
     change = Problem("change")
-    change.add_variables("change", x.size, lower=least, upper=most)
-    change.add_variables("largest", 1, lower=0.0, upper=_FARTHEST)
-    change.add_rows("rows", {"change": matrix[near]}, lower=lower[near], upper=upper[near])
+    change.add_variables("change", point.size, lower=least, upper=most)
+    change.add_variables("largest", 1, lower=0.0, upper=_LARGEST_CHANGE)
+    change.add_rows(
+        "rows", {"change": matrix[reachable]}, lower=lower[reachable], upper=upper[reachable]
+    )
     one = np.ones((inputs.size, 1))
     change.add_rows("above", {"change": every, "largest": -one}, upper=0.0)
     change.add_rows("below", {"change": -every, "largest": -one}, upper=0.0)
     change.minimise({"largest": [1.0]})
     solution = solve(change, Highs(interior=True), time_limit=_SECONDS)
-    return values + unit * (every @ solution["change"]) / inputs.counts
+    return values + violation * (every @ solution["change"]) / inputs.counts
 
 
-def _placed(model: Model, inputs: Inputs, guarantee: Guarantee, values: Vector) -> Vector:
-    """Return probabilities as a point of a program of tables."""
-    x, part = np.zeros(model.cost.size), model.variables
+def _program_point(model: Model, inputs: Inputs, guarantee: Guarantee, values: Vector) -> Vector:
+    """Return probabilities as values of the variables of a program of tables."""
+    x, slices = np.zeros(model.cost.size), model.variables
     masses = values * inputs.counts
-    if "kernel" in part:
-        x[part["kernel"]] = masses
+    if "kernel" in slices:
+        x[slices["kernel"]] = masses
     else:
         ceilings = values[inputs.neighbours].max(axis=1)
-        x[part["ceiling"]] = ceilings
+        x[slices["ceiling"]] = ceilings
         floor = math.exp(-guarantee.epsilon) * inputs.counts
         group = np.empty(inputs.size, dtype=np.int64)
         group[inputs.neighbours] = np.arange(len(ceilings))[:, None]
-        x[part["excess"]] = masses - floor * ceilings[group]
-    if "excess_mass" in part:
-        # Of a row of privacy what is above 0, by the coefficient that its own excess has.
+        x[slices["excess"]] = masses - floor * ceilings[group]
+    if "excess_mass" in slices:
+        # The excess of an entry makes its privacy row tight where that is violated.
         privacy = model.rows.matrix[model.blocks["privacy"]]
-        own = -privacy[:, part["excess_mass"]].diagonal()
-        x[part["excess_mass"]] = np.maximum(privacy @ x, 0.0) / own
+        coefficients = -privacy[:, slices["excess_mass"]].diagonal()
+        x[slices["excess_mass"]] = np.maximum(privacy @ x, 0.0) / coefficients
     return x
 
 
 def _slacks(
     blocks: Sequence[ConstraintBlock], table: Table
 ) -> dict[tuple[str, int, str], Fraction]:
-    """Return how far a table is within each limit of own inequalities, exactly.
+    """Return the exact slack of a table in each limit of the user's inequalities.
 
-    By block, row and side, in units of the row's largest coefficient.
+    Keys are (block, row, side); slack is divided by the row's largest coefficient.
     """
     slacks = dict[tuple[str, int, str], Fraction]()
     for block in blocks:
@@ -202,11 +207,11 @@ def _slacks(
     return slacks
 
 
-def _judge(table: Table, guarantee: Guarantee, slacks: Collection[Fraction]) -> Certificate:
-    """Return a certificate whose slack is the least of privacy and of own rows.
+def _certify(table: Table, guarantee: Guarantee, slacks: Collection[Fraction]) -> Certificate:
+    """Return a certificate whose slack is the least of privacy and of the given constraints.
 
     Raises:
-        NotPrivateError: with the largest excess of both, if one is broken.
+        NotPrivateError: with the largest excess of both, if one is violated.
     """
     slack = min(slacks, default=Fraction(1))
     try:
@@ -215,12 +220,12 @@ def _judge(table: Table, guarantee: Guarantee, slacks: Collection[Fraction]) -> 
         error.excess = max(error.excess or 0.0, float(-slack))
         raise
     if slack < 0:
-        raise NotPrivateError("an own row is broken.", excess=float(-slack) or math.ulp(0.0))
+        raise NotPrivateError("a constraint is violated.", excess=float(-slack) or math.ulp(0.0))
     return replace(proof, slack=min(proof.slack, slack))
 
 
 def _normalised(inputs: Inputs, point: Vector) -> Vector:
-    """Return a point without noise in unused outputs, each row divided by its sum."""
+    """Return a point with unused outputs set to 0 and each row divided by its sum."""
     values = np.maximum(point, 0.0)
     largest = np.zeros(len(inputs.column_sizes))
     np.maximum.at(largest, inputs.columns, values)
@@ -235,26 +240,26 @@ def _strict(
     values: Vector,
     bits: int,
 ) -> Table | None:
-    """Return a table with room in privacy and in the own rows; None if privacy has none.
+    """Return a table with slack in the privacy rows and constraints; None if privacy has none.
 
-    It uses all outputs, or those that the point uses, since own rows may forbid the others. Privacy
-    without a delta is tried first, which has room for any. Where some own row has no room, as one
-    that says the same as an equality, as much room as there is in all of them together.
+    It uses all outputs, or only those that the point uses, since constraints may forbid the others.
+    Delta = 0 is tried first: what is strictly private for it is so for every delta. If some
+    constraint cannot have slack, such as one implied by an equality, the sum of slacks is maximal.
     """
     every = np.ones(len(inputs.column_sizes), dtype=bool)
     used = np.bincount(inputs.columns, values, len(every)) > 0
     deltas = dict.fromkeys((0.0, guarantee.delta))
     for delta, outputs, together in product(deltas, (every, used), (True, False)):
-        asked = Guarantee(guarantee.epsilon, delta)
+        target = Guarantee(guarantee.epsilon, delta)
         with suppress(InfeasibleError, SolverError):
-            solution = solve(_most_room(inputs, asked, blocks, outputs, together=together))
-            if float(solution["margin"][0]) > _ROOM:
-                middle = probabilities_of(inputs, asked, solution) * outputs[inputs.columns]
+            solution = solve(_largest_margin(inputs, target, blocks, outputs, together=together))
+            if float(solution["margin"][0]) > _LEAST_SLACK:
+                middle = probabilities_of(inputs, target, solution) * outputs[inputs.columns]
                 return rounded(inputs, _normalised(inputs, middle), bits)
     return None
 
 
-def _most_room(
+def _largest_margin(
     inputs: Inputs,
     guarantee: Guarantee,
     blocks: Sequence[ConstraintBlock],
@@ -262,17 +267,17 @@ def _most_room(
     *,
     together: bool,
 ) -> Problem:
-    """Return the program of a table that has the most room.
+    """Return the program of the table with the largest margin.
 
-    "margin" is that of privacy, and with ``together`` that of every own inequality as well, in
-    units of its largest coefficient; otherwise each has a margin of its own, and their sum counts.
+    "margin" is the slack of privacy; with ``together`` also that of every user inequality, divided
+    by its largest coefficient. Otherwise each inequality has its own margin, and their sum counts.
     """
     problem = Problem("room")
     add_table(problem, inputs, guarantee)
     problem.add_variables("margin", 1, lower=0.0, upper=1.0)
     allowed = outputs[inputs.columns].astype(float)
-    _add_private_room(problem, inputs, guarantee, allowed)
-    own_margins = dict[str, int]()
+    _add_privacy_margin(problem, inputs, guarantee, allowed)
+    row_margins = dict[str, int]()
     for block in blocks:
         lower, upper = block.limits
         matrix, equal = block.over(inputs), lower == upper
@@ -283,36 +288,36 @@ def _most_room(
             rows = np.flatnonzero(~equal & np.isfinite(limits))
             if not rows.size:
                 continue
-            own = sign * matrix[rows]
-            # What stands over no output that may be used needs no room.
-            size = np.abs(own @ sp.diags_array(allowed)).max(axis=1).toarray().ravel()
-            sides = dict(over_masses(problem, inputs, guarantee, own))
+            signed = sign * matrix[rows]
+            # A row over outputs that are all unused needs no margin.
+            size = np.abs(signed @ sp.diags_array(allowed)).max(axis=1).toarray().ravel()
+            sides = dict(over_masses(problem, inputs, guarantee, signed))
             if together:
                 sides["margin"] = sp.csr_array(size[:, None])
             else:
                 named = f"{block.name}:{name}:margin"
                 problem.add_variables(named, rows.size, lower=0.0, upper=1.0)
                 sides[named] = sp.csr_array(sp.diags_array(size))
-                own_margins[named] = rows.size
+                row_margins[named] = rows.size
             problem.add_rows(f"{block.name}:{name}", sides, upper=limits[rows])
-    count = sum(own_margins.values())
-    weights = {name: np.full(many, 1.0 / count) for name, many in own_margins.items()}
+    count = sum(row_margins.values())
+    weights = {name: np.full(number, 1.0 / count) for name, number in row_margins.items()}
     problem.maximise({"margin": [1.0], **weights})
     return problem
 
 
-def _add_private_room(
+def _add_privacy_margin(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, allowed: Vector
 ) -> None:
     """Take "margin" off the privacy rows of outputs that may be used; forbid the others."""
-    room = -math.expm1(-guarantee.epsilon)
+    margin = -math.expm1(-guarantee.epsilon)
     if "ceiling" in problem.variables:
-        # K = e^-epsilon ceiling + excess: what exceeds the least that is private is room.
+        # K = e^-epsilon ceiling + excess: an excess above 0 is slack in K >= e^-epsilon ceiling.
         problem.set_bounds("excess", upper=allowed)
         ceilings = allowed[inputs.neighbours[:, 0]]
         problem.set_bounds("ceiling", upper=ceilings)
         sides: dict[str, Any] = {"excess": -sp.eye_array(inputs.size)}
-        sides["margin"] = (room * allowed)[:, None]
+        sides["margin"] = (margin * allowed)[:, None]
         problem.add_rows("room", sides, upper=0.0)
         return
     problem.set_bounds("kernel", upper=allowed)
@@ -324,5 +329,5 @@ def _add_private_room(
     elif "privacy" in problem.blocks:
         ratios = problem.blocks["privacy"].matrix[:, problem.variables["kernel"]]
         needed = (abs(ratios) @ allowed > 0).astype(float)
-        sides = {"kernel": ratios, "margin": room * needed[:, None]}
+        sides = {"kernel": ratios, "margin": margin * needed[:, None]}
         problem.replace_rows("privacy", sides, upper=0.0)

@@ -1,4 +1,4 @@
-"""The general private kernel: loss, privacy along a graph, objective, what must hold of it."""
+"""The general private kernel: loss, privacy along a graph, objective and further constraints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dpopt.kernel.constraints import (
 )
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
-from dpopt.kernel.room import kept
+from dpopt.kernel.room import constrained_repair
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
@@ -35,6 +35,7 @@ from dpopt.table.rounding import alike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Values of the parameters ``objective`` and ``sense``.
 OBJECTIVES = ("mean", "worst-case")
 SENSES = ("minimise", "maximise")
 
@@ -42,15 +43,17 @@ Invariances = tuple[Matrix, Matrix]
 GraphLike = str | npt.ArrayLike
 """A graph's name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
 Sizes = Sequence[int]
-"""Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
+"""Number of symbols at each position of a word; as a text, 2,3,3."""
 
+# Symbols at one position of a word: numbers of inputs stay below 2^31.
 _MOST_SYMBOLS = 2**31 - 1
+# Entries of the largest loss table that is written out; memory fixes it.
 _MOST_LOSSES = 20_000_000
-# Entries of a kernel beyond which no proof of its bound is made, whatever its neighbours.
+# Entries of the largest kernel whose bound is proved in integers; time fixes it.
 _MOST_PROVED = 1_000_000
-# Total variation that repair may move a row by; the gap shows what it cost.
+# Largest total variation by which repair may move a row; the gap shows the loss this costs.
 _TOLERANCE = 1e-5
-# A sum of masses that is 1 up to the rounding of its parts: dividing by it would change nothing.
+# Weights whose sum differs from 1 by no more than this are not divided by it: it is rounding.
 _ROUNDING = 2.0**-48
 
 
@@ -58,24 +61,24 @@ _ROUNDING = 2.0**-48
 class Kernel(Setting):
     """The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs.
 
-        minimise   sum_x prior_x sum_y loss[x, y] K[x, y]           (bayes)
-               or  max_x sum_y loss[x, y] K[x, y]                   (minimax, "losses")
+        minimise   sum_x prior_x sum_y loss[x, y] K[x, y]           ("mean")
+               or  max_x sum_y loss[x, y] K[x, y]                   ("worst-case"; rows "losses")
         subject to sum_y K[x, y] = 1                                "sums"
                    K[x, y] <= e^epsilon K[x', y]                    "privacy"
                    A K = B, or q K = q                              "invariance"
-                   lower <= sum_xy c_xy K[x, y] <= upper            rows of your own
+                   lower <= sum_xy c_xy K[x, y] <= upper            by their names
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
     neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum is at most
-    delta, "delta". The rows of "privacy" are divided by e^epsilon, and at most 2,000,000 are
-    written out; `dpopt.table.add_table` says how. Further rows over K, beside those of the
-    setting, are `dpopt.table.over_masses` of a program.
+    delta, "delta". The rows of "privacy" are divided by e^epsilon, and there may be at most
+    2,000,000; `dpopt.table.add_table` writes them. To add rows over K to the program, use
+    `dpopt.table.over_masses`.
 
-    Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape a number, a
-    word of one place. "hamming" needs a shape.
+    Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape, x is a word
+    of one symbol. "hamming" needs a shape.
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
-        squared    sum_i (x_i - y_i)^2     hamming    number of places i where x_i and y_i differ
+        squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ
 
     Attributes:
         loss: its name, as above, or a table of shape (inputs, outputs), at least 2 inputs, as a
@@ -83,25 +86,26 @@ class Kernel(Setting):
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
-            ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
-            (edges, 2), as a text 0:1,1:2. Inputs without an edge are not protected, nor are parts
-            that no edge joins from each other; the certificate's claim counts them.
-        shape: symbols at each place of the word that an input is, as a text 2,3,3; for "grid",
+            ``shape`` that differ in one position, by 1 or at all), or undirected edges of shape
+            (edges, 2), as a text 0:1,1:2. An input without an edge is not protected, and
+            unconnected parts are not protected from each other; the certificate counts both.
+        shape: number of symbols at each position of an input's word, as a text 2,3,3; for "grid",
             "hamming" and losses by name.
         prior: weights of the inputs for "mean", shape (inputs,), non-negative, scaled to sum 1,
             as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
-        objective: "mean" or "worst-case", as above; of a utility, the least one counts.
+        objective: "mean" or "worst-case", as above; the worst case of a utility is its least value.
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
-        inputs: their number, for a loss by name; known already from a table, a shape or a prior.
+        inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
-        constraints: linear rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y; on the command line a JSON file, see `dpopt.kernel.read_constraints`.
-        symmetry: what leaves the setting as it is, so that its program is one over orbits of pairs
-            (x, y), see `dpopt.kernel.symmetry`: "reflection" (both ends exchanged), "cyclic" (all
-            moved on by one), "dihedral" (both of these), "hamming" (symbols and places of words
-            permuted), "symbols" (all permuted), the first of them that there is ("auto"), or
+        constraints: linear constraints of yours: tuples (name, matrix, lower, upper), K[x, y] at
+            column x * outputs + y; on the command line a JSON file, see
+            `dpopt.kernel.read_constraints`.
+        symmetry: a group that leaves the setting unchanged; the program is then over orbits of
+            pairs (x, y), see `dpopt.kernel.symmetry`: "reflection" (both ends exchanged), "cyclic"
+            (all moved on by one), "dihedral" (both of these), "hamming" (symbols and positions of
+            words permuted), "symbols" (all permuted), "auto" (the first of these that holds), or
             generators, pairs of permutations (sigma, tau) of the inputs and of the outputs.
     """
 
@@ -117,7 +121,7 @@ class Kernel(Setting):
     objective: Literal["mean", "worst-case"] = "mean"
     sense: Literal["minimise", "maximise"] = "minimise"
     invariant: Numbers | None = None
-    # Numbers once the setting is made, whoever counted them.
+    # None until `__post_init__` has derived them.
     inputs: int = cast(int, None)
     outputs: int = cast(int, None)
     constraints: Constraints | None = None
@@ -149,36 +153,36 @@ class Kernel(Setting):
             "outputs": outputs,
         }
         self.keep(**values)
-        self.keep(constraints=self._own_blocks())
+        self.keep(constraints=self._constraint_blocks())
         by_name = isinstance(graph, str) and isinstance(loss, str)
         if by_name and (shape is not None or graph not in SHAPED):
-            # Such a graph may be large: it is written out by whoever needs it.
+            # Such a graph may be large: its pairs are listed only when needed.
             _checks.choice("graph", graph, GRAPHS)
         else:
             _ = self.pairs
         symmetry, orbits = settled(self)
         self.keep(symmetry=symmetry)
         if orbits is not None:
-            # Of a symmetry they are known by now.
+            # Checking the symmetry has computed its orbits: cache them.
             vars(self)["domain"] = orbits
 
-    def _own_blocks(self) -> tuple[ConstraintBlock, ...] | None:
-        """Return the user's own rows as blocks under names of their own, None if there are none."""
+    def _constraint_blocks(self) -> tuple[ConstraintBlock, ...] | None:
+        """Return the user's constraints as blocks, None for none; refuse names of the program's."""
         blocks = constraint_blocks(self.constraints, self.inputs, self.outputs)
-        taken = ["sums", "privacy"]
-        taken += ["delta"] if self.delta > 0 else []
-        taken += ["losses"] if self.objective == "worst-case" else []
-        taken += ["invariance"] if self.invariant is not None else []
+        reserved = ["sums", "privacy"]
+        reserved += ["delta"] if self.delta > 0 else []
+        reserved += ["losses"] if self.objective == "worst-case" else []
+        reserved += ["invariance"] if self.invariant is not None else []
         for block in blocks:
-            if block.name in taken:
+            if block.name in reserved:
                 raise ParameterError(
-                    f"constraints holds the name {block.name!r}; {', '.join(taken)} are taken."
+                    f"constraints holds the name {block.name!r}; {', '.join(reserved)} are taken."
                 )
         return blocks or None
 
     @classmethod
     def example(cls) -> Self:
-        """Return a count of three people, told with the least largest error."""
+        """Return a count among three people, released with the least worst-case error."""
         return cls("absolute", 1.0, graph="path", objective="worst-case", inputs=4)
 
     @classmethod
@@ -244,7 +248,7 @@ class Kernel(Setting):
 
     @property
     def blocks(self) -> tuple[ConstraintBlock, ...]:
-        """The rows of your own, a block for each name."""
+        """The user's constraints, a block for each name."""
         return cast("tuple[ConstraintBlock, ...]", self.constraints or ())
 
     @cached_property
@@ -266,17 +270,17 @@ class Kernel(Setting):
 
     @cached_property
     def losses(self) -> Losses:
-        """The objective: the loss of each variable, and the prior of the inputs up to symmetry."""
+        """The objective: the loss of each variable, and the prior of each orbit of inputs."""
         inputs, prior = self.domain, self.weights
         costs = self.loss_at(*inputs.representatives.T)
         if prior is not None:
-            # Of all inputs that are alike together.
+            # The prior of an orbit of inputs is the sum over its inputs, which all have the same.
             sizes = np.array([float(size) for size in inputs.row_sizes])
             prior = prior[inputs.representatives[inputs.starts[:-1], 0]] * sizes
         return Losses(costs, prior, self.maximises)
 
     def problem(self) -> Problem:
-        """Return the program that is displayed above, over orbits if there is a symmetry.
+        """Return the program displayed in the docstring of the class, over orbits of a symmetry.
 
         Raises:
             ParameterError: if it would have more than 2,000,000 privacy rows.
@@ -287,38 +291,40 @@ class Kernel(Setting):
 
     @cached_property
     def invariance_rows(self) -> tuple[ConstraintBlock, ...]:
-        """A K = B as rows, for one output of each orbit; the others keep what it keeps."""
+        """A K = B as rows for one output of each orbit; by symmetry the other outputs follow."""
         if self.invariances is None:
             return ()
-        left, right = self.invariances
+        lhs, rhs = self.invariances
         first = np.unique(self.domain.columns, return_index=True)[1]
         outputs = self.domain.representatives[first, 1]
         # Row (i, y) is sum_x A_ix K[x, y] = B_iy.
-        i, x = np.nonzero(left)
+        i, x = np.nonzero(lhs)
         rows = i[:, None] * len(outputs) + np.arange(len(outputs))
-        places = np.stack(np.broadcast_arrays(rows, x[:, None], outputs), axis=-1)
-        limits = tuple(right[:, outputs].ravel().tolist())
-        coefficients = np.repeat(left[i, x], len(outputs))
-        return (ConstraintBlock("invariance", places.reshape(-1, 3), coefficients, limits, limits),)
+        indices = np.stack(np.broadcast_arrays(rows, x[:, None], outputs), axis=-1)
+        limits = tuple(rhs[:, outputs].ravel().tolist())
+        coefficients = np.repeat(lhs[i, x], len(outputs))
+        return (
+            ConstraintBlock("invariance", indices.reshape(-1, 3), coefficients, limits, limits),
+        )
 
     @cached_property
     def geometric(self) -> Optimum | None:
-        """The optimum that `dpopt.kernel.geometric` knows on paths and grids; None elsewhere."""
+        """The closed-form optimum on paths and grids, see `dpopt.kernel.geometric`, else None."""
         return optimum(self)
 
     def closed_form(self) -> Table | None:
-        """Return the geometric mechanism with the best answers, where that is the optimum.
+        """Return the geometric mechanism with the best answers where it is optimal, else None.
 
-        On a path, delta = 0, for a loss by which of two outputs the better one changes once along
-        the path, such as any that does not fall in |x - y|; on a grid, for a sum of such losses of
-        the symbols. `dpopt.kernel.geometric` has the proof. None elsewhere.
+        With delta = 0 it is optimal on a path if, of any two outputs, the better one changes once
+        along the path, as for every loss that is nondecreasing in |x - y|; and on a grid for a sum
+        of such losses over the symbols. The theorem is in `dpopt.kernel.geometric`.
         """
         return None if self.geometric is None else self.table(self.geometric.kernel.ravel())
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return a bound on the value of any other kernel: that of the dual vector.
+        """Return a bound on the value of any private kernel, from the solver's dual vector.
 
-        Without a solve, that of the multipliers which `dpopt.kernel.geometric` knows, if it does.
+        Without a solution, it comes from the multipliers of `dpopt.kernel.geometric`, if any.
         """
         del table
         if solution is not None:
@@ -326,7 +332,7 @@ class Kernel(Setting):
         return None if self.geometric is None else self.geometric.bound
 
     def _proof_size(self, table: Table) -> int:
-        """Return about how many entries of rows a proof looks at."""
+        """Return roughly how many entries of rows a proof evaluates."""
         del table
         entries = self.inputs * self.outputs
         if entries > _MOST_PROVED:
@@ -334,8 +340,8 @@ class Kernel(Setting):
         neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
         neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
         fixed = 0 if self.invariances is None else len(self.invariances[0])
-        own = sum(block.places.size for block in self.blocks) + fixed * entries
-        return int(2 * entries * max(1, neighbours)) + own
+        constraint_entries = sum(block.places.size for block in self.blocks) + fixed * entries
+        return int(2 * entries * max(1, neighbours)) + constraint_entries
 
     def as_point(self, values: Vector) -> Vector:
         """Return a kernel of shape (inputs, outputs) as the probability of each variable.
@@ -350,20 +356,21 @@ class Kernel(Setting):
             raise ParameterError(
                 f"point has shape {values.shape}; it must be {(self.inputs, self.outputs)}."
             )
+        # Mean over all pairs (x, y) of an orbit: its size is outputs per input times inputs.
         sizes = inputs.counts * np.array([float(n) for n in inputs.row_sizes])[inputs.rows]
         return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
 
     def table(self, point: Vector) -> Table:
-        """Return a point as a private table: polished, rounded, and mixed until it is accepted.
+        """Return a point as a private table: polished, rounded, and mixed until it is certified.
 
-        With own rows it is mixed with a table that keeps them, see `dpopt.kernel.room`; with
-        invariances, with a row that keeps these, if there is one.
+        Under user constraints it is mixed with a table that satisfies them strictly, see
+        `dpopt.kernel.room`; under invariances with a row that satisfies these, if there is one.
 
         Raises:
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
         if self.blocks:
-            table = kept(self.domain, self.guarantee, self.blocks, point, self.bits)
+            table = constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
         elif self.invariances is not None:
             values = np.maximum(point, 0.0)
             values = values / (self.domain.sums @ values)[self.domain.rows]
@@ -382,25 +389,25 @@ class Kernel(Setting):
         return table
 
     def interior(self, values: Vector) -> Table:
-        """Return half the mean row, half uniform; with invariances, the row that keeps them.
+        """Return half the mean row, half uniform; under invariances, a row that satisfies them.
 
         Args:
-            values: of one output of each variable.
+            values: probability of one output of each variable.
         """
-        row = None if self.invariances is None else _keeping_row(*self.invariances)
+        row = None if self.invariances is None else _row_satisfying(*self.invariances)
         if row is None:
             return super().interior(values)
         row = row[self.domain.representatives[:, 1]]
-        # It must leave room for whatever is used.
+        # It must give every used output a probability above 0.
         if np.any((values > 0) & (row <= 0)):
             return super().interior(values)
         return rounded(self.domain, row, self.bits)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the kernel, what it loses for each input, and what it misses.
+        """Return the kernel, its expected loss for each input, and its constraint violations.
 
-        Repair and rounding keep privacy exactly, and "invariance" and each block of own rows up to
-        the residual only, which is computed in rational arithmetic.
+        After repair and rounding, privacy holds exactly; "invariance" and the user's constraints
+        hold up to ``residuals``, which are computed in rational arithmetic.
         """
         return {
             "kernel": lambda: frozen(table.matrix()),
@@ -457,7 +464,7 @@ def _pmf(name: str, values: npt.ArrayLike, size: int) -> Vector:
 
 
 def _graph(graph: GraphLike) -> GraphLike:
-    """Return the user's edges as a read-only copy; `directed_pairs` checks them."""
+    """Return a name, or edges parsed into a read-only copy, which `directed_pairs` checks."""
     if isinstance(graph, str):
         if ":" not in graph:
             return graph
@@ -500,20 +507,20 @@ def _invariant(
 ) -> Vector | Invariances | None:
     if invariant is None:
         return None
-    # A file holds (A, B) as a list of both, which is no row of two numbers.
+    # A file holds (A, B) as a list of two matrices; a list of two numbers is a row q.
     pair = isinstance(invariant, tuple | list) and len(invariant) == 2
     if pair and isinstance(invariant[0], Sequence | np.ndarray):
-        left = _checks.floats("the matrix of invariant", invariant[0])
-        right = _checks.floats("the right side of invariant", invariant[1])
-        fits = left.ndim == right.ndim == 2 and len(left) == len(right) > 0
-        if not fits or left.shape[1] != inputs or right.shape[1] != outputs:
+        lhs = _checks.floats("the matrix of invariant", invariant[0])
+        rhs = _checks.floats("the right side of invariant", invariant[1])
+        fits = lhs.ndim == rhs.ndim == 2 and len(lhs) == len(rhs) > 0
+        if not fits or lhs.shape[1] != inputs or rhs.shape[1] != outputs:
             raise ParameterError(
-                f"invariant has shapes {left.shape} and {right.shape}; they must be "
+                f"invariant has shapes {lhs.shape} and {rhs.shape}; they must be "
                 f"(m, {inputs}) and (m, {outputs})."
             )
-        if not np.all(np.isfinite(left)) or not np.all(np.isfinite(right)):
+        if not np.all(np.isfinite(lhs)) or not np.all(np.isfinite(rhs)):
             raise ParameterError("invariant holds a value that is not finite.")
-        return frozen(left), frozen(right)
+        return frozen(lhs), frozen(rhs)
     row = _checks.floats("invariant", invariant)
     if inputs != outputs:
         raise ParameterError(
@@ -528,12 +535,12 @@ def _invariant(
     return pmf
 
 
-def _keeping_row(left: Matrix, right: Matrix) -> Vector | None:
-    """Return the row u with A 1 u^T = B, which makes mixing keep A K = B; None if there is none."""
-    totals = left.sum(axis=1)
+def _row_satisfying(lhs: Matrix, rhs: Matrix) -> Vector | None:
+    """Return u >= 0 with A 1 u^T = B: K with all rows u has A K = B; None if there is none."""
+    totals = lhs.sum(axis=1)
     largest = int(np.argmax(np.abs(totals)))
     if totals[largest] == 0:
         return None
-    row = right[largest] / totals[largest]
-    fits = np.allclose(np.outer(totals, row), right, rtol=0.0, atol=1e-12 * np.abs(right).max())
+    row = rhs[largest] / totals[largest]
+    fits = np.allclose(np.outer(totals, row), rhs, rtol=0.0, atol=1e-12 * np.abs(rhs).max())
     return row if fits and np.all(row >= 0) and row.sum() > 0 else None

@@ -1,8 +1,8 @@
-"""Symmetries of a kernel program: groups by name, generators, and what they must leave alone.
+"""Symmetries of a kernel program: named groups, generators, and checks of their invariance.
 
-Theorem. Let every symmetry (sigma, tau) map inputs to inputs and outputs to outputs such that
-loss[sigma x, tau y] = loss[x, y], neighbours stay neighbours, and prior, invariances and the user's
-own rows stay the same. Then some optimal kernel has K[sigma x, tau y] = K[x, y] for all of them.
+Theorem. Let every symmetry (sigma, tau) permute inputs and outputs such that loss[sigma x, tau y] =
+loss[x, y], neighbours stay neighbours, and prior, invariances and the user's constraints stay the
+same. Then some optimal kernel has K[sigma x, tau y] = K[x, y] for all of them.
 
 It is the mean of an optimal one over the group; the proof is on the page docs/theorems/orbits.md.
 """
@@ -28,19 +28,21 @@ if TYPE_CHECKING:
     from dpopt.kernel.setting import Kernel
 
 SYMMETRIES = ("none", "auto", "reflection", "cyclic", "dihedral", "hamming", "symbols")
-"""Names of groups."""
+"""Values of the parameter ``symmetry``: names of groups."""
 
 Symmetry = str | Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
 """A name, or generators (sigma, tau): input x goes to sigma[x], output y to tau[y]."""
 
-# In the order that they are tried in: those that leave fewer orbits first.
+# The order in which "auto" tries the groups: fewest orbits first.
 _TRIED = ("hamming", "symbols", "dihedral", "cyclic", "reflection")
+# Losses compared at once, which bounds memory, and in all, which bounds time.
 _CHUNK, _MOST_COMPARED = 2**20, 2**27
+# Stands for an infinite limit where rows are compared.
 _LARGEST = 1e308
 
 
 def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple[Generator, ...]:
-    """Return a name, or generators as read-only permutations.
+    """Return the checked symmetry: a name, or generators as read-only permutations.
 
     Raises:
         ParameterError: for an unknown name, or generators that are no permutations.
@@ -55,22 +57,22 @@ def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple
             "or a list of at least one pair (sigma, tau) of permutations."
         )
     generators = []
-    for place, generator in enumerate(listed):
+    for index, generator in enumerate(listed):
         if not isinstance(generator, Sequence | np.ndarray) or len(generator) != 2:
             raise ParameterError(
-                f"symmetry holds {_checks.shown(generator)} at place {place}; it must be a pair "
+                f"symmetry holds {_checks.shown(generator)} at place {index}; it must be a pair "
                 "(sigma, tau) of permutations."
             )
-        sigma = _permutation(f"sigma of symmetry {place}", generator[0], inputs)
-        tau = _permutation(f"tau of symmetry {place}", generator[1], outputs)
+        sigma = _permutation(f"sigma of symmetry {index}", generator[0], inputs)
+        tau = _permutation(f"tau of symmetry {index}", generator[1], outputs)
         generators.append((sigma, tau))
     return tuple(generators)
 
 
 def _permutation(name: str, values: object, size: int) -> IntVector:
     array = _checks.array(name, values)
-    whole = array.shape == (size,) and array.dtype.kind in "iu"
-    if not whole or not np.array_equal(np.sort(array), np.arange(size)):
+    integral = array.shape == (size,) and array.dtype.kind in "iu"
+    if not integral or not np.array_equal(np.sort(array), np.arange(size)):
         raise ParameterError(
             f"{name} is {_checks.shown(values)}; it must be a permutation of 0..{size - 1}."
         )
@@ -80,11 +82,10 @@ def _permutation(name: str, values: object, size: int) -> IntVector:
 
 
 def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None]:
-    """Return the symmetry with "auto" decided, and its orbits; None for "none".
+    """Return the symmetry, "auto" resolved to a name, and its orbits; None for "none".
 
     Raises:
-        ParameterError: if the setting does not have the symmetry, naming the first pair that shows
-            it.
+        ParameterError: if the setting does not have the symmetry; it names a counterexample.
     """
     symmetry = checked_symmetry(setting.symmetry, setting.inputs, setting.outputs)
     if symmetry == "none":
@@ -100,7 +101,7 @@ def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None
 
 
 def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
-    """Return the orbits of a symmetry that the setting has."""
+    """Return the orbits of a symmetry, after checking that the setting has it."""
     inputs, outputs = setting.inputs, setting.outputs
     if symmetry in ("hamming", "symbols"):
         shape = _shape(setting, cast(str, symmetry))
@@ -109,14 +110,14 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
         shape = None
         generators = _generators(symmetry, inputs, outputs)
     name = repr(symmetry) if isinstance(symmetry, str) else None
-    # Words that differ in one place still do, whatever their symbols and places become.
+    # Permuting symbols and positions keeps Hamming distances, hence the edges of "hamming".
     hamming = symmetry == "hamming" and setting.graph_name == "hamming"
-    for place, generator in enumerate(generators):
-        called = f"symmetry {name or place}"
+    for index, generator in enumerate(generators):
+        called = f"symmetry {name or index}"
         if not hamming:
             _require_edges(called, generator[0], setting.pairs, inputs)
         _require_prior(called, generator[0], setting.weights)
-        if not _known(setting, symmetry, generator):
+        if not _symmetric_by_formula(setting, symmetry, generator):
             _require_loss(called, generator, setting)
         _require_invariances(called, generator, setting.invariances)
         for block in setting.blocks:
@@ -125,12 +126,12 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
         return Generated(inputs, outputs, generators, setting.pairs)
     symbols = tuple(size for size in shape if size > 1)
     if hamming and len(symbols) > 1:
-        # One place differs, of each size of an alphabet.
+        # Neighbours differ in one position; positions are counted by their number of symbols.
         single = np.eye(len(set(symbols)), dtype=int)
         return Words(symbols, tuple(map(tuple, single.tolist())))
     if hamming or setting.pairs is None:
         return Words(symbols, None)
-    # One neighbour that is so far away makes all of them neighbours.
+    # The group maps any two words to all that differ as they do: differences define neighbours.
     words = Words(symbols, None)
     return Words(symbols, words.apart(*setting.pairs.T))
 
@@ -145,7 +146,7 @@ def _shape(setting: Kernel, name: str) -> tuple[int, ...]:
         return (setting.inputs,)
     if setting.shape is None:
         raise ParameterError(
-            "symmetry is 'hamming' without a shape; it permutes the symbols and places of words: "
+            "symmetry is 'hamming' without a shape; it permutes symbols and positions of words: "
             "take graph 'hamming' and its shape."
         )
     sizes = tuple(setting.shape)
@@ -174,24 +175,25 @@ def _generators(
 
 
 def _word_generators(shape: tuple[int, ...]) -> tuple[Generator, ...]:
-    """Return generators of all permutations of symbols and of places with as many symbols.
+    """Return generators of the permutations of symbols, and of positions with as many symbols.
 
-    For the places of each size: the first two symbols exchanged at the first of them, its symbols
-    moved on by one, its first two places exchanged, and all of them moved on by one.
+    For the positions of each size: the first one's first two symbols exchanged, its symbols moved
+    on by one, the first two positions exchanged, and all of these positions moved on by one.
     """
+    # Axis i is the symbol at position i; the entry is the number of the word.
     words = np.arange(int(np.prod(shape, dtype=object))).reshape(shape)
-    moved = []
+    images = []
     for symbols in sorted(set(shape) - {1}):
-        places = [i for i, size in enumerate(shape) if size == symbols]
+        positions = [i for i, size in enumerate(shape) if size == symbols]
         order = np.arange(symbols)
-        moved.append(np.take(words, [1, 0, *order[2:]], axis=places[0]))
+        images.append(np.take(words, [1, 0, *order[2:]], axis=positions[0]))
         if symbols > 2:
-            moved.append(np.roll(words, 1, axis=places[0]))
-        if len(places) > 1:
-            moved.append(np.swapaxes(words, places[0], places[1]))
-        if len(places) > 2:
-            moved.append(np.moveaxis(words, places, [*places[1:], places[0]]))
-    flat = [np.ascontiguousarray(each).ravel() for each in moved]
+            images.append(np.roll(words, 1, axis=positions[0]))
+        if len(positions) > 1:
+            images.append(np.swapaxes(words, positions[0], positions[1]))
+        if len(positions) > 2:
+            images.append(np.moveaxis(words, positions, [*positions[1:], positions[0]]))
+    flat = [np.ascontiguousarray(each).ravel() for each in images]
     return tuple((sigma, sigma) for sigma in flat)
 
 
@@ -199,9 +201,9 @@ def _require_edges(called: str, sigma: IntVector, pairs: IntVector | None, input
     if pairs is None:
         return
     keys, images = pairs[:, 0] * inputs + pairs[:, 1], sigma[pairs]
-    lost = ~np.isin(images[:, 0] * inputs + images[:, 1], keys)
-    if np.any(lost):
-        x, other = pairs[np.argmax(lost)].tolist()
+    broken = ~np.isin(images[:, 0] * inputs + images[:, 1], keys)
+    if np.any(broken):
+        x, other = pairs[np.argmax(broken)].tolist()
         raise ParameterError(
             f"{called} maps the neighbours {x} and {other} to {sigma[x]} and {sigma[other]}, which "
             "are none in graph."
@@ -211,23 +213,25 @@ def _require_edges(called: str, sigma: IntVector, pairs: IntVector | None, input
 def _require_prior(called: str, sigma: IntVector, prior: Vector | None) -> None:
     if prior is None:
         return
-    lost = prior[sigma] != prior
-    if np.any(lost):
-        x = int(np.argmax(lost))
+    broken = prior[sigma] != prior
+    if np.any(broken):
+        x = int(np.argmax(broken))
         raise ParameterError(
             f"{called} maps input {x} to {sigma[x]}, and prior gives them different weights."
         )
 
 
-def _known(setting: Kernel, symmetry: str | tuple[Generator, ...], generator: Generator) -> bool:
-    """Whether a loss by name has the symmetry by its formula, of words of any number."""
+def _symmetric_by_formula(
+    setting: Kernel, symmetry: str | tuple[Generator, ...], generator: Generator
+) -> bool:
+    """Whether the formula of a named loss implies the symmetry, so that no table is compared."""
     sigma, tau = generator
     if not isinstance(setting.loss, str):
         return False
     if setting.loss == "zero-one":
         return sigma is tau or np.array_equal(sigma, tau)
     if symmetry == "reflection":
-        # Every symbol of a word is reflected.
+        # Reversing the order of all words reflects every symbol, which keeps |x_i - y_i|.
         return setting.inputs == setting.outputs
     return symmetry == setting.loss == "hamming"
 
@@ -243,13 +247,15 @@ def _require_loss(called: str, generator: Generator, setting: Kernel) -> None:
     step, y = max(1, _CHUNK // setting.outputs), np.arange(setting.outputs)
     for start in range(0, setting.inputs, step):
         x = np.arange(start, min(start + step, setting.inputs))[:, None]
-        here, there = setting.loss_at(x, y), setting.loss_at(sigma[x], tau)
-        if not np.array_equal(here, there):
-            i, j = (int(k) for k in np.unravel_index(np.argmax(here != there), here.shape))
+        losses, image_losses = setting.loss_at(x, y), setting.loss_at(sigma[x], tau)
+        if not np.array_equal(losses, image_losses):
+            i, j = (
+                int(k) for k in np.unravel_index(np.argmax(losses != image_losses), losses.shape)
+            )
             raise ParameterError(
                 f"{called} maps the pair ({start + i}, {j}) to ({sigma[start + i]}, {tau[j]}), and "
-                f"loss is {digits(float(here[i, j]))} at the first and "
-                f"{digits(float(there[i, j]))} at the second."
+                f"loss is {digits(float(losses[i, j]))} at the first and "
+                f"{digits(float(image_losses[i, j]))} at the second."
             )
 
 
@@ -259,15 +265,15 @@ def _require_invariances(
     if invariances is None:
         return
     sigma, tau = generator
-    left, right = invariances
-    rows, images = np.hstack([left, right]), np.hstack([left[:, sigma], right[:, tau]])
+    lhs, rhs = invariances
+    rows, images = np.hstack([lhs, rhs]), np.hstack([lhs[:, sigma], rhs[:, tau]])
     _require_rows(f"{called} does not keep invariant", images, rows)
 
 
 def _require_constraints(called: str, generator: Generator, block: ConstraintBlock) -> None:
     i, x, y = block.places.T
     sigma, tau = generator
-    # The first columns hold the limits, which an image of a row must share.
+    # Two columns for the limits, then one for each pair (x, y): an image must have equal limits.
     sides = sp.csr_array(np.nan_to_num(np.stack(block.limits, axis=1), posinf=_LARGEST))
     shape = (block.count, len(sigma) * len(tau))
     rows, images = (
@@ -278,15 +284,15 @@ def _require_constraints(called: str, generator: Generator, block: ConstraintBlo
 
 
 def _require_rows(called: str, images: object, rows: object) -> None:
-    """Refuse rows whose images under a symmetry are not these rows again, in whatever order."""
-    known = set(_hashed(rows))
-    for place, image in enumerate(_hashed(images)):
-        if image not in known:
-            raise ParameterError(f"{called}: row {place} is mapped to one that is not there.")
+    """Raise unless the images of rows under a symmetry are among these rows, in any order."""
+    hashes = set(_hashed(rows))
+    for row, image in enumerate(_hashed(images)):
+        if image not in hashes:
+            raise ParameterError(f"{called}: row {row} is mapped to one that is not there.")
 
 
 def _hashed(rows: Any) -> list[tuple[bytes, bytes]]:  # noqa: ANN401
-    """Return each row as the places and values of what is not 0."""
+    """Return each row as bytes: the columns and the values of its nonzero entries."""
     matrix = sp.csr_array(rows, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -1,4 +1,4 @@
-"""Linear queries of people who answer once, under local privacy: the best mechanism, proved."""
+"""Local differential privacy: optimal mechanisms for linear queries of a histogram, certified."""
 
 from dpopt.local.decoder import Decoder, Estimate
 from dpopt.local.queries import query_matrix

@@ -1,4 +1,4 @@
-"""Estimates from outputs: the best linear unbiased decoder of a kernel, and how it varies."""
+"""The best linear unbiased decoder of a kernel, its estimates and their variance."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from dpopt._types import Matrix, Vector, frozen
 from dpopt.local.optimum import by_prior, information, inverted, slopes, squares
 from dpopt.lp.solution import Status
 
-# Steps to the worst data; what the barrier leaves, and what it may leave, as a share of F.
+# Newton steps to the worst prior; gaps over F at which it stops, and which it must reach.
 _STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
-# Rounding of G, as a share of its trace.
+# Rounding error of an entry of G, over its trace.
 _EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Categories that are alike, taken as one: averages over each group by the prior.
+    """Groups of categories that are treated as one category, with the mean by the prior.
 
     Attributes:
-        first: the first category of each group, shape (groups,).
-        group: of each category, shape (n,).
+        first: first category of each group, shape (groups,).
+        group: group of each category, shape (n,).
     """
 
     first: npt.NDArray[np.intp]
@@ -43,87 +43,92 @@ class Groups:
         return np.bincount(self.group, values, self.size).astype(np.float64)
 
     def shares(self, prior: Vector) -> Matrix:
-        """Return p_u over the sum of its group, and 0 elsewhere, shape (n, groups)."""
-        found = np.zeros((len(prior), self.size))
-        found[np.arange(len(prior)), self.group] = prior / self.sums(prior)[self.group]
-        return found
+        """Return p_u over the prior of u's group, in that group's column, shape (n, groups)."""
+        shares = np.zeros((len(prior), self.size))
+        shares[np.arange(len(prior)), self.group] = prior / self.sums(prior)[self.group]
+        return shares
 
 
 def groups_of(columns: Matrix) -> Groups:
-    """Return categories with equal columns, groups in the order of their first categories."""
+    """Return the groups of categories with equal columns, ordered by their first categories."""
     _, first, group = np.unique(columns.T, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return Groups(first[order], np.argsort(order)[group.ravel()])
 
 
 def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
-    """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W, of least variance.
+    """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W with least variance.
 
     Args:
-        rows: Q, Pr[output | category], shape (outputs, n), of full rank but for equal columns.
-        queries: W, shape (queries, n); its mean by the prior over categories whose columns of Q are
-            equal is what can be estimated, and W itself if it does not tell these apart either.
+        rows: Q, Pr[output | category], shape (outputs, n), of full rank apart from equal columns.
+        queries: W, shape (queries, n). Over categories with equal columns of Q, only its mean by
+            the prior can be estimated, which is W itself if W is equal there too.
         prior: p, shape (n,).
     """
     used = rows[:, 0] > 0
-    found = np.zeros((len(queries), len(rows)))
-    alike = groups_of(rows)
-    kept, p = rows[np.ix_(used, alike.first)], alike.sums(prior)
-    scaled = (kept / (kept @ p)[:, None]).T
-    found[:, used] = queries @ alike.shares(prior) @ np.linalg.solve(information(kept, p), scaled)
-    return found
+    weights = np.zeros((len(queries), len(rows)))
+    groups = groups_of(rows)
+    merged_rows, p = rows[np.ix_(used, groups.first)], groups.sums(prior)
+    scaled = (merged_rows / (merged_rows @ p)[:, None]).T
+    weights[:, used] = (
+        queries @ groups.shares(prior) @ np.linalg.solve(information(merged_rows, p), scaled)
+    )
+    return weights
 
 
 def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
-    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: what a person with it adds.
+    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance added by one person.
 
     Args:
         rows: Q, shape (outputs, n).
-        gram: G = W'W.
-        prior: p, for which V is best.
+        gram: G = W'W, shape (n, n).
+        prior: p, shape (n,), for which V is best.
 
     Raises:
-        SolverError: if the mechanism does not tell categories apart that the queries do.
+        SolverError: if Q has equal columns for categories that the queries distinguish.
     """
-    alike, rows, merged = _merged(rows, gram)
-    p = alike.sums(prior)
+    groups, rows, merged = _merged(rows, gram)
+    p = groups.sums(prior)
     scales = np.sqrt(rows @ p)
-    # M = R'R and G = L'L: |V_o| is |L R^-1 U_o| / scale, with the condition of R, not of M.
+    # With QR, M = R'R, and with G = L'L, |V_o| = |L R^-1 U_o| / scale: the condition number is that
+    # of R, the root of that of M.
     u, r = np.linalg.qr(rows / scales[:, None])
     values, vectors = np.linalg.eigh(merged)
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     norms = ((np.linalg.solve(r.T, root.T).T @ u.T) ** 2).sum(axis=0) / scales**2
-    return (norms @ rows - np.diagonal(merged))[alike.group]
+    return (norms @ rows - np.diagonal(merged))[groups.group]
 
 
 def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
-    """Return categories with equal columns of Q, and Q and G with one of each."""
-    alike = groups_of(rows)
-    merged = gram[np.ix_(alike.first, alike.first)]
-    other = np.abs(gram - merged[np.ix_(alike.group, alike.group)]).max()
-    if other > _EQUAL * np.trace(gram):
-        raise SolverError("the mechanism tells nothing of some category.", Status.NUMERICAL)
-    return alike, rows[np.ix_(rows[:, 0] > 0, alike.first)], merged
+    """Return the groups of equal columns of Q, and Q and G with one category of each group."""
+    groups = groups_of(rows)
+    merged = gram[np.ix_(groups.first, groups.first)]
+    difference = np.abs(gram - merged[np.ix_(groups.group, groups.group)]).max()
+    if difference > _EQUAL * np.trace(gram):
+        raise SolverError(
+            "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
+        )
+    return groups, rows[np.ix_(rows[:, 0] > 0, groups.first)], merged
 
 
 @one_blas_thread
 def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
-    """Return the distribution p for which the best decoder's variance is largest: concave in p.
+    """Return the distribution p that maximises the best decoder's variance, which is concave in p.
 
-    Where no category adds more than the mean under p, the decoder of p is the best against the
-    worst data. Newton's method along a barrier, as for the mechanism itself.
+    At the optimum no category's variance is above the mean under p, so p's decoder is the best one
+    against the worst data. Solved by an interior point method, as the mechanism itself is.
 
     Args:
         rows: Q, shape (outputs, n).
-        gram: G = W'W.
+        gram: G = W'W, shape (n, n).
 
     Raises:
-        SolverError: if it was not found.
+        SolverError: if the method does not converge.
     """
-    alike, rows, gram = _merged(rows, gram)
+    groups, rows, gram = _merged(rows, gram)
     n = len(gram)
     p: Vector = np.full(n, 1 / n)
-    # F is far above tr G where epsilon is small; the barrier is a share of it.
+    # Scaled by F, which is far above tr G for a small epsilon: the barrier is relative to F.
     gram = gram / slopes(gram, information(rows, p))[0]
     barrier = 1.0
     slack = np.full(n, float(n))
@@ -132,7 +137,7 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
         d = rows @ p
         matrix = information(rows, p)
         inverse, b = inverted(matrix), slopes(gram, matrix)[1]
-        # Each row carries its own weight: as for theta s, with theta 1.
+        # Rows include their weight: they are theta s, so theta = 1 in the formulas of `by_prior`.
         both = (rows @ inverse @ rows.T) * (rows @ b @ rows.T) / np.outer(d, d)
         kkt = np.zeros((n + 1, n + 1))
         _, kkt[:n, :n], rise = by_prior(rows, p, both, squares(rows, b) / d, gram)
@@ -150,21 +155,21 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
                 break
             barrier *= 0.1
     if best is not None:
-        # Within a group it makes no difference.
-        return (best / np.bincount(alike.group))[alike.group]
+        # Any split of a group's prior among its categories has the same variance.
+        return (best / np.bincount(groups.group))[groups.group]
     raise SolverError("the worst data were not found.", Status.ITERATION_LIMIT)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Answers to the queries, estimated from what people released.
+    """Answers to the queries, estimated from the outputs of all people.
 
     Attributes:
-        values: of W x, shape (queries,), read-only.
-        standard_errors: of each, shape (queries,), estimated from the same outputs, read-only.
-        histogram: of x, shape (n,), read-only; negative entries are no error. Categories that no
-            query tells apart share the estimate of them all by the prior.
-        people: N.
+        values: estimate of W x, shape (queries,), read-only.
+        standard_errors: of each value, estimated from the same outputs, likewise.
+        histogram: estimate of x, shape (n,), read-only; entries may be negative. Categories that no
+            query distinguishes share their group's estimate in proportion to the prior.
+        people: N, the number of outputs.
     """
 
     values: Vector
@@ -194,30 +199,37 @@ class Decoder:
 
     @cached_property
     def _histogram(self) -> Matrix:
-        """V for the histogram itself."""
+        """V for the identity as queries: the decoder of the histogram, shape (n, outputs)."""
         return decoder(self.rows, np.eye(len(self.prior)), self.prior)
 
     def __call__(self, outputs: npt.ArrayLike) -> Estimate:
-        """Return the answers for the people who released these outputs.
+        """Return the estimated answers for the people who released these outputs.
 
-        The answers are V y, y the counts of outputs. They are unbiased and may be negative. The
-        standard errors are those of V y, from sum_o y_o V_qo^2 - sum_u x_u W_qu^2 with x estimated,
-        at least 0.
+        The values are V y with y the counts of outputs; they are unbiased and may be negative. A
+        standard error is the root of sum_o y_o V_qo^2 - sum_u x_u W_qu^2 with x estimated, or 0 if
+        that is negative.
 
         Args:
             outputs: what `release` returned, one or an array of integers in 0..outputs-1.
 
         Raises:
-            ParameterError: if an output is none of the mechanism's, or there is none.
+            ParameterError: if one is not an output of the mechanism, or there is none.
         """
-        given = np.atleast_1d(_checks.array("outputs", outputs))
+        released = np.atleast_1d(_checks.array("outputs", outputs))
         size, allowed = len(self.rows), self.rows[:, 0] > 0
-        known = given.dtype.kind in "iu" and given.size > 0
-        if not known or given.min() < 0 or given.max() >= size or not np.all(allowed[given]):
+        integral = released.dtype.kind in "iu" and released.size > 0
+        if (
+            not integral
+            or released.min() < 0
+            or released.max() >= size
+            or not np.all(allowed[released])
+        ):
             raise ParameterError(
                 f"outputs must be one or more of the mechanism's, integers in 0..{size - 1}."
             )
-        counts = np.bincount(given.ravel(), minlength=size).astype(np.float64)
+        counts = np.bincount(released.ravel(), minlength=size).astype(np.float64)
         histogram, v, w = self._histogram @ counts, self.matrix, self.queries
         spread = np.maximum(v**2 @ counts - w**2 @ histogram, 0.0)
-        return Estimate(frozen(v @ counts), frozen(np.sqrt(spread)), frozen(histogram), given.size)
+        return Estimate(
+            frozen(v @ counts), frozen(np.sqrt(spread)), frozen(histogram), released.size
+        )

@@ -1,24 +1,24 @@
-"""The least variance of a linear query: a convex program over patterns, by column generation.
+"""The least variance of linear queries: a convex program over patterns, by column generation.
 
 A row of the mechanism, Pr[output | category] as a function of the category, may be taken as theta s
-with a pattern s in {1, e}^n, e = e^epsilon, theta >= 0: other rows are sums of such rows, and
-splitting a row never loses information. With d_s = s . p, M = sum_s theta_s s s' / d_s, and G = W'W
-the program is
+with a pattern s in {1, e^epsilon}^n and theta >= 0: other rows are sums of such rows, and splitting
+a row never loses information. With d_s = s . p, M = sum_s theta_s s s' / d_s, and G = W'W the
+program is
 
     minimise   F(theta) = tr(M^-1 G)
     subject to sum_s theta_s s = 1,  theta >= 0,
 
-which is convex, for M is linear in theta. With B = M^-1 G M^-1, q_s = s'B s / d_s is minus the
+which is convex, since M is linear in theta. With B = M^-1 G M^-1, q_s = s'B s / d_s is minus the
 derivative of F by theta_s, and sum_s theta_s q_s = F.
 
-Where orders of the categories leave the queries alike (`dpopt.local.symmetry`), a pattern stands
-for all its images, and M falls into blocks. The Hessian of F is a sum of r = sum_b n_b (n_b + 1) /
-2 squares, n_b the sizes of the blocks: with M^-1 = C C' and B = C diag(b) C' in a block, and y =
-C's,
+If permutations of the categories leave the queries unchanged (`dpopt.local.symmetry`), a pattern
+represents all its images, and M is block diagonal. The Hessian of F is a sum of
+r = sum_b n_b (n_b + 1) / 2 squares, with n_b the sizes of the blocks: with M^-1 = C C' and
+B = C diag(b) C' in a block, and y = C's,
 
     (s'M^-1 t)(s'B t) = sum_{i <= j} w_ij (y_i y_j)(s) (y_i y_j)(t),  w_ii = b_i, w_ij = b_i + b_j,
 
-so that a step of Newton's method takes time r^2 (patterns + r), however many patterns there are.
+so that a Newton step takes time r^2 (patterns + r), linear in the number of patterns.
 """
 
 from __future__ import annotations
@@ -39,42 +39,45 @@ from dpopt.local.symmetry import Symmetry, centred
 from dpopt.lp.solution import Status
 
 Patterns = npt.NDArray[np.bool_]
-"""Shape (patterns, categories): where a pattern is e; it is 1 elsewhere."""
+"""Shape (patterns, categories): True where a pattern is e^epsilon, False where it is 1."""
 
-# Up to so many categories all patterns are in the program from the start, or priced in each round.
+# Categories up to which the program has all patterns from the start, or prices all in each round.
 ALL, LISTED = 8, 20
 # Categories in the lower half of a pattern, which is tabulated.
 _LOW = 10
-# What the barrier may leave as a share of the variance; and of F, what it leaves where it can.
+# Duality gaps: the default target, relative to the variance, and the smallest attempted, relative
+# to F.
 _RELATIVE, _LEAST = 1e-9, 1e-13
+# Rounds of column generation, and Newton steps to one centre.
 _MOST_ROUNDS, _MOST_STEPS = 400, 100
-# How the barrier falls, and when a centre counts as found: largest change of a weight, as a share.
-_SHRINK, _NEAR = 0.3, 0.05
-# The least barrier where patterns are added, as a share of the largest violation.
-_INSIDE = 0.1
-# Patterns below both shares, of the median and of the largest weight, are left out.
+# Factor of the barrier in each round, and the largest relative change of a weight at a centre.
+_SHRINK, _CENTRED = 0.3, 0.05
+# After patterns are added, the duality gap is at least this share of the largest violation.
+_LEAST_BARRIER = 0.1
+# A pattern is pruned if its weight is below the median over _SLACK and below this share of the
+# largest.
 _SLACK, _WEIGHTLESS = 50, 1e-4
-# Starts of the search beyond `LISTED` categories: blends of B's largest eigenvectors.
+# Starts of the local search: random blends of so many of B's largest eigenvectors.
 _DIRECTIONS, _RANDOM = 12, 200
-# Patterns above a number of squares by this factor: a step then goes by the squares; as long as the
-# barrier leaves this share of F.
+# The step uses the sum of squares if there are more patterns than squares by this factor and the
+# duality gap is above this share of F; so many rounds of iterative refinement.
 _MANY, _FEW_DIGITS, _REFINED = 1.2, 1e-11, 3
-# How many of all patterns that violate are looked at closely.
+# Most violated patterns that are returned when all patterns are priced.
 _LISTED_MOST = 5_000
-# Rounding of s'B s, a sum of n^2 products, as a share of the sum of their sizes; and of an
-# eigenvalue, as a share of the largest.
+# Rounding error of s'B s, a sum of n^2 products, over the sum of their absolute values; and of an
+# eigenvalue, over the largest.
 ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Weights of patterns, with what proves how good they are.
+    """Optimal weights of patterns, with the multipliers for a lower bound.
 
     Attributes:
-        patterns: the present ones, shape (patterns, n).
-        theta: their weights, above 0.
-        multipliers: lambda of sum theta s = 1, shape (n,).
-        prior: p, shape (n,): as given, or the worst.
+        patterns: those with a weight above 0, shape (patterns, n).
+        theta: weight of each pattern, shape (patterns,).
+        multipliers: lambda of the rows sum_s theta_s s = 1, shape (n,).
+        prior: p, shape (n,): the given or the worst one.
         value: F(theta).
     """
 
@@ -85,9 +88,9 @@ class Optimum:
     value: float
 
 
-def rows_of(patterns: Patterns, ratio: float) -> Matrix:
-    """Return patterns as rows of ones and e^epsilon, shape (patterns, n)."""
-    return np.where(patterns, ratio, 1.0)
+def rows_of(patterns: Patterns, exp_epsilon: float) -> Matrix:
+    """Return patterns as rows with entries 1 and e^epsilon, shape (patterns, n)."""
+    return np.where(patterns, exp_epsilon, 1.0)
 
 
 def information(rows: Matrix, prior: Vector) -> Matrix:
@@ -111,109 +114,114 @@ def slopes(gram: Matrix, matrix: Matrix) -> tuple[float, Matrix]:
 
 
 def every_pattern(n: int) -> Patterns:
-    """Return all patterns but that of ones alone, which is a multiple of that of e alone."""
+    """Return all patterns but the one of ones, a multiple of the one of e^epsilon alone."""
     return (np.arange(1, 1 << n)[:, None] >> np.arange(n)) & 1 > 0
 
 
 def first_patterns(n: int) -> Patterns:
-    """Return patterns to begin with: all, or intervals around a circle and thresholds."""
+    """Return the patterns to start from: all, or cyclic intervals and thresholds."""
     if n <= ALL:
         return every_pattern(n)
-    place = np.arange(n)
-    # The lengths of intervals that the best mechanisms of simple queries use.
+    category = np.arange(n)
+    # Interval lengths that are used by optimal mechanisms of simple queries.
     lengths = sorted({1, 2, 3, n // 8, n // 4, n // 3, n // 2} - {0})
-    intervals = [(place[None, :] - place[:, None]) % n < length for length in lengths]
-    thresholds = place[None, :] <= place[:, None]
+    intervals = [(category[None, :] - category[:, None]) % n < length for length in lengths]
+    thresholds = category[None, :] <= category[:, None]
     return np.unique(np.concatenate([*intervals, thresholds, ~thresholds[:-1]]), axis=0)
 
 
 class Master:
-    """The program over its present patterns, by a primal-dual interior point.
+    """The restricted master program over its current patterns, by a primal-dual interior point.
 
-    Along the path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a pattern. For
-    the worst prior it is the saddle of F - sum_u p_u G_uu, convex in theta and concave in p.
+    It follows the central path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a
+    pattern. For the worst prior the program is the saddle point of F - sum_u p_u G_uu, convex in
+    theta and concave in p.
 
     Args:
         gram: G, shape (n, n).
-        ratio: e^epsilon.
-        prior: p; None for the worst.
-        symmetry: of G and p: a pattern stands for all its images. None is known of the worst p.
+        exp_epsilon: e^epsilon.
+        prior: p, shape (n,); None for the worst.
+        symmetry: of G and p: a pattern represents all its images. The trivial one for the worst p.
     """
 
     def __init__(
-        self, gram: Matrix, ratio: float, prior: Vector | None, symmetry: Symmetry
+        self, gram: Matrix, exp_epsilon: float, prior: Vector | None, symmetry: Symmetry
     ) -> None:
         n = len(gram)
-        self.gram, self.ratio, self.worst = gram, ratio, prior is None
+        self.gram, self.exp_epsilon, self.worst = gram, exp_epsilon, prior is None
         self.symmetry = symmetry
-        self.grams = [part.T @ gram @ part for part in symmetry.blocks]
+        self.grams = [block.T @ gram @ block for block in symmetry.blocks]
         self.prior = np.full(n, 1 / n) if prior is None else prior
         self.sides = np.zeros(symmetry.blocks[0].shape[1])
         self.take(symmetry.first(first_patterns(n)))
-        # F when it was last computed.
+        # F at its latest evaluation.
         self.latest = 0.0
-        # Such weights as make the mean of the sums 1; Newton's method makes each of them 1.
+        # Equal weights whose sums over the rows have mean 1; Newton's method makes each of them 1.
         self.theta = np.full(len(self.rows), n / self.rows.sum())
         self.barrier = self.value / len(self.rows)
         self.slack = self.barrier / self.theta
         self.prior_slack = np.full(n if self.worst else 0, n * self.barrier)
 
     def take(self, patterns: Patterns) -> None:
-        """Have these patterns and no others."""
-        self.patterns, self.rows = patterns, rows_of(patterns, self.ratio)
+        """Replace all patterns."""
+        self.patterns, self.rows = patterns, rows_of(patterns, self.exp_epsilon)
         self.parts = [self.rows @ block for block in self.symmetry.blocks]
 
     @property
     def multipliers(self) -> Vector:
-        """Lambda, shape (n,): the same for categories that some order exchanges."""
+        """Lambda, shape (n,): equal for categories that a symmetry exchanges."""
         return self.symmetry.blocks[0] @ self.sides
 
     @property
     def value(self) -> float:
-        """F at the present weights."""
+        """F at the current weights."""
         return self.slopes()[0]
 
     @property
     def squares(self) -> int:
-        """r: of so many squares the Hessian is a sum."""
+        """r: the number of squares of which the Hessian is a sum."""
         return sum(len(gram) * (len(gram) + 1) // 2 for gram in self.grams)
 
     def slopes(self) -> tuple[float, Matrix]:
-        """Return F and B at the present weights."""
+        """Return F and B at the current weights."""
         weights = self.theta / (self.rows @ self.prior)
-        value, whole = 0.0, np.zeros_like(self.gram)
-        for block, part, gram in zip(self.symmetry.blocks, self.parts, self.grams, strict=True):
-            here, b = slopes(gram, part.T @ (part * weights[:, None]))
-            value, whole = value + here, whole + block @ b @ block.T
+        value, total_b = 0.0, np.zeros_like(self.gram)
+        for block, columns, gram in zip(self.symmetry.blocks, self.parts, self.grams, strict=True):
+            block_value, b = slopes(gram, columns.T @ (columns * weights[:, None]))
+            value, total_b = value + block_value, total_b + block @ b @ block.T
         self.latest = value
-        return value, whole
+        return value, total_b
 
     def add(self, patterns: Patterns) -> None:
-        """Take further patterns, each with a weight that is small beside those present."""
+        """Add patterns, each with a weight that is small compared to the current ones."""
         small = 0.1 * float(np.median(self.theta))
         self.take(np.concatenate([self.patterns, patterns]))
         self.theta = np.concatenate([self.theta, np.full(len(patterns), small)])
         self.slack = np.concatenate([self.slack, np.full(len(patterns), self.barrier / small)])
 
     def prune(self, least: float | None = None) -> None:
-        """Leave out patterns that weigh nothing, or less than a share of the largest."""
+        """Remove patterns of negligible weight, or below the share ``least`` of the largest."""
         theta = self.theta
-        kept = theta > (_WEIGHTLESS if least is None else least) * theta.max()
+        retained = theta > (_WEIGHTLESS if least is None else least) * theta.max()
         if least is None:
-            kept |= theta > np.median(theta) / _SLACK
-        if not np.all(kept):
-            self.take(self.patterns[kept])
-            self.theta, self.slack = theta[kept], self.slack[kept]
+            retained |= theta > np.median(theta) / _SLACK
+        if not np.all(retained):
+            self.take(self.patterns[retained])
+            self.theta, self.slack = theta[retained], self.slack[retained]
 
     def raise_to(self, barrier: float) -> None:
-        """Go back to a larger barrier, if it is one."""
+        """Return to this barrier if it is larger than the current one."""
         if barrier > self.barrier:
             grown = np.sqrt(barrier / self.barrier)
             self.slack, self.prior_slack = self.slack * grown, self.prior_slack * grown
             self.barrier = barrier
 
     def centre(self) -> None:
-        """Go to where theta z = barrier, and p w = barrier, up to a share of each."""
+        """Move to the centre theta z = barrier, and p w = barrier, up to a relative error.
+
+        Raises:
+            SolverError: if Newton's method does not converge.
+        """
         for _ in range(_MOST_STEPS):
             x, y, self.sides = self._step()
             theta, p = self.theta, self.prior
@@ -227,32 +235,35 @@ class Master:
             self.theta = theta * (1 + longest * x)
             self.slack = self.slack + longest * slack
             off = np.max(np.abs(self.theta * self.slack / self.barrier - 1))
-            if longest == 1.0 and max(off, np.max(np.abs(x))) < _NEAR:
+            if longest == 1.0 and max(off, np.max(np.abs(x))) < _CENTRED:
                 return
         raise SolverError("Newton's method found no centre.", Status.ITERATION_LIMIT)
 
     def _step(self) -> tuple[Vector, Vector, Vector]:
-        """Return Newton's step as shares of theta and of p, and the multipliers."""
+        """Return the Newton step relative to theta and to p, and the multipliers by block 0."""
         theta, p, mu = self.theta, self.prior, self.barrier
         weights = theta / (self.rows @ p)
-        # All of the derivatives are scaled by theta.
-        scaled = [part * weights[:, None] for part in self.parts]
+        # All derivatives are scaled by theta.
+        scaled = [columns * weights[:, None] for columns in self.parts]
         first, size = self.symmetry.blocks[0], len(theta)
         border = self.parts[0] * theta[:, None]
         short = first.sum(axis=0) - border.sum(axis=0)
         few = self.squares * _MANY < size and not self.worst
-        # Where the barrier is small, the sum of squares and the rest are too far apart for floats.
+        # With a small barrier, squares and diagonal differ too much in size for Woodbury's formula.
         if few and size * mu > _FEW_DIGITS * self.latest:
             features, q = self._features(scaled, weights)
             return self._short_step(features, q, border, short)
+        # both[s, t] = theta_s theta_t (s'M^-1 t)(s'B t) / (d_s d_t), half of the Hessian.
         both, q = np.zeros((size, size)), np.zeros(size)
-        for part, t, gram in zip(self.parts, scaled, self.grams, strict=True):
-            inverse = inverted(part.T @ t)
+        for columns, t, gram in zip(self.parts, scaled, self.grams, strict=True):
+            inverse = inverted(columns.T @ t)
             sb = t @ inverse @ gram @ inverse
-            q += np.einsum("ij,ij->i", sb, part)
-            product = part @ inverse @ part.T
+            q += np.einsum("ij,ij->i", sb, columns)
+            product = columns @ inverse @ columns.T
             product *= sb @ t.T
             both += product
+        # KKT system: theta, then for the worst prior log p and the multiplier of its sum, then the
+        # multipliers of the rows sum theta s = 1 by columns of block 0.
         n = len(p)
         others = border.shape[1] + (n + 1 if self.worst else 0)
         corner, edge = np.zeros((others, others)), np.zeros((size, others))
@@ -271,43 +282,46 @@ class Master:
             right[size + n] = 1.0 - p.sum()
         both *= 2
         both[np.arange(size), np.arange(size)] += theta * self.slack
-        found = _solved(both, edge, corner, right)
+        step = _solved(both, edge, corner, right)
         return (
-            found[:size],
-            found[size : size + n] if self.worst else np.zeros(0),
-            found[size:][sides],
+            step[:size],
+            step[size : size + n] if self.worst else np.zeros(0),
+            step[size:][sides],
         )
 
     def _features(self, scaled: list[Matrix], weights: Vector) -> tuple[Matrix, Vector]:
-        """Return Psi, shape (patterns, r), with Psi Psi' the Hessian; and theta q; see the top."""
+        """Return Psi, shape (patterns, r), with the Hessian Psi Psi', and theta q.
+
+        The formula is in the docstring of the module.
+        """
         features, q = [], np.zeros(len(weights))
-        for part, t, gram in zip(self.parts, scaled, self.grams, strict=True):
+        for columns, t, gram in zip(self.parts, scaled, self.grams, strict=True):
             try:
-                root = np.linalg.cholesky(part.T @ t)
+                root = np.linalg.cholesky(columns.T @ t)
             except np.linalg.LinAlgError:
                 raise SolverError(
-                    "the mechanism tells nothing of some category.", Status.NUMERICAL
+                    "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
                 ) from None
             half = scipy.linalg.solve_triangular(root, gram, lower=True)
             half = scipy.linalg.solve_triangular(root, half.T, lower=True)
-            share, turn = np.linalg.eigh((half + half.T) / 2)
+            share, rotation = np.linalg.eigh((half + half.T) / 2)
             share = np.maximum(share, 0.0)
-            y = part @ scipy.linalg.solve_triangular(root, turn, lower=True, trans="T")
+            y = columns @ scipy.linalg.solve_triangular(root, rotation, lower=True, trans="T")
             q += (y**2 @ share) * weights
             i, j = np.triu_indices(len(share))
             size = np.sqrt(2 * np.where(i == j, share[i], share[i] + share[j]))
             features.append(y[:, i] * y[:, j] * size)
-        found = np.concatenate(features, axis=1)
-        found *= weights[:, None]
-        return found, q
+        psi = np.concatenate(features, axis=1)
+        psi *= weights[:, None]
+        return psi, q
 
     def _short_step(
         self, features: Matrix, q: Vector, border: Matrix, short: Vector
     ) -> tuple[Vector, Vector, Vector]:
-        """Return the step by the inverse of a diagonal and a sum of few squares (Woodbury).
+        """Return the step by Woodbury's formula: the Hessian is few squares plus a diagonal.
 
-        With the diagonal D = theta z the rest is of size r. What rounding leaves is solved for
-        again.
+        With the diagonal D = theta z, the systems have size r. Iterative refinement removes
+        rounding errors.
         """
         root = np.sqrt(self.theta * self.slack)
         features /= root[:, None]
@@ -317,21 +331,22 @@ class Master:
         try:
             factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
 
-            def undone(right: Matrix) -> Matrix:
-                return right - features @ scipy.linalg.cho_solve(
-                    factor, features.T @ right, check_finite=False
+            def undone(sum_residual: Matrix) -> Matrix:
+                return sum_residual - features @ scipy.linalg.cho_solve(
+                    factor, features.T @ sum_residual, check_finite=False
                 )
 
             edge = undone(border)
             small = scipy.linalg.lu_factor(border.T @ edge)
-            left, right = (q + self.barrier) / root, short
-            x, lam = np.zeros_like(left), np.zeros_like(short)
+            # Right sides of the two blocks of equations, later their residuals.
+            residual, sum_residual = (q + self.barrier) / root, short
+            x, lam = np.zeros_like(residual), np.zeros_like(short)
             for _ in range(_REFINED):
-                through = undone(left)
-                more = scipy.linalg.lu_solve(small, border.T @ through - right)
+                through = undone(residual)
+                more = scipy.linalg.lu_solve(small, border.T @ through - sum_residual)
                 x, lam = x + through - edge @ more, lam + more
-                whole = features @ (features.T @ x) + x + border @ lam
-                left, right = (q + self.barrier) / root - whole, short - border.T @ x
+                applied = features @ (features.T @ x) + x + border @ lam
+                residual, sum_residual = (q + self.barrier) / root - applied, short - border.T @ x
         except (np.linalg.LinAlgError, ValueError):
             raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
         if not np.all(np.isfinite(x)):
@@ -342,7 +357,7 @@ class Master:
 def by_prior(
     rows: Matrix, p: Vector, both: Matrix, q: Vector, gram: Matrix
 ) -> tuple[Matrix, Matrix, Vector]:
-    """Return derivatives of F - sum_u p_u G_uu by the logarithms of p.
+    """Return the derivatives of F - sum_u p_u G_uu by log p.
 
     Args:
         rows: s, shape (rows, n).
@@ -352,20 +367,20 @@ def by_prior(
         gram: G.
 
     Returns:
-        c_su, by what share of itself d_s changes; the curvature, shape (n, n), that of p itself
-        left out; and the slope, shape (n,).
+        c_su, the derivative of log d_s by log p_u; the curvature, shape (n, n), without the second
+        derivative of p itself; and the gradient, shape (n,).
     """
     c = rows * p / (rows @ p)[:, None]
     return c, 2 * c.T @ (both @ c - q[:, None] * c), q @ c - p * np.diagonal(gram)
 
 
 def _longest(*changes: Vector) -> float:
-    """Return the longest step, at most 1, that leaves 5 % of every number."""
+    """Return the largest step, at most 1, that keeps at least 5 % of every number."""
     return min(1.0, *(0.95 / max(0.95, float(np.max(-change))) for change in changes))
 
 
 def inverted(matrix: Matrix) -> Matrix:
-    """Return M^-1, symmetric.
+    """Return M^-1, exactly symmetric.
 
     Raises:
         SolverError: if M is singular in floats.
@@ -374,13 +389,23 @@ def inverted(matrix: Matrix) -> Matrix:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         raise SolverError(
-            "the mechanism tells nothing of some category.", Status.NUMERICAL
+            "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
         ) from None
     return (inverse + inverse.T) / 2
 
 
 def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vector:
-    """Solve for a step: the first block is positive definite, and is written over."""
+    """Return the solution of a KKT system whose first block is positive definite and overwritten.
+
+    Args:
+        first: shape (size, size).
+        edge: shape (size, others).
+        corner: shape (others, others).
+        right: right side, shape (size + others,).
+
+    Raises:
+        SolverError: if the system is singular in floats.
+    """
     size = len(first)
     try:
         factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
@@ -390,30 +415,30 @@ def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vecto
         others = np.linalg.solve(small, right[size:] - edge.T @ through[:, -1])
     except np.linalg.LinAlgError:
         raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
-    found = np.append(through[:, -1] - through[:, :-1] @ others, others)
-    if not np.all(np.isfinite(found)):
+    step = np.append(through[:, -1] - through[:, :-1] @ others, others)
+    if not np.all(np.isfinite(step)):
         raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
-    return found
+    return step
 
 
 @one_blas_thread
 def optimum(
     gram: Matrix,
-    ratio: float,
+    exp_epsilon: float,
     prior: Vector | None,
     *,
     relative_gap: float = _RELATIVE,
 ) -> Optimum:
-    """Return weights of patterns of least F, and the multipliers that prove it nearly least.
+    """Return the weights of patterns with least F, and the multipliers that prove it nearly least.
 
     Args:
         gram: G = W'W, shape (n, n).
-        ratio: e^epsilon, above 1.
-        prior: p, above 0, summing to 1; None for the worst, where F - sum_u p_u G_uu counts.
-        relative_gap: what the barrier may leave, as a share of F - sum_u p_u G_uu.
+        exp_epsilon: e^epsilon, above 1.
+        prior: p, above 0, summing to 1; None for the worst, which maximises F - sum_u p_u G_uu.
+        relative_gap: target of the duality gap, over the variance F - sum_u p_u G_uu.
 
     Raises:
-        SolverError: if it was not found.
+        SolverError: if the method does not converge.
     """
     n = len(gram)
     scale = float(np.trace(gram))
@@ -423,40 +448,40 @@ def optimum(
     else:
         inner, shift = centred(inner, prior)
         symmetry = Symmetry.of(inner, prior)
-    master = Master(inner, ratio, prior, symmetry)
-    search = Search(n, ratio)
+    master = Master(inner, exp_epsilon, prior, symmetry)
+    search = Search(n, exp_epsilon)
     best, lowest = None, -np.inf
     for done in range(_MOST_ROUNDS):
         advance("patterns", done)
         try:
             master.centre()
         except SolverError:
-            # Below some barrier a step is noise, at about 1e-12 of F.
+            # Below a gap of about 1e-12 of F, steps are rounding noise: keep the best so far.
             if best is None:
                 raise
             break
-        room, (value, b) = len(master.theta) * master.barrier, master.slopes()
-        # A share of the variance, which is far below F where epsilon is large.
+        gap, (value, b) = len(master.theta) * master.barrier, master.slopes()
+        # Relative to the variance, which is far below F for a large epsilon.
         variance = value - float(master.prior @ np.diagonal(master.gram))
         enough = max(relative_gap * variance, _LEAST * value)
         if n > ALL:
-            found = search.violated(b, master, 2 * room, symmetry)
-            if len(found):
+            patterns = search.violated(b, master, 2 * gap, symmetry)
+            if len(patterns):
                 master.prune()
-                master.add(_fresh(found, master.patterns))
-                # A few that come late need no centre of their own, but for the last one; what
-                # violates by far more than the barrier leaves is taken in from further inside.
-                if len(found) < n and room > enough:
+                master.add(_fresh(patterns, master.patterns))
+                # If few patterns are added, the barrier shrinks at once; if one violates by much
+                # more than the gap, the barrier is raised to move away from the boundary.
+                if len(patterns) < n and gap > enough:
                     master.barrier *= _SHRINK
-                away = float(excesses(rows_of(found[:1], ratio), b, master)[0])
-                master.raise_to(_INSIDE * away / len(master.theta))
+                away = float(excesses(rows_of(patterns[:1], exp_epsilon), b, master)[0])
+                master.raise_to(_LEAST_BARRIER * away / len(master.theta))
                 continue
-        if room <= enough:
-            # Where the best M is nearly singular, the multipliers get worse again.
+        if gap <= enough:
+            # If the optimal M is nearly singular, later multipliers are worse: keep the best bound.
             proved = search.bound(master) if n <= LISTED else value
             if best is None or proved >= lowest:
                 lowest, best = proved, _made(master, scale, shift)
-            if n > LISTED or room <= _LEAST * value:
+            if n > LISTED or gap <= _LEAST * value:
                 break
         master.barrier *= _SHRINK
     if best is None:
@@ -465,78 +490,81 @@ def optimum(
 
 
 def _made(master: Master, scale: float, shift: Vector) -> Optimum:
-    """Return a solution about G itself, of all images of patterns.
+    """Return the solution for G itself, with all images of patterns.
 
-    With G = G' + 1 v' + v 1', and M p = 1, s'B s is s'B's + 2 (s . p) (s . M^-1 v).
+    With G = G' + 1 v' + v 1', and M p = 1, s'B s is s'B's + 2 (s . p) (s . M^-1 v). The master
+    program is about G' / scale, and v is scaled likewise.
     """
     patterns, theta = master.symmetry.images(master.patterns, master.theta)
-    rows, p = rows_of(patterns, master.ratio), master.prior
+    rows, p = rows_of(patterns, master.exp_epsilon), master.prior
     side = np.linalg.solve(information(rows * theta[:, None], p), shift)
     value = master.value + 2 * float(shift @ p)
     return Optimum(patterns, theta, scale * (master.multipliers + 2 * side), p, scale * value)
 
 
-def _fresh(found: Patterns, present: Patterns) -> Patterns:
-    known = {row.tobytes() for row in present}
-    return np.array([row for row in found if row.tobytes() not in known], dtype=bool).reshape(
-        -1, present.shape[1]
-    )
+def _fresh(patterns: Patterns, present: Patterns) -> Patterns:
+    present_keys = {row.tobytes() for row in present}
+    return np.array(
+        [row for row in patterns if row.tobytes() not in present_keys], dtype=bool
+    ).reshape(-1, present.shape[1])
 
 
 Priced: TypeAlias = Master | Optimum
-"""What patterns are priced by: those present, p, and the multipliers of sum theta s = 1."""
+"""Current patterns, p, and the multipliers of sum theta s = 1, which price patterns."""
 
 
 class Search:
-    """Patterns s with s'B s / (s . p) above lambda . s: all of them, or by single flips.
+    """Pricing: patterns s with s'B s / (s . p) above lambda . s, by enumeration or local search.
+
+    Local search flips one entry of a pattern at a time.
 
     Args:
         n: number of categories.
         ratio: e^epsilon.
     """
 
-    def __init__(self, n: int, ratio: float) -> None:
-        self.n, self.ratio, self.rng = n, ratio, np.random.default_rng(n)
+    def __init__(self, n: int, exp_epsilon: float) -> None:
+        self.n, self.exp_epsilon, self.rng = n, exp_epsilon, np.random.default_rng(n)
         self.most = max(100, 4 * n)
 
     def violated(self, b: Matrix, at: Priced, allowed: float, symmetry: Symmetry) -> Patterns:
-        """Return patterns that violate by more than is allowed, the most violated first.
-
-        Of the images of a pattern there is one.
-        """
+        """Return patterns whose excess is above ``allowed``, largest first, one of all images."""
         most = self.most * len(symmetry.moves)
         x = self._climbed(b, at) if self.n > ALL else every_pattern(self.n)
         order = self._worst(x, b, at, allowed, most)
         if not order.size and ALL < self.n <= LISTED:
-            # Only where single flips find none are all patterns looked at.
+            # All patterns are priced only if local search finds none.
             x = self._above(b, at, allowed)
             order = self._worst(x, b, at, allowed, most)
-        found = symmetry.first(x[order])
-        return found[np.argsort(-excesses(rows_of(found, self.ratio), b, at))[: self.most]]
+        violated = symmetry.first(x[order])
+        return violated[
+            np.argsort(-excesses(rows_of(violated, self.exp_epsilon), b, at))[: self.most]
+        ]
 
     def _worst(
         self, x: Patterns, b: Matrix, at: Priced, allowed: float, most: int
     ) -> npt.NDArray[np.intp]:
-        excess = excesses(rows_of(x, self.ratio), b, at)
+        excess = excesses(rows_of(x, self.exp_epsilon), b, at)
         order = np.argsort(-excess)[:most]
         return order[excess[order] > allowed]
 
-    def found(self, b: Matrix, at: Priced) -> tuple[Patterns, Vector]:
-        """Return patterns where single flips lead, and the excess of each."""
+    def local_maxima(self, b: Matrix, at: Priced) -> tuple[Patterns, Vector]:
+        """Return the patterns at which single flips end, and the excess of each."""
         x = self._climbed(b, at)
-        return x, excesses(rows_of(x, self.ratio), b, at)
+        return x, excesses(rows_of(x, self.exp_epsilon), b, at)
 
     def bound(self, at: Master) -> float:
-        """Return the bound of F that the multipliers prove once they pay for all patterns."""
+        """Return the lower bound on F after raising the multipliers to satisfy all patterns."""
         value, b = at.slopes()
-        missed = max(0.0, most_missed(b, self.ratio, at))
+        missed = max(0.0, most_missed(b, self.exp_epsilon, at))
         return 2 * value - float(at.multipliers.sum()) - len(at.prior) * missed
 
     def _above(self, b: Matrix, at: Priced, allowed: float) -> Patterns:
-        """Return patterns whose excess is above, of all patterns, some of the most violated."""
+        """Return the most violated of all patterns whose excess is above ``allowed``."""
         low = min(self.n, _LOW)
         numbers, values = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for start, excess, _ in _listed(b, self.ratio, at):
+        for start, excess, _ in _listed(b, self.exp_epsilon, at):
+            # Entry (i, j) is the pattern with lower half i and upper half start + j.
             i, j = np.nonzero(excess > allowed)
             numbers.append(i + ((j + start) << low))
             values.append(excess[i, j])
@@ -544,6 +572,7 @@ class Search:
         return (np.concatenate(numbers)[order, None] >> np.arange(self.n)) & 1 > 0
 
     def _climbed(self, b: Matrix, at: Priced) -> Patterns:
+        """Return the local maxima of the excess reached from random and current patterns."""
         n = len(b)
         _, vectors = np.linalg.eigh(b)
         top = vectors[:, -_DIRECTIONS:]
@@ -551,14 +580,15 @@ class Search:
         cuts = self.rng.standard_normal((_RANDOM, 1)) * np.std(blends)
         starts = np.concatenate([blends > cuts, at.patterns])
         x = np.unique(starts[starts.any(axis=1)], axis=0)
-        step, p, lam = self.ratio - 1.0, at.prior, at.multipliers
-        s = rows_of(x, self.ratio)
+        step, p, lam = self.exp_epsilon - 1.0, at.prior, at.multipliers
+        s = rows_of(x, self.exp_epsilon)
         sb, d, linear = s @ b, s @ p, s @ lam
         square = np.einsum("ij,ij->i", sb, s)
         diagonal = np.diagonal(b)
         active = np.arange(len(x))
         for _ in range(8 * n):
             sign = np.where(x[active], -step, step)
+            # Excess of each active pattern (axis 0) with one category flipped (axis 1).
             flipped = (
                 (square[active, None] + 2 * sign * sb[active] + sign**2 * diagonal)
                 / (d[active, None] + sign * p)
@@ -571,6 +601,7 @@ class Search:
             if not np.any(better):
                 break
             active, best = active[better], best[better]
+            # Rank-one updates of s'B s, s'B, s . p and lambda . s for the flipped entries.
             change = sign[better][np.arange(active.size), best]
             square[active] += 2 * change * sb[active, best] + change**2 * diagonal[best]
             sb[active] += change[:, None] * b[best]
@@ -585,39 +616,39 @@ def excesses(rows: Matrix, b: Matrix, at: Priced) -> Vector:
     return squares(rows, b) / (rows @ at.prior) - rows @ at.multipliers
 
 
-def most_missed(b: Matrix, ratio: float, at: Priced) -> float:
+def most_missed(b: Matrix, exp_epsilon: float, at: Priced) -> float:
     """Return max over all patterns of (s'B s / (s . p) - lambda . s) / (1 . s), rounded up.
 
     Args:
         b: B, shape (n, n).
-        ratio: e^epsilon.
-        at: what patterns are priced by.
+        exp_epsilon: e^epsilon.
+        at: p and the multipliers.
     """
-    # What rounding may have lost of s'B s is a share of the sum of the sizes of its terms.
-    listed = _listed(b + ROUNDING * np.abs(b), ratio, at)
+    # The rounding error of s'B s is bounded by ROUNDING times the sum of its terms' sizes.
+    listed = _listed(b + ROUNDING * np.abs(b), exp_epsilon, at)
     worst = max(float(np.max(excess / entries)) for _, excess, entries in listed)
     return worst + ROUNDING * float(np.abs(at.multipliers).max())
 
 
-def _listed(b: Matrix, ratio: float, at: Priced) -> Iterator[tuple[int, Matrix, Matrix]]:
-    """Yield the excess of all patterns and their sums, lower halves down, by upper halves.
+def _listed(b: Matrix, exp_epsilon: float, at: Priced) -> Iterator[tuple[int, Matrix, Matrix]]:
+    """Yield (start, excess, sums) of all patterns, for 64 upper halves from ``start`` at a time.
 
-    Of 2^10 lower halves everything is tabulated, and one product of matrices adds what both halves
-    have in common.
+    Arrays have shape (lower halves, upper halves). All terms of the 2^10 lower halves are
+    tabulated, and one matrix product adds the terms that involve both halves.
     """
     n, p, lam = len(b), at.prior, at.multipliers
     split = min(n, _LOW)
     low, high = (
-        rows_of((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 > 0, ratio)
+        rows_of((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 > 0, exp_epsilon)
         for size in (split, n - split)
     )
     below, above = slice(split), slice(split, n)
     crossed, squared = 2 * low @ b[below, above], squares(low, b[below, below])
     upper = squares(high, b[above, above])
     for start in range(0, len(high), 64):
-        part = slice(start, start + 64)
-        block = high[part]
-        excess = crossed @ block.T + squared[:, None] + upper[part]
+        columns = slice(start, start + 64)
+        block = high[columns]
+        excess = crossed @ block.T + squared[:, None] + upper[columns]
         excess /= (low @ p[below])[:, None] + block @ p[above]
         excess -= (low @ lam[below])[:, None] + block @ lam[above]
         yield start, excess, low.sum(axis=1)[:, None] + block.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Linear queries of a histogram: by name, or as a matrix with a row for each query."""
+"""Linear queries of a histogram: named workloads, or a matrix with a row for each query."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, frozen
 
+# Names of workloads, and the largest sizes: time and memory of the design fix them.
 NAMES = ("histogram", "prefix", "range", "marginals")
 MOST_CATEGORIES, MOST_QUERIES = 256, 100_000
 
 
 def query_matrix(queries: npt.ArrayLike | str, categories: int | None) -> Matrix:
-    """Return W, shape (queries, categories), read-only.
+    """Return the matrix W of linear queries, shape (queries, categories), read-only.
 
     Args:
-        queries: "histogram", a row for each category; "prefix", for u = 1..n the first u
-            categories, an empirical distribution function; "range", all intervals of categories;
-            "marginals", of categories that are words of d bits, n = 2^d, every table of every set
-            of bits, 3^d rows; or the matrix itself.
-        categories: n, in 2..256; of a matrix its number of columns, or None.
+        queries: "histogram", the count of each category; "prefix", the count of the first u
+            categories for u = 1..n (an empirical distribution function); "range", the count of
+            every interval of categories; "marginals", for categories that are words of d bits,
+            n = 2^d, every marginal table of every set of bits, 3^d rows; or the matrix itself.
+        categories: n, in 2..256; for a matrix its number of columns, or None.
 
     Raises:
-        ParameterError: if it is none of these.
+        ParameterError: if ``queries`` is none of these, or a size or entry is out of range.
     """
     if isinstance(queries, str):
         _checks.choice("queries", queries, NAMES)
@@ -60,13 +61,13 @@ def _named(queries: str, n: int) -> Matrix:
         return np.tril(np.ones((n, n)))
     if queries == "range":
         first, last = np.triu_indices(n)
-        place = np.arange(n)
-        return np.where((place >= first[:, None]) & (place <= last[:, None]), 1.0, 0.0)
+        category = np.arange(n)
+        return np.where((category >= first[:, None]) & (category <= last[:, None]), 1.0, 0.0)
     bits = n.bit_length() - 1
     if n != 1 << bits:
         raise ParameterError(f"categories is {n}; for 'marginals' it must be a power of 2.")
     word = (np.arange(n)[:, None] >> np.arange(bits)) & 1
-    # A row asks for some bits, and what they are: 2 stands for a bit that is not asked for.
-    asked = np.array(list(product((0, 1, 2), repeat=bits)))
-    fits = (asked[:, None, :] == 2) | (asked[:, None, :] == word)
+    # A query fixes some bits to 0 or 1; 2 stands for a bit that is summed over.
+    cells = np.array(list(product((0, 1, 2), repeat=bits)))
+    fits = (cells[:, None, :] == 2) | (cells[:, None, :] == word)
     return np.where(fits.all(axis=-1), 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""The best locally private answers to linear queries: the program, the table and its proof."""
+"""Optimal locally private answers to linear queries: the program, the table and its proof."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
 
     from dpopt.verify import Name
 
-# Categories up to which the program is written out, a variable for each pattern; and up to which it
-# is solved by column generation, or in closed form.
+# Categories up to which `Workload.problem` has a variable for each pattern; up to which column
+# generation solves it; and up to which the closed form does if all categories are alike.
 WRITTEN, DESIGNED, EVEN = 6, 64, 128
+# Relative gap of column generation.
 _TOLERANCE = 1e-6
-# Weights below this share of the largest are left out of the kernel.
+# Patterns with less than this share of the largest weight are omitted from the kernel.
 _WEIGHTLESS = 1e-9
-# Where tangents are taken, from the solver's point to the middle.
+# Shares of the uniform mixture at which tangents are taken, and the condition number of M above
+# which there is no tangent.
 _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
 
 
@@ -50,32 +52,32 @@ _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
 class Workload(Setting):
     """The locally private mechanism whose answers to linear queries vary least.
 
-    Each of N people holds one category u of n, and answers once. From the outputs the queries W x
-    of the histogram x are estimated without bias by V y, where y counts outputs, Q[o, u] = Pr[o |
-    u], and V Q = W. For people who are drawn from a distribution p the variance of all answers
-    together is, for each person,
+    Each of N people holds one category u of n and releases one output o with probability
+    Q[o, u] = Pr[o | u]. The queries W x of the histogram x are estimated by V y, where y counts the
+    outputs; this is unbiased if V Q = W. If people are drawn from a distribution p, the variance of
+    all answers together is, per person,
 
-        sum_u p_u (sum_o Q[o, u] |V_o|^2 - |W_u|^2),
+        sum_u p_u (sum_o Q[o, u] |V_o|^2 - |W_u|^2).
 
-    least over V for V = W M^-1 Q' diag(Q p)^-1, M = Q' diag(Q p)^-1 Q, where it is F - sum_u p_u
-    |W_u|^2 with F = tr(M^-1 W'W). A row of Q may be taken as theta_s s, a pattern s in
-    {1, e^epsilon}^n and its weight, and then
+    The best V is W M^-1 Q' diag(Q p)^-1 with M = Q' diag(Q p)^-1 Q; the variance is then
+    F - sum_u p_u |W_u|^2 with F = tr(M^-1 W'W). A row of Q may be taken as theta_s s, a pattern s
+    in {1, e^epsilon}^n times its weight, and then
 
         minimise   F = tr(M^-1 W'W),  M = sum_s theta_s s s' / (s . p)
         subject to sum_s theta_s s = 1                                       "sums"
                    theta >= 0
 
-    is convex: F is at least each of its tangents, the rows "tangents" of the linear program. Beside
-    it stands a bound that holds for every epsilon-LDP mechanism with any linear unbiased estimate;
+    is convex: F is at least each of its tangents, the rows "tangents" of the linear program. The
+    design states a lower bound for every epsilon-LDP mechanism with any linear unbiased estimate;
     see `dpopt.local.bound`.
 
     Attributes:
         queries: "histogram" (every category), "prefix" (the first u categories, for all u),
             "range" (all intervals), "marginals" (all tables of words of bits), or W, shape
             (queries, n); on the command line rows 1:0:0,1:1:0 or a file.
-        epsilon: of each person, in [0.01, 12], in nats.
-        categories: n, in 2..64, and up to 128 where all categories are alike, as for "histogram"
-            and a uniform prior; of a matrix the number of its columns, 0 takes it from there.
+        epsilon: of each person's output, in [0.01, 12], in nats.
+        categories: n, in 2..64, and up to 128 if all categories are alike, as for "histogram" and a
+            uniform prior; for a matrix its number of columns, or None.
         prior: p, shape (n,), above 0, divided by its sum; uniform if None.
         objective: "mean" under the prior, or "worst-case": the variance for the worst data.
     """
@@ -85,7 +87,7 @@ class Workload(Setting):
 
     queries: RowsOfNumbers | Literal["histogram", "prefix", "range", "marginals"]
     epsilon: float
-    # A number once the setting is made.
+    # None until `__post_init__` has derived it.
     categories: int = cast(int, None)
     prior: Numbers | None = None
     objective: Literal["mean", "worst-case"] = "mean"
@@ -114,7 +116,7 @@ class Workload(Setting):
 
     @classmethod
     def example(cls) -> Self:
-        """Return a distribution function over three categories."""
+        """Return the distribution function over three categories as queries."""
         return cls("prefix", 1.0, 3)
 
     @classmethod
@@ -134,27 +136,28 @@ class Workload(Setting):
 
     @cached_property
     def groups(self) -> Groups:
-        """Categories that no query tells apart: of these the best mechanism does not tell more.
+        """Groups of categories that no query distinguishes; the best mechanism treats them alike.
 
-        Their mean distribution by p estimates the same answers without bias, and varies as much.
+        Replacing their output distributions by the mean over p keeps estimates unbiased with the
+        same variance.
         """
         return groups_of(self.matrix)
 
     @cached_property
     def merged(self) -> tuple[Matrix, Vector | None]:
-        """G and p with one category of each group."""
+        """G and p with one category for each group; p is None in the worst case."""
         first, p = self.groups.first, self.weights
         return self.gram[np.ix_(first, first)], None if p is None else self.groups.sums(p)
 
     @cached_property
     def even(self) -> bool:
-        """Whether all categories are alike, and as likely; of the worst prior they are."""
+        """Whether all categories are alike and, unless the prior is the worst, equally likely."""
         gram, p = self.merged
         return alike(gram) and (p is None or bool(np.ptp(p) == 0))
 
     @cached_property
     def weights(self) -> Vector | None:
-        """p, shape (n,), read-only; None where the worst data count."""
+        """p, shape (n,), read-only; None for the worst case."""
         if self.objective == "worst-case":
             return None
         return frozen(
@@ -163,15 +166,14 @@ class Workload(Setting):
 
     @property
     def guarantee(self) -> Guarantee:
-        """(epsilon, 0), between any two categories of a person."""
+        """(epsilon, 0) between any two categories of one person: local differential privacy."""
         return Guarantee(self.epsilon)
 
     def problem(self) -> Problem:
-        """Return the linear program of all patterns and all tangents of F, which an oracle finds.
+        """Return the linear program over all patterns, with tangents of F by a separation oracle.
 
         Raises:
-            ParameterError: for more than 6 categories, or the worst data, which have no such
-                program.
+            ParameterError: for more than 6 categories, or the worst case, which is no such program.
         """
         gram, p = self.merged
         if p is None or len(gram) > WRITTEN:
@@ -190,10 +192,10 @@ class Workload(Setting):
         return problem
 
     @cached_property
-    def found(self) -> Optimum:
-        """The weights of least F, with one category of each group.
+    def optimal(self) -> Optimum:
+        """The weights of patterns with least F, with one category for each group.
 
-        By column generation; subset selection where all categories are alike.
+        They come from column generation, or subset selection if all categories are alike.
         """
         gram, p = self.merged
         if self.even:
@@ -202,17 +204,17 @@ class Workload(Setting):
 
     @cached_property
     def lowest(self) -> LowerBound:
-        """The bound of F that they prove."""
-        ratio = math.nextafter(math.exp(self.epsilon), math.inf)
-        return lower_bound(self.merged[0], ratio, self.found)
+        """The lower bound on F that follows from the multipliers of `optimal`."""
+        exp_epsilon = math.nextafter(math.exp(self.epsilon), math.inf)
+        return lower_bound(self.merged[0], exp_epsilon, self.optimal)
 
     def closed_form(self) -> Table:
-        """Return the kernel of those weights: another solver of the same program."""
-        best = self.found
+        """Return the table of the `optimal` weights, which solve the same program."""
+        best = self.optimal
         return self.table(_kernel(best.patterns[:, self.groups.group], best.theta, self.epsilon))
 
     def point(self, solution: Solution) -> Matrix:
-        """Return Pr[output | category], shape (n, outputs)."""
+        """Return Pr[output | category] of a solution of `problem`, shape (n, outputs)."""
         patterns = every_pattern(self.groups.size)[:, self.groups.group]
         return _kernel(patterns, solution["theta"], self.epsilon)
 
@@ -224,11 +226,11 @@ class Workload(Setting):
         return repair(first, interior(inputs, values, self.bits), self.judge, self.bits)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof of a table over these categories, of any number of outputs.
+        """Return the certificate of a table over these categories, with any number of outputs.
 
         Raises:
             NotPrivateError: if it is not private.
-            ParameterError: if it is no table over the categories, every two of them neighbours.
+            ParameterError: if it is not a table over the categories as pairwise neighbours.
         """
         inputs = table.inputs if isinstance(table, Table) else None
         if inputs != Graph(self.categories, getattr(inputs, "outputs", 1)):
@@ -238,31 +240,30 @@ class Workload(Setting):
         return certify_table(table, self.guarantee)
 
     def read(self, plain: Any) -> Table:  # noqa: ANN401
-        """Return the table of a file, which says how many outputs there are."""
+        """Return the table of a file, which determines the number of outputs."""
         return Table.read(Graph(self.categories, len(plain["weights"][0])), plain)
 
     def prior_of(self, table: Table) -> Vector:
-        """Return p, or the distribution of categories for which a mechanism is worst."""
+        """Return p, or in the worst case the prior with the largest variance of this mechanism."""
         if self.weights is not None:
             return self.weights
         return worst_prior(table.matrix().T, self.gram)
 
     def value(self, table: Table) -> float:
-        """Return the variance for each person, with the best decoder of the certified kernel."""
+        """Return the variance per person, with the best decoder of the certified kernel."""
         p = self.prior_of(table)
         variances = category_variances(table.matrix().T, self.gram, p)
         return float(variances.max() if self.weights is None else p @ variances)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the decoder of a mechanism Q, and how good it is.
+        """Return the decoder of a mechanism Q, shape (outputs, n), and its variance by category.
 
-        - rows: Q, Pr[output | category], shape (outputs, n); outputs: how many.
-        - decoder: V, shape (queries, outputs), with V Q = W; estimate: a function that returns the
-          `dpopt.local.decoder.Estimate` of the answers for what people released.
-        - variance: of all answers together, for each person: divide by N for answers as shares of
-          N; category_variances: what one person adds to it, by category, shape (n,).
+        - outputs: number of outputs.
+        - decoder: V, shape (queries, outputs), with V Q = W; estimate: a function from released
+          outputs to the `dpopt.local.decoder.Estimate` of the answers.
+        - category_variances: variance that one person of each category adds, shape (n,).
         - prior: p, or the worst distribution of categories for this mechanism, shape (n,).
-        - proof: how the bound is known, see `dpopt.local.bound`; "unproved" where there is none.
+        - proof: how the lower bound is proved, see `dpopt.local.bound`; "unproved" if it is not.
         """
         gram, rows = self.gram, frozen(table.matrix().T)
 
@@ -278,41 +279,39 @@ class Workload(Setting):
             "outputs": lambda: table.inputs.outputs,
             "prior": lambda: frozen(self.prior_of(table)),
             "proof": lambda: self.how(table),
-            "rows": lambda: rows,
-            "variance": lambda: self.value(table),
         }
 
     def how(self, table: Table) -> How:
-        """Return how the bound is known."""
+        """Return how the lower bound is proved, or "unproved"."""
         return "unproved" if self.bound(table, None) is None else self.lowest.how
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return what no mechanism can pass; None where that is not proved."""
+        """Return a lower bound on the variance of every mechanism; None if none is proved."""
         del table
         if solution is not None:
-            return solution.bound - self._known(cast(Vector, self.merged[1]))
+            return solution.bound - self._own_variance(cast(Vector, self.merged[1]))
         if self.lowest.how == "unproved":
             return None
-        found = self.lowest.value - self._known(self.found.prior)
-        # Where epsilon is large the semidefinite program loses to rounding what is left of F.
-        return found if found > 0 else None
+        variance_bound = self.lowest.value - self._own_variance(self.optimal.prior)
+        # For a large epsilon, the variance is so far below F that rounding may spoil the bound.
+        return variance_bound if variance_bound > 0 else None
 
     def _proof_rows(self, table: Table) -> Sequence[Name]:
-        """Return the one row that proves the bound."""
+        """Return the name of the one row that proves the bound."""
         del table
         return [("tangent",)]
 
     def _proof_size(self, table: Table) -> int:
-        """Return about how many numbers a proof looks at: all patterns, and the kernel."""
+        """Return roughly how many numbers a proof evaluates: all patterns, and the kernel."""
         return (1 << self.categories) + 8 * len(table.weights)
 
     def _proof_data(self, table: Table) -> Json:
-        """Return X and lambda of the tangent that is the bound, and the worst pmf of categories.
+        """Return X = M^-1 and lambda of the tangent that proves the bound, and the worst prior.
 
-        Within a group lambda is shared as p is, and X is of the mean category.
+        A group's lambda is split in proportion to p, and X is expanded in the same proportion.
         """
         del table
-        best = self.found
+        best = self.optimal
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
         group, weights = self.groups.group, self.weights
         p = (best.prior / np.bincount(group))[group] if weights is None else weights
@@ -324,7 +323,7 @@ class Workload(Setting):
             **({"prior": p.tolist()} if weights is None else {}),
         }
 
-    def _known(self, p: Vector) -> float:
+    def _own_variance(self, p: Vector) -> float:
         """Return sum_u p_u |W_u|^2 over groups of categories."""
         return float(p @ np.diagonal(self.merged[0]))
 
@@ -346,9 +345,9 @@ class _Tangents:
         self.rows, self.gram, self.prior = rows, gram, prior
 
     def __call__(self, values: Vector) -> Separation:
-        """Separate (theta, F) from what is above F, by tangents on the way to the middle.
+        """Return violated tangents at theta and at mixtures of it with equal weights.
 
-        At a vertex M is singular, or F far too large for its tangent to say much of others.
+        At a vertex M is singular, or F so large that its tangent is far below F elsewhere.
         """
         theta, claimed = np.maximum(values[:-1], 0.0), float(values[-1])
         middle = np.full(theta.size, 1 / self.rows.sum(axis=0).mean())
@@ -359,6 +358,7 @@ class _Tangents:
             if np.linalg.cond(matrix) > _SINGULAR:
                 continue
             value, b = slopes(self.gram, matrix)
+            # The tangent at `mixed` is 2 F - q . theta <= F; `short` is its violation.
             q = squares(self.rows, b) / (self.rows @ self.prior)
             short = 2 * value - float(theta @ q) - claimed
             if share == 0.0:
@@ -371,8 +371,9 @@ class _Tangents:
 
 
 def _kernel(patterns: Any, theta: Vector, epsilon: float) -> Matrix:  # noqa: ANN401
-    kept = theta > _WEIGHTLESS * theta.max()
-    kernel = (rows_of(patterns[kept], math.exp(epsilon)) * theta[kept][:, None]).T
+    """Return Pr[output | category] of weighted patterns, shape (n, outputs)."""
+    positive = theta > _WEIGHTLESS * theta.max()
+    kernel = (rows_of(patterns[positive], math.exp(epsilon)) * theta[positive][:, None]).T
     return kernel / kernel.sum(axis=1, keepdims=True)
 
 
@@ -380,7 +381,9 @@ def _prior(prior: Numbers | None, categories: int, objective: str) -> Vector | N
     if prior is None:
         return None
     if objective == "worst-case":
-        raise ParameterError("prior must be None for the worst data; objective is 'worst'.")
+        raise ParameterError(
+            "prior is given and objective is 'worst-case'; it belongs to objective 'mean' only."
+        )
     p = _checks.floats("prior", prior)
     if p.shape != (categories,):
         raise ParameterError(f"prior has shape {p.shape}; it must be ({categories},).")

@@ -1,10 +1,11 @@
-"""Categories that are all alike: subset selection is best, of a few sets that meet evenly.
+"""Subset selection, optimal if all categories are alike, with few sets that form a 2-design.
 
-Of subset selection (Ye, Barg 2018) only this matters for linear queries: each category is in as
-many sets as any other, and so is each pair. All sets of k categories are far too many; sets around
-a circle of n categories, each with all its n turns, are enough. With c_d(s) the categories of s
-whose d-th next is in s too, weights w >= 0 of sets s with sum_s w_s c_d(s) = k (k - 1) / (n - 1)
-for all d make each pair as likely as any other; some n / 2 + 1 of random sets have such weights.
+Subset selection (Ye, Barg 2018) uses all sets of k categories, which are far too many. For linear
+queries it suffices that each category, and each pair, is in the same share of weighted sets. Sets
+of a circle of n categories with all their n rotations are enough: with c_d(s) the number of
+categories of s whose d-th next is in s too, weights w >= 0 with sum_s w_s c_d(s) =
+k (k - 1) / (n - 1) for all d make all pairs equally frequent. About n / 2 + 1 out of a number of
+random sets have such weights.
 """
 
 from __future__ import annotations
@@ -17,73 +18,80 @@ from dpopt._types import Matrix, Vector
 from dpopt.local.optimum import Optimum, Patterns
 from dpopt.lp.solution import Status
 
-# Random sets that are tried, in multiples of n; what their weights may miss.
+# Numbers of random sets to try, in multiples of n; allowed residual of their weights, over n.
 _TRIED, _MISSED = (3, 10, 30), 1e-12
 
 
 def alike(gram: Matrix) -> bool:
-    """Whether G = a + b [u = v], exactly."""
+    """Whether G has equal diagonal entries and equal other entries, exactly."""
     same = np.where(np.eye(len(gram)) > 0, gram[0, 0], gram[0, 1])
     return bool(np.array_equal(gram, same))
 
 
-def selected(gram: Matrix, ratio: float) -> Optimum:
+def selected(gram: Matrix, exp_epsilon: float) -> Optimum:
     """Return subset selection of the best size as a solution, for categories that are `alike`.
 
-    It is best for uniform categories, and these are the worst ones for it.
+    It is optimal for the uniform prior, which is also its worst prior.
 
     Raises:
-        SolverError: if no sets were found that meet evenly.
+        SolverError: if no suitable sets were found.
     """
     n = len(gram)
-    least, size = best_subset(n, ratio, gram)
+    least, size = best_subset(n, exp_epsilon, gram)
     sets, weights = even_sets(n, size)
+    # turns[i, u] = u - i: the i-th rotation of a set takes its entry at u from there.
     turns = (np.arange(n)[None, :] - np.arange(n)[:, None]) % n
     patterns = sets[:, turns].reshape(-1, n)
-    theta = np.repeat(weights, n) / (size * ratio + n - size)
+    theta = np.repeat(weights, n) / (size * exp_epsilon + n - size)
     return Optimum(patterns, theta, np.full(n, least / n), np.full(n, 1 / n), least)
 
 
-def subset_value(categories: int, ratio: float, gram: Matrix, size: int) -> float:
-    """Return F of subset selection of a size, for uniform data, in closed form.
+def subset_value(categories: int, exp_epsilon: float, gram: Matrix, size: int) -> float:
+    """Return F of subset selection with sets of a size for the uniform prior, in closed form.
 
-    M is a multiple of the identity plus one of the matrix of ones, so that of G only its trace and
-    its sum count.
+    M is a multiple of the identity plus a multiple of the matrix of ones, so F depends only on the
+    trace and the sum of G.
 
     Args:
         categories: n.
-        ratio: e^epsilon.
+        exp_epsilon: e^epsilon.
         gram: G, shape (n, n).
         size: of the sets, in 1..n-1.
     """
-    n, e, k = categories, ratio, size
-    # M = m I + (n - m) 1 1' / n, for M 1 = n 1.
+    n, e, k = categories, exp_epsilon, size
+    # M = m I + (n - m) 1 1' / n, since M 1 = n 1.
     m = n * k * (n - k) * (e - 1) ** 2 / ((n - 1) * (k * e + n - k) ** 2)
     mean = float(gram.sum()) / n
     return (float(np.trace(gram)) - mean) / m + mean / n
 
 
-def best_subset(categories: int, ratio: float, gram: Matrix) -> tuple[float, int]:
-    """Return the least `subset_value` of any size, and that size."""
-    return min((subset_value(categories, ratio, gram, k), k) for k in range(1, categories))
+def best_subset(categories: int, exp_epsilon: float, gram: Matrix) -> tuple[float, int]:
+    """Return the least `subset_value` over all sizes, and the size that attains it."""
+    return min((subset_value(categories, exp_epsilon, gram, k), k) for k in range(1, categories))
 
 
 def even_sets(n: int, size: int) -> tuple[Patterns, Vector]:
-    """Return sets around a circle, shape (sets, n), and weights that sum to 1; see the top.
+    """Return sets, shape (sets, n), and weights with sum 1, such that rotations cover pairs evenly.
+
+    The condition is in the docstring of the module.
 
     Raises:
         SolverError: if none were found.
     """
-    rng, place = np.random.default_rng([n, size]), np.arange(n)
+    rng, category = np.random.default_rng([n, size]), np.arange(n)
     if size in (1, n - 1):
-        return ((place == 0) == (size == 1))[None, :], np.ones(1)
-    asked = np.append(np.full(n // 2, size * (size - 1) / (n - 1)), 1.0)
+        return ((category == 0) == (size == 1))[None, :], np.ones(1)
+    targets = np.append(np.full(n // 2, size * (size - 1) / (n - 1)), 1.0)
     for times in _TRIED:
         sets = rng.random((times * n, n)).argsort(axis=1) < size
+        # met[s, d - 1] = c_d(s), the cyclic autocorrelation of each set, for d = 1..n // 2.
         spectrum = np.abs(np.fft.rfft(sets.astype(float), axis=1)) ** 2
         met = np.round(np.fft.irfft(spectrum, n, axis=1))[:, 1 : n // 2 + 1]
-        weights, missed = nnls(np.column_stack([met, np.ones(len(sets))]).T, asked)
+        weights, missed = nnls(np.column_stack([met, np.ones(len(sets))]).T, targets)
         if missed < _MISSED * n:
-            kept = weights > 0
-            return sets[kept], weights[kept] / weights[kept].sum()
-    raise SolverError("no sets of categories were found that meet evenly.", Status.ITERATION_LIMIT)
+            positive = weights > 0
+            return sets[positive], weights[positive] / weights[positive].sum()
+    raise SolverError(
+        "no sets of categories were found in which all pairs are equally frequent.",
+        Status.ITERATION_LIMIT,
+    )

@@ -1,4 +1,4 @@
-"""Linear programs: one builder, several solvers, constraint sets given by an oracle."""
+"""Linear programs: one builder, several solvers, and lazy rows from a separation oracle."""
 
 from dpopt.lp.backends import Backend
 from dpopt.lp.loop import Progress, solve

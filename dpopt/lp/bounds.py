@@ -1,4 +1,4 @@
-"""Bounds on the optimum that any multipliers prove, recomputed from our own matrix."""
+"""Dual bounds on the optimum from any multipliers, computed with outward rounding."""
 
 from __future__ import annotations
 
@@ -14,27 +14,31 @@ import scipy.sparse as sp
 from dpopt._types import Vector
 from dpopt.lp.model import Model, Rows, stack
 
+# Unit roundoff of a double.
 _UNIT = 2.0**-53
-# Share of a reduced cost's own terms that counts as zero.
+# Reduced costs below this fraction of their own terms count as zero.
 _NOISE = 1e-9
+# Most passes of bound propagation.
 _PASSES = 4
 
 
 def dual_bound(model: Model, y: Vector) -> float:
     """Return a lower bound on min cost @ x from any dual vector, by weak duality.
 
-    sum_i (y_i > 0 ? y_i lower_i : y_i upper_i) + sum_j min over the box of
-    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped. Where the box is
-    infinite, a reduced cost counts as 0 within 1e-9 of its own terms |c_j| + |A_j|'|y|, and what
-    A_j'y moves by if each multiplier moves by the rounding of the largest. Costs of other variables
-    do not matter: a cost of 0.5 beside one of 1e9 is no noise, and a free variable with it has no
-    optimum.
+    sum_i (y_i > 0 ? y_i lower_i : y_i upper_i) + sum_j min over the box of (cost - A'y)_j x_j.
+    Multipliers that point at an infinite limit are set to 0. Where the box is infinite, a reduced
+    cost counts as 0 below 1e-9 of its own terms |c_j| + |A_j|'|y| plus the change of A_j'y if each
+    multiplier changes by the rounding error of the largest. The scale is each variable's own: a
+    cost of 0.5 is not noise because another cost is 1e9; with it a free variable has no optimum.
 
-    The sums are exact (`math.fsum`), and what single entries were rounded by is taken off.
+    The sums are exact (`math.fsum`), and a bound on the rounding of their terms is subtracted.
 
     Args:
         model: the program.
-        y: shape (rows,), multipliers, positive at a lower limit.
+        y: multipliers, positive at a lower limit, shape (rows,).
+
+    Returns:
+        The bound; -inf if the multipliers prove none.
     """
     limit = np.where(y > 0, model.rows.lower, model.rows.upper)
     y = np.where(np.isfinite(limit), y, 0.0)
@@ -48,6 +52,7 @@ def dual_bound(model: Model, y: Vector) -> float:
         reduced = np.where(endless & (np.abs(reduced) <= _NOISE * sizes + moved), 0.0, reduced)
     fixed = y * np.where(y == 0.0, 0.0, limit)
     boxed = reduced * np.where(reduced == 0.0, 0.0, box)
+    # Largest finite |x_j| in the box, for the rounding of the terms of variable j.
     ends = np.abs(np.array([model.lower, model.upper]))
     reach = np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends))
     entries = np.bincount(matrix.indices, minlength=sizes.size)
@@ -57,7 +62,7 @@ def dual_bound(model: Model, y: Vector) -> float:
 
 
 def boxed(model: Model, value: float) -> Model:
-    """Return the model within the limits that its rows, and a cost of at most ``value``, imply."""
+    """Return the model with the bounds implied by its rows and a cost of at most ``value``."""
     cost = Rows(sp.csr_array(model.cost[None, :]), np.array([-np.inf]), np.array([value]))
     rows = stack([model.rows, cost], model.cost.size)
     lower, upper = implied_box(rows, model.lower, model.upper)
@@ -65,20 +70,22 @@ def boxed(model: Model, value: float) -> Model:
 
 
 def implied_bound(model: Model, y: Vector, value: float) -> float:
-    """Return a lower bound on min cost @ x from any dual vector.
+    """Return a lower bound on min cost @ x from any dual vector, with implied variable bounds.
 
-    Points of a cost above ``value`` are above it, and the others within `boxed`: of a variable
-    without limits, such as the height of a maximum, a small reduced cost then costs little.
+    Points of cost at most ``value`` lie in the box of `boxed`, and all others cost more. For a
+    variable without bounds, such as the epigraph variable of a maximum, a small reduced cost then
+    hardly lowers the bound.
     """
     return min(value, dual_bound(boxed(model, value), y))
 
 
 def implied_box(rows: Rows, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
-    """Return bounds that every point of the rows within the given bounds satisfies.
+    """Return bounds on x that the rows and the given bounds imply (bound propagation).
 
-    A row sum_j a_j x_j <= u leaves a_j x_j at most u less the least that the others may sum to;
-    several rounds of that, each rounded outwards.
+    A row sum_j a_j x_j <= u implies a_j x_j <= u - min sum_{i != j} a_i x_i. At most four passes
+    over all rows, each rounded outwards.
     """
+    # One entry a_ij for each index of row, column and value.
     entries = rows.matrix.tocoo()
     keep = entries.data != 0.0
     row, column, value = entries.row[keep], entries.col[keep], entries.data[keep]
@@ -86,7 +93,7 @@ def implied_box(rows: Rows, lower: Vector, upper: Vector) -> tuple[Vector, Vecto
     lower, upper = lower.astype(float), upper.astype(float)
     for _ in range(_PASSES):
         before = lower.copy(), upper.copy()
-        # A x <= upper, and then -A x <= -lower.
+        # First the rows A x <= upper, then -A x <= -lower.
         for sign, limits in ((1.0, rows.upper), (-1.0, -rows.lower)):
             for sense, bounds in _limits_by_entry(
                 row, column, sign * value, limits, count, lower, upper
@@ -111,20 +118,21 @@ def _limits_by_entry(
     lower: Vector,
     upper: Vector,
 ) -> Iterator[tuple[int, Vector]]:
-    """Yield (1, upper bounds) and (-1, lower bounds) of the entries' variables."""
+    """Yield (1, upper bounds) and (-1, lower bounds) on x_j, by entry a_ij of A x <= limits."""
+    # Axis: entries; the least value of a_ij x_j, summed by row without the infinite ones.
     least = np.where(value > 0, value * lower[column], value * upper[column])
     finite = np.isfinite(least)
-    known = np.where(finite, least, 0.0)
-    total = np.bincount(row, known, minlength=limits.size)
-    size = np.bincount(row, np.abs(known), minlength=limits.size)
-    unknown = np.bincount(row, ~finite, minlength=limits.size)
-    # The entry's own term may be the unknown one.
-    told = (unknown[row] - ~finite == 0) & np.isfinite(limits[row])
-    limit = np.where(told, limits[row], 0.0)
-    room = limit - (total[row] - known)
+    terms = np.where(finite, least, 0.0)
+    total = np.bincount(row, terms, minlength=limits.size)
+    size = np.bincount(row, np.abs(terms), minlength=limits.size)
+    infinite = np.bincount(row, ~finite, minlength=limits.size)
+    # The bound is finite if no other entry of the row has an infinite least value.
+    bounded = (infinite[row] - ~finite == 0) & np.isfinite(limits[row])
+    limit = np.where(bounded, limits[row], 0.0)
+    headroom = limit - (total[row] - terms)
     error = (count[row] + 4) * 2 * _UNIT * (np.abs(limit) + size[row])
     with np.errstate(over="ignore"):
-        highest = (room + error) / value
+        highest = (headroom + error) / value
     highest = highest + np.sign(value) * 4 * _UNIT * np.abs(highest)
-    yield 1, np.where(told & (value > 0), highest, np.inf)
-    yield -1, np.where(told & (value < 0), highest, -np.inf)
+    yield 1, np.where(bounded & (value > 0), highest, np.inf)
+    yield -1, np.where(bounded & (value < 0), highest, -np.inf)

@@ -1,4 +1,4 @@
-"""What a solver says of a program without an optimum, checked before anybody is told."""
+"""Certificates of infeasibility and unboundedness: no solver's claim is reported unchecked."""
 
 from __future__ import annotations
 
@@ -14,51 +14,53 @@ from dpopt.lp.bounds import dual_bound
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
+# Margin of a certificate, far above rounding errors.
 _PROVEN = 1e-9
 
 
 def surely_infeasible(model: Model, time_limit: float | None = None) -> bool:
-    """Whether it is proved that no point satisfies the rows within the variables' bounds.
+    """Whether multipliers prove that no point satisfies the rows within the variables' bounds.
 
-    Minimise t such that lower - t <= A x <= upper + t: always feasible, with an optimum above 0
-    iff the rows are in conflict. The dual bound of this program, recomputed by `dual_bound`, is
-    then above 0: its multipliers are Farkas's. Where bounds are infinite it must be above 1e-9.
-    The limit is in seconds for each way of HiGHS, which is asked for the multipliers.
+    The program min t subject to lower - t <= A x <= upper + t is always feasible, and its optimum
+    is above 0 iff the rows are in conflict. HiGHS supplies multipliers, and `dual_bound` recomputes
+    their bound: if it is above 0 (above 1e-9 where bounds are infinite), they are a Farkas
+    certificate. The time limit is in seconds, for each strategy of HiGHS.
     """
     relaxed = _relaxed(model)
     boxed = bool(np.all(np.isfinite(model.lower)) and np.all(np.isfinite(model.upper)))
-    least = 0.0 if boxed else _PROVEN
+    threshold = 0.0 if boxed else _PROVEN
     return any(
-        raw.y is not None and dual_bound(relaxed, raw.y) > least
+        raw.y is not None and dual_bound(relaxed, raw.y) > threshold
         for raw in _answers(relaxed, time_limit)
     )
 
 
 def surely_unbounded(model: Model, time_limit: float | None = None) -> bool:
-    """Whether there is a direction in which the objective falls and that no row or bound ends.
+    """Whether the objective falls along a direction in which no row or bound is ever reached.
 
-    Minimise c d over directions d of at most 1 in each variable that leave every finite limit
-    alone. One is taken whose value is below -1e-9 sum_j |c_j d_j| and whose rows hold up to 1e-9
-    of their own terms sum_j |a_ij d_j|: neither costs nor rows elsewhere matter.
+    Minimise c d over directions d with |d_j| <= 1 that move towards no finite limit. A direction is
+    accepted if c d < -1e-9 sum_j |c_j d_j| and row i is violated by at most 1e-9 of its own terms
+    sum_j |a_ij d_j|, so that the scale of other costs and rows does not matter. The time limit is
+    in seconds, for each strategy of HiGHS.
     """
     directions = _directions(model)
     if not np.any(directions.lower < directions.upper):
         return False
-    # Costs of what cannot move would only hide the others from the solver.
+    # Costs of fixed variables are dropped, as they could dwarf the others in the solver's scaling.
     movable = np.where(directions.lower < directions.upper, model.cost, 0.0)
     directions = replace(directions, cost=movable)
     for raw in _answers(directions, time_limit):
         if raw.x is None:
             continue
         d = np.clip(raw.x, directions.lower, directions.upper)
-        # A solver's noise in an entry may break rows whose terms are all as small.
+        # Second try without tiny entries: noise can break a row whose terms are all tiny.
         if _falls(directions, d) or _falls(directions, np.where(np.abs(d) > _PROVEN, d, 0.0)):
             return True
     return False
 
 
 def _falls(directions: Model, d: Vector) -> bool:
-    """Whether the objective falls along ``d`` and every row holds, each by its own terms."""
+    """Whether the objective falls along ``d`` and every row holds, relative to its own terms."""
     rows = directions.rows
     broken = rows.violation(d) > _PROVEN * (abs(rows.matrix) @ np.abs(d))
     terms = directions.cost * d
@@ -66,7 +68,7 @@ def _falls(directions: Model, d: Vector) -> bool:
 
 
 def _answers(model: Model, time_limit: float | None) -> list[RawSolution]:
-    """Return the answer of HiGHS's first way, or those of all ways if that is none."""
+    """Return HiGHS's answers, one for each strategy up to the first optimum."""
     session, answers = Highs().load(model), []
     for way in range(session.ways):
         answers.append(session.run(time_limit, way=way))
@@ -76,10 +78,9 @@ def _answers(model: Model, time_limit: float | None) -> list[RawSolution]:
 
 
 def _relaxed(model: Model) -> Model:
-    """Return min t over (x, t), t >= 0, with t taken off each limit.
+    """Return min t over (x, t), t >= 0, with every limit relaxed by t.
 
-    The columns are the model's and then t; the rows are those with a lower limit, A x + t >= lower,
-    and then those with an upper one, A x - t <= upper.
+    Columns: x, then t. Rows: A x + t >= lower for those with a lower limit, then A x - t <= upper.
     """
     rows, size = model.rows, model.cost.size
     nearest = np.clip(np.zeros(size), model.lower, model.upper)
@@ -88,7 +89,7 @@ def _relaxed(model: Model) -> Model:
     return Model(
         np.append(np.zeros(size), 1.0),
         np.append(model.lower, 0.0),
-        # More than any row is broken by at the bounds nearest to 0.
+        # More than the largest violation at the point of the box that is nearest to 0.
         np.append(model.upper, 1.0 + float(np.max(rows.violation(nearest), initial=0.0))),
         stack(blocks, size + 1),
         {},
@@ -96,16 +97,16 @@ def _relaxed(model: Model) -> Model:
     )
 
 
-def _with_slack(rows: Rows, chosen: np.ndarray, sign: float) -> Rows:
-    limited = rows.take(chosen)
+def _with_slack(rows: Rows, selected: np.ndarray, sign: float) -> Rows:
+    limited = rows.take(selected)
     slack = sp.csr_array(np.full((limited.count, 1), sign))
     matrix = sp.csr_array(sp.hstack([limited.matrix, slack], format="csr"))
-    none = np.full(limited.count, sign * np.inf)
-    return Rows(matrix, limited.lower, none) if sign > 0 else Rows(matrix, none, limited.upper)
+    free = np.full(limited.count, sign * np.inf)
+    return Rows(matrix, limited.lower, free) if sign > 0 else Rows(matrix, free, limited.upper)
 
 
 def _directions(model: Model) -> Model:
-    """Return min c d over the directions in which no finite limit is ever reached."""
+    """Return min c d over |d_j| <= 1 along which no finite limit of x or A x is approached."""
     rows = model.rows
     return replace(
         model,

@@ -1,10 +1,10 @@
-"""A `cvxpy.Problem` solved as one of ours: named, bounded, its values put back where they belong.
+"""The cvxpy interface: solve a `cvxpy.Problem` by the cutting-plane loop of dpopt.
 
-cvxpy compiles the problem, once for all values of its parameters where it is DPP and no family is
-given. It becomes a `Problem` with a block of rows for each constraint, and goes through the
-cutting-plane loop. Which row belongs to what is found by cvxpy's own way back: the number of a row,
-sent back as that row's multiplier, arrives at the constraint that the row comes from. Only linear
-problems are taken: programs over cones are cvxpy's own business.
+cvxpy compiles the problem (once for all parameter values, if it is DPP and has no lazy rows). It
+becomes a `Problem` with one block of rows for each constraint, and the solution is written back to
+the user's variables and constraints. To learn which row belongs to which constraint, row numbers
+are passed to cvxpy as multipliers: each arrives at the constraint that its row comes from. Only
+linear programs are accepted; cvxpy solves cone programs itself.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution, Status
 
 Families: TypeAlias = Mapping[str, tuple[cp.Expression, Oracle]]
-"""By name, what an oracle sees, an affine expression such as a variable, and the oracle."""
+"""By name, an affine expression (such as a variable) and the oracle that separates its value."""
 
 _TITLE = "cvxpy problem"
+# End of a note on unbounded variables.
 _NOISE = "a reduced cost of theirs below 1e-9 of its own terms is taken as 0."
-# What cvxpy adds for maxima and the like, and the values that families see.
+# Names of cvxpy's epigraph variables and constraints, and of the variables that oracles see.
 _AUXILIARY, _SEEN = "(auxiliary)", "(seen by) "
 
 
 @dataclass(frozen=True, repr=False)
 class CvxpySolution(Solution):
-    """An optimal point of a `cvxpy.Problem`, with what is needed to judge it.
+    """An optimal solution of a `cvxpy.Problem`, with its dual bound, gap and residual.
 
-    As in `Solution`, but values are in the shapes of the user's variables; objective, bound and gap
-    count the objective's constants; and duals are those that cvxpy puts into the constraints, in
-    their shapes and with their sign: the multipliers of lhs - rhs in the Lagrangian of the
-    minimisation (a maximisation is that of minus its objective), so at least 0 for every
-    inequality. Where there is no bound it is infinite, as is the gap. Constraints without a label
-    are called "constraint 0", "constraint 1" and so on, by their place in the problem; a second
-    variable, or constraint, of the same name has " (2)" behind it.
+    Differences from `Solution`: values have the shapes of the user's variables; objective, bound
+    and gap include the objective's constants; duals have the shapes and the sign of cvxpy, the
+    multipliers of lhs - rhs in the Lagrangian of the minimisation (of minus the objective, if
+    maximising), and so are at least 0 for inequalities. Without a dual bound, bound and gap are
+    infinite. Constraints without a label are named "constraint 0", "constraint 1" and so on, by
+    their index in the problem; a repeated name of a variable or constraint gets the suffix " (2)".
 
     Attributes:
-        inner: the solution of the compiled linear program, which `start` begins from.
+        inner: the solution of the compiled linear program, used by `start`.
     """
 
     inner: Solution | None = None
@@ -72,13 +72,13 @@ def solve_cvxpy(
     start: Solution | None = None,
     **others: Any,  # noqa: ANN401
 ) -> CvxpySolution:
-    """Solve a cvxpy problem by `dpopt.lp.loop.solve`; see `dpopt.solve`, which calls this.
+    """Solve a cvxpy problem by ``solve``, which is `dpopt.lp.loop.solve`; called by `dpopt.solve`.
 
     Raises:
         ParameterError: for a problem that is not linear or not convex by cvxpy's rules, has integer
-            or complex variables, or a parameter without a value; or families that do not fit.
+            or complex variables, a parameter without a value, or families of the wrong form.
         InfeasibleError: if no point satisfies every constraint; it names those in conflict.
-        SolverError: for any other end.
+        SolverError: for any other failure.
     """
     _require_solvable(problem)
     families = _require_families(families, problem)
@@ -99,7 +99,7 @@ def solve_cvxpy(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep cvxpy's warnings: what they are about is said by errors and by the solution."""
+    """Suppress cvxpy's warnings, which repeat what errors and the solution's note say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -108,9 +108,9 @@ def _quiet() -> Iterator[None]:
 def _require_solvable(problem: cp.Problem) -> None:
     for parameter in problem.parameters():
         if parameter.value is None:
-            # Of a parameter that follows from others, these are what the user knows.
-            others = getattr(parameter, "derived_from", [parameter])
-            name = next(other.name() for other in others if other.value is None)
+            # For a parameter derived from others, name the user's parameter.
+            sources = getattr(parameter, "derived_from", [parameter])
+            name = next(source.name() for source in sources if source.value is None)
             raise ParameterError(f"parameter {name!r} has no value; set its value before solving.")
     finite = any(type(constraint).__name__ == "FiniteSet" for constraint in problem.constraints)
     if problem.is_mixed_integer() or finite:
@@ -118,7 +118,7 @@ def _require_solvable(problem: cp.Problem) -> None:
             "problem has integer or boolean variables, or finite sets; only programs over real "
             "numbers are taken, whose optimum has a dual bound."
         )
-    if any(item.is_complex() for item in [*problem.variables(), *problem.constraints]):
+    if any(expression.is_complex() for expression in [*problem.variables(), *problem.constraints]):
         raise ParameterError("problem has complex numbers; write real and imaginary parts.")
     if not problem.is_dcp():
         names = constraint_names(problem)
@@ -133,7 +133,7 @@ def _require_families(families: Any, problem: cp.Problem) -> Families:  # noqa: 
     if families is None:
         return {}
     pairs: Any = families.items() if isinstance(families, Mapping) else [("", families)]
-    known = {variable.id for variable in problem.variables()}
+    ids = {variable.id for variable in problem.variables()}
     for name, pair in pairs:
         fits = isinstance(name, str) and name and isinstance(pair, Sequence) and len(pair) == 2
         if not fits or not isinstance(pair[0], cp.Expression) or not callable(pair[1]):
@@ -147,7 +147,7 @@ def _require_families(families: Any, problem: cp.Problem) -> Families:  # noqa: 
                 f"family {name!r} is over {str(pair[0])[:60]!r}; it must be over a variable or an "
                 "affine expression."
             )
-        strange = [variable.name() for variable in variables if variable.id not in known]
+        strange = [variable.name() for variable in variables if variable.id not in ids]
         if strange:
             raise ParameterError(
                 f"family {name!r} is over {', '.join(strange)}, which stands in no constraint and "
@@ -156,33 +156,33 @@ def _require_families(families: Any, problem: cp.Problem) -> Families:  # noqa: 
     return families
 
 
-def unique(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
-    """Return the names, each with a number behind it where it was taken before."""
-    known, unique = set(taken), []
+def unique(names: Sequence[str], reserved: Sequence[str] = ()) -> list[str]:
+    """Return the names, with a number appended to repeated and reserved ones."""
+    used, unique = set(reserved), []
     for name in names:
         candidate, number = name, 1
-        while candidate in known:
+        while candidate in used:
             number += 1
             candidate = f"{name} ({number})"
-        known.add(candidate)
+        used.add(candidate)
         unique.append(candidate)
     return unique
 
 
 def constraint_names(problem: cp.Problem) -> list[str]:
-    """Return the constraints' labels; of those that have none, their places."""
+    """Return the constraints' labels, or "constraint i" for those without one."""
     labels = [constraint.label for constraint in problem.constraints]
     return unique([label or f"constraint {i}" for i, label in enumerate(labels)])
 
 
 def maximising(problem: cp.Problem) -> bool:
-    """Whether the user maximises; what cvxpy compiles is a minimisation."""
+    """Whether the user maximises; the compiled program always minimises."""
     return isinstance(problem.objective, cp.Maximize)
 
 
 @dataclass(frozen=True)
 class _Point:
-    """A point of the compiled program and its multipliers, in cvxpy's sign."""
+    """A solution x of the compiled program and its multipliers z, in cvxpy's sign."""
 
     x: Vector
     z: Vector
@@ -192,7 +192,7 @@ class _Point:
 
 
 class _Linear(ConicSolver):
-    """What cvxpy compiles linear programs for: it hands over the data and takes the answer."""
+    """The solver interface that cvxpy compiles for: it passes data on and takes the solution."""
 
     BOUNDED_VARIABLES = True
 
@@ -200,19 +200,19 @@ class _Linear(ConicSolver):
         return "DPOPT"
 
     def import_solver(self) -> None:
-        """Nothing has to be there."""
+        """Do nothing: no package is needed."""
 
     def cite(self, data: object) -> str:
         del data
         return ""
 
-    def solve_via_data(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def solve_via_data(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
         raise NotImplementedError("a problem is solved by dpopt.solve(problem).")
 
     def invert(self, solution: _Point, inverse_data: Any) -> CvxpyAnswer:  # noqa: ANN401
-        """Turn the answer of the loop into cvxpy's words."""
+        """Return the loop's solution in cvxpy's form."""
         constraints = inverse_data[self.EQ_CONSTR] + inverse_data[self.NEQ_CONSTR]
-        told = {
+        statistics = {
             settings.SOLVE_TIME: solution.seconds,
             settings.NUM_ITERS: solution.iterations,
         }
@@ -221,18 +221,18 @@ class _Linear(ConicSolver):
             solution.value + inverse_data[settings.OFFSET],
             {inverse_data[self.VAR_ID]: solution.x},
             get_dual_values(solution.z, extract_dual_value, constraints),
-            told,
+            statistics,
         )
 
 
-# cvxpy keeps what it compiled for a solver: it must be the same object each time.
+# One object for all problems: cvxpy caches what it compiled by the solver object.
 _LINEAR = _Linear()
 
 
 class _Compiled:
     """A compiled linear program: A x = b in its first rows, A x <= b in the others.
 
-    Each family sees a variable of its own, equal to its expression by a constraint of its own.
+    Each family gets an extra variable, equal to the family's expression by an extra constraint.
     """
 
     def __init__(self, problem: cp.Problem, families: Families) -> None:
@@ -251,7 +251,7 @@ class _Compiled:
         self.data, self.chain, self.inverse = compiled
 
     def put_back(self, x: Vector, z: Vector, inner: Solution) -> None:
-        """Give variables and constraints of the user their values."""
+        """Write values and duals back to the user's variables and constraints."""
         point = _Point(x, z, float(self.data["c"] @ x), inner.seconds, inner.iterations)
         if self.probed is self.problem:
             self.problem.unpack_results(point, self.chain, self.inverse)
@@ -259,35 +259,35 @@ class _Compiled:
             self.problem.unpack(self.chain.invert(point, self.inverse))
 
     def rows(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Return the rows of each constraint by its name; those of no constraint come last."""
+        """Return the row indices by constraint name; rows of no constraint come last."""
         count = self.data["b"].size
         numbered = _Point(np.zeros(self.data["c"].size), np.arange(count, dtype=float))
         duals = self.chain.invert(numbered, self.inverse).dual_vars
         names = unique([*constraint_names(self.problem), *(_SEEN + name for name in self.seen)])
-        own, free = {}, np.ones(count, dtype=bool)
+        blocks, free = {}, np.ones(count, dtype=bool)
         for name, constraint in zip(names, [*self.problem.constraints, *self.equal], strict=True):
-            # The multipliers of a constraint that cvxpy turns over have the other sign.
+            # cvxpy flips the sign of some constraints, and so of their row numbers.
             numbers = np.abs(np.ravel(duals.get(constraint.id, []))).astype(np.int64)
-            own[name], free[numbers] = numbers, False
-        own[_AUXILIARY] = np.flatnonzero(free)
-        return {name: rows for name, rows in own.items() if rows.size}
+            blocks[name], free[numbers] = numbers, False
+        blocks[_AUXILIARY] = np.flatnonzero(free)
+        return {name: rows for name, rows in blocks.items() if rows.size}
 
     def program(self, families: Families) -> tuple[Problem, npt.NDArray[np.int64]]:
-        """Return it with a block of rows for each constraint, and the rows in their order."""
+        """Return a problem with a block of rows for each constraint, and its order of the rows."""
         matrix, limits = sp.csr_array(self.data["A"]), np.asarray(self.data["b"], dtype=float)
         lower = np.where(np.arange(limits.size) < self.data["dims"].zero, limits, -np.inf)
         rows, stuffed = self.rows(), self.data[settings.PARAM_PROB]
         labels = unique([*rows], [*families])
-        first = stuffed.var_id_to_col
-        variables = sorted(stuffed.variables, key=lambda variable: first[variable.id])
-        named = {variable.id: str(variable.name()) for variable in self.probed.variables()}
-        # cvxpy may have replaced a variable by a smaller one of its name.
-        names = [named.get(variable.id, str(variable.name())) for variable in variables]
-        names = [name if name in named.values() else _AUXILIARY for name in names]
+        offsets = stuffed.var_id_to_col
+        variables = sorted(stuffed.variables, key=lambda variable: offsets[variable.id])
+        user_names = {variable.id: str(variable.name()) for variable in self.probed.variables()}
+        # cvxpy may have replaced a variable by a smaller one of the same name.
+        names = [user_names.get(variable.id, str(variable.name())) for variable in variables]
+        names = [name if name in user_names.values() else _AUXILIARY for name in names]
         names = unique(names, [*families, *labels])
-        called = {variable.id: name for name, variable in zip(names, variables, strict=True)}
+        name_of = {variable.id: name for name, variable in zip(names, variables, strict=True)}
         lp = Problem(_TITLE)
-        low, high = (
+        least, greatest = (
             np.full(self.data["c"].size, missing) if values is None else np.asarray(values, float)
             for values, missing in (
                 (self.data[settings.LOWER_BOUNDS], -np.inf),
@@ -295,13 +295,13 @@ class _Compiled:
             )
         )
         for variable in variables:
-            part = slice(first[variable.id], first[variable.id] + variable.size)
-            name = called[variable.id]
-            lp.add_variables(name, variable.size, lower=low[part], upper=high[part])
-        for label, at in zip(labels, rows.values(), strict=True):
-            lp.add_rows(label, matrix[at], lower=lower[at], upper=limits[at])
+            columns = slice(offsets[variable.id], offsets[variable.id] + variable.size)
+            name = name_of[variable.id]
+            lp.add_variables(name, variable.size, lower=least[columns], upper=greatest[columns])
+        for label, indices in zip(labels, rows.values(), strict=True):
+            lp.add_rows(label, matrix[indices], lower=lower[indices], upper=limits[indices])
         for name, (_, oracle) in families.items():
-            lp.add_family(name, oracle, over=called[self.seen[name].id])
+            lp.add_family(name, oracle, over=name_of[self.seen[name].id])
         if maximising(self.problem):
             lp.maximise(-self.data["c"])
         else:
@@ -335,7 +335,7 @@ def _linear(
     bound, note = _linear_bound(lp, inner, sign)
     bound += sign * float(compiled.inverse[-1][settings.OFFSET])
     objective = _objective(problem)
-    own = {
+    fields = {
         "values": _values(problem),
         "objective": objective,
         "bound": bound,
@@ -344,17 +344,17 @@ def _linear(
         "seconds": perf_counter() - begin,
         "note": note,
     }
-    kept = {name: getattr(inner, name) for name in Solution.__dataclass_fields__}
-    return CvxpySolution(**(kept | own), inner=inner)
+    inherited = {name: getattr(inner, name) for name in Solution.__dataclass_fields__}
+    return CvxpySolution(**(inherited | fields), inner=inner)
 
 
 def _hidden(name: str) -> bool:
-    """Whether a name is of what the user did not write."""
+    """Whether a block or bound was added by cvxpy or dpopt, not by the user."""
     return name.removeprefix("bounds of ").startswith((_AUXILIARY, _SEEN))
 
 
 def _of_the_user(error: InfeasibleError) -> InfeasibleError:
-    """Return the error with the names of the user's own constraints alone."""
+    """Return the error with only the user's constraints among the names in conflict."""
     blocks = tuple(name for name in error.blocks if not _hidden(name))
     if not blocks:
         return error
@@ -363,23 +363,23 @@ def _of_the_user(error: InfeasibleError) -> InfeasibleError:
 
 
 def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str]:
-    """Return the bound over the limits that are implied, where it is finite, and what to say."""
+    """Return the dual bound over implied variable bounds, and a note on unbounded variables."""
     model, value = lp.assemble(), sign * inner.objective
     rows = stack([model.rows, *inner.cuts.values()], model.cost.size)
-    within = boxed(replace(model, rows=rows), value)
+    bounded = boxed(replace(model, rows=rows), value)
     y = sign * np.concatenate([np.empty(0), *inner.duals.values()])
-    endless = [
+    unbounded = [
         name
-        for name, place in model.variables.items()
-        if not np.all(np.isfinite(within.lower[place]) & np.isfinite(within.upper[place]))
+        for name, columns in model.variables.items()
+        if not np.all(np.isfinite(bounded.lower[columns]) & np.isfinite(bounded.upper[columns]))
         and not name.startswith(_SEEN)
     ]
-    bound = sign * min(value, dual_bound(within, y))
+    bound = sign * min(value, dual_bound(bounded, y))
     if not math.isfinite(bound):
         bound = inner.bound
-    if not endless:
+    if not unbounded:
         return bound, ""
-    listed = ", ".join(endless[:5]) + (" and others" if len(endless) > 5 else "")
+    listed = ", ".join(unbounded[:5]) + (" and others" if len(unbounded) > 5 else "")
     if not math.isfinite(bound):
         return bound, f"no dual bound: nothing bounds {listed} on both sides."
     return bound, f"nothing bounds {listed} on both sides; {_NOISE}"
@@ -397,7 +397,7 @@ def _values(problem: cp.Problem) -> dict[str, Vector]:
 
 @_quiet()
 def _duals(problem: cp.Problem) -> dict[str, Vector]:
-    """Return the duals as cvxpy holds them, one for each constraint of a linear program."""
+    """Return the dual values that cvxpy stores in each constraint, by the constraint's name."""
     return {
         name: frozen(_dense(variable.value))
         for name, constraint in zip(constraint_names(problem), problem.constraints, strict=True)

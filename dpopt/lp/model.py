@@ -1,4 +1,4 @@
-"""A linear program as arrays, the form in which backends receive it."""
+"""Linear programs as arrays: the form that backends receive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ByIndex = Mapping[Any, float]
 """Coefficients by index: ``{(0, 3): 1.0, (1, 3): -2.0}``, and ``{3: 1.0}`` for one axis."""
 
 Coefficients: TypeAlias = MatrixLike | ByIndex | Sequence[ByIndex]
-"""Rows over one group of variables; see `rows_over` for the forms."""
+"""Rows over one group of variables, in any form that `rows_over` accepts."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,21 @@ class Rows:
         return int(self.lower.size)
 
     def violation(self, x: Vector) -> Vector:
-        """Return by how much each row is violated at ``x``: shape (rows,), zero where it holds."""
+        """Return the violation of each row at ``x``, shape (rows,); 0 where the row holds."""
         values = self.matrix @ x
         return np.maximum(0.0, np.maximum(self.lower - values, values - self.upper))
 
-    def take(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice) -> Rows:
-        """Return the rows marked by ``chosen``, or of these indices."""
-        at = np.arange(self.count)[chosen]
-        return Rows(self.matrix[at], self.lower[at], self.upper[at])
+    def take(self, selection: npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice) -> Rows:
+        """Return the rows selected by a mask, indices or a slice."""
+        indices = np.arange(self.count)[selection]
+        return Rows(self.matrix[indices], self.lower[indices], self.upper[indices])
 
 
 def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
-    """Return a scipy sparse matrix as it is, and anything else as a two-dimensional array.
+    """Return a scipy sparse matrix unchanged, and anything else as a two-dimensional array.
 
     Raises:
-        ParameterError: if it is neither.
+        ParameterError: if it is neither a sparse matrix nor at most two-dimensional.
     """
     if sp.issparse(matrix):
         return matrix
@@ -76,7 +76,12 @@ def make_rows(
     lower: npt.ArrayLike | None = None,
     upper: npt.ArrayLike | None = None,
 ) -> Rows:
-    """Build `Rows`, broadcasting scalar limits; at least one of the limits must be given.
+    """Return `Rows` with scalar limits broadcast; at least one of the limits must be given.
+
+    Args:
+        matrix: dense or scipy sparse, shape (rows, variables).
+        lower: lower limits, a number or shape (rows,); None for none.
+        upper: upper limits, likewise.
 
     Raises:
         ParameterError: if shapes differ, an entry is not finite, or ``lower > upper`` in a row.
@@ -93,7 +98,7 @@ def make_rows(
 def make_limits(
     shape: Shape, lower: npt.ArrayLike | None, upper: npt.ArrayLike | None, what: str
 ) -> tuple[Vector, Vector]:
-    """Return lower and upper limits, broadcast to a shape and flattened; None is no limit."""
+    """Return lower and upper limits, broadcast to a shape and flattened; None means no limit."""
     limits = []
     for name, value, missing in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
         array = _checks.floats(name, missing if value is None else value)
@@ -115,33 +120,40 @@ def make_limits(
     return limits[0], limits[1]
 
 
-def _broadcasts(given: Shape, shape: Shape) -> bool:
-    # A single limit in brackets would fit every shape: it is a mistake more often than a number.
+def _broadcasts(actual: Shape, shape: Shape) -> bool:
+    # On one axis [limit] would broadcast to every shape; it is more often a mistake.
     if len(shape) == 1:
-        return given == shape
+        return actual == shape
     try:
-        return np.broadcast_shapes(given, shape) == shape
+        return np.broadcast_shapes(actual, shape) == shape
     except ValueError:
         return False
 
 
-def rows_over(name: str, shape: Shape, given: Coefficients) -> sp.coo_array:
+def rows_over(name: str, shape: Shape, entries: Coefficients) -> sp.coo_array:
     """Return rows over one group of variables, shape (rows, size) in C order.
 
-    An array of the group's own shape, or a flat one, is one row; one with another axis in front
-    holds a row in each line. No array fits two of these and means different rows. A mapping from
-    indices to coefficients is one row, a list of them several.
+    An array of the group's shape, or a flat one, is one row; with another axis in front it is one
+    row for each index of that axis. If an array fits two of these forms, both mean the same rows. A
+    mapping from indices to coefficients is one row, a list of mappings several rows.
+
+    Args:
+        name: of the group, for error messages.
+        shape: of the group.
+        entries: an array, sparse matrix, mapping, or list of mappings.
 
     Raises:
-        ParameterError: if it fits none of these forms, or an index is outside.
+        ParameterError: if the entries have none of these forms, or an index is out of range.
     """
     size = math.prod(shape)
-    if isinstance(given, Mapping):
-        return _by_index(name, shape, [given])
-    if isinstance(given, list | tuple) and given and isinstance(given[0], Mapping):
-        return _by_index(name, shape, cast(Sequence[ByIndex], given))
-    sparse = sp.issparse(given)
-    array: Any = sp.coo_array(given) if sparse else _checks.floats(f"matrix for {name!r}", given)
+    if isinstance(entries, Mapping):
+        return _by_index(name, shape, [entries])
+    if isinstance(entries, list | tuple) and entries and isinstance(entries[0], Mapping):
+        return _by_index(name, shape, cast(Sequence[ByIndex], entries))
+    sparse = sp.issparse(entries)
+    array: Any = (
+        sp.coo_array(entries) if sparse else _checks.floats(f"matrix for {name!r}", entries)
+    )
     if array.shape in (shape, (size,)):
         return sp.coo_array(array.reshape((1, size)))
     if array.ndim and array.shape[1:] in (shape, (size,)):
@@ -159,27 +171,28 @@ def _with_rows(shape: Shape) -> str:
 
 
 def _by_index(name: str, shape: Shape, rows: Sequence[ByIndex]) -> sp.coo_array:
-    height, width, values = [], [], []
+    # Triplets (row, column, value), one for each index of each mapping.
+    row_of, column_of, values = [], [], []
     for row, entries in enumerate(rows):
         if not isinstance(entries, Mapping):
             raise ParameterError(
                 f"row {row} for {name!r} is {_checks.shown(entries)}; every row must be a mapping "
                 "from indices to coefficients, as the first one is."
             )
-        width += [place_of(name, shape, index) for index in entries]
+        column_of += [position_of(name, shape, index) for index in entries]
         values += list(entries.values())
-        height += [row] * len(entries)
+        row_of += [row] * len(entries)
     data = _checks.floats(f"matrix for {name!r}", values)
     if data.ndim != 1:
         raise ParameterError(f"the coefficients for {name!r} must be numbers, one for each index.")
-    return sp.coo_array((data, (height, width)), shape=(len(rows), math.prod(shape)))
+    return sp.coo_array((data, (row_of, column_of)), shape=(len(rows), math.prod(shape)))
 
 
-def place_of(name: str, shape: Shape, index: object) -> int:
-    """Return the place of an index in C order; an integer will do where there is one axis.
+def position_of(name: str, shape: Shape, index: object) -> int:
+    """Return the position of an index in C order; an integer is an index of a single axis.
 
     Raises:
-        ParameterError: if there is no such entry; indices count from 0, none from the end.
+        ParameterError: if the index is out of range; negative indices are, too.
     """
     indices = cast(tuple[int, ...], index if isinstance(index, tuple) else (index,))
     if len(indices) != len(shape) or not all(
@@ -190,20 +203,21 @@ def place_of(name: str, shape: Shape, index: object) -> int:
             f"{name!r} has no entry {_checks.shown(index)}; its shape is {shape}, and indices "
             "count from 0."
         )
-    place = 0
+    # Horner's scheme over the axes, the last one fastest.
+    position = 0
     for i, n in zip(indices, shape, strict=True):
-        place = place * n + int(i)
-    return place
+        position = position * n + int(i)
+    return position
 
 
-def _index(place: int, shape: Shape) -> str:
-    """Return an index as users write it: 3, or (0, 3)."""
-    indices = tuple(int(i) for i in np.unravel_index(place, shape)) if shape else ()
+def _index(position: int, shape: Shape) -> str:
+    """Return the index of a position in C order as users write it: 3, or (0, 3)."""
+    indices = tuple(int(i) for i in np.unravel_index(position, shape)) if shape else ()
     return str(indices[0]) if len(indices) == 1 else str(indices)
 
 
 def stack(blocks: list[Rows], columns: int) -> Rows:
-    """Put blocks on top of each other, padding each to ``columns`` variables with zeros."""
+    """Stack blocks of rows, each padded with zeros to ``columns`` variables."""
     if not blocks:
         return Rows(sp.csr_array((0, columns)), np.empty(0), np.empty(0))
     if len(blocks) == 1 and blocks[0].matrix.shape[1] == columns:
@@ -223,19 +237,19 @@ def stack(blocks: list[Rows], columns: int) -> Rows:
 
 
 def objective_size(cost: Vector, x: Vector) -> float:
-    """Return the unit of gaps: sum |c x| or the largest |c|, whichever is more."""
+    """Return the scale of relative gaps: max(sum |c_j x_j|, max |c_j|), or 1 if that is 0."""
     return max(float(np.sum(np.abs(cost * x))), float(np.max(np.abs(cost), initial=0.0))) or 1.0
 
 
 @dataclass(frozen=True)
 class Separation:
-    """What a family's oracle says of a point.
+    """The answer of a separation oracle at a point.
 
     Attributes:
-        rows: violated rows worth adding, over the variables that the family is declared for;
-            empty if there are none.
+        rows: violated rows to add, over the variables that the family is declared for; empty if
+            no row is violated.
         worst: an upper bound on the violation of any row of the family at the point; infinite if
-            the oracle stopped early because it had found violated rows.
+            the oracle stopped early at violated rows.
         checked: number of constraints that the bound covers.
     """
 
@@ -245,7 +259,7 @@ class Separation:
 
 
 Oracle = Callable[[Vector], Separation]
-"""Takes a point (the family's variables) and returns a `Separation`."""
+"""A separation oracle: from values of the family's variables, flat, to a `Separation`."""
 
 
 @dataclass(frozen=True)
@@ -257,9 +271,9 @@ class Model:
         lower: shape (variables,).
         upper: shape (variables,).
         rows: all rows, block after block.
-        variables: name of each group of variables and its place in x.
-        blocks: name of each block and its place in the rows.
-        shapes: shape of each group of variables; one axis for those that are left out.
+        variables: slice of x of each group of variables, by name.
+        blocks: slice of the rows of each block, by name.
+        shapes: shape of each group of variables, by name; one axis for names that are missing.
     """
 
     cost: Vector
@@ -271,8 +285,8 @@ class Model:
     shapes: Mapping[str, Shape] = field(default_factory=dict)
 
     def by_name(self, x: Vector) -> dict[str, Vector]:
-        """Return a point by name of the variables, in their shapes, read-only."""
+        """Return the values of x by name of the variables, in their shapes, read-only."""
         return {
-            name: frozen(x[part].reshape(self.shapes.get(name, -1)))
-            for name, part in self.variables.items()
+            name: frozen(x[columns].reshape(self.shapes.get(name, -1)))
+            for name, columns in self.variables.items()
         }

@@ -1,4 +1,4 @@
-"""The builder of linear programs: named variables, named rows, rows given by an oracle."""
+"""A builder of linear programs: named variables, named blocks of rows, and lazy rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from dpopt.lp.model import (
     Shape,
     make_limits,
     make_rows,
-    place_of,
+    position_of,
     rows_over,
     stack,
 )
 
-# As many as HiGHS can count.
+# Number of variables that HiGHS's 32-bit indices can count.
 _MOST_VARIABLES = 2**31 - 1
+# Largest absolute cost; sums of such costs stay finite.
 _LARGEST_COST = 1e100
 
 Blocks = MatrixLike | Mapping[str, Coefficients]
@@ -39,12 +40,12 @@ Objective = npt.ArrayLike | Mapping[str, npt.ArrayLike | ByIndex]
 
 @dataclass(frozen=True)
 class Family:
-    """A constraint set too large to write down.
+    """Lazy rows: a constraint set too large to write down, given by a separation oracle.
 
     Attributes:
         oracle: separates a point from the set.
-        over: the part of x that the oracle sees and writes its rows for.
-        first: rows that interior points begin with; None if they begin with none.
+        over: slice of x that the oracle sees and that its rows are over.
+        first: returns the initial rows of the interior-point method; None for no rows.
     """
 
     oracle: Oracle
@@ -52,14 +53,14 @@ class Family:
     first: Callable[[], Rows] | None = None
 
     def separate(self, x: Vector) -> Separation:
-        """Ask the oracle about ``x`` (all variables); its rows come back over all variables."""
+        """Call the oracle at ``x`` (all variables); return its rows over all variables."""
         answer = self.oracle(x[self.over])
         if np.isnan(answer.worst) or not np.all(np.isfinite(answer.rows.matrix.data)):
             raise ParameterError("the oracle of a family answered with NaN; it must give numbers.")
         return Separation(self.over_all(answer.rows, x.size), answer.worst, answer.checked)
 
     def over_all(self, rows: Rows, size: int) -> Rows:
-        """Return rows over the part that the oracle sees as rows over that many variables."""
+        """Return rows over the oracle's variables as rows over all ``size`` variables."""
         # Column j of the oracle's rows is variable over.start + j of the problem.
         entries = rows.matrix.tocoo()
         matrix = sp.csr_array(
@@ -69,12 +70,12 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Inside:
-    """A point at which every row holds with room.
+class SlaterPoint:
+    """A strictly feasible point (Slater point).
 
     Attributes:
-        x: all variables, shape (variables,), within their limits.
-        slack: by which each row of each family holds there at least, above 0.
+        x: values of all variables, shape (variables,), within their bounds.
+        slack: least slack of any lazy row at x, in the row's units, above 0.
     """
 
     x: Vector
@@ -83,11 +84,11 @@ class Inside:
 
 @dataclass(frozen=True)
 class Goal:
-    """One of the objectives, which are optimised in order.
+    """One of the objectives, which are optimised lexicographically.
 
     Attributes:
-        cost: by name of the variables, flat; what is not named costs nothing.
-        maximising: whether more of it is better.
+        cost: coefficients by name of the variables, flat; 0 for variables that are not named.
+        maximising: whether the objective is maximised.
     """
 
     cost: Mapping[str, Vector]
@@ -95,7 +96,7 @@ class Goal:
 
 
 class Problem:
-    """A linear program over named variables, built step by step and left unchanged by solving.
+    """A linear program over named variables, built step by step; solving does not change it.
 
     Example:
         >>> from dpopt import Problem, solve
@@ -115,18 +116,18 @@ class Problem:
         self.shapes: dict[str, Shape] = {}
         self.blocks: dict[str, Rows] = {}
         self.families: dict[str, Family] = {}
-        self.inside: Inside | None = None
+        self.inside: SlaterPoint | None = None
         self._bounds: dict[str, tuple[Vector, Vector]] = {}
 
     def __repr__(self) -> str:
-        """Return one line: the objective's sense, variables, rows and families."""
+        """Return the objectives' senses, variables, rows and families in one line."""
         variables = [
             f"{shown(name)} {shape} in [{', '.join(_range(b) for b in self._bounds[name])}]"
             for name, shape in self.shapes.items()
         ]
         rows = [f"{shown(name)} {block.count:,}" for name, block in self.blocks.items()]
         families = [shown(name) for name in self.families]
-        parts = [
+        sections = [
             f"{what} {_few(words)}"
             for what, words in (
                 (f"{self._senses} over", variables),
@@ -135,12 +136,12 @@ class Problem:
             )
             if words
         ]
-        return f"{type(self).__name__}({shown(self.name)}: {'; '.join(parts) or 'empty'})"
+        return f"{type(self).__name__}({shown(self.name)}: {'; '.join(sections) or 'empty'})"
 
     @property
     def size(self) -> int:
         """Number of variables."""
-        return sum(part.stop - part.start for part in self.variables.values())
+        return sum(columns.stop - columns.start for columns in self.variables.values())
 
     @property
     def maximising(self) -> bool:
@@ -160,7 +161,7 @@ class Problem:
         lower: npt.ArrayLike,
         upper: npt.ArrayLike,
     ) -> slice:
-        """Add variables called ``name`` and return their place in x, where they stand in C order.
+        """Add a group of variables and return its slice of x, in which it is flat in C order.
 
         Args:
             name: a name not used before in this problem.
@@ -172,7 +173,7 @@ class Problem:
                 bound is finite.
 
         Raises:
-            ParameterError: if the name is taken, or the bounds do not fit.
+            ParameterError: if the name is taken, or the bounds have the wrong shape or order.
         """
         self._check_new(name)
         axes = _shape(shape)
@@ -191,15 +192,16 @@ class Problem:
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
     ) -> None:
-        """Give variables other bounds; those that are left out stay.
+        """Change the bounds of a group of variables; a bound that is None stays as it is.
 
         Args:
-            name: of the variables.
+            name: name of the variables.
             lower: as for `add_variables`.
             upper: likewise.
 
         Raises:
-            ParameterError: if there are no such variables, or the bounds do not fit.
+            ParameterError: if there are no such variables, or the bounds are of the wrong shape or
+                order.
         """
         self._find(name)
         shape, (low, high) = self.shapes[name], self._bounds[name]
@@ -208,39 +210,39 @@ class Problem:
         self._bounds[name] = self._limits(name, shape, lower, upper)
 
     def minimise(self, objective: Objective) -> None:
-        """Minimise ``objective @ x``; objectives that were given before are replaced.
+        """Set the objective to minimise ``objective @ x``, replacing all earlier objectives.
 
         Args:
             objective: a vector over all variables; or a mapping from names of variables to a
                 number for all of them, an array of their shape (or flat), or a mapping from
-                indices to numbers, ``{"K": {(0, 3): 1.0}}``. What is not named costs nothing.
+                indices to numbers, ``{"K": {(0, 3): 1.0}}``. All other coefficients are 0.
 
         Raises:
-            ParameterError: if a name is unknown, a shape does not fit, or an index is outside.
+            ParameterError: if a name is unknown, a shape is wrong, or an index is out of range.
         """
         self.goals = [Goal(self._costs_of(objective), maximising=False)]
 
     def maximise(self, objective: Objective) -> None:
-        """Maximise ``objective @ x``; as for `minimise`."""
+        """Set the objective to maximise ``objective @ x``, given as for `minimise`."""
         self.goals = [Goal(self._costs_of(objective), maximising=True)]
 
     def then_minimise(self, objective: Objective) -> None:
-        """Minimise ``objective @ x`` among the optima of the objectives before.
+        """Minimise ``objective @ x`` among the optima of the earlier objectives.
 
-        `solve` takes one objective after the other: a later one only chooses among points that are
-        optimal for those before, up to at most 1e-9 of their size. The solution's bound and duals
-        are those of the first.
+        `solve` optimises the objectives lexicographically: a later one only chooses among points
+        that are optimal for all earlier ones, up to at most 1e-9 of their size. The solution's
+        bound and duals are those of the first.
 
         Args:
             objective: as for `minimise`.
 
         Raises:
-            ParameterError: if there is no objective before, or as `minimise` does.
+            ParameterError: if there is no earlier objective, or for the reasons of `minimise`.
         """
         self._then(objective, maximising=False)
 
     def then_maximise(self, objective: Objective) -> None:
-        """Maximise ``objective @ x`` among the optima of those before; as for `then_minimise`."""
+        """Maximise ``objective @ x`` among the earlier optima, as `then_minimise` does."""
         self._then(objective, maximising=True)
 
     def add_rows(
@@ -255,18 +257,18 @@ class Problem:
 
         Args:
             name: a name not used before in this problem.
-            matrix: dense or scipy sparse, shape (rows, variables); or ready-made `Rows`, with
-                their limits; or a mapping from names of variables to what stands in their
-                columns: an array (or sparse matrix) of shape (rows, size) or (rows, *shape), or
-                of the variables' own shape for one row; or coefficients by index,
+            matrix: dense or scipy sparse, shape (rows, variables); or `Rows` with their limits; or
+                a mapping from names of variables to the coefficients in their columns: an array
+                (or sparse matrix) of shape (rows, size) or (rows, *shape), or of the variables'
+                shape for one row; or coefficients by index,
                 ``{"K": {(0, 3): 1.0, (1, 3): -2.0}}`` for one row and a list of such mappings
                 for several. An array of the variables' shape is always one row.
             lower: lower limits, a number or shape (rows,).
             upper: upper limits, likewise.
 
         Raises:
-            ParameterError: if the name is taken, a variable unknown, an index outside, or shapes
-                do not fit.
+            ParameterError: if the name is taken, a variable is unknown, an index is out of range,
+                or a shape is wrong.
         """
         self._check_new(name)
         self.blocks[name] = self._read(name, matrix, lower, upper)
@@ -279,16 +281,17 @@ class Problem:
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
     ) -> None:
-        """Put other rows in the place of a named block, as many as there are now.
+        """Replace the rows of a named block; their number may change.
 
         Args:
-            name: of the block.
+            name: name of the block.
             matrix: as for `add_rows`.
             lower: likewise.
             upper: likewise.
 
         Raises:
-            ParameterError: if there is no such block, or as `add_rows` does; the block stays.
+            ParameterError: if there is no such block, or for the reasons of `add_rows`; the block
+                is then unchanged.
         """
         _known("are no rows", name, self.blocks)
         self.blocks[name] = self._read(name, matrix, lower, upper)
@@ -301,40 +304,40 @@ class Problem:
         *,
         first: Callable[[], Rows] | None = None,
     ) -> None:
-        """Add a constraint set given by an oracle.
+        """Add lazy rows: a constraint set given by a separation oracle.
 
         Args:
             name: a name not used before in this problem.
             oracle: called with the values of the variables; returns a `Separation`.
             over: name of the variables that the oracle sees; all added so far if None.
-            first: gives rows of the set from all over it, as the oracle does. Where
-                `Problem.set_inside` told of a point inside, and there are at least 150 variables,
-                the program is solved by interior points that begin with these rows.
+            first: returns initial rows, spread over the set and in the form of the oracle's rows.
+                With at least 150 variables and a Slater point (`Problem.set_inside`), the program
+                is then solved by an interior-point method that starts from these rows.
 
         Raises:
             ParameterError: if the name is taken, ``over`` is not a variable, or ``first`` is not a
                 function.
         """
         self._check_new(name)
-        part = slice(0, self.size) if over is None else self._find(over)
+        columns = slice(0, self.size) if over is None else self._find(over)
         if first is not None and not callable(first):
             raise ParameterError(f"first is {_checks.shown(first)}; it must be a function.")
-        self.families[name] = Family(oracle, part, first)
+        self.families[name] = Family(oracle, columns, first)
 
     def set_inside(self, point: Mapping[str, npt.ArrayLike], slack: float) -> None:
-        """Tell of a point at which every row holds with room, for large programs with families.
+        """Give a strictly feasible point (Slater point), for large programs with lazy rows.
 
-        It makes a feasible point of one that breaks rows, and so a gap is known in each round of
-        `solve`. What is told is not believed: an answer that it leads to is checked as any other.
-        Variables that are added later undo it.
+        Moving an infeasible point towards it yields a feasible one, so that each round of `solve`
+        has a gap. A wrong point does no harm: every solution is checked in the same way. Adding
+        variables later discards the point.
 
         Args:
             point: by name of all variables, a number or an array of their shape.
-            slack: by which every row of every family holds there at least, in its own units,
-                above 0; written rows hold with some room.
+            slack: least slack of any lazy row at the point, in the row's units, above 0; the
+                other rows must hold strictly.
 
         Raises:
-            ParameterError: if a variable is unknown or missing, or the point outside its limits.
+            ParameterError: if a variable is unknown or missing, or the point violates its bounds.
         """
         x = np.zeros(self.size)
         for name, value in point.items():
@@ -344,27 +347,27 @@ class Problem:
                 f"point names {', '.join(point)}; it must name all variables: "
                 f"{', '.join(self.variables)}."
             )
-        lower, upper = (np.concatenate(part) for part in zip(*self._bounds.values(), strict=True))
+        lower, upper = (np.concatenate(ends) for ends in zip(*self._bounds.values(), strict=True))
         if not np.all((lower <= x) & (x <= upper)):
             raise ParameterError("point leaves the limits of the variables; it must lie inside.")
         slack = _checks.real("slack", slack, 0.0, open_lower=True)
-        self.inside = Inside(x, slack)
+        self.inside = SlaterPoint(x, slack)
 
     def cost(self, goal: Goal) -> Vector:
-        """Return what is minimised for a goal, shape (variables,): minus what is maximised."""
+        """Return the cost to minimise, shape (variables,); negated if the goal is maximised."""
         cost = np.zeros(self.size)
         for name, values in goal.cost.items():
             cost[self.variables[name]] = -values if goal.maximising else values
         return cost
 
     def assemble(self) -> Model:
-        """Return the program of the first objective, without its families, as arrays."""
+        """Return the program with the first objective and without lazy rows, as arrays."""
         if not self.variables:
             raise ParameterError("the problem has no variables; call add_variables first.")
-        places, row = {}, 0
+        blocks, start = {}, 0
         for name, rows in self.blocks.items():
-            places[name] = slice(row, row + rows.count)
-            row += rows.count
+            blocks[name] = slice(start, start + rows.count)
+            start += rows.count
         lower, upper = zip(*self._bounds.values(), strict=True)
         return Model(
             self.cost(self.goals[0]) if self.goals else np.zeros(self.size),
@@ -372,15 +375,15 @@ class Problem:
             np.concatenate(upper),
             stack(list(self.blocks.values()), self.size),
             dict(self.variables),
-            places,
+            blocks,
             dict(self.shapes),
         )
 
     def among_optima(self, limits: Sequence[float]) -> Problem:
-        """Return the program of a later objective, over points that are optimal for those before.
+        """Return the program of the next objective, with all earlier ones bounded by rows.
 
         Args:
-            limits: what each objective before, as `cost` states it, may be at most.
+            limits: upper limit of each earlier objective, in the form of `cost`.
         """
         copy = type(self)(self.name)
         copy.goals, copy.inside = [self.goals[len(limits)]], self.inside
@@ -419,7 +422,7 @@ class Problem:
         lower: npt.ArrayLike | None,
         upper: npt.ArrayLike | None,
     ) -> Rows:
-        """Return the rows that were given under a name, over all variables so far."""
+        """Return user-given rows over all variables so far, checked."""
         if isinstance(matrix, Rows):
             if lower is not None or upper is not None:
                 raise ParameterError("lower and upper come with the Rows; do not give them again.")
@@ -437,19 +440,19 @@ class Problem:
             )
         return rows
 
-    def _side_by_side(self, parts: Mapping[str, Coefficients]) -> sp.csr_array:
-        if not parts:
+    def _side_by_side(self, blocks: Mapping[str, Coefficients]) -> sp.csr_array:
+        if not blocks:
             raise ParameterError("matrix is an empty mapping; name at least one variable.")
-        # The triplets (value, row, column) of all parts, the columns counted over all variables.
-        pieces, height = [], None
-        for name, part in parts.items():
+        # Triplets (value, row, column) of all blocks; columns are those of x.
+        triplets, height = [], None
+        for name, coefficients in blocks.items():
             columns = self._find(name)
-            piece = rows_over(name, self.shapes[name], part)
-            if height not in (None, piece.shape[0]):
+            block = rows_over(name, self.shapes[name], coefficients)
+            if height not in (None, block.shape[0]):
                 raise ParameterError("the matrices of a block must have the same number of rows.")
-            height = piece.shape[0]
-            pieces.append((piece.data, piece.row, piece.col + columns.start))
-        data, row, col = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+            height = block.shape[0]
+            triplets.append((block.data, block.row, block.col + columns.start))
+        data, row, col = (np.concatenate(arrays) for arrays in zip(*triplets, strict=True))
         return sp.csr_array((data.astype(float), (row, col)), shape=(height or 0, self.size))
 
     def _then(self, objective: Objective, *, maximising: bool) -> None:
@@ -459,25 +462,25 @@ class Problem:
 
     def _costs_of(self, objective: Objective) -> dict[str, Vector]:
         if not isinstance(objective, Mapping):
-            whole = _checks.floats("objective", objective)
-            if whole.shape != (self.size,):
+            costs = _checks.floats("objective", objective)
+            if costs.shape != (self.size,):
                 raise ParameterError(
-                    f"objective has shape {whole.shape}; it must be ({self.size},)."
+                    f"objective has shape {costs.shape}; it must be ({self.size},)."
                 )
-            objective = {name: whole[part] for name, part in self.variables.items()}
+            objective = {name: costs[columns] for name, columns in self.variables.items()}
         return {name: self._cost_of(name, value) for name, value in objective.items()}
 
     def _cost_of(self, name: str, value: npt.ArrayLike | ByIndex) -> Vector:
-        """Return the cost of a group of variables, flat."""
-        part = self._find(name)
-        size, shape = part.stop - part.start, self.shapes[name]
+        """Return the costs of a group of variables, flat in C order."""
+        columns = self._find(name)
+        size, shape = columns.stop - columns.start, self.shapes[name]
         if isinstance(value, Mapping):
             array = np.zeros(size)
-            places = [place_of(name, shape, index) for index in value]
-            given = _checks.floats(f"objective of {name!r}", list(value.values()))
-            if given.shape != (len(places),):
+            positions = [position_of(name, shape, index) for index in value]
+            coefficients = _checks.floats(f"objective of {name!r}", list(value.values()))
+            if coefficients.shape != (len(positions),):
                 raise ParameterError(f"objective of {name!r} must give a number for each index.")
-            array[places] = given
+            array[positions] = coefficients
         else:
             array = _checks.floats(f"objective of {name!r}", value)
             if array.shape not in ((), (size,), shape):
@@ -494,24 +497,24 @@ class Problem:
 
 
 def _range(values: Vector) -> str:
-    """Return the least and the greatest of some numbers in a word."""
+    """Return the range of some numbers as text: low..high, or the number if all are equal."""
     low, high = float(values.min()), float(values.max())
     return f"{low:g}" if low == high else f"{low:g}..{high:g}"
 
 
 def _few(words: Sequence[str], most: int = 4) -> str:
-    left = len(words) - most
-    return ", ".join([*words[:most], f"{left} more"] if left > 1 else words)
+    omitted = len(words) - most
+    return ", ".join([*words[:most], f"{omitted} more"] if omitted > 1 else words)
 
 
 def _known(what: str, name: str, names: Mapping[str, object]) -> None:
     if not isinstance(name, str) or name not in names:
-        known = ", ".join(names) or "none"
-        raise ParameterError(f"there {what} named {_checks.shown(name)}; known: {known}.")
+        listed = ", ".join(names) or "none"
+        raise ParameterError(f"there {what} named {_checks.shown(name)}; known: {listed}.")
 
 
 def _shape(shape: int | Sequence[int]) -> Shape:
-    """Return a shape as a tuple; the product is what HiGHS can count."""
+    """Return a shape as a tuple, after checking its size against HiGHS's limit."""
     if not isinstance(shape, tuple | list):
         return (_checks.integer("shape", shape, 1, _MOST_VARIABLES),)
     axes = tuple(_checks.integer("shape", size, 1, _MOST_VARIABLES) for size in shape)

@@ -1,4 +1,4 @@
-"""What a solve returns: the point, its proof of optimality, and how it was found."""
+"""The result of a solve: solution, dual bound, residual and statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpopt.lp.model import Rows
 
 
 class Status(StrEnum):
-    """How a solve ended."""
+    """Status of a solve."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -44,20 +44,20 @@ _ADVICE: Mapping[Status, str] = {
 
 
 def advice(status: Status, backend: str) -> str:
-    """Return what to try after a failure; another backend is never the one in use."""
+    """Return advice for a failed solve; a suggested backend is never the one in use."""
     other = "cvxpy:CLARABEL" if backend == "highs" else "highs"
     return _ADVICE[status].format(other=f"backend={other!r}")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a point is taken for an answer.
+    """Termination criteria of a solve.
 
     Attributes:
-        tolerance: violation at which a row counts as satisfied.
-        relative_gap: duality gap that is asked for of an optimum.
-        time_limit: seconds; None for no limit.
-        stop_at_gap: gap of a feasible point at which to stop before the optimum; 0 never.
+        tolerance: violation up to which a row counts as satisfied.
+        relative_gap: relative duality gap required of an optimum.
+        time_limit: in seconds; None for no limit.
+        stop_at_gap: relative gap at which to stop with a feasible point; 0 to go on to the optimum.
     """
 
     tolerance: float
@@ -75,7 +75,7 @@ class Limits:
         usual: float,
         stop_at_gap: float = 0.0,
     ) -> Self:
-        """Check what a user gave; a tolerance is usually the backend's, a gap 10 tolerances."""
+        """Return checked limits, by default the ``usual`` tolerance and a gap of ten tolerances."""
         if tolerance is not None:
             usual = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
         gap = 10 * usual
@@ -88,44 +88,43 @@ class Limits:
 
     @property
     def enough(self) -> float:
-        """A gap that is no reason to try another way."""
+        """Largest gap at which no fallback strategy is tried."""
         return max(self.relative_gap, self.stop_at_gap)
 
     @property
     def widest_gap(self) -> float:
-        """A gap above this is no answer, whatever else was tried."""
+        """Largest gap of an acceptable solution, if all strategies are exhausted."""
         return max(1e3 * self.relative_gap, self.stop_at_gap)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """An optimal point of a `Problem`, with what is needed to judge it.
+    """An optimal solution of a `Problem`, with its dual bound, gap and residual.
 
     Attributes:
-        status: `Status.OPTIMAL`; or `Status.GAP` for a point that is feasible and no more than
-            ``stop_at_gap`` away from its bound, where that was asked for. Every other end raises.
-        values: the point by variable name, each in the shape it was added with, read-only.
-        objective: the objective at the point.
-        bound: a bound on the optimum recomputed here from the dual vector and our own matrix:
-            below the optimum when minimising, above it when maximising. Weak duality makes it
+        status: `Status.OPTIMAL`; or, if ``stop_at_gap`` was set, `Status.GAP` for a feasible point
+            within that gap of its bound. Every other status raises an error.
+        values: values by variable name, each in the shape it was added with, read-only.
+        objective: the objective at the solution.
+        bound: a bound on the optimum, recomputed from the dual vector and the original matrix:
+            below the optimum when minimising, above it when maximising. By weak duality it is
             valid for any dual vector if every variable has finite bounds; where a bound is
             infinite, a reduced cost c_j - A_j'y below 1e-9 of its own terms |c_j| + |A_j|'|y|
             counts as zero.
-        gap: distance from objective to bound, positive when the point falls short of the bound.
-        residual: worst violation over all blocks, families and variable bounds, recomputed.
+        gap: distance from objective to bound; positive if the objective is worse than the bound.
+        residual: largest violation over all blocks, families and variable bounds, recomputed.
         duals: by block or family name, the change of the objective per unit of the active limit.
-        cuts: the rows of each family that the solve needed.
-        constraints_checked: rows of all blocks, plus constraints that the families' oracles
-            covered at the point returned.
-        rows_used: rows that the solver saw in the last round.
-        rounds: solves in the cutting-plane loop.
+        cuts: rows of each family that were added.
+        constraints_checked: number of rows of all blocks, plus constraints that the oracles
+            covered at the solution.
+        rows_used: number of rows in the last relaxation.
+        rounds: number of solves in the cutting-plane loop.
         iterations: solver iterations over all rounds.
         seconds: wall time.
         backend: the backend's name.
-        basis: what another solve may start from; None where the backend has none.
-        note: what else there is to say: that a later objective was not reached; of a cvxpy
-            problem, what its bound takes for granted, or why there is none, in which case it is
-            infinite.
+        basis: final basis, for a warm start; None if the backend has none.
+        note: a remark: a later objective that was not reached; for a cvxpy problem, an assumption
+            of the bound, or why there is none (the bound is then infinite).
     """
 
     status: Status
@@ -147,11 +146,11 @@ class Solution:
 
     @property
     def x(self) -> Vector:
-        """The whole point, flat: groups in the order in which they were added, each in C order."""
+        """All values, flat: groups in the order in which they were added, each in C order."""
         return np.concatenate([values.reshape(-1) for values in self.values.values()])
 
     def __getitem__(self, name: str) -> Vector:
-        """Return the values of the variables called ``name``, in their shape, read-only."""
+        """Return the values of the variables ``name``, in their shape, read-only."""
         if name not in self.values:
             raise ParameterError(
                 f"there is no variable named {name!r}; known: {', '.join(self.values)}."
@@ -173,10 +172,10 @@ class Solution:
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return values and duals as one tidy table: kind, name, index, value.
 
-        The index counts in C order: ``np.unravel_index(index, shape)`` has one for each axis.
+        The index is flat in C order: ``np.unravel_index(index, shape)`` gives one for each axis.
         """
-        both = [("variable", self.values), ("dual", self.duals)]
-        blocks = [(kind, name, array) for kind, named in both for name, array in named.items()]
+        groups = [("variable", self.values), ("dual", self.duals)]
+        blocks = [(kind, name, array) for kind, arrays in groups for name, array in arrays.items()]
         return {
             "kind": [kind for kind, _, array in blocks for _ in range(array.size)],
             "name": [name for _, name, array in blocks for _ in range(array.size)],

@@ -15,12 +15,12 @@ from dpopt.prob import hypergeometric_pmf
 def subsampling(voters: int, size: int) -> Vector:
     """Return gamma_Sub: the majority of ``size`` voters drawn without replacement (lemma 3.1).
 
-    gamma(l) = 2 Pr[majority of the sample is 1 | L = l] - 1 for l >= (K + 1) / 2, where a tie of
-    an even sample counts half, and the mirror image below.
+    gamma(l) = 2 Pr[majority of the sample is 1 | L = l] - 1 for l >= (K + 1) / 2, with ties of an
+    even sample broken by a fair coin, and gamma(K - l) = gamma(l).
 
     Args:
         voters: K, odd.
-        size: number of voters drawn, in 1..K; (m epsilon, m Delta)-DP for size = m.
+        size: number of voters drawn, in 1..K; size = m gives (m epsilon, m Delta)-DP.
 
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
@@ -32,6 +32,7 @@ def subsampling(voters: int, size: int) -> Vector:
     """
     k = odd(voters)
     size = _checks.integer("size", size, 1, k)
+    # share[s]: ones of the sample over its size; win[s]: Pr[its majority is 1].
     share = np.arange(size + 1) / size
     win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
     counts = range(k // 2 + 1, k + 1)
@@ -42,7 +43,7 @@ def subsampling(voters: int, size: int) -> Vector:
 def double_subsampling(voters: int, allowance: int) -> Vector:
     """Return gamma_DSub: the majority of 2m - 1 voters, or of all if m >= (K + 1) / 2.
 
-    m epsilon-DP for pure epsilon-DP voters with equal p_i (theorem 4.1).
+    It is m epsilon-DP for pure epsilon-DP voters with equal p_i (theorem 4.1).
 
     Args:
         voters: K, odd.
@@ -59,16 +60,15 @@ def double_subsampling(voters: int, allowance: int) -> Vector:
 def constant(setting: Voters, tau: float | None = None, lam: float | None = None) -> Vector:
     """Return gamma_const: randomised response on the majority (lemma A.1).
 
-    (e^{m eps} - 1 + 2 delta) / (2 (e^{tau eps} - e^{m eps} + (1 + e^{m eps}) lambda) /
-    (e^{tau eps} + 1) + e^{m eps} - 1), at most 1, where the majority itself is
-    (tau eps, lambda)-DP. The first summand below the line is 2 lambda where that is larger, which
-    only happens for tau < m: the lemma leaves out that corner of the polygon, and its gamma is not
-    private there.
+    For a majority that is itself (tau eps, lambda)-DP, gamma is the constant min(1, B / (A + R -
+    1)) with R = e^{m eps}, B = R - 1 + 2 delta and A = 2 (e^{tau eps} - R + (1 + R) lambda) /
+    (e^{tau eps} + 1). A is raised to 2 lambda where it is smaller, which happens only for tau < m:
+    lemma A.1 leaves out that corner of the polygon, and its gamma is not private there.
 
     Args:
         setting: the voters and the target.
-        tau: above 0; by simple composition K if None.
-        lam: lambda, in [0, 1); by simple composition min(K Delta, 1) if None.
+        tau: above 0; None for K, by simple composition.
+        lam: lambda, in [0, 1]; None for min(K Delta, 1), by simple composition.
 
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
@@ -77,7 +77,7 @@ def constant(setting: Voters, tau: float | None = None, lam: float | None = None
     k, r = setting.voters, setting.ratio
     tau = float(k) if tau is None else _checks.real("tau", tau, 0.0, open_lower=True)
     lam = min(k * setting.voter_delta, 1.0) if lam is None else _checks.real("lam", lam, 0.0, 1.0)
-    # Divided through by e^{tau eps} so that large tau eps does not overflow.
+    # Numerator and denominator of A times e^{-tau eps}, so that large tau eps cannot overflow.
     shrink = math.exp(-tau * setting.epsilon)
     loss = 2.0 * (1.0 - r * shrink + (1.0 + r) * lam * shrink) / (1.0 + shrink)
     loss = max(loss, 2.0 * lam)

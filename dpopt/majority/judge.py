@@ -1,18 +1,18 @@
-"""The proof that a noise function of integers is private for all voters.
+"""The exact proof that a noise function, given as integers, is private for all voters.
 
-`dpopt.verify` decides it: every multiset of the reduction theorem, in floats within a bound of
-their rounding, and in exact arithmetic where these cannot tell. There are O(K^4) multisets for
-Delta > 0. So those of many voters are first looked at all at once, by `CornerValues`, and
-`dpopt.verify` settles what that leaves open.
+`dpopt.verify` checks every multiset of the reduction theorem: in floats with a bound on their
+rounding error, then in exact arithmetic where the floats are inconclusive. For Delta > 0 there are
+O(K^4) multisets, so `CornerValues` first screens all of them at once, and `dpopt.verify` decides
+those that the screen leaves open.
 
-The bound. With u = 2^-53, p and 1 - p are each rounded once from their exact values. One step of
-T = p T1 + (1 - p) T0 with |T| <= 1 then adds at most 3 u (1 + 2 u) to the error; h itself is
-rounded once. After K steps T is off by less than (3 K + 2) u (1 + 4 K u), and f = T - R T' by
-(1 + R) times that and 3 u more, with R = e^(m epsilon), itself rounded once.
-(4 K + 16) u (1 + R) covers it, for K below 10^6. For voters near 0 and 1, binomial distributions
-are summed up over at most w ones. Their masses are made by the same steps, each off by at most 3 u
-of itself for every voter; a sum of w products adds w u, and there are two: 2 w u (1 + R) more
-covers them.
+Rounding error of the screen. Let u = 2^-53. p and 1 - p are each rounded once from their exact
+values. One step T = p T1 + (1 - p) T0 with |T| <= 1 then adds at most 3 u (1 + 2 u) to the error;
+h itself is rounded once. After K steps the error of T is below (3 K + 2) u (1 + 4 K u), and that of
+f = T - R T' below (1 + R) times as much plus 3 u, where R = e^(m epsilon) is itself rounded once.
+(4 K + 16) u (1 + R) covers this for K below 10^6. For voters near 0 and 1 the expectations are sums
+over at most w values of a binomial variable. Its probabilities come from the same steps, with a
+relative error of at most 3 u per voter; a sum of w products adds w u, and there are two such sums,
+so 2 w u (1 + R) more covers them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dpopt.privacy.guarantee import in_short
 from dpopt.table import Table
 
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
-# Voters at corners of all multisets together that floats leave open: a minute's, and a moment's.
+# Work, in voters summed over the multisets that floats leave open: takes a minute, and a moment.
 MOST_OPEN, FEW_OPEN = 400_000, 300
 
 
@@ -46,19 +46,19 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
 
     Args:
         setting: the voters and the target.
-        parameters: of the setting, as a file has them.
+        parameters: the setting's parameters, as in a file.
         table: Pr[the majority's answer] for each number of votes.
-        most: voters of the multisets that floats leave open; where there are more, these count as
-            broken, by a little more than floats may be off.
+        most: limit on the voters summed over the multisets that floats leave open; beyond it gamma
+            is refused, with an excess a little above the rounding error of floats.
 
     Raises:
         NotPrivateError: naming the voters on both sides, if a constraint fails.
-        ParameterError: if it is no table of this setting.
+        ParameterError: if the table does not belong to this setting.
     """
     if not isinstance(table, Table) or table.inputs != setting.domain:
         raise ParameterError("table is not one of the votes of these voters.")
-    asked = json.dumps(["majority", parameters], sort_keys=True)
-    return table.proof(asked, partial(_certified, setting, parameters, table, most))
+    statement = json.dumps(["majority", parameters], sort_keys=True)
+    return table.proof(statement, partial(_certified, setting, parameters, table, most))
 
 
 def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Certificate:
@@ -70,15 +70,16 @@ def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Ce
     voters, chances = verify.Voters(parameters, None), [*zeros[::-1], *ones]
     screened = partial(_screened, setting, voters) if setting.voter_delta else voters.screened
     try:
-        others, close = screened(chances, table.total)
-        sizes = [len(near) * (sum(n for _, n in placed) + 16) for _, placed, near in close]
+        decided, close = screened(chances, table.total)
+        # Exact arithmetic costs about one step per voter off 0 and 1, and 16 per multiset.
+        sizes = [len(ones_at) * (sum(n for _, n in placed) + 16) for _, placed, ones_at in close]
         if sum(sizes) > most:
-            slack, placed, near = close[0]
-            # One that is broken by more than rounding tells by how much.
-            voters.settled(chances, table.total, others, [(slack, placed, near[:1])])
-            missed, at = -Fraction(slack) * Fraction(9, 8), ("corner", near[0], placed)
+            slack, placed, ones_at = close[0]
+            # Decide one multiset: if it fails by more than rounding, the error states by how much.
+            voters.settled(chances, table.total, decided, [(slack, placed, ones_at[:1])])
+            missed, at = -Fraction(slack) * Fraction(9, 8), ("corner", ones_at[0], placed)
             raise _refusal(setting, at, missed, "no more than floats leave open at many others")
-        verdict = voters.settled(chances, table.total, others, close)
+        verdict = voters.settled(chances, table.total, decided, close)
     except verify.Refused as refusal:
         raise _refusal(setting, refusal.at, Fraction(refusal.missed)) from None
     except verify.Malformed as error:
@@ -96,46 +97,48 @@ def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Ce
 def _screened(
     setting: Voters, voters: verify.Voters, chances: list[int], total: int
 ) -> tuple[verify.Verdict, list[verify.Close]]:
-    """Return what `dpopt.verify.Voters.screened` does, of very many multisets looked at at once."""
+    """Return what `dpopt.verify.Voters.screened` returns, pricing all multisets at once."""
     values, error = screen(voters)
     budget = Fraction(voters.growth[0]) - 1 + 2 * voters.delta
+    # h(l) = 2 Pr[output 1 | L = l] - 1, over l = 0..K.
     h = np.array([(2 * chance - total) / total for chance in chances])
     limits = float(budget - 3 * error), math.nextafter(float(budget + error), math.inf)
     reached = values.reaching(h, *limits, float(error), MOST_OPEN // 16)
-    # f is twice what it is in probability.
+    # f is in units of h, so it is twice a difference of probabilities.
     slack, at = (budget - Fraction(reached.top) - error) / 2, row_of(reached.worst)
     if slack >= 0:
         return verify.Verdict(reduced_size(setting), slack, at), []
     if reached.top > limits[1]:
         raise _refusal(setting, at, -slack)
     close = dict[verify.Placed, list[int]]()
-    for _, counts in sorted(reached.near, key=lambda pair: -pair[0]):
+    for _, counts in sorted(reached.multisets, key=lambda pair: -pair[0]):
         _, ones, placed = row_of(counts)
         close.setdefault(placed, []).append(ones)
-    others, worst = verify.Verdict(reduced_size(setting), error, at), float(slack)
-    return others, [(worst, placed, near) for placed, near in close.items()]
+    decided, worst = verify.Verdict(reduced_size(setting), error, at), float(slack)
+    return decided, [(worst, placed, ones_at) for placed, ones_at in close.items()]
 
 
 def screen(voters: verify.Voters) -> tuple[CornerValues, Fraction]:
-    """Return the left sides of all rows, and the bound on their rounding; see the module."""
-    ratio, shift = voters.growth[0], voters.shift
-    chances = [voters.chance(letter)[0] for letter in "bc"]
-    inner, rest = np.array([[float(p), float(1 - p)] for p in chances]).T
-    shifts = float(shift), float(1 - shift)
-    values = CornerValues(voters.count, inner, rest, shifts, float(ratio))
+    """Return the oracle for all left-hand sides, and their rounding error (see the module)."""
+    exp_epsilon, voter_delta = voters.growth[0], voters.shift
+    # At bc the voter says 1 with b, at cb with c: lower ends of both.
+    lower_ends = [voters.chance(corner)[0] for corner in "bc"]
+    inner, complement = np.array([[float(p), float(1 - p)] for p in lower_ends]).T
+    deltas = float(voter_delta), float(1 - voter_delta)
+    values = CornerValues(voters.count, inner, complement, deltas, float(exp_epsilon))
     steps = 4 * voters.count + 16 + 2 * values.width
-    return values, Fraction(steps, 1 << 53) * (1 + Fraction(ratio))
+    return values, Fraction(steps, 1 << 53) * (1 + Fraction(exp_epsilon))
 
 
 def sides_of(setting: Voters, at: verify.Name) -> tuple[str, str]:
-    """Return the voters of both neighbours at a row of `dpopt.verify`, in words."""
+    """Describe in words where the voters sit under each neighbour, at a row of `dpopt.verify`."""
     _, ones, placed = at
-    rest = setting.voters - ones - sum(n for _, n in placed)
+    zeros = setting.voters - ones - sum(n for _, n in placed)
     one, other = (
         ", ".join(
             f"{count} voters at {name}"
             for count, name in [(n, _WORDS[kind[side]]) for kind, n in placed]
-            + [(ones, "1"), (rest, "0")]
+            + [(ones, "1"), (zeros, "0")]
             if count
         )
         for side in (0, 1)
@@ -144,18 +147,19 @@ def sides_of(setting: Voters, at: verify.Name) -> tuple[str, str]:
 
 
 def _refusal(setting: Voters, at: verify.Name, missed: Fraction, why: str = "") -> NotPrivateError:
-    """Return what says that a constraint is broken, or why it is only not proved."""
+    """Return the error for a violated constraint, or for one that ``why`` leaves unproved."""
     sides, guarantee = sides_of(setting, at), setting.guarantee
     where, by = f"{sides[0]}; neighbour: {sides[1]}", roughly(missed)
     promise = in_short(guarantee)
-    # Each value moves by 2^-54 and 2^-62 at most, Pr[output 1] by half of that, on both sides.
+    # Rounding moves each gamma(l) by at most 2^-54 + 2^-62, and Pr[output 1] by half of it, under
+    # both neighbours: a smaller excess may be due to it.
     if missed <= (1 + Fraction(setting.ratio)) / (1 << 54):
         why = why or "no more than the rounding of gamma itself explains"
-    told = f"gamma breaks {promise} at output 1 by {by}: {where}."
+    message = f"gamma breaks {promise} at output 1 by {by}: {where}."
     if why:
-        told = (
+        message = (
             f"gamma is not proved {promise}: at output 1 it misses by {by}, {why}: {where}. The "
             "repair gives one that is private."
         )
     excess = float(missed) or math.ulp(0.0)
-    return NotPrivateError(told, inputs=sides, output="1", excess=excess)
+    return NotPrivateError(message, inputs=sides, output="1", excess=excess)

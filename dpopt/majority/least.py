@@ -1,9 +1,9 @@
-"""What a gamma spends: its least epsilon or delta, and its tight dominating pair.
+"""The privacy cost of a gamma: its least epsilon or delta, and its tight dominating pair.
 
-With P and P' the chances of output 1 at a corner and at the opposite one, the least ratio e^epsilon
-is the largest (P - delta) / P', and the least delta the largest P - e^epsilon P', over the reduced
-set of corners: the reduction theorem of the program module holds for every ratio. Output 0 adds
-nothing: with every p turned to 1 - p, a corner is a corner and Pr[0] is Pr[1].
+Let P and P' be the probabilities of output 1 at a multiset of corners and at the opposite one. The
+least e^epsilon is the largest (P - delta) / P', and the least delta the largest P - e^epsilon P',
+over the reduced set of multisets: the reduction theorem of the program module holds for every
+ratio. Output 0 adds nothing: replacing every p by 1 - p maps corners to corners and Pr[0] to Pr[1].
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table import Table
 
-# Corners gone through in Python's integers, and bits of these: about a minute's.
+# Multisets enumerated in Python's integers, which takes about a minute; and the bits of these
+# integers: at first, and at most.
 _MOST_POINTS, _FIRST_BITS, _MOST_BITS = 4_000_000, 256, 1 << 15
-# Lower and upper end differ by at most this part of what is stated: fewer than a float's ulp.
+# Largest relative distance between the lower and the upper end: less than a float's ulp.
 _CLOSE = Fraction(1, 1 << 56)
-# What is not told from 0.
+# Absolute: an excess below this is not distinguished from 0.
 _NOTHING = Fraction(1, 1 << 200)
 
 
 class Chances:
-    """Pr[1] of both neighbours at all corners, over 2^bits, each off by at most ``error`` units.
+    """Pr[1] under both neighbours at all multisets of corners, as integers over 2^bits.
 
-    A voter's p is rounded once; so a step is off by a unit for p and one for its own rounding.
+    Each is off by at most ``error`` units. A step adds one unit for the rounding of a voter's p and
+    one for its own rounding.
     """
 
     def __init__(self, setting: Voters, parameters: Json, table: Table, bits: int) -> None:
         if reduced_size(setting) > _MOST_POINTS:
             raise ParameterError(
-                f"voters is {setting.voters}; what is spent is found over at most "
+                f"voters is {setting.voters}; the privacy loss is found over at most "
                 f"{_MOST_POINTS:,} choices of corners, and these are {reduced_size(setting):,}."
             )
         if bits > _MOST_BITS:
@@ -57,18 +59,19 @@ class Chances:
         self.ones = [*table.weights[1::2][::-1], *table.weights[::2]]
 
     def __iter__(self) -> Iterator[tuple[int, verify.Placed, int, int]]:
-        """Yield voters at 1, the others' corners, and Pr[1] on both sides."""
-        says = {kind[0]: self.voters.chance(kind[0])[0] for pair in verify.AXES for kind in pair}
-        chances = {name: int(p * self.unit) for name, p in says.items()}
+        """Yield the voters at 11, the other voters' corners, and Pr[1] under both neighbours."""
+        p_of = {kind[0]: self.voters.chance(kind[0])[0] for pair in verify.AXES for kind in pair}
+        chances = {name: int(p * self.unit) for name, p in p_of.items()}
 
         def step(values: list[int], name: str) -> list[int]:
+            """Add a voter who says 1 with p: T'(o) = p T(o + 1) + (1 - p) T(o), rounded down."""
             p, q = chances[name], self.unit - chances[name]
             return [(p * b + q * a) >> self.bits for a, b in pairwise(values)]
 
         start = [one * self.unit // self.total for one in self.ones]
         for placed, up, down in self.voters.walk(start, step):
-            for ones, (here, there) in enumerate(zip(up, down, strict=True)):
-                yield ones, placed, here, there
+            for ones, (p_one, p_other) in enumerate(zip(up, down, strict=True)):
+                yield ones, placed, p_one, p_other
 
     def impossible(self, ones: int, placed: verify.Placed, side: int) -> bool:
         """Whether output 1 cannot occur at a corner."""
@@ -77,100 +80,100 @@ class Chances:
         return not any(self.ones[certain : certain + free + 1])
 
     def exceeds(self, ones: int, placed: verify.Placed, delta: Fraction) -> bool:
-        """Whether P > delta at a corner where P' is 0: decided exactly."""
-        tried = copy(self.voters)
-        tried.delta = delta
-        low, high = tried.slack(self.ones, self.total, ones, placed)
-        return high < 0 or (low < 0 and tried.broken(self.ones, self.total, ones, placed))
+        """Whether P > delta at a multiset where P' is 0, in exact arithmetic."""
+        checker = copy(self.voters)
+        checker.delta = delta
+        low, high = checker.slack(self.ones, self.total, ones, placed)
+        return high < 0 or (low < 0 and checker.broken(self.ones, self.total, ones, placed))
 
 
 def least_of_gamma(
     setting: Voters, parameters: Json, table: Table, epsilon: float | None, delta: float | None
 ) -> Least:
-    """Return the least epsilon of a gamma for a delta, or the other way round, enclosed."""
+    """Return bounds on the least epsilon of a gamma for a given delta, or vice versa."""
     if epsilon is None:
-        given = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-        search = partial(_largest_ratio, delta=Fraction(given))
+        delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+        search = partial(_largest_ratio, delta=Fraction(delta))
         upper, lower, at, _ = _closely(setting, parameters, table, search)
         ratio = None if upper is None else 1 + upper
-        return least_of_ratio(ratio, sides_of(setting, at), (1,), given, lower=1 + lower)
-    given = _checks.real("epsilon", epsilon, 0.0, 600.0)
-    search = partial(_largest_excess, epsilon=Fraction(given))
+        return least_of_ratio(ratio, sides_of(setting, at), (1,), delta, lower=1 + lower)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, 600.0)
+    search = partial(_largest_excess, epsilon=Fraction(epsilon))
     upper, lower, at, chances = _closely(setting, parameters, table, search)
-    if upper is None or (upper <= _NOTHING and _pure(chances, Fraction(given))):
+    if upper is None or (upper <= _NOTHING and _pure(chances, Fraction(epsilon))):
         upper = lower = Fraction(0)
     inputs = sides_of(setting, at)
-    return Least("delta", float_down(lower), float_up(upper), given, inputs, (1,))
+    return Least("delta", float_down(lower), float_up(upper), epsilon, inputs, (1,))
 
 
 def _closely(
-    setting: Voters, parameters: Json, table: Table, search: Callable[[Chances], Found | None]
+    setting: Voters, parameters: Json, table: Table, search: Callable[[Chances], Extreme | None]
 ) -> tuple[Fraction | None, Fraction, verify.Name, Chances]:
-    """Return what a search finds with as many bits as bring both ends next to each other."""
+    """Run a search, doubling the bits until its two ends are close."""
     bits = _FIRST_BITS + 2 * math.ceil(setting.epsilon)
     while True:
         chances = Chances(setting, parameters, table, bits)
-        found = search(chances)
-        if found is not None:
-            upper, lower, at = found
+        extreme = search(chances)
+        if extreme is not None:
+            upper, lower, at = extreme
             if upper is None or upper - lower <= max(_CLOSE * upper, _NOTHING):
                 return upper, lower, ("corner", *at), chances
         bits *= 2
 
 
-Found = tuple[Fraction | None, Fraction, tuple[int, verify.Placed]]
-"""Upper and lower end, and a corner; the upper end is None if it is infinite."""
+Extreme = tuple[Fraction | None, Fraction, tuple[int, verify.Placed]]
+"""Upper and lower end, and a multiset; the upper end is None if it is infinite."""
 
 
-def _largest_ratio(chances: Chances, delta: Fraction) -> Found | None:
-    """Return the largest (P - delta) / P' less 1, at least 0, and where it is.
+def _largest_ratio(chances: Chances, delta: Fraction) -> Extreme | None:
+    """Return the largest (P - delta) / P' - 1, or 0 if that is negative, and where it is attained.
 
-    Of the ratios below 1 privacy says nothing. None if the bits do not tell whether a P' is 0.
+    Privacy does not constrain ratios below 1. None if the bits do not show whether some P' is 0.
     """
-    error, ends, at = chances.error, (1, 1), (0, ())
+    error, largest, at = chances.error, (1, 1), (0, ())
     if len(set(chances.ones)) == 1:
         # The output does not depend on the votes.
         return Fraction(0), Fraction(0), at
-    less = math.floor(delta * chances.unit)
-    for ones, placed, here, there in chances:
-        over, under = here + error - less, there - error
-        if over * ends[1] <= under * ends[0] or over <= 0:
+    delta_units = math.floor(delta * chances.unit)
+    for ones, placed, p_one, p_other in chances:
+        numerator, denominator = p_one + error - delta_units, p_other - error
+        if numerator * largest[1] <= denominator * largest[0] or numerator <= 0:
             continue
-        if under > 0:
-            ends, at = (over, under), (ones, placed)
+        if denominator > 0:
+            largest, at = (numerator, denominator), (ones, placed)
         elif not chances.impossible(ones, placed, 1):
             return None
         elif not chances.impossible(ones, placed, 0) and chances.exceeds(ones, placed, delta):
             return None, Fraction(0), (ones, placed)
-    upper = Fraction(*ends) - 1
-    lower = Fraction(ends[0] - 2 * error - 1, ends[1] + 2 * error) - 1
+    upper = Fraction(*largest) - 1
+    lower = Fraction(largest[0] - 2 * error - 1, largest[1] + 2 * error) - 1
     return upper, min(max(lower, Fraction(0)), upper), at
 
 
-def _largest_excess(chances: Chances, epsilon: Fraction) -> Found:
-    """Return the largest P - e^epsilon P', at least 0, and where it is."""
+def _largest_excess(chances: Chances, epsilon: Fraction) -> Extreme:
+    """Return the largest P - e^epsilon P', or 0 if that is negative, and where it is attained."""
     error, unit = chances.error, chances.unit
     low, high = exp_lower(epsilon, chances.bits), exp_upper(epsilon, chances.bits)
-    scaled = int(low * unit)
+    exp_epsilon = int(low * unit)
 
-    def excess(found: tuple[int, verify.Placed, int, int]) -> int:
-        return found[2] * unit - scaled * found[3]
+    def excess(corner: tuple[int, verify.Placed, int, int]) -> int:
+        return corner[2] * unit - exp_epsilon * corner[3]
 
-    ones, placed, here, there = max(chances, key=excess)
-    upper = here + error - Fraction(scaled, unit) * (there - error)
-    lower = here - error - high * (there + error)
-    # P is a probability, whatever its bound is.
-    most, least = (min(max(end / unit, Fraction(0)), Fraction(1)) for end in (upper, lower))
-    return most, least, (ones, placed)
+    ones, placed, p_one, p_other = max(chances, key=excess)
+    upper = p_one + error - Fraction(exp_epsilon, unit) * (p_other - error)
+    lower = p_one - error - high * (p_other + error)
+    # P - e^epsilon P' is at most P, a probability, even where its bound is above 1.
+    highest, lowest = (min(max(end / unit, Fraction(0)), Fraction(1)) for end in (upper, lower))
+    return highest, lowest, (ones, placed)
 
 
 def _pure(chances: Chances, epsilon: Fraction) -> bool:
-    """Whether the gamma is private for an epsilon without any delta."""
-    tried = copy(chances.voters)
-    tried.target, tried.delta = epsilon, Fraction(0)
-    tried.fine(verify.BITS)
+    """Whether gamma is (epsilon, 0)-private."""
+    checker = copy(chances.voters)
+    checker.target, checker.delta = epsilon, Fraction(0)
+    checker.fine(verify.BITS)
     try:
-        tried.private(chances.ones, chances.total)
+        checker.private(chances.ones, chances.total)
     except verify.Refused:
         return False
     return True
@@ -179,19 +182,19 @@ def _pure(chances: Chances, epsilon: Fraction) -> bool:
 def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPair:
     """Return the tight dominating pair of a gamma over all neighbours, for one query.
 
-    Over every choice of corners for the voters (lemma 5.1) up to the reduction theorem, whose proof
-    holds at every alpha. Probabilities are rounded outward, which only raises the hull.
+    It covers every choice of corners for the voters (lemma 5.1), up to the reduction theorem, which
+    holds for every alpha. Probabilities are rounded outward, which can only raise the hull.
     """
     bits = _FIRST_BITS
     if not setting.voter_delta:
-        # So many that a positive probability never becomes 0: that would be an infinite loss.
+        # Enough bits that no positive probability rounds to 0, which would be an infinite loss.
         bits += setting.voters * math.ceil(setting.epsilon / math.log(2) + 1)
     chances = Chances(setting, parameters, table, bits)
 
     def points() -> Iterator[Point]:
-        for ones, placed, here, there in chances:
-            none = here <= chances.error and chances.impossible(ones, placed, 0)
-            here = 0 if none else min(here + chances.error, chances.unit)
-            yield max(there - chances.error, 0), here
+        for ones, placed, p_one, p_other in chances:
+            impossible = p_one <= chances.error and chances.impossible(ones, placed, 0)
+            p_one = 0 if impossible else min(p_one + chances.error, chances.unit)
+            yield max(p_other - chances.error, 0), p_one
 
     return DominatingPair.of_points(points(), chances.unit)

@@ -1,7 +1,7 @@
-"""What a prior makes of the noise function: linear weights, expected errors, worst cases.
+"""Objectives of a noise function under a prior: linear weights, expected errors, worst cases.
 
-The error of DaRRM at p is |1/2 sum over l >= mid of (alpha_l - alpha_{K-l}) (1 - gamma(l))|, with
-alpha the distribution of L (the paper's definition 2.4 and lemma 3.3).
+The error of DaRRM at p is |1/2 sum_l (alpha_l - alpha_{K-l}) (1 - gamma(l))| over l >= (K + 1) / 2,
+with alpha the distribution of L (the paper's definition 2.4 and lemma 3.3).
 """
 
 from __future__ import annotations
@@ -34,27 +34,30 @@ from dpopt.majority.priors import (
 from dpopt.majority.voters import Voters, check_gamma, fold, noise_levels, odd, require_voters
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
+# Terms of the sine series, and its largest truncation error: beyond, sample or refuse.
 _MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
+# Terms of the series held in memory at once.
 _CHUNK = 1 << 16
 _MOST_DRAWS = 10**8
-# Expectations that no formula gives are averages over this many draws of a fixed seed.
+# Expectations without a formula are averages over this many draws of a fixed seed.
 _DRAWS, _SEED = 100_000, 5
+# Rows of a worst case added in one round.
 _MOST_CUTS = 40
-# Errors that are less than the largest by up to this share may count in a proof.
+# Errors within this share of the largest are candidate rows of a proof.
 _NEAR = 1e-2
-# Peaks of each piece that are refined.
+# Peaks of each interval that are refined in one round.
 _MOST_PEAKS = 5
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Linear weights on gamma's upper half.
+    """Weights c of a linear objective sum_l c_l gamma(l) over gamma's upper half.
 
     Attributes:
-        values: shape ((K + 1) / 2,).
-        error: a bound on the error of each value from truncating the quadrature (rounding, about
-            1e-15, comes on top); for samples, the largest standard error of a value.
-        method: how they were computed.
+        values: c, shape ((K + 1) / 2,).
+        error: a bound on the truncation error of each value (rounding adds about 1e-15); for
+            samples, the largest standard error of a value.
+        method: "closed form", "quadrature" or the number of samples.
     """
 
     values: Vector
@@ -65,9 +68,13 @@ class Weights:
 def surrogate_weights(voters: int, prior: PriorLike | None = None) -> Weights:
     """Return the weights of the paper's objective: 1/2 E[alpha_l - alpha_{K-l}].
 
-    The paper takes p uniform on [0.5, 1] (its equation 3 and algorithms 4 and 5), the default
-    here. By multi-affinity E alpha is the distribution of Binomial(K, E p) for independent p_i, in
-    closed form; so it is for a common p.
+    The default prior is the paper's, p uniform on [0.5, 1] (equation 3, algorithms 4 and 5). alpha
+    is affine in each p_i, so for independent p_i E alpha is the pmf of Binomial(K, E p). A common p
+    has a closed form too; other priors are averaged over samples.
+
+    Args:
+        voters: K, odd.
+        prior: of the voters' p.
     """
     k = odd(voters)
     prior = UniformPrior(((0.5, 1.0),)) if prior is None else as_prior(prior)
@@ -83,16 +90,22 @@ def surrogate_weights(voters: int, prior: PriorLike | None = None) -> Weights:
 def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
     """Return c_l = 1/2 E[sign(sum p - K/2) (alpha_l - alpha_{K-l})], l >= (K + 1) / 2.
 
-    sum_l c_l (1 - gamma(l)) is the expected error wherever the error's sign is that of
-    sum p - K/2 (always for a common p), and a lower bound on it otherwise; `sampled_error`
-    measures the difference.
+    sum_l c_l (1 - gamma(l)) is the expected error if the error always has the sign of sum p - K/2
+    (as for a common p), and a lower bound on it otherwise; `sampled_error` estimates the gap.
 
-    For independent p_i alike, E[sign; L = l] = C(K, l) E[sign(sum p_i - K/2) p_1 .. p_l
-    (1 - p_{l+1}) .. (1 - p_K)]; with the sign as a square wave of half-period
-    W >= max |sum p - K/2| this is C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W)
-    / k, where A_1 and A_0 are the transforms `tilted` of the prior, and |A| <= v / t with its
-    `variation` v bounds the tail. For a common p it is a difference of incomplete beta functions.
-    Other priors, and those whose transforms decay too slowly, are averaged over samples.
+    For i.i.d. p_i, E[sign; L = l] = C(K, l) E[sign(sum p_i - K/2) p_1 .. p_l (1 - p_{l+1}) ..
+    (1 - p_K)]. Writing the sign as a square wave of half-period W >= max |sum p - K/2| gives
+    C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W) / k, where A_1 and A_0 are the
+    transforms `tilted` of the prior; |A(t)| <= v / t, with v its `variation`, bounds the tail. For
+    a common p the weight is a difference of incomplete beta functions. Other priors, and those
+    whose transforms decay too slowly, are averaged over samples.
+
+    Args:
+        voters: K, odd.
+        prior: of the voters' p.
+
+    Raises:
+        ParameterError: if the intervals of a uniform prior are too narrow for the quadrature.
     """
     k, prior = odd(voters), as_prior(prior)
     if isinstance(prior, CommonPrior):
@@ -127,7 +140,7 @@ def _margins_at(points: Matrix) -> Matrix:
 
 
 def _points(k: int, prior: Prior) -> Matrix:
-    """Return the points or samples that a prior lists, or draws of it, shape (points, k)."""
+    """Return the points or samples of a prior, or draws from it, shape (points, k)."""
     listed = isinstance(prior, SamplePrior | PointPrior)
     drawn = prior.sample((1 if listed else _DRAWS, k), np.random.default_rng(_SEED))
     return prior.samples if isinstance(prior, SamplePrior) else drawn
@@ -162,9 +175,10 @@ class ErrorEstimate:
 
 
 def expected_error(gamma: Vector, prior: PriorLike) -> ErrorEstimate:
-    """Return the expected error of a noise function: linear where the prior has exact weights.
+    """Return E |error(p)| of a noise function under a prior.
 
-    Otherwise the mean of |error(p)| over the prior's samples: exact for given points.
+    It is sum_l c_l (1 - gamma(l)) if the weights `expected_error_weights` are exact, else the mean
+    of |error(p)| over the prior's samples, which is exact for a `PointPrior`.
 
     Args:
         gamma: on 0..K, shape (K + 1,).
@@ -191,13 +205,13 @@ def expected_error(gamma: Vector, prior: PriorLike) -> ErrorEstimate:
 
 
 def _terms(k: int, prior: IndependentPrior, width: float) -> tuple[int, float]:
-    """Return how many terms bring the tail below 1e-16, and the tail's logarithm before them."""
+    """Return the number of terms for a tail below 1e-16, and the log of the tail's constant."""
     if not math.isfinite(prior.variation):
         return _MOST_TERMS, math.inf
     log_largest = math.log(math.comb(k, k // 2)) + math.log(2 / (math.pi * k))
     log_largest += k * math.log(prior.variation * width / math.pi)
-    enough = math.exp(min((log_largest + 16 * math.log(10)) / k, 60.0)) / 2
-    return min(_MOST_TERMS, math.ceil(enough) + 8), log_largest
+    terms = math.exp(min((log_largest + 16 * math.log(10)) / k, 60.0)) / 2
+    return min(_MOST_TERMS, math.ceil(terms) + 8), log_largest
 
 
 def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Vector:
@@ -205,15 +219,16 @@ def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Ve
     counts = np.arange(k + 1)
     log_choose = gammaln(k + 1) - gammaln(counts + 1) - gammaln(k - counts + 1)
     pmf = np.zeros(k + 1)
+    # The inner arrays run over a chunk of the odd frequencies; terms are added in logarithms.
     for start in range(0, terms, _CHUNK):
-        odd = 2.0 * np.arange(start, min(terms, start + _CHUNK), dtype=np.float64) + 1.0
-        one, zero = prior.tilted(np.asarray(odd * (math.pi / width), dtype=np.float64))
+        frequencies = 2.0 * np.arange(start, min(terms, start + _CHUNK), dtype=np.float64) + 1.0
+        one, zero = prior.tilted(np.asarray(frequencies * (math.pi / width), dtype=np.float64))
         with np.errstate(divide="ignore"):
             log_one, log_zero = np.log(np.abs(one)), np.log(np.abs(zero))
         for count in range(k + 1):
             size = log_choose[count] + _times(count, log_one) + _times(k - count, log_zero)
             angle = count * np.angle(one) + (k - count) * np.angle(zero)
-            pmf[count] += float(np.sum(np.exp(size) * np.sin(angle) / odd))
+            pmf[count] += float(np.sum(np.exp(size) * np.sin(angle) / frequencies))
     return pmf * (4 / math.pi)
 
 
@@ -224,15 +239,15 @@ def _times(count: int, log: Vector) -> Vector:
 def sampled_margins(
     voters: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
 ) -> np.ndarray:
-    """Return 1/2 (alpha_l - alpha_{K-l}) for sampled p, l = (K + 1) / 2..K.
+    """Return the margins 1/2 (alpha_l - alpha_{K-l}), l = (K + 1) / 2..K, for sampled p.
 
-    The error of gamma at the sampled p's is |margins @ (1 - gamma's upper half)|.
+    The errors of gamma at the sampled p are |margins @ (1 - gamma's upper half)|.
 
     Args:
         voters: K.
-        prior: where p is drawn from.
+        prior: of p.
         rng: numpy generator; this is an experiment, not a release.
-        draws: number of p's, at least 1.
+        draws: number of samples of p, 1 to 1e8.
 
     Returns:
         Shape (draws, (K + 1) / 2).
@@ -250,14 +265,14 @@ def sampled_error(
     rng: np.random.Generator,
     draws: int = 10_000,
 ) -> tuple[float, float]:
-    """Return mean and standard error of |error(p)| over sampled p, by definition 2.4.
+    """Return the mean of |error(p)| (definition 2.4) over sampled p, and its standard error.
 
     Args:
         setting: the voters.
-        gamma: noise function on 0..K.
-        prior: where p is drawn from.
+        gamma: noise function on 0..K, or its upper half.
+        prior: of p.
         rng: numpy generator; this is an experiment, not a release.
-        draws: number of p's, at least 2.
+        draws: number of samples of p, 2 to 1e8.
     """
     require_voters(setting)
     draws = _checks.integer("draws", draws, 2, _MOST_DRAWS)
@@ -268,16 +283,16 @@ def sampled_error(
 
 
 class WorstCase:
-    """The family |error(p)| <= t over the variables (gamma's upper half, t).
+    """Separation oracle for |error(p)| <= t over the variables (gamma's upper half, t).
 
-    error(p) is affine in each p_i (the distribution of L is), so over a box its size is largest
+    error(p) is affine in each p_i, as the distribution of L is, so over a box |error| is largest
     where every p_i is the smallest or the largest p that the prior allows: K + 1 multisets. Samples
-    and points are listed; for a common p the polynomial of degree K is searched on a fine grid, and
-    its largest values refined.
+    and points are enumerated. For a common p, error(p) is a polynomial of degree K; it is evaluated
+    on a fine grid, and the largest values are refined.
 
     Args:
         voters: K.
-        prior: where p may lie.
+        prior: its support is the set of p.
     """
 
     def __init__(self, voters: int, prior: Prior) -> None:
@@ -291,14 +306,15 @@ class WorstCase:
             self._margins = _extremes(voters, prior)
 
     def __call__(self, point: Vector) -> Separation:
-        """Return the rows that gamma and t break most."""
+        """Return the rows that gamma and t violate most."""
         gamma, t = point[:-1], float(point[-1])
         margins, errors = self._worst(gamma)
         excess = np.abs(errors) - t
-        place = np.argsort(-excess, kind="stable")[:_MOST_CUTS]
-        place = place[excess[place] > 0.0]
-        signed = np.sign(errors[place])[:, None] * margins[place]
-        rows = np.column_stack([-signed, -np.ones(place.size)])
+        order = np.argsort(-excess, kind="stable")[:_MOST_CUTS]
+        order = order[excess[order] > 0.0]
+        # signed @ (1 - gamma) <= t, with the sign that the error has at this gamma.
+        signed = np.sign(errors[order])[:, None] * margins[order]
+        rows = np.column_stack([-signed, -np.ones(order.size)])
         worst = max(0.0, float(excess.max()))
         return Separation(make_rows(rows, upper=-signed.sum(axis=1)), worst, len(self._margins))
 
@@ -307,7 +323,7 @@ class WorstCase:
         return float(np.max(np.abs(self._worst(gamma)[1])))
 
     def tight(self, gamma: Vector) -> list[tuple[str, int | str, int]]:
-        """Return the rows that may count at a gamma's upper half, as `dpopt.verify` names them."""
+        """Return the nearly tight rows at a gamma's upper half, as `dpopt.verify` names them."""
         errors = self._margins @ (1.0 - gamma)
         named: list[tuple[int | str, float]] = list(enumerate(errors.tolist()))
         least = (1.0 - _NEAR) * float(np.abs(errors).max())
@@ -316,11 +332,11 @@ class WorstCase:
             errors = _common(self._k, np.array(points)) @ (1.0 - gamma)
             exact = [str(Fraction(p)) for p in points]
             named = list(zip(exact, errors.tolist(), strict=True))
-        found = [(at, error) for at, error in named if abs(error) >= least]
-        return [("error", at, 1 if error > 0 else -1) for at, error in found]
+        tight = [(at, error) for at, error in named if abs(error) >= least]
+        return [("error", at, 1 if error > 0 else -1) for at, error in tight]
 
     def _worst(self, gamma: Vector) -> tuple[Matrix, Vector]:
-        """Return margins, those of a common p with refined peaks, and the errors there."""
+        """Return margins, for a common p with those at refined peaks, and their errors."""
         margins = self._margins
         errors = margins @ (1.0 - gamma)
         if self._pieces:
@@ -330,25 +346,26 @@ class WorstCase:
         return margins, errors
 
     def _fine(self, gamma: Vector, errors: Vector, least: float | None = None) -> list[float]:
-        """Return refined peaks of |error|: the largest of each piece, or all of at least so much.
+        """Return refined peaks of |error|: the largest of each interval, or all of ``least`` up.
 
-        Each is sought within its piece: between the pieces there is no p.
+        Each is refined within its interval, since no p lies between the intervals.
         """
-        found, start = [], 0
+        peaks, start = [], 0
         for nodes in self._pieces:
             sizes = np.abs(errors[start : start + nodes.size])
             start += nodes.size
-            places = _peaks(sizes)
-            places = places[:_MOST_PEAKS] if least is None else places
-            found += [
-                self._refined(gamma, nodes, place)
-                for place in places
-                if least is None or sizes[place] >= least
+            indices = _peaks(sizes)
+            indices = indices[:_MOST_PEAKS] if least is None else indices
+            peaks += [
+                self._refined(gamma, nodes, index)
+                for index in indices
+                if least is None or sizes[index] >= least
             ]
-        return found
+        return peaks
 
-    def _refined(self, gamma: Vector, nodes: Vector, place: int) -> float:
-        low, high = nodes[max(place - 1, 0)], nodes[min(place + 1, nodes.size - 1)]
+    def _refined(self, gamma: Vector, nodes: Vector, index: int) -> float:
+        # A grid peak has the polynomial's peak between its two neighbours.
+        low, high = nodes[max(index - 1, 0)], nodes[min(index + 1, nodes.size - 1)]
 
         from scipy.optimize import minimize_scalar
 
@@ -357,7 +374,7 @@ class WorstCase:
 
         peak = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
         best = float(peak.x)
-        return best if loss(best) < loss(nodes[place]) else float(nodes[place])
+        return best if loss(best) < loss(nodes[index]) else float(nodes[index])
 
 
 def _common(k: int, p: Vector) -> Matrix:
@@ -366,10 +383,10 @@ def _common(k: int, p: Vector) -> Matrix:
 
 
 def _nodes(k: int, prior: CommonPrior) -> list[Vector]:
-    """Return nodes of each interval of a prior."""
+    """Return the grid points of each interval of a prior, ascending."""
     pieces = getattr(prior.base, "intervals", ((0.0, 1.0),))
     count = 8 * k + 33
-    # Denser towards the ends, where a polynomial turns faster.
+    # Chebyshev nodes: denser towards the ends, where a polynomial oscillates faster.
     nodes = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, count))
     return [np.clip(low + (high - low) * nodes, low, high) for low, high in pieces]
 
@@ -387,6 +404,7 @@ def maxima(values: npt.NDArray[np.float64], axis: int = -1) -> npt.NDArray[np.bo
 def _extremes(k: int, prior: Prior) -> Matrix:
     if isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
         return _margins_at(_points(k, prior))
+    # Row j: j voters at the largest p, K - j at the smallest.
     low, high = prior.reach
     points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)
     return _margins_at(points)

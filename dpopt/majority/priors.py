@@ -1,4 +1,4 @@
-"""What is believed of the voters' probabilities p_1, ..., p_K: priors, and their names."""
+"""Priors of the voters' probabilities p_1, ..., p_K of saying 1, and their text forms."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, brief, frozen
 from dpopt.prob import binomial_pmf
 
+# Nodes of the Gauss-Jacobi quadrature at most, and the largest shape for which it is used.
 _MOST_NODES, _LARGEST_SHAPE = 600, 100.0
-# Below about 6e-309 the beta function, whose logarithm is needed, is beyond all floats.
+# Below about 6e-309 the beta function, whose logarithm is needed, overflows.
 _LEAST_SHAPE = 1e-300
+# Length of an interval below which 48 Gauss-Legendre nodes replace a difference that would cancel.
 _NARROW = 0.02
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
 @runtime_checkable
 class Prior(Protocol):
-    """A pmf of (p_1, ..., p_K); `str` names it, and `parse_prior` reads most names back."""
+    """A distribution of (p_1, ..., p_K); `parse_prior` reads the text form of most of them."""
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -51,12 +53,12 @@ class UniformPrior:
 
     def __post_init__(self) -> None:
         pairs = self.intervals
-        listed = isinstance(pairs, tuple | list) and len(pairs) > 0
-        if not listed or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
+        is_sequence = isinstance(pairs, tuple | list) and len(pairs) > 0
+        if not is_sequence or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
             raise ParameterError(
                 "prior's intervals must be at least one pair (lower, upper), such as (0, 1)."
             )
-        end, checked = 0.0, []
+        previous, checked = 0.0, []
         for lower, upper in pairs:
             lower = _checks.real("prior's lower end", lower, 0.0, 1.0)
             upper = _checks.real("prior's upper end", upper, 0.0, 1.0)
@@ -64,9 +66,9 @@ class UniformPrior:
                 raise ParameterError(
                     f"prior has interval [{digits(lower)}, {digits(upper)}]; it is empty."
                 )
-            if lower < end:
+            if lower < previous:
                 raise ParameterError("prior's intervals overlap; they must be disjoint, ascending.")
-            end = upper
+            previous = upper
             checked.append((lower, upper))
         object.__setattr__(self, "intervals", tuple(checked))
 
@@ -94,28 +96,30 @@ class UniformPrior:
     def binomial(self, trials: int, *, signed: bool = False) -> Vector:
         """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
         ones, below = np.arange(trials + 1), -1.0 if signed else 1.0
+        # (lower, upper, sign) of the intervals cut at 1/2, where the sign changes.
         pieces = [(a, min(b, 0.5), below) for a, b in self.intervals if a < 0.5]
         pieces += [(max(a, 0.5), b, 1.0) for a, b in self.intervals if b > 0.5]
         total = sum(b - a for a, b in self.intervals)
         pmf = np.zeros(trials + 1)
         for a, b, sign in pieces:
             if b - a < _NARROW:
-                # A difference of incomplete beta functions would cancel.
+                # A difference of incomplete beta functions would lose its digits.
                 pmfs = [binomial_pmf(trials, a + (b - a) * (x + 1) / 2) for x in _NODES]
                 pmf += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(pmfs))
                 continue
-            inside = betainc(ones + 1, trials - ones + 1, b)
-            inside -= betainc(ones + 1, trials - ones + 1, a)
-            pmf += sign * inside / (trials + 1)
+            integral = betainc(ones + 1, trials - ones + 1, b)
+            integral -= betainc(ones + 1, trials - ones + 1, a)
+            pmf += sign * integral / (trials + 1)
         return pmf / total
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
         """Draw independent p's; for experiments, not private."""
         lengths = np.array([b - a for a, b in self.intervals])
+        # Put the intervals end to end, draw a point on them, and move it back to its interval.
         edges = np.concatenate([[0.0], np.cumsum(lengths)])
         u = rng.random(shape) * edges[-1]
-        which = np.minimum(np.searchsorted(edges, u, side="right") - 1, lengths.size - 1)
-        return np.array([a for a, _ in self.intervals])[which] + (u - edges[which])
+        index = np.minimum(np.searchsorted(edges, u, side="right") - 1, lengths.size - 1)
+        return np.array([a for a, _ in self.intervals])[index] + (u - edges[index])
 
     def tilted(self, t: Vector) -> tuple[np.ndarray, np.ndarray]:
         """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], shape of t."""
@@ -123,6 +127,7 @@ class UniformPrior:
         one, zero = np.zeros(t.shape, complex), np.zeros(t.shape, complex)
         for a, b in self.intervals:
             centre, radius = (a + b) / 2, (b - a) / 2
+            # Fourier transforms of 1 and of p - centre on the interval: Bessel functions j0, j1.
             turn = np.exp(1j * t * (centre - 0.5)) * ((b - a) / total)
             flat = spherical_jn(0, radius * t)
             slope = 1j * radius * spherical_jn(1, radius * t)
@@ -180,7 +185,7 @@ class BetaPrior:
         """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], by Gauss-Jacobi quadrature.
 
         Raises:
-            ParameterError: if some t asks for more than 600 nodes.
+            ParameterError: if some t needs more than 600 nodes.
         """
         nodes = math.ceil(0.25 * float(np.max(t))) + 40
         if nodes > _MOST_NODES:
@@ -244,15 +249,15 @@ IndependentPrior = UniformPrior | BetaPrior
 """p_1, ..., p_K independent and alike."""
 
 DEFAULT_PRIOR = CommonPrior(UniformPrior())
-"""Voters of which nothing is known but that they look at the same thing: one p for all."""
+"""One p for all voters, uniform on [0, 1]: they judge the same thing, of unknown difficulty."""
 
 
 @dataclass(frozen=True)
 class PointPrior:
-    """Known probabilities.
+    """Fixed probabilities p_1, ..., p_K.
 
     Attributes:
-        p: one for all voters, or one for each.
+        p: one value for all voters, or K values, in [0, 1].
     """
 
     p: tuple[float, ...]
@@ -289,7 +294,7 @@ class PointPrior:
 
 @dataclass(frozen=True, eq=False)
 class SamplePrior:
-    """Given samples of (p_1, ..., p_K): measured ones, or draws of a generator of your own.
+    """Samples of (p_1, ..., p_K): measured, or drawn by a generator of your own.
 
     Attributes:
         samples: shape (draws, K), in [0, 1], at least two rows.
@@ -302,8 +307,8 @@ class SamplePrior:
 
     def __post_init__(self) -> None:
         array = _checks.floats("prior's samples", self.samples)
-        small = array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1
-        if small or not np.all((array >= 0) & (array <= 1)):
+        malformed = array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1
+        if malformed or not np.all((array >= 0) & (array <= 1)):
             raise ParameterError(
                 f"prior's samples have shape {array.shape}; they must have shape (draws, K) with "
                 "at least two rows of numbers in [0, 1]."
@@ -328,7 +333,7 @@ class SamplePrior:
         """Draw rows with replacement; for experiments, not private.
 
         Raises:
-            ParameterError: if the samples are of another number of voters.
+            ParameterError: if the samples have another number of voters.
         """
         if shape[1] != self.samples.shape[1]:
             raise ParameterError(
@@ -353,7 +358,7 @@ class RecordedPrior:
         return 0.0, 1.0
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:  # noqa: ARG002
-        """Refuse: the samples are not here."""
+        """Raise `ParameterError`: the samples were not saved."""
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
@@ -362,9 +367,9 @@ PriorLike = Prior | str
 
 
 def as_prior(prior: object) -> Prior:
-    """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
+    """Return a prior from an object or its text form; None gives one p for all, on [0, 1].
 
-    Of samples a text, such as that of a file, is no more than their name.
+    The text form of samples, as in a file, gives a `RecordedPrior`, which cannot be sampled.
     """
     if prior is None:
         return DEFAULT_PRIOR
@@ -377,7 +382,7 @@ def as_prior(prior: object) -> Prior:
 
 
 def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrior:
-    """Read a prior from words.
+    """Read a prior from its text form.
 
     ``uniform:LOW,HIGH[,LOW,HIGH...]``, ``beta:A,B``, either with ``common-`` before it for a p
     that all voters share, or ``point:P[,P...]``.
@@ -386,13 +391,13 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         ParameterError: for any other form, or values out of range.
     """
     _checks.instance("prior", text, str)
-    kind, _, rest = text.partition(":")
+    kind, _, numbers = text.partition(":")
     if kind in ("common-uniform", "common-beta"):
         base = parse_prior(text.removeprefix("common-"))
         if isinstance(base, UniformPrior | BetaPrior):
             return CommonPrior(base)
     try:
-        values = tuple(float(part) for part in rest.split(","))
+        values = tuple(float(number) for number in numbers.split(","))
     except ValueError:
         values = ()
     if kind == "uniform" and values and len(values) % 2 == 0:

@@ -1,9 +1,9 @@
-"""Least regret: one noise function that loses little under each of several priors.
+"""Least regret: the noise function whose largest regret over several priors is smallest.
 
-Every prior j has a best error b_j, the least that a private noise function has under it, and the
-error c_j of a fair coin. The regret of gamma under it is (error_j(gamma) - b_j) / c_j: what gamma
-loses to the best one, as a share of what a coin loses to the truth. The largest regret over the
-priors is convex in gamma, so one program finds the gamma of which it is smallest.
+Under prior j let b_j be the least expected error of a private noise function, and c_j that of a
+fair coin. The regret of gamma is (error_j(gamma) - b_j) / c_j: its loss against the best one, in
+units of the error of a coin. The largest regret over the priors is convex in gamma, so a linear
+program minimises it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,27 @@ from dpopt.majority.objectives import expected_error_weights
 from dpopt.majority.priors import CommonPrior, Prior, UniformPrior, as_prior
 from dpopt.privacy import Problem
 
-HEDGED = (UniformPrior(), CommonPrior(UniformPrior()), CommonPrior(UniformPrior(((0.8, 1.0),))))
-"""The priors of a least regret if none are given."""
+REGRET_PRIORS = (
+    UniformPrior(),
+    CommonPrior(UniformPrior()),
+    CommonPrior(UniformPrior(((0.8, 1.0),))),
+)
+"""The default priors of the objective "least-regret"."""
 
-# A coin whose error is below this is no measure of a loss.
+# Least expected error of a fair coin that a regret is divided by.
 _LEAST_COIN = 1e-9
 
 
 @dataclass(frozen=True)
 class Regret:
-    """What a noise function loses under one of several priors.
+    """The regret of a noise function under one of several priors.
 
     Attributes:
-        prior: its name.
+        prior: its text form.
         error: the expected error of the noise function, sum_l c_l (1 - gamma(l)) with the weights
             c of `expected_error_weights`.
-        best: no private noise function has a smaller one; from the dual vector of its own program.
+        best: a lower bound on the expected error of every private noise function, from the dual
+            solution of this prior's program.
         coin: the expected error of a fair coin, gamma = 0.
         regret: (error - best) / coin.
     """
@@ -49,13 +54,13 @@ class Regret:
 
 
 @dataclass(frozen=True)
-class Yardstick:
-    """What a noise function is measured against under one prior.
+class PriorOptimum:
+    """The least expected error under one prior, which regrets are measured against.
 
     Attributes:
-        prior: its name.
-        linear: the weights c of its expected error, shape ((K + 1) / 2,).
-        best: no private noise function has a smaller expected error.
+        prior: its text form.
+        linear: the weights c of the expected error, shape ((K + 1) / 2,).
+        best: a lower bound on the expected error of every private noise function.
     """
 
     prior: str
@@ -64,10 +69,11 @@ class Yardstick:
 
     @classmethod
     def of(cls, prior: Prior, linear: Vector, bound: float) -> Self:
-        """Return that of a prior, from a bound on ``linear @ gamma`` of private gammas.
+        """Return the optimum under a prior from an upper bound on ``linear @ gamma``.
 
-        The bound's rounding is not let below the error of a gamma that has no noise.
+        ``best`` is kept from falling, by rounding, below the least error of any gamma in [0, 1].
         """
+        # sum_l c_l (1 - gamma(l)) is least at gamma(l) = 1 for c_l > 0, else 0.
         least = float(np.sum(np.minimum(linear, 0.0)))
         return cls(str(prior), linear, max(float(np.sum(linear)) - bound, least))
 
@@ -77,13 +83,13 @@ class Yardstick:
         return float(np.sum(self.linear))
 
     def regret(self, gamma: Vector) -> Regret:
-        """Return what gamma's upper half loses."""
+        """Return the regret of gamma's upper half."""
         error = float(self.linear @ (1.0 - gamma))
         return Regret(self.prior, error, self.best, self.coin, (error - self.best) / self.coin)
 
 
-def hedged(priors: object) -> tuple[Prior, ...] | None:
-    """Return several priors from objects, their names, or one text with ";" between the names."""
+def several_priors(priors: object) -> tuple[Prior, ...] | None:
+    """Return priors from a sequence of objects or text forms, or from one text separated by ;."""
     if priors is None:
         return None
     listed = priors.split(";") if isinstance(priors, str) else priors
@@ -92,13 +98,13 @@ def hedged(priors: object) -> tuple[Prior, ...] | None:
             f"priors is {_checks.shown(priors)}; it must hold at least two priors, "
             "or their names with ; between them."
         )
-    # None would be the default prior.
-    named = [prior.strip() if isinstance(prior, str) else prior or "" for prior in listed]
-    return tuple(map(as_prior, named))
+    # An entry None becomes "", which is refused: `as_prior` takes None for the default prior.
+    entries = [prior.strip() if isinstance(prior, str) else prior or "" for prior in listed]
+    return tuple(map(as_prior, entries))
 
 
 def linear_of(voters: int, prior: Prior) -> Vector:
-    """Return the weights of the expected error under one of several priors."""
+    """Return the weights of the expected error under a prior that a regret is defined for."""
     linear = expected_error_weights(voters, prior).values
     if float(np.sum(linear)) < _LEAST_COIN:
         raise ParameterError(
@@ -109,22 +115,24 @@ def linear_of(voters: int, prior: Prior) -> Vector:
 
 
 def with_regrets(
-    problem: Problem, yardsticks: tuple[Yardstick, ...], seen: Callable[[Vector], Vector]
+    problem: Problem, optima: tuple[PriorOptimum, ...], visible: Callable[[Vector], Vector]
 ) -> None:
     """Add the variable "regret", its row for each prior, and the objective to a program of gamma.
 
     Args:
         problem: with the variable "gamma" and its privacy rows.
-        yardsticks: of the priors.
-        seen: returns weights as a solver is to see them, at least their own: so the rows ask for no
-            more than the priors do, and the bound is one of the true program.
+        optima: one for each prior.
+        visible: raises weights that a solver would not see. Raised weights relax the rows, so the
+            bound holds for the true program.
     """
     problem.add_variables("regret", 1, lower=0.0, upper=1.0)
-    coins = np.array([yardstick.coin for yardstick in yardsticks])
-    bests = np.array([yardstick.best for yardstick in yardsticks])
-    rows = np.array([seen(yardstick.linear) for yardstick in yardsticks]) / coins[:, None]
+    coins = np.array([optimum.coin for optimum in optima])
+    bests = np.array([optimum.best for optimum in optima])
+    # Axis 0: priors; axis 1: l. (coin_j - c_j @ gamma - best_j) / coin_j <= regret.
+    rows = np.array([visible(optimum.linear) for optimum in optima]) / coins[:, None]
     problem.add_rows(
         "priors", {"gamma": rows, "regret": np.ones((len(rows), 1))}, lower=1.0 - bests / coins
     )
     problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
+    # A fair coin is strictly feasible for the lazy rows "corners".
     problem.set_inside({"gamma": 0.0, "regret": 1.0}, slack=1.0)

@@ -1,7 +1,6 @@
-"""A private majority of private voters: the setting, and the functions that make designs of it.
+"""A private majority of private voters: the setting, and the assessment of any noise function.
 
-What goes in is a `Majority`; its program stands in the program module, the proof of what
-comes out in the judge module.
+The program is in `dpopt.majority.program`, the exact proof in `dpopt.majority.judge`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,14 @@ from dpopt.majority.priors import (
     as_prior,
 )
 from dpopt.majority.program import add_worst_case, gamma_problem, proving_corners
-from dpopt.majority.regret import HEDGED, Regret, Yardstick, hedged, linear_of, with_regrets
+from dpopt.majority.regret import (
+    REGRET_PRIORS,
+    PriorOptimum,
+    Regret,
+    linear_of,
+    several_priors,
+    with_regrets,
+)
 from dpopt.majority.voters import (
     Voters,
     check_gamma,
@@ -68,16 +74,18 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("mean", "surrogate", "worst-case", "least-regret")
 
+# In nats, so that e^(m epsilon) stays a finite float.
 _LARGEST_EXPONENT = 600.0
-# So many voters, without Delta and with it, have their corners gone through in minutes.
+# Voters, for Delta = 0 and above, whose multisets are checked within minutes.
 _MOST, _MOST_SHIFTED = 4001, 501
-# HiGHS's dual tolerance is 1e-10 of the largest coefficient: smaller ones would be noise to it.
+# Share of the largest coefficient: HiGHS's dual tolerance is 1e-10 of it, the rest is lost.
 _VISIBLE = 1e-9
-# What a solver leaves of noise in a gamma.
+# Solver noise that is removed from a gamma: asymmetry, or distance outside its interval.
 _NOISE = 1e-6
-# Rows are divided by the budget: below this, rounding their coefficients shows in the optimum.
+# Rows are divided by the budget e^(m epsilon) - 1 + 2 delta: below this, the rounding of their
+# coefficients shows in the optimum.
 _LEAST_BUDGET = 1e-7
-# Multisets a second, in all rounds of pricing and the proof together.
+# Multisets per second, over all rounds of pricing and the proof, for the progress estimate.
 _SPEED = 5e6
 
 
@@ -94,24 +102,22 @@ class Majority(Voters, Setting):
                    for every corner (p_i, p'_i) of every voter i                (equation 2)
                    0 <= gamma <= 1; if contrary, -1 <= gamma <= 1
 
-    with L the number of ones among voters who say 1 with p_i, under E', with p'_i. c comes from the
-    objective. For "worst-case" a variable t takes its place:
+    where L is the number of ones among voters who say 1 with p_i (under E' with p'_i), and c comes
+    from the objective. The objective "worst-case" has a variable t instead, and one more set of
+    rows:
 
         minimise   t
         subject to |error(p)| <= t  for every p that the prior allows           "worst case"
 
-    and the rows above; among its optima the one of least expected error is taken, as far as a
-    solver can tell them apart. For "least-regret" there are several priors j, each with the least
-    expected error b_j that a private gamma has under it, from a program of its own, and the
-    expected error c_j of a fair coin, gamma = 0:
+    Among its optima the one with the least expected error is taken, within the solver's tolerance.
+    "least-regret" has several priors j. Let b_j be the least expected error of a private gamma
+    under prior j, from a program of its own, and c_j the expected error of a fair coin, gamma = 0:
 
         minimise   t
         subject to error_j(gamma) <= b_j + t c_j  for every prior j             "priors"
 
-    and the rows above. The program's value is -t in both, so that larger is better.
-
-    Coefficients below 1e-9 of the largest, which a solver does not see, are raised to that in the
-    program.
+    The value of both programs is -t, so that larger is better. In the program, coefficients below
+    1e-9 of the largest, which a solver would ignore, are raised to that.
 
     The table of a design holds (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the
     majority's answer and of the other one, for l = (K + 1) / 2..K. Its report: ``gamma`` on 0..K;
@@ -122,29 +128,29 @@ class Majority(Voters, Setting):
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
         epsilon: of each voter, above 0, in nats.
-        allowance: m, real, in (0, K]: the majority may spend m epsilon.
+        allowance: m, real, in (0, K]: the majority is to be (m epsilon, delta)-DP.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
         objective: "mean" minimises E|error| under the prior, "surrogate" maximises the
             paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
-            minimises the largest error over all p that the prior allows, all in [0, 1] if none is
-            given. "least-regret" minimises the largest loss against the best gamma of each of
-            several priors, as a share of what a fair coin loses.
+            minimises the largest error over all p that the prior allows (all of [0, 1] if none is
+            given). "least-regret" minimises the largest loss against the best gamma of each of
+            several priors, relative to the error of a fair coin.
         prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before
-            it (one p for all), or point:P[,P]. One p for all says that voters tend to agree;
-            independent p's, that unanimous votes are rare. If not given common-uniform:0,1; of a
-            worst case uniform:0,1, which allows all p.
-        priors: of a least regret, at least two: their names with ; between them;
-            uniform:0,1;common-uniform:0,1;common-uniform:0.8,1 if not given.
-        coefficients: your own objective, to maximise instead: (K + 1) / 2 numbers.
+            it (one p for all), or point:P[,P]. One p for all means that voters tend to agree;
+            independent p's, that unanimous votes are rare. The default is common-uniform:0,1; for
+            "worst-case" it is uniform:0,1, which allows all p.
+        priors: for "least-regret", at least two, separated by ; in a text; the default is
+            uniform:0,1;common-uniform:0,1;common-uniform:0.8,1.
+        coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.
         contrary: whether the minority's answer may be the likelier one, which the paper's
             gamma >= 0 forbids; it errs less where m / K is small, and is as private.
 
     Example:
         >>> import dpopt
         >>> best = dpopt.design(dpopt.Majority(11, 0.1, 3))
-        >>> best.verdict, round(best.expected_error, 4)
-        ('private', 0.0256)
+        >>> best.private, round(best.expected_error, 4)
+        (True, 0.0256)
     """
 
     kind: ClassVar[str] = "majority"
@@ -170,36 +176,36 @@ class Majority(Voters, Setting):
                 f"epsilon is {epsilon} and allowance {allowance}; "
                 f"epsilon and their product must be at most {_LARGEST_EXPONENT:g}."
             )
-        shift = _checks.real("voter_delta", self.voter_delta, 0.0, 1.0, open_upper=True)
+        voter_delta = _checks.real("voter_delta", self.voter_delta, 0.0, 1.0, open_upper=True)
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
-        if shift > delta:
+        if voter_delta > delta:
             raise ParameterError(
-                f"voter_delta is {digits(shift)} and delta {digits(delta)}; "
+                f"voter_delta is {digits(voter_delta)} and delta {digits(delta)}; "
                 "voter_delta must not exceed delta."
             )
-        if k > (_MOST_SHIFTED if shift else _MOST):
+        if k > (_MOST_SHIFTED if voter_delta else _MOST):
             raise ParameterError(
                 f"voters is {k}; every constraint can be decided up to {_MOST} voters if "
                 f"voter_delta is 0, else up to {_MOST_SHIFTED}."
             )
         objective = _checks.choice("objective", self.objective, OBJECTIVES)
-        several = hedged(self.priors)
-        if several is None and objective == "least-regret":
-            several = HEDGED
+        priors = several_priors(self.priors)
+        if priors is None and objective == "least-regret":
+            priors = REGRET_PRIORS
         linear = _coefficients(self.coefficients, k)
         prior = as_prior(self.prior)
         if prior is DEFAULT_PRIOR and objective == "worst-case":
-            # Not given: what is meant is no belief at all, not that all p are equal.
+            # No prior was given: allow all p, not only equal ones.
             prior = UniformPrior()
         self.keep(
             voters=k,
             epsilon=epsilon,
             allowance=allowance,
-            voter_delta=shift,
+            voter_delta=voter_delta,
             delta=delta,
             objective=objective,
             prior=prior,
-            priors=several,
+            priors=priors,
             coefficients=linear,
             contrary=_checks.flag("contrary", self.contrary),
         )
@@ -211,12 +217,12 @@ class Majority(Voters, Setting):
 
     @property
     def beliefs(self) -> tuple[Prior, ...]:
-        """The priors of a least regret; none if none are given."""
-        return hedged(self.priors) or ()
+        """The priors of "least-regret"; empty if none are given."""
+        return several_priors(self.priors) or ()
 
     @property
     def bits(self) -> int:
-        """Bits of the total of the table's weights."""
+        """The integer weights of a row of the table sum to 2^bits."""
         return 63
 
     @classmethod
@@ -226,12 +232,12 @@ class Majority(Voters, Setting):
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return votes of which some may have changed."""
+        """Return pairs of votes: any of the voters may have changed."""
         return [([1] * ones + [0] * (5 - ones), [0] * 5) for ones in range(6)]
 
     @property
     def maximises(self) -> bool:
-        """Whether a larger value is better: of every objective."""
+        """True: of every objective a larger value is better."""
         return True
 
     @property
@@ -241,10 +247,11 @@ class Majority(Voters, Setting):
 
     @cached_property
     def linear(self) -> Vector:
-        """The coefficients c of gamma's upper half; of a worst case, those that choose among ties.
+        """The coefficients c of gamma's upper half; for "worst-case", of the secondary objective.
 
         Raises:
-            ParameterError: for a prior that is of other voters, or whose samples are not here.
+            ParameterError: for a prior of another number of voters, or whose samples were not
+                saved.
         """
         if self.coefficients is not None:
             return frozen(self.coefficients)
@@ -257,39 +264,38 @@ class Majority(Voters, Setting):
         return self.objective == "worst-case" and self.coefficients is None
 
     @property
-    def hedges(self) -> bool:
-        """Whether the regret under several priors is what is minimised."""
+    def over_regret(self) -> bool:
+        """Whether the objective is the largest regret under several priors."""
         return self.objective == "least-regret" and self.coefficients is None
 
     @cached_property
-    def yardsticks(self) -> tuple[Yardstick, ...]:
-        """What a gamma is measured against under each of several priors; none if it is not.
+    def optima(self) -> tuple[PriorOptimum, ...]:
+        """The least expected error under each prior of "least-regret"; empty for other objectives.
 
-        The programs of single priors are solved by HiGHS, whatever solves the last one: they are
-        part of what the value means.
+        These programs are always solved by HiGHS: their optima are part of the objective.
 
         Raises:
-            ParameterError: for a prior of other voters, whose samples are not here, or under which
-                a fair coin has no expected error.
-            SolverError: if the solver found no answer.
+            ParameterError: for a prior of another number of voters, whose samples were not saved,
+                or under which a fair coin has no expected error.
+            SolverError: if the solver found no optimum.
         """
-        return self._measured(None)
+        return self._solved_alone(None)
 
-    def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
-        def yardstick(alone: Majority) -> Yardstick:
+    def _solved_alone(self, time_limit: float | None) -> tuple[PriorOptimum, ...]:
+        def optimum(alone: Majority) -> PriorOptimum:
             linear = linear_of(self.voters, alone.belief)
             bound = solve(alone.problem(), time_limit=time_limit).bound
-            return Yardstick.of(alone.belief, linear, bound)
+            return PriorOptimum.of(alone.belief, linear, bound)
 
-        return tuple(map(yardstick, self._alone))
+        return tuple(map(optimum, self._alone))
 
     def problem(self) -> Problem:
-        """Return the program: variable "gamma", family "corners"; of a worst case one more each.
+        """Return the program: variable "gamma", lazy rows "corners", and those of the objective.
 
-        That of a least regret has the best errors of its priors in it, which are solved for first.
+        For "least-regret" the programs of the single priors are solved first.
 
         Raises:
-            ParameterError: if the target is below what double precision can tell.
+            ParameterError: if e^(m epsilon) - 1 + 2 delta is too small for double precision.
         """
         if self.budget < _LEAST_BUDGET:
             raise ParameterError(
@@ -297,29 +303,29 @@ class Majority(Voters, Setting):
                 f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
             )
         problem = gamma_problem(self, np.zeros(self.middle))
-        self._add_objective(problem, _seen)
+        self._add_objective(problem, _visible)
         if self._over_worst_case:
-            problem.then_maximise({"gamma": _seen(self.linear)})
+            problem.then_maximise({"gamma": _visible(self.linear)})
         return problem
 
     def _add_objective(
-        self, problem: Problem, seen: Callable[[Vector], Vector] = np.asarray
+        self, problem: Problem, visible: Callable[[Vector], Vector] = np.asarray
     ) -> None:
-        """Add the objective, and the rows that it has, to a program of gamma alone."""
+        """Add the objective, with its variables and rows, to a program of gamma."""
         if self._over_worst_case:
             add_worst_case(problem, WorstCase(self.voters, self.belief))
-        elif self.hedges:
-            with_regrets(problem, self.yardsticks, seen)
+        elif self.over_regret:
+            with_regrets(problem, self.optima, visible)
         else:
-            problem.maximise({"gamma": self.linear if self.coefficients else seen(self.linear)})
+            problem.maximise({"gamma": self.linear if self.coefficients else visible(self.linear)})
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; of a least regret, those of its priors before it."""
-        if self.hedges and "yardsticks" not in vars(self):
-            vars(self)["yardsticks"] = self._measured(time_limit)
-        # Without Delta the multisets are few, and each is a row of K numbers.
+        """Solve the program; for "least-regret", those of the single priors first."""
+        if self.over_regret and "optima" not in vars(self):
+            vars(self)["optima"] = self._solved_alone(time_limit)
+        # Without Delta there are few multisets, and the work is in the K numbers of each row.
         each = 1 if self.voter_delta else self.voters
         expect("design of the noise function", reduced_size(self) * each, _SPEED)
         return super().solved(backend, time_limit, stop_at_gap)
@@ -329,103 +335,102 @@ class Majority(Voters, Setting):
         return solution["gamma"]
 
     def as_point(self, values: Vector) -> Vector:
-        """Return the upper half of a gamma on 0..K, or on its upper half, without 1e-6 of noise."""
+        """Return the upper half of a gamma given on 0..K or on it, without solver noise to 1e-6."""
         if values.shape == (self.voters + 1,):
-            even = 0.5 * (values + values[::-1])
-            values = even if np.all(np.abs(values - even) <= _NOISE) else values
-        inside = np.clip(values, self.least, 1.0)
-        values = inside if np.all(np.abs(values - inside) <= _NOISE) else values
+            symmetric = 0.5 * (values + values[::-1])
+            values = symmetric if np.all(np.abs(values - symmetric) <= _NOISE) else values
+        clipped = np.clip(values, self.least, 1.0)
+        values = clipped if np.all(np.abs(values - clipped) <= _NOISE) else values
         return check_gamma(self, values)[self.middle :]
 
     def table(self, point: Vector) -> Table:
-        """Return gamma's upper half as a private table, mixed with a fair coin where it must be.
+        """Return gamma's upper half as a private table, mixed with a fair coin if necessary.
 
-        A mixture keeps off what floats leave open, by 1e-12 or so: its proof takes no time.
+        A mixture of about 1e-12 gives rows a slack that floats can verify, so its proof is fast.
         """
         upper = np.clip(point, self.least, 1.0)
-        first, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
+        unmixed, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
         quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
-        # Of a coin P = P' = 1/2 at all corners.
-        grown = exp_lower(Fraction(self.allowance) * Fraction(self.epsilon))
-        headroom = (grown - 1) / 2 + Fraction(self.delta)
+        # A fair coin has P = P' = 1/2 at all corners: its slack is e^(m epsilon) / 2 + delta - 1/2.
+        exp_epsilon = exp_lower(Fraction(self.allowance) * Fraction(self.epsilon))
+        headroom = (exp_epsilon - 1) / 2 + Fraction(self.delta)
         try:
-            return repair(first, coin, quickly, self.bits, headroom)[0]
+            return repair(unmixed, coin, quickly, self.bits, headroom)[0]
         except NotPrivateError:
-            # The budget is less than floats may be off by.
-            return repair(first, coin, self.judge, self.bits, headroom)[0]
+            # The budget is smaller than the rounding error of floats: decide in exact arithmetic.
+            return repair(unmixed, coin, self.judge, self.bits, headroom)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the exact proof of a table.
 
         Raises:
             NotPrivateError: naming the voters whose constraint fails.
-            ParameterError: if it is no table of this setting.
+            ParameterError: if the table does not belong to this setting.
         """
         return certify(self, self.to_dict(), table)
 
     def _proof_rows(self, table: Table) -> list[Name]:
-        """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
+        """Return the rows of the dual bound; see `dpopt.majority.program.proving_corners`."""
         gamma = gamma_of(table)
-        found, best = proving_corners(self, gamma, self._add_objective)
+        rows, best = proving_corners(self, gamma, self._add_objective)
         if self._over_worst_case:
             errors = WorstCase(self.voters, self.belief)
-            found += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
-        return found + [("prior", place) for place, _ in enumerate(self._alone)]
+            rows += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
+        return rows + [("prior", index) for index, _ in enumerate(self._alone)]
 
     @property
     def _alone(self) -> tuple[Majority, ...]:
-        """The settings whose best errors a least regret is measured against."""
-        told: Any = {"objective": "mean", "priors": None}
-        priors = self.beliefs if self.hedges else ()
-        return tuple(replace(self, prior=prior, **told) for prior in priors)
+        """The settings of the single priors, whose least expected errors regrets refer to."""
+        changes: Any = {"objective": "mean", "priors": None}
+        priors = self.beliefs if self.over_regret else ()
+        return tuple(replace(self, prior=prior, **changes) for prior in priors)
 
     def _proof_size(self, table: Table) -> int:
-        """Return about how many entries of rows a proof looks at, and those that are priced."""
+        """Estimate the entries of rows that a proof reads, and the multisets that are priced."""
         del table
         programs = 1 + len(self._alone)
         return programs * (4 * self.middle**2 + reduced_size(self) // 8)
 
     def _proof_data(self, table: Table) -> Json:
-        """Return the coefficients of an expected error where they are no rationals.
+        """Return the coefficients of the expected error if no formula gives them as rationals.
 
-        Of a least regret, those of each prior, and what proves its best error.
+        For "least-regret", those of each prior with the dual proof of its least error.
         """
         del table
-        if self.hedges:
+        if self.over_regret:
             return {"priors": self._proofs_alone}
-        told = self.objective == "mean" and self.coefficients is None
-        if not told or str(self.belief).startswith("common-uniform:"):
+        from_prior = self.objective == "mean" and self.coefficients is None
+        if not from_prior or str(self.belief).startswith("common-uniform:"):
             return {}
         return {} if isinstance(self.belief, RecordedPrior) else {"coefficients": [*self.linear]}
 
     @cached_property
     def _proofs_alone(self) -> list[Json]:
-        """Of each prior of a least regret: its best error, and what proves that none is below."""
-        found = []
-        for setting, known in zip(self._alone, self.yardsticks, strict=True):
-            alone = designed(setting)
-            proof, data = alone.optimality, setting._proof_data(alone.table)
+        """For each prior of "least-regret": its least error, and the multipliers that prove it."""
+        proofs = []
+        for setting, optimum in zip(self._alone, self.optima, strict=True):
+            design = designed(setting)
+            proof, data = design.optimality, setting._proof_data(design.table)
             if proof is None:
                 raise ParameterError(
-                    f"prior is {known.prior}; there is no proof of its best error."
+                    f"prior is {optimum.prior}; there is no proof of its best error."
                 )
-            weights = [Fraction(c) for c in known.linear.tolist()]
-            shown_best = sum(weights, Fraction(0)) - proof.bound
+            weights = [Fraction(c) for c in optimum.linear.tolist()]
+            proved_best = sum(weights, Fraction(0)) - proof.bound
             lines = [[*name, exact_text(y)] for name, y in proof.multipliers]
-            best = min(known.best, float_down(shown_best))
-            found.append(data | {"best": best, "multipliers": lines})
-        return found
+            best = min(optimum.best, float_down(proved_best))
+            proofs.append(data | {"best": best, "multipliers": lines})
+        return proofs
 
     def value(self, table: Table) -> float:
         """Return sum_l c_l gamma(l), or minus the largest error or regret.
 
-        nan if the samples of a prior are not here: they are not saved with a design, only their
-        name is.
+        It is nan for a `RecordedPrior`, whose samples were not saved with the design.
         """
         upper = gamma_of(table)
-        if self.hedges:
+        if self.over_regret:
             regrets = self.regrets(table)
-            return -max(known.regret for known in regrets) if regrets else math.nan
+            return -max(regret.regret for regret in regrets) if regrets else math.nan
         needs_prior = self.coefficients is None and self.objective != "surrogate"
         if needs_prior and isinstance(self.belief, RecordedPrior):
             return math.nan
@@ -434,14 +439,14 @@ class Majority(Voters, Setting):
         return float(self.linear @ upper)
 
     def regrets(self, table: Table) -> tuple[Regret, ...]:
-        """Return what a gamma loses under each of several priors.
+        """Return the regret of gamma under each of several priors.
 
-        None if it is not a least regret that is asked for, or the samples of a prior are not here.
+        Empty for other objectives, and if the samples of a prior were not saved.
         """
         recorded = any(isinstance(prior, RecordedPrior) for prior in self.beliefs)
-        if not self.hedges or recorded:
+        if not self.over_regret or recorded:
             return ()
-        return tuple(known.regret(gamma_of(table)) for known in self.yardsticks)
+        return tuple(optimum.regret(gamma_of(table)) for optimum in self.optima)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return gamma and its errors; see the class."""
@@ -462,7 +467,7 @@ class Majority(Voters, Setting):
         }
 
     def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon of one query for a delta, or the other way round."""
+        """Return the least epsilon of one query for a given delta, or vice versa."""
         return least_of_gamma(self, self.to_dict(), table, epsilon, delta)
 
     def dominating(self, table: Table) -> DominatingPair:
@@ -491,18 +496,18 @@ def assess(
     prior: PriorLike | None = None,
     repair: bool = False,
 ) -> Design:
-    """Return any noise function as a design: a baseline, or the point of your own program.
+    """Return any noise function as a design: a baseline, or the solution of your own program.
 
-    gamma is rounded down to a multiple of 2^-62 and decided; if that fails, the design has no
-    certificate and refuses to release. A failure may be due to the rounding of gamma alone: the
-    gamma of a design, as floats, may be a unit above the integers that were proved, and so may be a
-    formula's. Keep the design, or repair.
+    gamma is rounded down to a multiple of 2^-62 and verified; if that fails, the design has no
+    certificate and refuses to release. The rounding of gamma alone can make it fail: as floats, the
+    gamma of a formula, or of a proved design, may be one unit too large. Then keep the original
+    design, or set ``repair``.
 
     Args:
         setting: the voters and the target.
-        gamma: on 0..K, or its upper half.
+        gamma: on 0..K, shape (K + 1,), or its upper half, shape ((K + 1) / 2,).
         prior: for the expected error; that of the setting if None.
-        repair: mix gamma with a fair coin, as little as makes it private.
+        repair: whether to mix gamma with a fair coin, as little as makes it private.
 
     Raises:
         ParameterError: if gamma has another shape, or leaves [0, 1] by more than a rounding, 1e-15.
@@ -511,18 +516,18 @@ def assess(
         >>> from dpopt import majority
         >>> import dpopt
         >>> setting = dpopt.Majority(voters=3, epsilon=0.1, allowance=1)
-        >>> majority.assess(setting, [1.0, 1.0]).verdict  # the majority itself
-        'not private'
-        >>> majority.assess(setting, [1.0, 1.0], repair=True).verdict
-        'private'
+        >>> majority.assess(setting, [1.0, 1.0]).private  # the majority itself
+        False
+        >>> majority.assess(setting, [1.0, 1.0], repair=True).private
+        True
     """
     repair = _checks.flag("repair", repair)
     _checks.instance("setting", setting, Majority)
     setting = setting if prior is None else replace(setting, prior=as_prior(prior))
     upper = check_gamma(setting, gamma)[setting.middle :]
-    given = made(setting, table_of(setting, upper, setting.bits), strict=False, float_bound=None)
-    if given.private or not repair:
-        return given
+    design = made(setting, table_of(setting, upper, setting.bits), strict=False, float_bound=None)
+    if design.private or not repair:
+        return design
     return made(setting, setting.table(upper), float_bound=None)
 
 
@@ -538,6 +543,6 @@ def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:
     return tuple(linear.tolist())
 
 
-def _seen(linear: Vector) -> Vector:
-    """Return weights as a solver sees them: those below would leave gamma undefined there."""
+def _visible(linear: Vector) -> Vector:
+    """Return weights, raised where a solver would ignore them and leave gamma undetermined."""
     return np.maximum(linear, _VISIBLE * float(np.max(np.abs(linear))))

@@ -1,11 +1,12 @@
-"""The voters: what their privacy allows of them, and how their votes are inputs of a table.
+"""The voters: their privacy polygon, the inputs of their table, and noise functions.
 
-A voter that is (epsilon, Delta)-private says 1 with p on one data set and p' on its neighbour, and
-(p, p') lies in a polygon of up to eight corners (lemma 5.1 of the DaRRM paper). The majority's
-privacy is decided where every voter sits at a corner, see the program module.
+An (epsilon, Delta)-private voter says 1 with p on one data set and p' on its neighbour, and (p, p')
+lies in a polygon of up to eight corners (lemma 5.1 of the DaRRM paper). It suffices to check the
+majority's privacy with every voter at a corner; see `dpopt.majority.program`. The paper calls the
+voters mechanisms.
 
-The mechanism treats 0 and 1 alike. So its table has one row for each number of votes that the
-majority has, with the probabilities of the majority's answer and of the other one.
+The majority treats 0 and 1 alike. So its table has one row for each number of votes for the
+majority, with the probabilities of the majority's answer and of the other one.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from dpopt.privacy import Guarantee
 from dpopt.table import Inputs, Table
 
 CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
-"""Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
+"""Names of the corners of a voter's polygon: p, then p'; D is Delta, m is 1 - Delta."""
 
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
-# A gamma may leave its interval by so much, which is rounding.
+# Rounding by which a gamma may lie outside its interval.
 _ROUNDING = 1e-15
 
 
 def odd(voters: object) -> int:
-    """Return a number of voters K, which must be odd."""
+    """Return the number of voters K, checked to be odd."""
     k = _checks.integer("voters", voters, 1)
     if k % 2 == 0:
         raise ParameterError(f"voters is {k}; it must be odd, so that no vote is tied.")
@@ -47,33 +48,34 @@ def odd(voters: object) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes(Inputs):
-    """The votes of K voters, up to which label is which.
+    """The votes of K voters, up to exchanging the labels 0 and 1.
 
     A row is the number of votes for the majority, (K + 1) / 2..K; its variables are the
-    probabilities of the majority's answer and of the other one. A neighbour is a mixture of inputs
-    that depends on the voters, so that there is no list of neighbours or edges: see `Voters`.
+    probabilities of the majority's answer and of the other one. Neighbours are not pairs of rows:
+    they are distributions of votes, which depend on the voters (see `Voters`).
     """
 
     voters: int
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the variables follow from."""
+        """Equal keys mean equal inputs and variables."""
         return "votes", self.voters
 
     @property
     def inputs(self) -> int:
-        """Numbers of ones among the votes, 0..K."""
+        """The number of inputs, K + 1: the ones among the votes are 0..K."""
         return self.voters + 1
 
     @property
     def outputs(self) -> int:
-        """The labels 0 and 1."""
+        """The number of outputs, 2: the labels 0 and 1."""
         return 2
 
     @cached_property
     def rows(self) -> IntVector:
-        """The number of votes for the majority of each variable, less (K + 1) / 2."""
+        """The row of each variable: the votes for the majority, less (K + 1) / 2."""
+        # Two variables for each of the (K + 1) / 2 rows.
         return np.repeat(np.arange(self.inputs // 2), 2)
 
     @cached_property
@@ -82,30 +84,31 @@ class Votes(Inputs):
         return np.ones(self.inputs, dtype=np.int64)
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return the number of ones of each query, and whether the votes were those of one.
+        """Return the number of ones of each query, and whether the data are a single query.
 
         Args:
-            data: votes, zeros and ones, shape (K,) for one query or (queries, K).
+            data: votes in {0, 1}, shape (K,) for one query or (queries, K).
         """
         counts, single = count_queries(data, self.voters, 2)
         return counts[:, 1], single
 
     def rows_of(self, located: IntVector) -> IntVector:
-        """Return the number of votes for the majority, less (K + 1) / 2."""
+        """Return the row of each query: the votes for the majority, less (K + 1) / 2."""
         return np.maximum(located, self.voters - located) - self.inputs // 2
 
     def variables_of(self, located: IntVector) -> IntVector:
         """Return the variables of the labels 0 and 1, shape (queries, 2)."""
+        # Variable 2 r is the majority's answer of row r, 2 r + 1 the other one.
         label = (2 * located > self.voters)[:, None]
         return 2 * self.rows_of(located)[:, None] + (np.arange(2) != label)
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
-        """Return the label that a variable stands for."""
+        """Return the label of each drawn variable."""
         del index
         return (2 * located > self.voters) ^ (variables % 2)
 
     def claim(self) -> str:
-        """Say between which inputs a table is proved private."""
+        """Return the claim that a proof of such a table makes."""
         return "DaRRM with this gamma is private for all voters (reduced corner set)"
 
     def words(self, first: int, second: int) -> tuple[str, str, str]:
@@ -115,7 +118,7 @@ class Votes(Inputs):
 
 
 class Voters:
-    """What follows from the parameters of a `Majority` about its voters and its target."""
+    """Quantities derived from the parameters of a `Majority`: corners, target, budget."""
 
     voters: int
     epsilon: float
@@ -126,17 +129,17 @@ class Voters:
 
     @property
     def middle(self) -> int:
-        """Smallest count of ones that is a majority, (K + 1) / 2; also the number of unknowns."""
+        """The smallest majority, (K + 1) / 2; also the number of variables gamma(l)."""
         return (self.voters + 1) // 2
 
     @property
     def least(self) -> float:
-        """Smallest noise level that is allowed: 0, or -1 where the setting is contrary."""
+        """Lower bound of gamma: 0, or -1 if ``contrary``."""
         return -1.0 if self.contrary else 0.0
 
     @property
     def domain(self) -> Votes:
-        """The numbers of votes for the majority."""
+        """The inputs: numbers of votes for the majority."""
         return Votes(self.voters)
 
     @property
@@ -151,18 +154,23 @@ class Voters:
 
     @property
     def budget(self) -> float:
-        """Right side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
+        """Right-hand side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
         return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
 
     def corner(self, name: str) -> tuple[float, float]:
-        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any of its values.
+        """Return (p, p') of a corner of a voter's polygon (lemma 5.1).
+
+        b = (e^epsilon + Delta) / (e^epsilon + 1) and c = 1 - b.
+
+        Args:
+            name: two of 0, 1, D, m, b and c: p, then p'; not only those in `CORNERS`.
 
         Raises:
-            ParameterError: if there is no such corner.
+            ParameterError: for any other name.
         """
-        shift, r = self.voter_delta, math.exp(self.epsilon)
-        b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
-        values = {"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c}
+        delta, exp_epsilon = self.voter_delta, math.exp(self.epsilon)
+        b, c = (exp_epsilon + delta) / (exp_epsilon + 1.0), (1.0 - delta) / (exp_epsilon + 1.0)
+        values = {"0": 0.0, "1": 1.0, "D": delta, "m": 1.0 - delta, "b": b, "c": c}
         text = str(name)
         if len(text) != 2 or not set(text) <= set(values):
             raise ParameterError(
@@ -173,13 +181,13 @@ class Voters:
 
 
 def require_voters(setting: object) -> None:
-    """Refuse what is no `Majority`."""
+    """Raise `ParameterError` unless the setting is a `Majority`."""
     if not isinstance(setting, Voters):
         raise ParameterError(f"setting is {_checks.shown(setting)}; it must be a Majority.")
 
 
 def reduced_size(setting: Voters) -> int:
-    """Return the number of multisets of corners that the reduction leaves to check.
+    """Return the number of multisets of corners that the reduction theorem leaves to check.
 
     (K + 1)^2 for Delta = 0, else C(K+4, 4) + 3 C(K+3, 4) + 3 C(K+2, 4) + C(K+1, 4).
     """
@@ -187,7 +195,7 @@ def reduced_size(setting: Voters) -> int:
     k = setting.voters
     if setting.voter_delta == 0.0:
         return (k + 1) ** 2
-    return sum(ways * math.comb(k + 4 - n, 4) for n, ways in enumerate((1, 3, 3, 1)))
+    return sum(factor * math.comb(k + 4 - n, 4) for n, factor in enumerate((1, 3, 3, 1)))
 
 
 # --- noise functions -----------------------------------------------------------------------------
@@ -215,7 +223,7 @@ def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
-    """Return gamma's values, those beyond ``least`` or 1 by a rounding, 1e-15, set to it."""
+    """Return gamma clipped to [least, 1]; refuse values outside it by more than 1e-15."""
     if not np.all((gamma >= least - _ROUNDING) & (gamma <= 1.0 + _ROUNDING)):
         raise ParameterError(
             f"gamma holds a value outside [{least:g}, 1]; noise levels must lie in it."
@@ -224,7 +232,7 @@ def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
 
 
 def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
-    """Return gamma on 0..K as an array, given on 0..K or on its upper half."""
+    """Return gamma on 0..K, checked; it may be given on 0..K or on its upper half."""
     array = _checks.floats("gamma", gamma)
     k = setting.voters
     if array.shape == (setting.middle,):
@@ -241,6 +249,7 @@ def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
 
 def table_of(setting: Voters, upper: Vector, bits: int) -> Table:
     """Return gamma's upper half as a table, rounded down to multiples of 2^(1 - bits)."""
+    # The probabilities (1 + gamma) / 2 and (1 - gamma) / 2 are half + w and half - w over 2 half.
     half = 1 << bits - 1
     levels = [math.floor(Fraction(value) * half) for value in upper.tolist()]
     weights = (weight for w in levels for weight in (half + w, half - w))
@@ -248,6 +257,6 @@ def table_of(setting: Voters, upper: Vector, bits: int) -> Table:
 
 
 def gamma_of(table: Table) -> Vector:
-    """Return gamma's upper half of a table: Pr[the majority's answer] - Pr[the other one]."""
+    """Return gamma's upper half from a table: Pr[majority's answer] - Pr[the other one]."""
     pairs = zip(table.weights[::2], table.weights[1::2], strict=True)
     return frozen([(one - other) / table.total for one, other in pairs])

@@ -1,4 +1,4 @@
-"""The privacy rows of a plurality as a family: all corner configurations priced, few written."""
+"""Separation oracle for the privacy rows of a plurality: all configurations priced, few added."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from dpopt.lp import Separation, make_rows
 from dpopt.multiclass.corners import Level, configurations, histograms, variables
 from dpopt.table.histograms import sorted_histograms
 
-# Rows that are written at once.
+# Rows added in one round, for each size of S.
 _CUTS = 150
-# What rows of a proof may have left of the room that the uniform kernel has, and how many of them
-# there are for each variable.
+# Slack within which a row is tight, as a share of the uniform kernel's; tight rows per variable.
 _TIGHT, _MOST_TIGHT = 1e-9, 100
-# Configurations whose rows are made at once.
-_LOOKED_AT = 2_000
-# Decimals in which coefficients of the same row agree.
-_ALIKE = 11
+# Configurations whose rows are computed at once, which bounds memory.
+_BATCH = 2_000
+# Rows that agree to this many decimals are duplicates.
+_DECIMALS = 11
 
 
-Found = dict[int, list[tuple[Vector, IntVector, IntVector]]]
+Violations = dict[int, list[tuple[Vector, IntVector, IntVector]]]
 """f, edges and loops of configurations, by the size of the set S of outputs."""
 
 
@@ -49,14 +48,14 @@ class Priced:
 
 
 class Pricing:
-    """f at all corner configurations of K voters, at a kernel k[lambda, c].
+    """Separation oracle: f at all corner configurations of K voters, at a kernel k[lambda, c].
 
     Args:
         voters: K.
         classes: C.
-        epsilon: of each voter, whose Delta is 0.
+        epsilon: of each voter, in nats; the voters have Delta = 0.
         allowance: m.
-        delta: of the plurality; above 0, sets S of more than one output are priced, too.
+        delta: of the plurality; if above 0, sets S of several outputs are priced too.
 
     Raises:
         ParameterError: if there are too many configurations.
@@ -67,55 +66,60 @@ class Pricing:
     ) -> None:
         product = allowance * epsilon
         self.delta, self.inputs = delta, sorted_histograms(voters, classes)
-        self.found = configurations(voters, classes)
-        self.ratio = math.exp(product)
+        self.configurations = configurations(voters, classes)
+        self.exp_epsilon = math.exp(product)
         self.b = 1.0 / (1.0 + math.exp(-epsilon))
         self.c = math.exp(-epsilon) * self.b
         self.sets = range(1, classes if delta > 0.0 else 2)
-        # By mixing a kernel with the uniform one, f falls towards this for a single output.
-        self.room = math.expm1(product) / classes + delta
+        # The slack of the uniform kernel for a single output: delta - f, with f = -(R - 1) / C.
+        self.uniform_slack = math.expm1(product) / classes + delta
 
     def excesses(self, kernel: npt.ArrayLike) -> Iterator[tuple[int, Level, Matrix]]:
-        """Yield f over (configuration, loops) for each size of S and number of edges."""
+        """Yield the size of S, the level, and f of shape (configurations, loops), for all of both.
+
+        Args:
+            kernel: k[lambda, c] by variable, shape (size,).
+        """
         values = _checks.floats("kernel", kernel)
         if values.shape != (self.inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
                 f"kernel has shape {values.shape}; it must hold {self.inputs.size} numbers, one "
                 "for each count of each sorted histogram."
             )
+        # Axis 0: histograms of K votes; axis 1: classes.
         of_classes = values[variables(self.inputs)]
         for outputs in self.sets:
-            told = of_classes[:, :outputs].sum(axis=1)
-            for level, here, there in self.found.walk(told, self.b, self.c):
-                yield outputs, level, here - self.ratio * there
+            in_set = of_classes[:, :outputs].sum(axis=1)
+            for level, mean, other_mean in self.configurations.walk(in_set, self.b, self.c):
+                yield outputs, level, mean - self.exp_epsilon * other_mean
 
     def price(self, kernel: npt.ArrayLike) -> Priced:
-        """Return the configuration where f is largest."""
+        """Return the configuration with the largest f."""
         best = Priced(-math.inf, 1, (), ())
         for outputs, level, excess in self.excesses(kernel):
-            place, at = divmod(int(np.argmax(excess)), excess.shape[1])
-            if excess[place, at] > best.excess:
-                loops = self._loops(level)[at]
-                most, signed = float(excess[place, at]), level.signed[place]
-                best = Priced(most, outputs, tuple(signed.tolist()), tuple(loops.tolist()))
+            row, column = divmod(int(np.argmax(excess)), excess.shape[1])
+            if excess[row, column] > best.excess:
+                loops = self._loops(level)[column]
+                value, signed = float(excess[row, column]), level.signed[row]
+                best = Priced(value, outputs, tuple(signed.tolist()), tuple(loops.tolist()))
         return best
 
     def __call__(self, kernel: Vector) -> Separation:
         """Separate k[lambda, c] from the set of private kernels; see `dpopt.Problem`."""
         worst, rows, count = -math.inf, [], 0
-        violated: Found = {}
+        violated: Violations = {}
         for outputs, level, excess in self.excesses(kernel):
             count += excess.size
-            best = excess.argmax(axis=1)
-            tops = excess[np.arange(len(best)), best]
-            worst = max(worst, (float(tops.max()) - self.delta) / self.room)
-            broken = np.flatnonzero(tops > self.delta)
-            found = tops[broken], level.signed[broken], self._loops(level)[best[broken]]
-            violated.setdefault(outputs, []).append(found)
+            at = excess.argmax(axis=1)
+            largest = excess[np.arange(len(at)), at]
+            worst = max(worst, (float(largest.max()) - self.delta) / self.uniform_slack)
+            broken = np.flatnonzero(largest > self.delta)
+            loops = self._loops(level)[at[broken]]
+            violated.setdefault(outputs, []).append((largest[broken], level.signed[broken], loops))
         for outputs, _, signed, loops in _ordered(violated):
-            rows += self._different(outputs, signed, loops, _CUTS).values()
+            rows += self._distinct(outputs, signed, loops, _CUTS).values()
         matrix = np.array(rows).reshape(-1, self.inputs.size)
-        cut = make_rows(matrix / self.room, upper=self.delta / self.room)
+        cut = make_rows(matrix / self.uniform_slack, upper=self.delta / self.uniform_slack)
         return Separation(cut, max(0.0, worst), count)
 
     def row(self, at: Priced) -> Vector:
@@ -126,37 +130,40 @@ class Pricing:
         """Return the rows that are tight at a kernel, named as `dpopt.verify` names them.
 
         Returns:
-            ("corner", k, signed, loops), see `Priced`; the tightest first.
+            ("corner", k, signed, loops), as in `Priced`; the tightest first.
         """
-        limit, names = self.delta - _TIGHT * self.room, list[tuple[float, tuple[object, ...]]]()
-        tight: Found = {}
+        limit = self.delta - _TIGHT * self.uniform_slack
+        names = list[tuple[float, tuple[object, ...]]]()
+        tight: Violations = {}
         for outputs, level, excess in self.excesses(kernel):
-            place, at = np.nonzero(excess >= limit)
-            found = excess[place, at], level.signed[place], self._loops(level)[at]
-            tight.setdefault(outputs, []).append(found)
+            row, at = np.nonzero(excess >= limit)
+            rows = excess[row, at], level.signed[row], self._loops(level)[at]
+            tight.setdefault(outputs, []).append(rows)
         for outputs, tops, signed, loops in _ordered(tight):
-            for place in self._different(outputs, signed, loops, _MOST_TIGHT * self.inputs.size):
-                edges, own = tuple(signed[place].tolist()), tuple(loops[place].tolist())
-                names.append((-float(tops[place]), ("corner", outputs, edges, own)))
+            for index in self._distinct(outputs, signed, loops, _MOST_TIGHT * self.inputs.size):
+                name = outputs, tuple(signed[index].tolist()), tuple(loops[index].tolist())
+                names.append((-float(tops[index]), ("corner", *name)))
         return [name for _, name in sorted(names, key=lambda pair: pair[0])]
 
     def _loops(self, level: Level) -> IntVector:
-        return histograms(self.found.voters - level.edges, self.found.classes)
+        return histograms(self.configurations.voters - level.edges, self.configurations.classes)
 
-    def _different(
+    def _distinct(
         self, outputs: int, signed: IntVector, loops: IntVector, most: int
     ) -> dict[int, Vector]:
-        """Return the first different rows by their place: renaming classes makes several alike."""
-        rows, known = dict[int, Vector](), set[bytes]()
-        copies = math.factorial(outputs) * math.factorial(self.found.classes - outputs)
-        step = min(most * copies, _LOOKED_AT)
+        """Return the first ``most`` distinct rows by index: relabelling classes repeats rows."""
+        rows, keys = dict[int, Vector](), set[bytes]()
+        copies = math.factorial(outputs) * math.factorial(self.configurations.classes - outputs)
+        step = min(most * copies, _BATCH)
         for start in range(0, len(signed), step):
-            part = self._rows(outputs, signed[start : start + step], loops[start : start + step])
-            # Adding 0 makes the same of both signs of zero.
-            for place, (row, key) in enumerate(zip(part, part.round(_ALIKE) + 0.0, strict=True)):
-                if len(rows) < most and key.tobytes() not in known:
-                    known.add(key.tobytes())
-                    rows[start + place] = row
+            block = self._rows(outputs, signed[start : start + step], loops[start : start + step])
+            # Adding 0 turns -0.0 into 0.0, so that equal rows have equal bytes.
+            for offset, (row, key) in enumerate(
+                zip(block, block.round(_DECIMALS) + 0.0, strict=True)
+            ):
+                if len(rows) < most and key.tobytes() not in keys:
+                    keys.add(key.tobytes())
+                    rows[start + offset] = row
             if len(rows) == most:
                 break
         return rows
@@ -164,44 +171,53 @@ class Pricing:
     def _rows(self, outputs: int, signed: IntVector, loops: IntVector) -> Matrix:
         """Return f's coefficients on k[lambda, c], shape (configurations, size)."""
         sides = [self._pmf(sign * signed, loops) for sign in (1, -1)]
-        weights = sides[0] - self.ratio * sides[1]
+        weights = sides[0] - self.exp_epsilon * sides[1]
         rows = np.zeros((len(signed), self.inputs.size))
+        # S are the first classes: add up the weights of all histograms that share a variable.
         for column in range(outputs):
             np.add.at(rows.T, variables(self.inputs)[:, column], weights.T)
         return rows
 
     def _pmf(self, signed: IntVector, loops: IntVector) -> Matrix:
-        """Return the pmf of the counts N: the walk's steps transposed, from the loops up."""
-        voters, classes, pairs = self.found.voters, self.found.classes, self.found.pairs
+        """Return the pmf of the counts N, shape (configurations, histograms of K votes).
+
+        This is the walk transposed: start at the loops, and add one edge per step.
+        """
+        voters, classes, pairs = (
+            self.configurations.voters,
+            self.configurations.classes,
+            self.configurations.pairs,
+        )
         edges, remaining = np.abs(signed).sum(axis=1), signed.copy()
         pmf = np.zeros((len(signed), 1))
         for total in range(voters + 1):
-            starts = np.flatnonzero(voters - edges == total)
-            if starts.size:
-                known = histograms(total, classes)
-                pmf[starts] = (loops[starts][:, None, :] == known[None]).all(axis=2)
+            # A configuration whose loops are all its voters so far starts as a point mass there.
+            at_loops = np.flatnonzero(voters - edges == total)
+            if at_loops.size:
+                listed = histograms(total, classes)
+                pmf[at_loops] = (loops[at_loops][:, None, :] == listed[None]).all(axis=2)
             if total == voters:
                 break
-            up = self.found.up[total]
-            wider = np.zeros((len(signed), len(histograms(total + 1, classes))))
+            up = self.configurations.up[total]
+            extended = np.zeros((len(signed), len(histograms(total + 1, classes))))
             active = voters - edges <= total
-            # The pair of classes whose edge each configuration gets next.
+            # For each configuration the pair of classes that its next edge is on.
             pair = (remaining != 0).argmax(axis=1)
             for at, ends in enumerate(pairs):
                 for sign in (1, -1):
                     rows = np.flatnonzero(active & (pair == at) & (remaining[:, at] * sign > 0))
                     if rows.size:
                         y, z = ends[::sign]
-                        wider[rows[:, None], up[y]] += self.b * pmf[rows]
-                        wider[rows[:, None], up[z]] += self.c * pmf[rows]
+                        extended[rows[:, None], up[y]] += self.b * pmf[rows]
+                        extended[rows[:, None], up[z]] += self.c * pmf[rows]
                         remaining[rows, at] -= sign
-            pmf = wider
+            pmf = extended
         return pmf
 
 
-def _ordered(found: Found) -> Iterator[tuple[int, Vector, IntVector, IntVector]]:
+def _ordered(violations: Violations) -> Iterator[tuple[int, Vector, IntVector, IntVector]]:
     """Yield f, edges and loops of the configurations of each size of S, the largest f first."""
-    for outputs, parts in found.items():
-        tops, signed, loops = map(np.concatenate, zip(*parts, strict=True))
+    for outputs, blocks in violations.items():
+        tops, signed, loops = map(np.concatenate, zip(*blocks, strict=True))
         order = np.argsort(-tops, kind="stable")
         yield outputs, tops[order], signed[order], loops[order]

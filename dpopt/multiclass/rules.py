@@ -1,11 +1,11 @@
-"""Selection rules for private voters: the strongest of a family that keeps the budget.
+"""Selection rules for private voters: the largest parameter of each rule within the budget.
 
-Where all corner configurations can be priced, the rule's own parameter is raised until the budget
-is used: by bisection in floats; the repair decides. Elsewhere, and for voters with Delta > 0, it is
-the largest that the bound on stable rules allows: if replacing one vote changes a probability by a
-factor of v = e^{epsilon_v} at most, voters that are (epsilon, 0)-DP, r = e^epsilon, spend K psi
-with e^psi = (r v + 1) / (r + v). With a Delta see the page docs/theorems/stable.md, where both are
-proved. Rationals rounded to the safe side decide.
+Where all corner configurations can be priced, the rule's parameter is found by bisection in floats,
+and the repair makes the table private. Elsewhere, and for voters with Delta > 0, it is the largest
+that the bound on stable rules allows. If replacing one vote changes a probability by a factor of at
+most v = e^{epsilon_v}, and the voters are (epsilon, 0)-DP with r = e^epsilon, then the output is
+K psi-DP with e^psi = (r v + 1) / (r + v). This, and the bound for Delta > 0, are proved in
+docs/theorems/stable.md. Rationals rounded to the safe side decide.
 """
 
 from __future__ import annotations
@@ -27,18 +27,22 @@ from dpopt.multiclass.oracle import Pricing
 from dpopt.privacy.exponential import exp_lower, exp_upper, log_near
 from dpopt.table import SortedHistograms, Table
 
-# Epsilon of one vote, beyond which a rule is the plurality up to e^-30.
+# Largest epsilon of one vote, in nats: there a rule is the plurality up to e^-30; and bisections.
 _LARGEST, _BISECTIONS = 30.0, 50
-# Of f in floats.
+# Rounding error of f in floats that is tolerated; the repair makes up for it.
 _ROUNDING = 1e-14
+# Fractional bits of v.
 _BITS = 128
 
 
 def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
-    """Return the kernel of the largest epsilon of one vote that keeps f <= delta, up to rounding.
+    """Return the rule's kernel with the largest parameter such that f <= delta, up to rounding.
 
-    The ladder has r = e^epsilon, permute-and-flip and the exponential mechanism s = e^(epsilon /
-    2); "subsampling" draws as many voters as is private.
+    The parameter is epsilon of one vote: the ladder has r = e^epsilon, permute-and-flip and the
+    exponential mechanism s = e^(epsilon / 2). "subsampling" draws as many voters as is private.
+
+    Raises:
+        ParameterError: for "subsampling", if the vote of one voter is not private.
     """
 
     def keeps(kernel: Vector) -> bool:
@@ -47,7 +51,7 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
     if rule == "subsampling":
         for sample in range(pricing.inputs.records, 0, -1):
             exact = sampled_plurality(pricing.inputs, sample)
-            # What is spent is often m epsilon exactly: the repair makes up for rounding.
+            # The privacy cost is often m epsilon exactly: the repair makes up for rounding.
             if keeps(np.array([float(share) for share in exact])):
                 return list(exact)
         raise ParameterError(
@@ -82,9 +86,9 @@ def bounded_rule(
     allowance: float,
     voter_delta: float,
 ) -> Table:
-    """Return the strongest table of a rule that the bound on stable rules proves."""
+    """Return the rule's table with the largest parameter that the bound on stable rules allows."""
     ratio = vote_ratio_below(voters, epsilon, allowance, voter_delta)
-    # What is rounded next to the limit would be above it.
+    # Stay 2^-40 below the limit: rounding up next to it would exceed it.
     of_vote = _LARGEST if ratio is None else min(_LARGEST, log_near(ratio) * (1 - 2.0**-40))
     if not of_vote > 0.0:
         raise ParameterError(
@@ -99,16 +103,17 @@ def vote_ratio_below(
 ) -> Fraction | None:
     """Return the largest multiple v of 2^-128, up to rounding, with K psi <= m epsilon.
 
-    None where every rule is private: m = K and Delta = 0.
+    v bounds the factor by which replacing one vote may change a probability. None if every rule is
+    private: m = K and Delta = 0.
 
     Args:
         voters: K.
-        epsilon: of each voter, positive.
+        epsilon: of each voter, above 0, in nats.
         allowance: m, in (0, K].
         voter_delta: Delta of each voter, in [0, 1).
 
     Raises:
-        ParameterError: for so small a budget that v is 1.
+        ParameterError: if the budget is so small that v is 1.
 
     Example:
         >>> from dpopt.multiclass.rules import vote_ratio_below
@@ -119,7 +124,7 @@ def vote_ratio_below(
     budget = exp_lower(Fraction(allowance) * Fraction(epsilon) / voters)
     voter = (exp_upper(Fraction(epsilon)) + delta) / (1 - delta)
     limits = []
-    # g(r, v) is below r for every v: m = K bounds nothing, though the budget is rounded down.
+    # e^psi is below r for every v, so m = K gives no limit, although the budget is rounded down.
     if budget < voter and (delta or allowance < voters):
         limits.append((voter * budget - 1) / (voter - budget))
     if delta:
@@ -136,37 +141,38 @@ def vote_ratio_below(
 
 
 def sampled_plurality(inputs: SortedHistograms, sample: int) -> tuple[Fraction, ...]:
-    """Return k[lambda, c], the pmf of the plurality of M voters drawn without replacement, exactly.
+    """Return k[lambda, c], the exact pmf of the plurality of M voters drawn without replacement.
 
-    A fair draw decides between classes that share the largest count of the sample:
+    Ties for the largest count of the sample are broken uniformly:
     k = sum over sub-histograms h of M votes of prod_x binom(l_x, h_x) / binom(K, M), times
-    1 / (number of top classes of h) where the class is one of them.
+    1 / (number of top classes of h) if the class is one of them.
 
     Args:
         inputs: the sorted histograms of K votes over C classes.
         sample: M, in 1..K.
     """
     size = _checks.integer("sample", sample, 1, inputs.records)
-    ways_in_all, shares = comb(inputs.records, size), list[Fraction]()
-    for state in inputs.listed():
-        told = dict.fromkeys(state, Fraction(0))
-        for drawn, ways in _samples(state, size):
+    samples, shares = comb(inputs.records, size), list[Fraction]()
+    for histogram in inputs.listed():
+        # The probability of all classes of a count together, then of one of them.
+        masses = dict.fromkeys(histogram, Fraction(0))
+        for drawn, number in _samples(histogram, size):
             top = max(drawn)
-            fair = Fraction(ways, ways_in_all * drawn.count(top))
-            for count, votes in zip(state, drawn, strict=True):
+            fair = Fraction(number, samples * drawn.count(top))
+            for count, votes in zip(histogram, drawn, strict=True):
                 if votes == top:
-                    told[count] += fair
-        shares += [share / state.count(count) for count, share in told.items()]
+                    masses[count] += fair
+        shares += [mass / histogram.count(count) for count, mass in masses.items()]
     return tuple(shares)
 
 
 def _samples(counts: Sequence[int], size: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the histograms of ``size`` votes drawn, each with its number of ways."""
+    """Yield the histograms of ``size`` drawn votes, each with its number of samples."""
     if len(counts) == 1:
         if size <= counts[0]:
             yield (size,), comb(counts[0], size)
         return
     for first in range(min(counts[0], size) + 1):
-        ways = comb(counts[0], first)
-        for rest, others in _samples(counts[1:], size - first):
-            yield (first, *rest), ways * others
+        number = comb(counts[0], first)
+        for histogram, others in _samples(counts[1:], size - first):
+            yield (first, *histogram), number * others

@@ -1,7 +1,7 @@
-"""A private plurality of private voters: the setting, and the function that makes a design.
+"""A private plurality of private voters over C classes: the setting and its exact proof.
 
-The configurations that decide stand in the corners module, their rows in the oracle module;
-`dpopt.verify` decides the integers.
+Corner configurations are in `dpopt.multiclass.corners`, their rows in `dpopt.multiclass.oracle`;
+`dpopt.verify` verifies the integer tables.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from dpopt.table.judge import decided
 
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
 
-# Rows are divided by e^(m epsilon) - 1: below this, rounding their coefficients shows.
+# m epsilon in nats. Rows are divided by e^(m epsilon) - 1: below the first, the rounding of their
+# coefficients shows; above the second, e^(m epsilon) may overflow.
 _LEAST_EXPONENT, _LARGEST_EXPONENT = 1e-7, 600.0
-# Configurations a second, in all rounds of pricing and the proof together.
+# Configurations per second, over all rounds of pricing and the proof, for the progress estimate.
 _SPEED = 2e6
-# Events of which a dominating pair is made.
+# Largest number of events that a dominating pair is computed from.
 _MOST_POINTS = 2_000_000
 
 
@@ -58,35 +59,36 @@ class Multiclass(ClassSetting):
                    for all votes with distributions (P_i, P'_i) of voters i that are epsilon-private
                    0 <= k <= 1
 
-    with n[lambda, c] the number of classes of count c, and N the counts of votes drawn from P_i,
-    under E', from P'_i. Only corners of the distributions count, and of these only configurations
-    without cycles of two or three voters. For delta > 0 the rows are of sets of outputs, with delta
-    on the right.
+    where n[lambda, c] is the number of classes of count c, and N the counts of votes drawn from P_i
+    (under E', from P'_i). It suffices to check the corners of the distributions, in configurations
+    without cycles of two or three voters. For delta > 0 there is a row for each set of outputs,
+    with delta on the right-hand side.
 
-    A rule in place of "optimal" is no program: it has its strongest parameter that is private for
+    A rule other than "optimal" solves no program: it has the largest parameter that is private for
     all voters. Sizes with more than 8e6 corner configurations, more than 300 voters over two
-    classes, and voters with a voter_delta are for rules only, which a bound proves.
+    classes, and voters with a voter_delta are possible for these rules only, by a proved bound.
 
     Attributes:
-        voters: K, at least 1; even numbers are fine.
+        voters: K, at least 1; it may be even.
         classes: C, in 2..100; votes are 0..C-1.
         epsilon: of each voter, above 0, in nats.
-        allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
+        allowance: m, real, in (0, K]: the plurality is to be (m epsilon, delta)-DP; m epsilon is
+            at least 1e-7.
         voter_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
         prior: of the votes, all drawn from one distribution p: "uniform" makes every histogram
             equally likely, p being uniform on the simplex; "dirichlet:A" if p is from a symmetric
             Dirichlet distribution, A in [0.0001, 1e6]; "point:P,...,P" for a p that is known up to
             the order of the classes.
-        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
-            rules with the largest parameter that is private; "subsampling" the plurality of as many
-            of the voters as is private, drawn at random.
+        rule: "optimal" solves the program; "ladder", "permute-and-flip" and "exponential" are known
+            rules with the largest private parameter; "subsampling" is the plurality of a random
+            sample of the voters, as large as is private.
 
     Example:
         >>> import dpopt
         >>> best = dpopt.design(dpopt.Multiclass(11, 3, 0.1, 3))
-        >>> best.verdict, round(best.error, 4)
-        ('private', 0.0601)
+        >>> best.private, round(best.error, 4)
+        (True, 0.0601)
     """
 
     kind: ClassVar[str] = "multiclass"
@@ -115,22 +117,22 @@ class Multiclass(ClassSetting):
                 f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
                 f"precision needs at least {_LEAST_EXPONENT:g}."
             )
-        shift, delta = (
+        voter_delta, delta = (
             _checks.real(name, getattr(self, name), 0.0, 1.0, open_upper=True)
             for name in ("voter_delta", "delta")
         )
         rule = _checks.choice("rule", self.rule, RULES)
-        if shift > 0.0 and rule in ("optimal", "subsampling"):
+        if voter_delta > 0.0 and rule in ("optimal", "subsampling"):
             raise ParameterError(
-                f"voter_delta is {digits(shift)}; it must be 0 with rule {rule!r}, and a rule "
-                "such as 'ladder' has a proved bound with it."
+                f"voter_delta is {digits(voter_delta)}; it must be 0 with rule {rule!r}, and a "
+                "rule such as 'ladder' has a proved bound with it."
             )
         self.keep(
             voters=voters,
             classes=classes,
             epsilon=epsilon,
             allowance=allowance,
-            voter_delta=shift,
+            voter_delta=voter_delta,
             delta=delta,
             prior=str(VotePrior.of(self.prior, classes)),
             rule=rule,
@@ -143,7 +145,7 @@ class Multiclass(ClassSetting):
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return votes of which some may have changed."""
+        """Return pairs of votes: any of the voters may have changed."""
         return [
             ([0] * 5, [1] * 5),
             ([0, 0, 0, 1, 2], [1, 1, 1, 1, 2]),
@@ -167,7 +169,7 @@ class Multiclass(ClassSetting):
 
     @property
     def exact(self) -> bool:
-        """Whether all configurations decide; otherwise a bound does."""
+        """Whether all configurations are checked; otherwise the bound on stable rules is."""
         return self.voter_delta == 0.0 and verify.walked(self.voters, self.classes)
 
     @property
@@ -177,12 +179,12 @@ class Multiclass(ClassSetting):
 
     @property
     def losses(self) -> Losses:
-        """A class that is no plurality class costs 1, in the mean under the prior."""
+        """The 0-1 loss of not releasing a plurality class, in the mean under the prior."""
         return self.losses_of("error", mean=True)
 
     @cached_property
     def pricing(self) -> Pricing:
-        """The privacy rows as an oracle over k[lambda, c], for a linear program of your own.
+        """The separation oracle of the privacy rows over k[lambda, c], for a program of your own.
 
         Raises:
             ParameterError: if there are too many configurations, or the voters have a Delta.
@@ -195,10 +197,11 @@ class Multiclass(ClassSetting):
         return Pricing(self.voters, self.classes, self.epsilon, self.allowance, self.delta)
 
     def problem(self) -> Problem:
-        """Return the program: variable "k", rows "sums", family "corners".
+        """Return the program: variable "k", rows "sums", lazy rows "corners".
 
         Raises:
-            ParameterError: if there are too many configurations, or of a rule, which has none.
+            ParameterError: if there are too many configurations, or for a rule, which has no
+                program.
         """
         self.require_program()
         require_walked(self.voters, self.classes)
@@ -208,12 +211,13 @@ class Multiclass(ClassSetting):
         problem.add_rows("sums", {"k": inputs.sums}, lower=1.0, upper=1.0)
         problem.add_family("corners", self.pricing, over="k")
         problem.minimise({"k": losses.costs * inputs.counts * self.occurring[inputs.rows]})
-        # In units of what the uniform kernel leaves of a row of one output; sets leave more.
+        # The uniform kernel is strictly feasible. Rows are divided by its slack for one output;
+        # rows of larger sets have more slack.
         problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
 
     def closed_form(self) -> Table | None:
-        """Return the integers of a rule; None for the program's optimum."""
+        """Return the integer table of a rule; None for "optimal"."""
         if self.rule == "optimal":
             return None
         if self.exact or self.rule == "subsampling":
@@ -232,16 +236,16 @@ class Multiclass(ClassSetting):
         return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
-        """Return k[lambda, c], the probability of one class of each variable of `inputs`."""
+        """Return k[lambda, c], the probability of one class, for each variable of `domain`."""
         return np.maximum(solution["k"], 0.0)
 
     def table(self, point: Vector | list[Fraction]) -> Table:
-        """Return a kernel as integers: mixed with the uniform distribution until private.
+        """Return a kernel as integer weights, mixed with the uniform distribution until private.
 
         The uniform distribution has f = |S| / C (1 - e^(m epsilon)) at every configuration.
 
         Raises:
-            NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone breaks it.
+            NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone violates privacy.
         """
         first = rounded(self.domain, point, self.bits)
         uniform = constant(self.domain, np.full(1, 1.0 / self.classes), self.bits)
@@ -249,11 +253,12 @@ class Multiclass(ClassSetting):
         return repair(first, uniform, self.judge, self.bits, headroom)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the exact proof of a table: over all corners of the voters, or by the bound.
+        """Return the exact proof of a table: over all corner configurations, or by the bound.
 
         Raises:
             NotPrivateError: naming the voters, or the votes, whose constraint fails.
-            ParameterError: for integers that are no table, or too many configurations.
+            ParameterError: if the table does not belong to this setting, or there are too many
+                configurations.
         """
         if not isinstance(table, Table) or table.inputs != self.domain:
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
@@ -262,19 +267,19 @@ class Multiclass(ClassSetting):
         return table.proof(self, partial(_judged, self, table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
-        """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""
+        """Return the tight rows; see `dpopt.multiclass.oracle.Pricing.tight`."""
         return self.pricing.tight(table.probabilities)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return k[lambda, c] as floats by the variables of `inputs`, and the error: the value."""
+        """Return k[lambda, c] as floats by the variables of `domain`, and the error: the value."""
         return {"kernel": lambda: table.probabilities, "error": lambda: self.value(table)}
 
     def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for delta = 0.
 
         Raises:
-            ParameterError: for an epsilon or a delta that is given: only that of 0 is known; also
-                for voters with a Delta, or too many configurations.
+            ParameterError: for a given epsilon, or a delta other than 0; for voters with a Delta,
+                or too many configurations.
         """
         require_pure(self.kind, epsilon, delta)
         return _least_epsilon(self._labels(table))
@@ -319,7 +324,7 @@ def _judged(setting: Multiclass, table: Table) -> Certificate:
 
 
 def _where(setting: Multiclass, at: tuple[Any, ...]) -> tuple[tuple[str, str], str, str]:
-    """Return both sides of a row of `dpopt.verify` in words, its output, and all of it."""
+    """Return both neighbours of a row of `dpopt.verify` in words, its output, and all in one."""
     if at[0] == "corner":
         _, size, signed, loops = at
         sides = voters_in_words(setting.classes, signed, loops)
@@ -332,34 +337,36 @@ def _where(setting: Multiclass, at: tuple[Any, ...]) -> tuple[tuple[str, str], s
 
 
 def _least_epsilon(labels: verify.Labels) -> Least:
-    """Return the least epsilon of one query for delta = 0, enclosed.
+    """Return bounds on the least epsilon of one query for delta = 0.
 
-    It is the logarithm of the largest Pr[output] / Pr'[output] over all voters and outputs, up to
-    rounding; infinite if an output is possible on one side only.
+    It is the logarithm of the largest Pr[output] / Pr'[output] over all voters and outputs;
+    infinite if an output is possible under one neighbour only.
     """
-    most, least, where, lower = 0, 1, ("", ""), Fraction(0)
-    # A voter's b was rounded up by less than two units, and c down: so much of each factor c.
-    rounded = Fraction(4, 1 << verify.CORNER) * (1 + exp_upper(labels.epsilon))
+    numerator, denominator, where, lower = 0, 1, ("", ""), Fraction(0)
+    # b was rounded up by less than two units, and c down: the relative error of each factor c.
+    relative_error = Fraction(4, 1 << verify.CORNER) * (1 + exp_upper(labels.epsilon))
     for _, signed, loops, *both in labels.sides(range(1, 2)):
         edges = sum(map(abs, signed))
-        for way, (above, below) in ((1, both), (-1, both[::-1])):
+        for sign, (above, below) in ((1, both), (-1, both[::-1])):
             for at, (over, under) in enumerate(zip(above, below, strict=True)):
-                if over * least > most * max(under - edges, 0):
-                    ends = [way * n for n in signed]
+                if over * denominator > numerator * max(under - edges, 0):
+                    ends = [sign * n for n in signed]
                     where = voters_in_words(labels.classes, ends, loops[at])
-                    most, least = over, under - edges
-                    if least <= 0:
+                    numerator, denominator = over, under - edges
+                    if denominator <= 0:
                         return least_of_ratio(None, where, (0,))
-                    lower = Fraction(max(0, over - edges), under) * (1 - edges * rounded)
+                    lower = Fraction(max(0, over - edges), under) * (1 - edges * relative_error)
     one = Fraction(1)
-    return least_of_ratio(max(Fraction(most, least), one), where, (0,), lower=max(lower, one))
+    return least_of_ratio(
+        max(Fraction(numerator, denominator), one), where, (0,), lower=max(lower, one)
+    )
 
 
 def _dominating(labels: verify.Labels) -> DominatingPair:
     """Return the tight dominating pair of one query, over all voters and sets of outputs.
 
-    Over every configuration and every set of outputs, as the proof of theorem 2 holds at every
-    ratio and set. Irrational probabilities are rounded outward, which only raises the hull.
+    It covers every configuration and set of outputs, as the proof of theorem 2 holds for every
+    ratio and set. Irrational probabilities are rounded outward, which can only raise the hull.
     """
     sizes = range(1, labels.classes)
     events = len(sizes) * verify.corner_count(labels.voters, labels.classes)

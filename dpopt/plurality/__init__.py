@@ -1,7 +1,8 @@
-"""Plurality: the most common class of plain records or votes, told privately and at its best.
+"""Private plurality: the most common class of records or of non-private votes.
 
-Exact choices, by linear programming, where one record may be replaced; the ladder, permute-and-flip
-(McKenna, Sheldon 2020) and the exponential mechanism (McSherry, Talwar 2007) beside them.
+Neighbours differ in one replaced record. The optimal mechanism is a linear program; the ladder,
+permute-and-flip (McKenna, Sheldon 2020) and the exponential mechanism (McSherry, Talwar 2007) are
+rules that need none.
 """
 
 from dpopt.ballots import Counts

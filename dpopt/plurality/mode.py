@@ -1,4 +1,4 @@
-"""The mode of a column: its most common category, told privately, for any number of records."""
+"""The private mode of a column: its most common category, for any number of records."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 RULES: tuple[str, ...] = get_args(Rule)
 _BEST_OF = ("ladder", "permute-and-flip", "exponential")
 
-# Products of permute-and-flip's table that take seconds.
+# Multiplications of permute-and-flip's table that take seconds.
 _MOST_STEPS = 2_000_000
 
 
 @dataclass(frozen=True)
 class ModeRelease:
-    """A category that was released.
+    """A released category and its privacy guarantee.
 
     Attributes:
         category: of the alphabet.
-        rule: ladder, permute-and-flip, exponential or optimal: by which it was drawn.
-        guarantee: what it spends, where one record may be replaced by another.
+        rule: the rule that drew it: ladder, permute-and-flip, exponential or optimal.
+        guarantee: the differential privacy of the release; neighbours replace one record.
         records: K, which is public.
         proof: why the guarantee holds.
     """
@@ -53,21 +53,21 @@ def mode(
     """Return the most common category of some records, privately.
 
     Neighbours differ in one record that is replaced by another, so the number of records is public.
-    So is the alphabet: it must be fixed before the data are looked at, since which categories occur
-    is private. The category is drawn with the operating system's randomness; how long that takes,
-    and that a record was outside the alphabet, are not covered by the guarantee.
+    So is the alphabet: fix it before looking at the data, since which categories occur is private.
+    The category is drawn with the operating system's randomness. The guarantee covers neither the
+    running time nor the error for a record outside the alphabet.
 
     Args:
         data: records (a sequence, an array, a column of a table), a mapping from categories to
-            counts, or a `Tally`; without an alphabet the counts of the categories 0..C-1, shape
+            counts, or a `Tally`; if ``labels`` is None, the counts of the categories 0..C-1, shape
             (C,).
-        epsilon: of the category, in (0, 50].
-        labels: the C categories in order, at least 2.
+        epsilon: of the release, in (0, 50], in nats.
+        labels: the alphabet: C >= 2 categories in order.
         rule: see `mode_design`.
 
     Raises:
-        ParameterError: for a parameter out of range, no record, or one outside the alphabet, which
-            is not shown.
+        ParameterError: for a parameter out of range, for no records, or for a record outside the
+            alphabet, which the message does not show.
 
     Example:
         >>> from dpopt import plurality
@@ -77,27 +77,31 @@ def mode(
         ('Bern', 'permute-and-flip')
     """
     counted = _tallied(data, labels)
-    made = mode_design(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
-    category = counted.labels[int(made.release(counted))]
+    mechanism = mode_design(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
+    category = counted.labels[int(mechanism.release(counted))]
     return ModeRelease(
-        category, made.setting.rule, made.guarantee, made.setting.records, proof(made)
+        category,
+        mechanism.setting.rule,
+        mechanism.guarantee,
+        mechanism.setting.records,
+        proof(mechanism),
     )
 
 
 def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> Design:
-    """Return the mechanism that `mode` draws by, which depends on public numbers alone.
+    """Return the mechanism that `mode` draws from; it depends on public numbers only.
 
     Args:
         records: K, at least 1.
         classes: C, at least 2.
-        epsilon: in (0, 50].
-        rule: of a `Plurality`; or "best", the rule of least mean regret, all counts equally
-            likely, where the ladder, permute-and-flip and the exponential mechanism can be tabled
-            in seconds, and permute-and-flip elsewhere, which loses no more than the exponential
-            mechanism at the same step.
+        epsilon: in (0, 50], in nats.
+        rule: of a `Plurality`; or "best": of the ladder, permute-and-flip and the exponential
+            mechanism the one with the least mean regret over all counts, equally likely, if their
+            tables take seconds. For larger sizes it is permute-and-flip, which loses no more than
+            the exponential mechanism at the same step.
 
     Raises:
-        ParameterError: for a parameter out of range, or sizes that a rule cannot be tabled for.
+        ParameterError: for a parameter out of range, or sizes that are too large for the rule.
     """
     _checks.choice("rule", rule, RULES)
     records = _checks.integer("records", records, 1)
@@ -108,24 +112,24 @@ def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "bes
     if not _few(records, classes):
         return design(setting(rule="permute-and-flip"))
     tables = [design(setting(rule=name)) for name in _BEST_OF]
-    return min(tables, key=lambda made: made.mean_regret)
+    return min(tables, key=lambda each: each.mean_regret)
 
 
-def proof(made: Design) -> str:
+def proof(mechanism: Design) -> str:
     """Return why a design's guarantee holds, in words."""
-    return cast(Certificate, made.certificate).claim
+    return cast(Certificate, mechanism.certificate).claim
 
 
 def _few(records: int, classes: int) -> bool:
-    """Return whether the sorted histograms can be tabled in seconds."""
+    """Return whether the tables over all sorted histograms take seconds to compute."""
     if classes > 50 or not few_histograms(verify.SOLVED, records, classes):
         return False
-    # Permute-and-flip's takes min(C, K)^2 for each.
+    # Permute-and-flip takes min(C, K)^2 multiplications for each histogram.
     return partition_count(records, classes) * min(classes, records) ** 2 <= _MOST_STEPS
 
 
 def _tallied(data: object, labels: object) -> Tally:
-    """Return data as counts of categories; counts themselves where no alphabet is given."""
+    """Return data as counts of categories; without an alphabet the data are the counts."""
     if isinstance(data, Tally) and labels is None:
         counted = data
     elif labels is None:

@@ -1,10 +1,10 @@
-"""The best private plurality of plain records: the setting, its proofs, and what others reach.
+"""The best private plurality of non-private records: the setting, its proofs, and its rivals.
 
-A table is decided by `dpopt.verify` between all neighbouring histograms. Permute-and-flip and the
-exponential mechanism need none: a replaced record changes the difference of two counts by 2 at
-most. So a class of gap g, taken with chance s^-g in random order, has its probability multiplied by
-s^2 at most (McKenna, Sheldon 2020), and so has one that is drawn in proportion to s^count
-(McSherry, Talwar 2007). Of a step s, s^2 <= e^epsilon is decided exactly.
+`dpopt.verify` verifies a table over all neighbouring histograms. Permute-and-flip and the
+exponential mechanism need no table. A replaced record changes the difference of two counts by at
+most 2, so it changes the probability of a class by a factor of at most s^2: for a class of gap g
+that is accepted with probability s^-g in random order (McKenna, Sheldon 2020), and for one drawn in
+proportion to s^count (McSherry, Talwar 2007). For a step s, s^2 <= e^epsilon is decided exactly.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ THEOREMS = {
 }
 
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
-# Variables of a program above which an interior point is faster, and no least mean is asked for.
+# Variables of a program above which interior points are faster, and the secondary objective (the
+# least mean among the optima of "worst-case") is dropped.
 _MANY = 4_000
-# Bits of all weights of a table of permute-and-flip or the exponential mechanism: seconds' work.
+# Bits of all weights of a table of permute-and-flip or the exponential mechanism: takes seconds.
 _LONGEST_TABLE = 1 << 26
-# Fractional bits of a step's distance from 1: they cost 2^-32 of epsilon.
+# Significant bits of s - 1: rounding down costs 2^-32 of epsilon.
 _STEP_BITS = 32
-# Gaps of the classes of which the coins of a step are listed.
+# Largest gap in the table of a step's coins.
 _MOST_GAPS = 400
-# Of the integers of a distribution by theorem.
+# Bits of all integer weights of a distribution of a step.
 _LONGEST_DISTRIBUTION = 10_000_000
 _DISTRIBUTIONS = {"permute-and-flip": permute_and_flip, "exponential": exponential}
-# Slack of a row of a proof, as a share of its largest coefficient, and how many there are for each
-# variable.
+# Slack within which a row is tight, as a share of its largest coefficient; tight rows per variable.
 _TIGHT, _MOST_TIGHT = 1e-6, 4
 
 
@@ -82,34 +82,34 @@ class Plurality(ClassSetting):
                    k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
                                        "ladder", "privacy"
 
-    over all neighbours l, l' and classes y. The rows of "ladder" are those with a a class of the
-    largest count of l and b = y below it; all others are a family, of which violated rows are
-    written. The variable "kernel" holds the probability of all classes of a count together. Among
-    the optima of "worst-case" the one of the least mean loss is taken, up to 4,000 variables: it
-    can have half the mean of another.
+    over all neighbours l, l' and classes y. In the rows "ladder", a is a class of the largest count
+    of l and b = y is below it; all other rows are lazy: those that are violated are added. The
+    variable "kernel" holds the probability of all classes of a count together. Among the optima of
+    "worst-case" the one with the least mean loss is taken, up to 4,000 variables: it can have half
+    the mean of another.
 
     Classes of the same count have exactly the same probability.
 
-    A rule takes the place of the program:
+    Other rules replace the program:
 
-    - "ladder": all rows of "ladder" are tight. Often the optimum of "mean", never of "worst-case".
-      Every pair of neighbours is decided for these K and C, up to 20,000 sorted histograms. It can
-      fail from 7 classes on, and e^epsilon is then lowered in it until it passes.
+    - "ladder": all rows "ladder" are tight. Often the optimum of "mean", never of "worst-case".
+      Every pair of neighbours is verified for these K and C, up to 20,000 sorted histograms. From 7
+      classes on the ladder at e^epsilon can fail; its parameter is then lowered until it passes.
     - "permute-and-flip", "exponential": private for all K and C by theorem, at a step of
-      e^(epsilon / 2). Where the histograms can be listed, the step is the largest one that passes
+      e^(epsilon / 2). Where the histograms can be listed, the step is the largest that passes
       for these K and C.
 
-    At one epsilon the exponential mechanism loses most, but over many releases it can spend least:
-    its range is bounded, which gives epsilon^2 / 8 of zCDP, and of the others epsilon^2 / 2 is
-    known. Compare their dominating pairs, composed.
+    At the same epsilon the exponential mechanism has the largest loss, but over many releases it
+    can have the least privacy cost: its range is bounded, which gives (epsilon^2 / 8)-zCDP, while
+    epsilon^2 / 2 is known for the others. Compare their composed dominating pairs.
 
     Attributes:
-        records: K, in 1..10^15, public: the number of records, or of voters that are not private.
+        records: K, in 1..10^15, public: the number of records, or of non-private voters.
         classes: C, in 2..1,000,000.
         epsilon: in (0, 50], in nats.
-        objective: "mean", the mean loss under the prior, or "worst-case", that of the worst counts.
-        loss: "regret", by how much the largest count is above that of the output, or "error", 1
-            for a class below the largest count.
+        objective: "mean", the mean loss under the prior, or "worst-case", the largest over counts.
+        loss: "regret", the largest count minus that of the output, or "error", 1 for a class below
+            the largest count, else 0.
         rule: "optimal", or a rule without a program: "ladder", "permute-and-flip", "exponential".
         prior: of the counts, for votes that are independent draws from one distribution p:
             "uniform" over all counts, which is that of p uniform on the simplex; "dirichlet:A" if p
@@ -119,8 +119,8 @@ class Plurality(ClassSetting):
     Example:
         >>> import dpopt
         >>> best = dpopt.design(dpopt.Plurality(20, 3, 0.5))
-        >>> best.verdict, round(best.mean_regret, 4)
-        ('private', 0.7032)
+        >>> best.private, round(best.mean_regret, 4)
+        (True, 0.7032)
     """
 
     kind: ClassVar[str] = "plurality"
@@ -171,7 +171,7 @@ class Plurality(ClassSetting):
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return votes of which one is replaced."""
+        """Return pairs of votes that differ in one replaced vote."""
         votes = [0, 0, 0, 1, 1, 2]
         replaced = (2, 1), (3, 0), (5, 1), (2, 2)
         return [(votes, [*votes[:at], new, *votes[at + 1 :]]) for at, new in replaced]
@@ -183,7 +183,7 @@ class Plurality(ClassSetting):
 
     @cached_property
     def by_theorem(self) -> bool:
-        """Whether the table is a step, private for all K by theorem: where the list is too long."""
+        """Whether the table is a step, private by theorem, since the histograms are too many."""
         if self.rule not in THEOREMS:
             return False
         if not few_histograms(verify.SOLVED, self.records, self.classes):
@@ -199,19 +199,19 @@ class Plurality(ClassSetting):
 
     @property
     def bits(self) -> int:
-        """Of the total of a table's weights."""
+        """The integer weights of a row of the table sum to 2^bits."""
         return table_bits(self.records, self.classes, self.epsilon)
 
     @property
     def losses(self) -> Losses:
-        """The loss of one class of each variable, in the mean or of the worst histogram."""
+        """The loss of one class of each variable, in the mean or for the worst histogram."""
         return self.losses_of(self.loss, self.objective == "mean")
 
     def problem(self) -> Problem:
-        """Return the program: variable "kernel", of "worst-case" also "worst"; family "privacy".
+        """Return the program: variable "kernel" (and "worst"), lazy rows "privacy".
 
         Raises:
-            ParameterError: of a rule, which has none.
+            ParameterError: for a rule, which has no program.
         """
         self.require_program()
         inputs, losses = self.domain, self.losses
@@ -223,6 +223,7 @@ class Plurality(ClassSetting):
             uniform["worst"] = losses.costs.max() / unit
             if problem.size <= _MANY:
                 problem.then_minimise({"kernel": losses.costs * self.occurring[inputs.rows]})
+        # The uniform kernel is strictly feasible: scaled rows have slack (1 - e^-epsilon) / C.
         problem.set_inside(uniform, slack=-math.expm1(-self.epsilon) / self.classes)
         return problem
 
@@ -231,9 +232,9 @@ class Plurality(ClassSetting):
     ) -> Solution:
         """Solve the program.
 
-        Of "worst-case" above 4,000 variables the least mean is not asked for, which could take ten
-        times as long, and the program is solved by an interior point, with a bound within 1e-7 of
-        the value instead of 1e-9.
+        For "worst-case" with more than 4,000 variables the secondary objective is dropped, which
+        could take ten times as long, and interior points give a bound within 1e-7 of the value
+        instead of 1e-9.
         """
         problem = self.problem()
         limits: Any = {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
@@ -246,7 +247,7 @@ class Plurality(ClassSetting):
         return solve(problem, backend, **limits)
 
     def closed_form(self) -> Table | Fraction | None:
-        """Return a rule's table, audited; its step, where that is private by theorem alone.
+        """Return a rule's audited table, or its step if that is private by theorem alone.
 
         Raises:
             NotPrivateError: if no table of the rule passes the audit.
@@ -258,22 +259,22 @@ class Plurality(ClassSetting):
         return rational_step(self.epsilon)
 
     def value(self, table: Table | Fraction) -> float:
-        """Return the mean or the worst loss; nan where the histograms cannot be listed."""
+        """Return the mean or the worst loss; nan if the histograms cannot be listed."""
         return super().value(table) if isinstance(table, Table) else math.nan
 
     def judge(self, table: Table | Fraction) -> Certificate:
-        """Return the exact proof: of a table over all neighbours, of a step by its theorem.
+        """Return the exact proof: for a table over all neighbours, for a step by its theorem.
 
         Raises:
-            NotPrivateError: if they are not private.
+            NotPrivateError: if it is not private.
         """
         return self._judged(table) if isinstance(table, Fraction) else super().judge(table)
 
     def _judged(self, step: Fraction) -> Certificate:
         above, below = (side**2 for side in step.as_integer_ratio())
-        grown = verify.growth(Fraction(self.epsilon))
+        exp_epsilon = verify.growth(Fraction(self.epsilon))
         try:
-            verdict = verify.decide_ratios([above, below], below, [[0], [1]], grown)
+            verdict = verify.decide_ratios([above, below], below, [[0], [1]], exp_epsilon)
         except verify.Refused as refusal:
             missed = Fraction(refusal.missed)
             raise NotPrivateError(
@@ -292,37 +293,38 @@ class Plurality(ClassSetting):
         )
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
-        """Return the rows that are tight, named as `dpopt.verify` does, tightest first.
+        """Return the tight rows, named as `dpopt.verify` names them, tightest first.
 
         Returns:
-            ("worst", place) of a worst case, all of them; and ("privacy", place, count, place,
-            count), the places of two sorted histograms and a count in each.
+            For "worst-case" ("worst", row) of every histogram; then ("privacy", row, count, row,
+            count), with two sorted histograms and a count in each.
         """
         inputs, kernel = self.domain, table.probabilities
+        # Variables (u, v) of the rows k_u <= e^epsilon k_v, in both directions of each pair.
         larger, smaller = np.concatenate([inputs.neighbours, inputs.neighbours[:, ::-1]]).T
         counts, growth = inputs.counts, math.exp(self.epsilon)
-        # As large as the larger coefficient of the classes of a count together.
+        # The larger coefficient of a row over the masses: k is the mass over the number of classes.
         scale = np.maximum(1 / counts[larger], growth / counts[smaller])
         slack = (growth * kernel[smaller] - kernel[larger]) / scale
         tight = np.argsort(slack, kind="stable")[: _MOST_TIGHT * inputs.size]
         tight = tight[slack[tight] <= _TIGHT]
-        every = range(len(inputs.histograms)) if self.objective == "worst-case" else ()
-        parts = [
-            part[side[tight]].tolist()
+        histograms = range(len(inputs.histograms)) if self.objective == "worst-case" else ()
+        columns = [
+            of_variable[side[tight]].tolist()
             for side in (larger, smaller)
-            for part in (inputs.rows, inputs.values)
+            for of_variable in (inputs.rows, inputs.values)
         ]
-        pairs = (("privacy", *pair) for pair in zip(*parts, strict=True))
-        return [*(("worst", place) for place in every), *pairs]
+        pairs = (("privacy", *pair) for pair in zip(*columns, strict=True))
+        return [*(("worst", row) for row in histograms), *pairs]
 
     def plain(self, table: Table | Fraction) -> Any:  # noqa: ANN401
-        """Return a table as plain values for a file; of a step, numerator and denominator."""
+        """Return a table as plain values for a file; for a step, numerator and denominator."""
         if isinstance(table, Table):
             return super().plain(table)
-        return [exact_text(part) for part in table.as_integer_ratio()]
+        return [exact_text(integer) for integer in table.as_integer_ratio()]
 
     def read(self, plain: Any) -> Table | Fraction:  # noqa: ANN401
-        """Return the table of a file, or its step, checked in form.
+        """Return the table or the step of a file, checked in form.
 
         Raises:
             ParameterError: if it is malformed.
@@ -341,21 +343,21 @@ class Plurality(ClassSetting):
         return Fraction(above, below)
 
     def output_weights(self, table: Table | Fraction, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, in the order of the classes.
+        """Return the distribution of the class for one query, as integer weights, shape (C,).
 
         Raises:
-            ParameterError: for data as `counted`, or of several queries.
+            ParameterError: for malformed data (see `counted`), or several queries.
         """
         if isinstance(table, Table) or not self.counted(data)[1]:
             return super().output_weights(table, data)
-        own = self.counted(data)[0][0].tolist()
-        gaps = [max(own) - count for count in own]
+        counts = self.counted(data)[0][0].tolist()
+        gaps = [max(counts) - count for count in counts]
         if sum(gaps) * table.numerator.bit_length() * self.classes > _LONGEST_DISTRIBUTION:
             raise ParameterError(
                 f"the distribution of {self.records} records over {self.classes} classes is too "
                 "long to be written out; release draws from it without."
             )
-        shares = _DISTRIBUTIONS[self.rule](own, table)
+        shares = _DISTRIBUTIONS[self.rule](counts, table)
         common = math.lcm(*(share.denominator for share in shares))
         return [share.numerator * (common // share.denominator) for share in shares]
 
@@ -370,14 +372,13 @@ class Plurality(ClassSetting):
         return int(labels[0]) if single else labels
 
     def report(self, table: Table | Fraction) -> Mapping[str, Callable[[], Any]]:
-        """Return mean and worst losses, what the integers spend, and a comparison with the rules.
+        """Return mean and worst losses, the privacy cost, and a comparison with the rules.
 
-        - mean_regret, mean_error: under the prior; worst_regret, worst_error: of the worst counts;
-          None where histograms cannot be listed.
-        - spending: the least epsilon of the integers, rounded up; of a step, that of its theorem.
-        - ladder_epsilon: the epsilon that the ladder was computed with, below that of the setting
-          if need be; None of another rule.
-        - compare: a function without arguments, see `compared`.
+        - mean_regret, mean_error: under the prior; worst_regret, worst_error: the largest over
+          counts; None if the histograms cannot be listed.
+        - spending: the least epsilon of the integer table, rounded up; for a step, by its theorem.
+        - ladder_epsilon: the epsilon that the ladder was computed with, which may be below that of
+          the setting; None for another rule.
         """
         numbers: dict[str, Callable[[], Any]] = {
             f"{name}_{loss}": partial(self._lost, table, loss, name == "mean")
@@ -386,7 +387,6 @@ class Plurality(ClassSetting):
         }
         numbers["spending"] = lambda: self._spending(table)
         numbers["ladder_epsilon"] = lambda: self._ladder_epsilon(table)
-        numbers["compare"] = lambda: partial(self.compared, table)
         return numbers
 
     def _lost(self, table: Table | Fraction, loss: str, mean: bool) -> float | None:
@@ -403,18 +403,19 @@ class Plurality(ClassSetting):
         if self.rule != "ladder" or not isinstance(table, Table):
             return None
         zeros = (0,) * (self.classes - 2)
-        # All records in one class, and one of them moved: the rows of "ladder" are tight.
+        # All records in one class, and one of them moved: this row "ladder" is tight, so the ratio
+        # of both probabilities is the ladder's e^epsilon.
         moved = sorted((self.records - 1, 1, *zeros), reverse=True)
         at = moved.index(1) if self.records > 1 else 0
         all_in_one = np.array((self.records, 0, *zeros))
         return log_near(Fraction(table.row(np.array(moved))[at], table.row(all_in_one)[1]))
 
     def compared(self, table: Table | Fraction) -> dict[str, list[Any]]:
-        """Return a table beside the rules at the same epsilon, a column for each name.
+        """Compare a table with the rules at the same epsilon; a dictionary of columns.
 
         Columns: rule; step: "audited", the largest that passes for these K and C, or
         "e^(epsilon / 2)"; mean_regret, worst_regret, mean_error and worst_error, under the prior
-        of the setting; spending, the least epsilon of the integers.
+        of the setting; spending, the least epsilon of the integer table.
 
         Raises:
             ParameterError: if the histograms cannot be listed.
@@ -424,16 +425,16 @@ class Plurality(ClassSetting):
                 f"records is {self.records} and classes {self.classes}; a comparison needs a table "
                 f"of all sorted histograms, listed for at most {verify.SOLVED:,} of them."
             )
-        own = "optimum" if self.rule == "optimal" else "audited"
-        rivals = [(self.rule, own, table)]
+        label = "optimum" if self.rule == "optimal" else "audited"
+        rivals = [(self.rule, label, table)]
         root = rational_step(self.epsilon, self.bits)
         for rule in RULES[1:]:
             at_root = table_at(rule, self.domain, root, self.bits) if rule in THEOREMS else None
             if at_root is not None:
                 rivals.append((rule, "e^(epsilon / 2)", at_root))
             if rule != self.rule:
-                found = audit_rule(rule, self.records, self.classes, self.epsilon)
-                rivals.append((rule, "audited", found.table))
+                audited = audit_rule(rule, self.records, self.classes, self.epsilon)
+                rivals.append((rule, "audited", audited.table))
         columns: dict[str, list[Any]] = {
             "rule": [rule for rule, _, _ in rivals],
             "step": [step for _, step, _ in rivals],
@@ -445,9 +446,9 @@ class Plurality(ClassSetting):
         return columns | {"spending": [self._spending(each) for _, _, each in rivals]}
 
     def columns(self, table: Table | Fraction) -> Mapping[str, Sequence[Any]]:
-        """Return the probability of a class by its count and the counts of all, a line for each.
+        """Return one line per variable: the counts of all classes, a count, and its probability.
 
-        Of a step, the chance s^-gap that a coin of the rule lets a class pass, by its gap.
+        For a step, one line per gap: the probability s^-gap that a coin accepts the class.
         """
         if isinstance(table, Table):
             return super().columns(table)
@@ -456,8 +457,8 @@ class Plurality(ClassSetting):
 
 
 def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Fraction:
-    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more."""
-    ratio = exp_lower(epsilon, 2 * bits + 128)
+    """Return the largest s = 1 + n / 2^j with s^2 <= e^epsilon, n of about ``bits`` bits."""
+    exp_epsilon = exp_lower(epsilon, 2 * bits + 128)
     bits += max(0, math.ceil(1 - math.log2(epsilon)))
-    root = math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator)
+    root = math.isqrt((exp_epsilon.numerator << 2 * bits) // exp_epsilon.denominator)
     return Fraction(root, 1 << bits)

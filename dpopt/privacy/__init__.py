@@ -1,4 +1,4 @@
-"""What "private" means: guarantees, rows of programs, certificates, and what a table spends."""
+"""Differential privacy: guarantees, rows of programs, certificates, and privacy costs."""
 
 from dpopt.privacy.audit import Audit, audit_epsilon
 from dpopt.privacy.exact import Certificate

@@ -1,24 +1,25 @@
-"""What releases spend together: a budget kept as a filter, and the optimum of equal guarantees.
+"""Composition of releases: a privacy filter for a budget, and optimal composition of equal ones.
 
-All is rounded up, from guarantees alone. A *part* is a guarantee (epsilon_j, delta_j) and how many
-mechanisms have it, n_j. Each mechanism's randomness is independent of the others', given data and
-earlier outputs; which of them is asked next, and of which data, may depend on earlier outputs.
+All results are rounded up and use the guarantees alone. A *part* is a guarantee (epsilon_j,
+delta_j) with the number n_j of mechanisms that have it. Each mechanism's randomness is independent
+of the others', given data and earlier outputs; the choice of the next mechanism and of its data may
+depend on earlier outputs.
 
-*A budget as a filter*, `allowed`: how much the next release may spend, and whether there is one,
-may depend on all outputs so far. Of a budget (E, D) a slack s is kept: D / 2, or none where the
-first entry alone has a delta above D / 2 (nothing was seen before it). Releases are allowed as long
-as
+*A budget as a filter*, `allowed`: the guarantee of the next release, and whether there is one, may
+depend on all outputs so far. A slack s of a budget (E, D) is reserved: s = D / 2, or s = 0 if the
+first entry alone has a delta above D / 2 (it is chosen before any output). Releases are allowed as
+long as
 
     sum delta_j <= D - s   and   ( sum epsilon_j <= E   or   rho + 2 sqrt(rho log(1/s)) <= E ),
 
-with rho = sum epsilon_j^2 / 2. Then all of them together are (E, D)-DP. For an (epsilon_j,
-delta_j) mechanism is epsilon_j-DP but for an event of probability delta_j, given all before it, and
-these events have probability at most D - s together. Without them, the loss L is at most
+with rho = sum epsilon_j^2 / 2. Then all of them together are (E, D)-DP. Proof: an (epsilon_j,
+delta_j) mechanism is epsilon_j-DP except on an event of conditional probability delta_j, and these
+events have total probability at most D - s. Outside them, the privacy loss L is at most
 sum epsilon_j. And exp(lambda L - lambda (lambda + 1) rho) is a supermartingale for every
-lambda > 0, since epsilon-DP is (epsilon^2 / 2)-zCDP: by Ville's inequality, L is ever above E while
-the second bound holds with probability at most s. The "or" costs nothing, since the first bound
-holds on each path by itself. Were the slack what the deltas of a path leave of D, this would be
-wrong: `tests/ledger/test_filters.py` has the adversary.
+lambda > 0, since epsilon-DP implies (epsilon^2 / 2)-zCDP: by Ville's inequality, the probability
+that L ever exceeds E while the second bound holds is at most s. The "or" costs nothing, since the
+first bound holds on every path. With the slack defined instead as D minus the deltas of a path,
+this would be false: `tests/ledger/test_filters.py` has the adversary.
 
 References:
     Rogers, Roth, Ullman, Vadhan (2016); Whitehouse, Ramdas, Rogers, Wu (2023), theorem 1, whose
@@ -41,15 +42,20 @@ Parts = Sequence[tuple[Guarantee, int]]
 """Guarantees, each with the number of mechanisms that have it."""
 
 MOST_FOLDS = 20_000
-"""Most mechanisms that `optimal_composition` takes together; of more it knows nothing."""
+"""Number of mechanisms at which `optimal_composition` returns None; time fixes it."""
 
+# Fractional bits of the probabilities in `optimal_composition`.
 _BITS = 512
+# Largest epsilon of one mechanism there, in nats: e^-epsilon must be far above 2^-_BITS.
 _LARGEST = 100
+# Unit of a slack, and the smallest that is used: below every float.
 _SMALLEST = Fraction(1, 1 << 1200)
 
 
 def simple(parts: Parts) -> Guarantee | None:
-    """Return (sum n_j epsilon_j, sum n_j delta_j); None where delta reaches 1.
+    """Return (sum n_j epsilon_j, sum n_j delta_j), rounded up; None if that is no guarantee.
+
+    It is none where delta reaches 1 or epsilon is infinite.
 
     References:
         Theorem 2.2 of the DaRRM paper.
@@ -59,12 +65,12 @@ def simple(parts: Parts) -> Guarantee | None:
 
 
 def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
-    """Return whether a budget allows all releases so far, as the module's text says it.
+    """Return whether a budget allows these releases, by the filter in the docstring of the module.
 
     Args:
-        parts: see `dpopt.privacy.composed`.
-        budget: of all together.
-        first: what the first entry of them spends; None where that promises nothing.
+        parts: guarantees of all releases, with their numbers.
+        budget: (E, D), of all releases together.
+        first: the guarantee of the first entry; None if it has none.
     """
     most = Fraction(budget.delta)
     slack = Fraction(0) if first is None or 2 * Fraction(first.delta) > most else most / 2
@@ -87,12 +93,12 @@ def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
 
 
 def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
-    """Return the largest epsilon of one more release without a delta that `allowed` allows.
+    """Return the remaining budget: the largest epsilon of one more release with delta = 0.
 
     Args:
-        parts: see `allowed`, as for the rest.
-        budget: see there.
-        first: see there; None before the first one.
+        parts: as for `allowed`.
+        budget: as for `allowed`.
+        first: as for `allowed`; None before the first release.
     """
 
     def fits(epsilon: float) -> bool:
@@ -100,6 +106,7 @@ def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
         return allowed([*parts, (more, 1)], budget, first if parts else more)
 
     over = Fraction(budget.epsilon) - _epsilons(parts, 1)
+    # Bisection over floats from what the sum of epsilons leaves, which is always allowed.
     low, high = max(0.0, float_down(max(Fraction(0), over))), budget.epsilon
     if not fits(low):
         low = 0.0
@@ -111,26 +118,27 @@ def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
 
 
 def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guarantee | None:
-    """Return the least epsilon that k mechanisms of one guarantee have together at a delta.
+    """Return the least epsilon of k mechanisms with one guarantee, composed, at a given delta.
 
-    The worst mechanism of an (epsilon, delta_1) tells the truth with probability delta_1, and else
-    answers as randomised response does, rightly with e^epsilon / (1 + e^epsilon). Of k such answers
-    only the number i of wrong ones counts; their loss is (k - 2 i) epsilon. With P and Q the
-    distributions of i, s from delta = 1 - (1 - s) (1 - delta_1)^k, and the events "at most j are
-    wrong", which are the best ones (Neyman, Pearson):
+    The worst (epsilon, delta_1)-DP mechanism reveals the truth with probability delta_1, and
+    otherwise is randomised response, which is correct with e^epsilon / (1 + e^epsilon). Of k such
+    answers only the number i of wrong ones matters; the privacy loss is (k - 2 i) epsilon. With P
+    and Q the distributions of i, s from delta = 1 - (1 - s) (1 - delta_1)^k, and the events "at
+    most j are wrong", which are optimal by the Neyman-Pearson lemma:
 
         e^epsilon' = max_j (P(i <= j) - s) / Q(i <= j).
 
-    P is bounded from above and Q from below, in integers. It holds where the k and their guarantee
+    P is bounded from above and Q from below, in integers. The result holds if k and the guarantee
     are fixed before the first output is seen.
 
     Args:
         guarantee: of each mechanism.
         folds: k, at least 1.
-        delta: of all together, 0 or in [1e-300, 1).
+        delta: of the composition, 0 or in [1e-300, 1).
 
     Returns:
-        None if the delta is too small, epsilon above 100, or k at least `MOST_FOLDS`.
+        The guarantee with this delta; None if the delta is too small, the guarantee's epsilon above
+        100, or k at least `MOST_FOLDS`.
 
     References:
         Kairouz, Oh, Viswanath (2015), theorem 3.3.
@@ -146,17 +154,17 @@ def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guara
     if slack is None or slack == 0 or guarantee.epsilon == 0:
         return None if slack is None else Guarantee(sums, delta)
     most, least = _wrong_answers(guarantee.epsilon, k)
-    given_away = slack.numerator * (1 << _BITS) // slack.denominator
+    slack_units = slack.numerator * (1 << _BITS) // slack.denominator
     above, below = 0, 0
     top, bottom = 0, 1
     for i in range(k + 1):
-        # By symmetry, the truth and the lie exchange their parts in Q.
+        # Q is the distribution of k - i under P: right and wrong answers change roles.
         above, below = above + most[i], below + least[k - i]
-        spent = min(above, 1 << _BITS) - given_away
-        if spent > 0 and below == 0:
+        gain = min(above, 1 << _BITS) - slack_units
+        if gain > 0 and below == 0:
             return None
-        if spent * bottom > top * below:
-            top, bottom = spent, below
+        if gain * bottom > top * below:
+            top, bottom = gain, below
     exact = log_upper(Fraction(top, bottom)) if top > bottom else 0.0
     return Guarantee(min(exact, sums), delta)
 
@@ -165,23 +173,23 @@ def _slack(delta: float, folds: int, total: float) -> Fraction | None:
     """Return s with total = 1 - (1 - s) (1 - delta)^folds, rounded down; None below 0."""
     if total == 0:
         return Fraction(0) if delta == 0 else None
-    kept = power_below(1 - Fraction(delta), folds)
-    if kept <= 0 or 1 - Fraction(total) > kept:
+    survival = power_below(1 - Fraction(delta), folds)
+    if survival <= 0 or 1 - Fraction(total) > survival:
         return None
-    slack = 1 - (1 - Fraction(total)) / kept
-    # As few digits as a float of that size has, and some more.
+    slack = 1 - (1 - Fraction(total)) / survival
+    # Rounded down to 1200 fractional bits, which covers all floats.
     slack = Fraction(slack.numerator * _SMALLEST.denominator // slack.denominator) * _SMALLEST
     return slack if slack > _SMALLEST else Fraction(0)
 
 
 def _wrong_answers(epsilon: float, n: int) -> tuple[list[int], list[int]]:
-    """Return bounds on the distribution of the number of wrong answers among n, over 2^_BITS.
+    """Return upper and lower bounds on Pr[i of n answers are wrong], i = 0..n, over 2^_BITS.
 
-    Weights C(n, i) e^(-i epsilon) relative to the largest, by their ratios from there both ways,
-    one time rounded up and one time down; divided by the sum of the others.
+    Weights C(n, i) e^(-i epsilon) relative to the largest are computed by ratios of neighbours in
+    both directions, once rounded up and once down. Each is divided by the sum of the other kind.
     """
     low, high = exp_lower(epsilon, _BITS), exp_upper(epsilon, _BITS)
-    # The weights grow while (n - i) / ((i + 1) e^epsilon) is at least 1.
+    # Weights increase with i while (n - i) / ((i + 1) e^epsilon) is at least 1.
     top = min(n, max(0, int((n + 1) / (1 + float(low)))))
     most, least = [0] * (n + 1), [0] * (n + 1)
     most[top] = least[top] = 1 << _BITS

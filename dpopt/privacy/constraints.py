@@ -24,7 +24,7 @@ from dpopt.privacy.graph import (
 )
 
 
-def private(
+def privacy_constraints(
     K: cp.Expression,  # noqa: N803
     epsilon: float | cp.Expression,
     delta: float | cp.Expression = 0.0,
@@ -49,8 +49,8 @@ def private(
     s and w are variables that are added. "columns" is for delta = 0 where every two inputs are
     neighbours: it has 2 n m rows instead of n (n - 1) m, for n inputs and m outputs.
 
-    Say yourself that rows of K are probabilities: K >= 0 and sum_y K[x, y] = 1. A solver meets all
-    of this up to its tolerance only: `dpopt.certify` makes a proved mechanism of what it found.
+    Add the constraints K >= 0 and sum_y K[x, y] = 1 yourself. A solver satisfies all of this only
+    up to its tolerance: `dpopt.certify` turns its solution into a proved mechanism.
 
     Epsilon and delta may be cvxpy Parameters: cvxpy then compiles the program once, however often
     their values change (its rules of disciplined parametrized programming hold).
@@ -72,10 +72,10 @@ def private(
 
     Example:
         >>> import cvxpy as cp
-        >>> from dpopt import private, solve
+        >>> from dpopt import privacy_constraints, solve
         >>> K = cp.Variable((2, 2), name="K", nonneg=True)
-        >>> distribution = (cp.sum(K, axis=1) == 1).set_label("distribution")
-        >>> problem = cp.Problem(cp.Maximize(cp.trace(K) / 2), [distribution, *private(K, 1.0)])
+        >>> rows = [cp.sum(K, axis=1) == 1, *privacy_constraints(K, 1.0)]
+        >>> problem = cp.Problem(cp.Maximize(cp.trace(K) / 2), rows)
         >>> round(solve(problem).objective, 6)
         0.731059
     """
@@ -121,14 +121,14 @@ def _edges(
     pairs: IntVector,
     name: str,
 ) -> list[cp.Constraint]:
-    """Return one row of constraints, over the outputs, for each directed pair."""
+    """Return the constraints in the form "edges": a row over the outputs for each directed pair."""
     inputs, outputs = kernel.shape
-    left, right = (side @ kernel for side in selectors(pairs, inputs))
+    first, second = (side @ kernel for side in selectors(pairs, inputs))
     if budget is None:
-        return [(shrink * left <= right).set_label(name)]
+        return [(shrink * first <= second).set_label(name)]
     excess = cp.Variable((len(pairs), outputs), name=f"{name}:excess", nonneg=True)
     return [
-        (shrink * (left - excess) <= right).set_label(name),
+        (shrink * (first - excess) <= second).set_label(name),
         (cp.sum(excess, axis=1) <= budget).set_label(f"{name}:delta"),
     ]
 
@@ -148,29 +148,29 @@ def _kernel_shape(kernel: object) -> tuple[int, int]:
 
 
 class _Derived(cp.CallbackParam):
-    """A Parameter that follows from others, which whoever misses its value is told of."""
+    """A Parameter computed from others; ``derived_from`` names those a user must set."""
 
-    def __init__(self, value: Callable[[], float | None], given: cp.Expression, name: str) -> None:
+    def __init__(self, value: Callable[[], float | None], source: cp.Expression, name: str) -> None:
         super().__init__(value, nonneg=True, name=name)
-        self.derived_from = given.parameters()
+        self.derived_from = source.parameters()
 
 
-def _derived(name: str, given: object, largest: float, of: Any) -> Any:  # noqa: ANN401
-    """Return ``of`` a number in [0, largest], or a Parameter that is this of the one given."""
-    if not isinstance(given, cp.Expression):
-        return of(_checks.real(name, given, 0.0, largest))
-    known = given.is_constant() and given.is_real()
-    if not known or given.size != 1 or not (given.is_affine() or given.is_dcp()):
+def _derived(name: str, source: object, largest: float, of: Any) -> Any:  # noqa: ANN401
+    """Return ``of`` applied to a number in [0, largest], or a Parameter with that value."""
+    if not isinstance(source, cp.Expression):
+        return of(_checks.real(name, source, 0.0, largest))
+    constant_terms = source.is_constant() and source.is_real()
+    if not constant_terms or source.size != 1 or not (source.is_affine() or source.is_dcp()):
         raise ParameterError(
-            f"{name} is {str(given)[:60]!r}; it must be a number or a scalar cvxpy Parameter."
+            f"{name} is {str(source)[:60]!r}; it must be a number or a scalar cvxpy Parameter."
         )
 
     def value() -> float | None:
-        if given.value is None:
+        if source.value is None:
             return None
-        return of(_checks.real(name, np.asarray(given.value).item(), 0.0, largest))
+        return of(_checks.real(name, np.asarray(source.value).item(), 0.0, largest))
 
-    # Refused now, if there is a value yet.
+    # If the parameter has a value already, check it now.
     value()
-    shown = str(given)
-    return _Derived(value, given, shown if of is float else f"exp(-{shown})")
+    shown = str(source)
+    return _Derived(value, source, shown if of is float else f"exp(-{shown})")

@@ -1,4 +1,4 @@
-"""Pairs of distributions that dominate a mechanism: the privacy loss of all neighbours in one.
+"""Dominating pairs of distributions: one pair that bounds the privacy loss of all neighbours.
 
 A pair of distributions (P, Q) dominates a mechanism if for every alpha >= 0 its hockey-stick
 divergence sup_S P(S) - alpha Q(S) is at least that of any two neighbours. Pairs that dominate
@@ -11,9 +11,9 @@ the upper concave hull of C with (0, 0) and (1, 1) have the vertices (b_0, a_0),
 from left to right. The pair with the atoms P_i = a_i - a_{i-1}, Q_i = b_i - b_{i-1}, and with an
 atom of P alone where a_0 > 0, has exactly the largest divergence of all neighbours at every alpha.
 
-Proof. Its slopes P_i / Q_i fall, so sum_i (P_i - alpha Q_i)_+ is a sum over the first atoms: the
+Proof. The slopes P_i / Q_i fall, so sum_i (P_i - alpha Q_i)_+ is a sum over the first atoms: the
 largest a_j - alpha b_j over the vertices, which is the largest over C. (No other hull is needed:
-each divergence is convex in alpha, and so is a pointwise maximum of them.)
+each divergence is convex in alpha, and so is their pointwise maximum.)
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from dpopt.privacy.exponential import exp_lower, log_upper
 Point = tuple[int, int]
 """(Q(S), P(S)) of an event, as integers over a common scale."""
 
+# Points after which the hull is reduced to its vertices; memory fixes it.
 _CHUNK = 200_000
 
 
 @dataclass(frozen=True)
 class DominatingPair:
-    """Two distributions over few outcomes that no pair of neighbours is easier to tell apart than.
+    """A tight dominating pair: two distributions (P, Q) as integers over a common denominator.
 
     Attributes:
-        upper: P of each outcome as integers over ``scale``, by falling P / Q.
-        lower: Q of each outcome, likewise; 0 only for the first one.
+        upper: P of each outcome as integers over ``scale``, by descending P / Q.
+        lower: Q of each outcome, likewise; it can be 0 only for the first one.
         scale: the denominator of both.
     """
 
@@ -55,14 +56,14 @@ class DominatingPair:
     @classmethod
     def of_points(cls, points: Iterable[Point], scale: int) -> DominatingPair:
         """Return the pair of the upper concave hull of points (Q(S), P(S)) over ``scale``."""
-        kept: list[Point] = [(0, 0), (scale, scale)]
+        vertices: list[Point] = [(0, 0), (scale, scale)]
         for point in points:
-            kept.append(point)
-            # A part at a time, so that memory does not grow with the points.
-            if len(kept) >= _CHUNK:
-                kept = _hull(kept)
-        hull = _hull(kept)
-        # The hull starts at (0, a_0); what lies below it is an outcome of P alone.
+            vertices.append(point)
+            # Reduced from time to time, so that memory does not grow with the points.
+            if len(vertices) >= _CHUNK:
+                vertices = _hull(vertices)
+        hull = _hull(vertices)
+        # The hull starts at (0, a_0): a_0 is the mass of an outcome that is impossible under Q.
         steps = [(0, 0), *hull] if hull[0] != (0, 0) else hull
         upper = tuple(after[1] - before[1] for before, after in pairwise(steps))
         lower = tuple(after[0] - before[0] for before, after in pairwise(steps))
@@ -70,12 +71,12 @@ class DominatingPair:
 
     @property
     def infinite_mass(self) -> Fraction:
-        """P of the outcome that is impossible under Q; 0 if there is none."""
+        """P of the outcome that is impossible under Q, whose privacy loss is infinite; else 0."""
         return Fraction(self.upper[0], self.scale) if self.lower[0] == 0 else Fraction(0)
 
     @property
     def largest_loss(self) -> float:
-        """Largest log P / Q, rounded up: the epsilon of delta = 0; infinite if there is none."""
+        """Largest log P / Q, rounded up: the least epsilon for delta = 0, possibly infinite."""
         if self.infinite_mass:
             return math.inf
         return log_upper(Fraction(self.upper[0], self.lower[0]))
@@ -86,8 +87,8 @@ class DominatingPair:
         Args:
             epsilon: in [-600, 600]; below 0, the divergence at alpha < 1.
         """
-        ratio = exp_lower(_checks.real("epsilon", epsilon, -600.0, 600.0), 1024)
-        terms = (p - ratio * q for p, q in zip(self.upper, self.lower, strict=True))
+        exp_epsilon = exp_lower(_checks.real("epsilon", epsilon, -600.0, 600.0), 1024)
+        terms = (p - exp_epsilon * q for p, q in zip(self.upper, self.lower, strict=True))
         return float_up(sum((max(Fraction(0), t) for t in terms), Fraction(0)) / self.scale)
 
 
@@ -98,8 +99,8 @@ def _hull(points: Iterable[Point]) -> list[Point]:
         if hull and hull[-1][0] == b:
             hull.pop()
         while len(hull) > 1:
-            (left, low), (middle, high) = hull[-2:]
-            if (high - low) * (b - left) > (a - low) * (middle - left):
+            (b0, a0), (b1, a1) = hull[-2:]
+            if (a1 - a0) * (b - b0) > (a - a0) * (b1 - b0):
                 break
             hull.pop()
         hull.append((b, a))
@@ -107,8 +108,14 @@ def _hull(points: Iterable[Point]) -> list[Point]:
 
 
 def likelihood_tests(row: Sequence[int], other: Sequence[int], bits: int) -> Iterator[Point]:
-    """Yield (Q(S), P(S)) of the likelihood ratio tests: outcomes by falling P / Q."""
-    # Ratios of integers up to 2^bits that differ do so by at least 2^(-2 bits).
+    """Yield (Q(S), P(S)) of the likelihood ratio tests: S the first outcomes by descending P / Q.
+
+    Args:
+        row: numerators of P.
+        other: numerators of Q.
+        bits: all of these are at most 2^bits.
+    """
+    # Different ratios of integers up to 2^bits differ by at least 2^(-2 bits): exact sorting keys.
     order = sorted(
         ((1 << 4 * bits + 1) if q == 0 else (p << 2 * bits) // q, p, q)
         for p, q in zip(row, other, strict=True)

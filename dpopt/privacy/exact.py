@@ -1,4 +1,4 @@
-"""The record of an exact proof: which inequalities were decided, and how close they were."""
+"""Certificates: the record of an exact proof, its inequalities and their least slack."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpopt.privacy.plain import fingerprint
 
 @dataclass(frozen=True)
 class Certificate:
-    """A record of inequalities that were decided exactly, all of them true.
+    """A record that all inequalities of a privacy claim were proved in exact arithmetic.
 
     Attributes:
         claim: what was proved, in one sentence.
@@ -27,8 +27,8 @@ class Certificate:
         constraints: number of inequalities decided.
         slack: smallest right side minus left side, in probability; at least 0.
         tightest: the neighbours and the output where the slack is smallest.
-        digest: SHA-256 of all the above and of the numbers that were proved: a result whose
-            numbers have another one cannot be made.
+        digest: SHA-256 of all the above and of the numbers that were proved; a result with other
+            numbers is refused.
     """
 
     claim: str
@@ -39,11 +39,11 @@ class Certificate:
     digest: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a record of what is not true.
+        """Check the fields.
 
         Raises:
             NotPrivateError: if the slack is below 0.
-            ParameterError: if a number or the guarantee is none.
+            ParameterError: if a field has the wrong type or an impossible value.
         """
         _checks.instance("guarantee", self.guarantee, Guarantee)
         if not isinstance(self.slack, Rational):
@@ -64,16 +64,16 @@ class Certificate:
             )
 
     def about(self, *subject: object) -> Certificate:
-        """Return the certificate with the digest of what it was made for."""
+        """Return the certificate with the digest of the numbers that it proves."""
         return replace(self, digest=self._digest(subject))
 
     def is_about(self, *subject: object) -> bool:
-        """Whether these are the numbers that the certificate was made for."""
+        """Whether these are the numbers that the certificate proves, by its digest."""
         return self.digest == self._digest(subject)
 
     def _digest(self, subject: tuple[object, ...]) -> str:
-        own = [getattr(self, field.name) for field in fields(self) if field.name != "digest"]
-        return fingerprint(*own, subject)
+        values = [getattr(self, field.name) for field in fields(self) if field.name != "digest"]
+        return fingerprint(*values, subject)
 
     def __repr__(self) -> str:
         return brief(
@@ -85,7 +85,7 @@ class Certificate:
         )
 
     def _repr_html_(self) -> str:
-        """Return claim and guarantee, for notebooks."""
+        """Return claim and guarantee as HTML, for notebooks."""
         facts = {
             "guarantee": self.guarantee,
             "inequalities": self.constraints,

@@ -1,8 +1,7 @@
-"""e^x and log x, bounded in integers alone, from above and from below.
+"""Upper and lower bounds on e^x, log x and sqrt(x), computed in integer arithmetic.
 
-No library's precision is set or read here: a result depends on its arguments alone, whatever other
-threads do, and nobody's settings are changed. (Arb would do the same, but its precision in
-python-flint is one number for the whole process.)
+Results depend on the arguments alone: no global precision is read or set, so other threads cannot
+interfere. (Arb computes the same, but its precision in python-flint is global to the process.)
 """
 
 from __future__ import annotations
@@ -24,10 +23,13 @@ from dpopt._numbers import MOST_BITS
 
 Number = float | Rational | np.integer[Any]
 
+# Largest |x| of e^x, which bounds the time.
 _LARGEST_EXPONENT = 10_000
+# Additional bits while computing, so that the result is off by one unit at most as a rule.
 _GUARD = 64
-# Of the largest finite float.
-_LAST_PLACE = 0x7FEFFFFFFFFFFFFF
+# Index of the largest finite float in the order of the floats from 0.
+_LAST_INDEX = 0x7FEFFFFFFFFFFFFF
+# Default fractional bits, and significant bits of e^x - 1 where x is near 0.
 _USUAL_BITS, _LEAST_SIGNIFICANT = 128, 64
 
 
@@ -36,8 +38,8 @@ def exp_lower(exponent: Number, bits: int | None = None) -> Fraction:
 
     Args:
         exponent: a float or a rational, taken exactly, in [-10,000, 10,000].
-        bits: of the fractional part, in 1..100,000; if None 128, and for an exponent next to 0 as
-            many more as leave 64 significant bits to e^exponent - 1.
+        bits: fractional bits, in 1..100,000; if None 128, or more for an exponent near 0, such that
+            e^exponent - 1 has 64 significant bits.
     """
     exact, bits = _checked(exponent, bits)
     return Fraction(_scaled(exact, bits)[0], 1 << bits)
@@ -60,7 +62,7 @@ def rational(name: str, value: object) -> Fraction:
     """
     try:
         if isinstance(value, Rational) and not isinstance(value, bool):
-            # numpy's integers would stay in the fraction, and overflow in it.
+            # numpy integers would remain inside the fraction and could overflow.
             return Fraction(int(value.numerator), int(value.denominator))
         if isinstance(value, Real) and not isinstance(value, bool):
             return Fraction(float(value))
@@ -70,9 +72,9 @@ def rational(name: str, value: object) -> Fraction:
 
 
 def log_upper(ratio: Fraction) -> float:
-    """Return a float of at least log(ratio), a few floats above it at most, for a ratio >= 1.
+    """Return a float >= log(ratio), at most a few floats above it; 0 for a ratio up to 1.
 
-    The least float f from about log(ratio) on with exp_lower(f) >= ratio.
+    It is the least float f from about log(ratio) on with exp_lower(f) >= ratio.
     """
     if ratio <= 1:
         return 0.0
@@ -88,9 +90,10 @@ def log_enclosed(ratio: Fraction) -> tuple[float, float]:
 
 
 def _power(bound: Callable[..., Fraction], exponent: float, ratio: Fraction) -> Fraction:
-    """Return a bound of e^exponent, near enough to compare it with a ratio above 1."""
+    """Return a bound of e^exponent, accurate enough to compare it with a ratio above 1."""
     above = ratio - 1
-    # Enough for a float's 53 digits of log(ratio), of which the least is 2^-1074.
+    # Bits enough for the 53 binary digits of a float near log(ratio), which may be as small as
+    # 2^-1074; an exponent beyond the range of ``bound`` is split into equal parts.
     small = above.denominator.bit_length() - above.numerator.bit_length()
     parts = math.ceil(exponent / _LARGEST_EXPONENT) or 1
     return bound(Fraction(exponent) / parts, 256 + min(max(0, small), 1100)) ** parts
@@ -106,18 +109,18 @@ def log_near(ratio: Fraction) -> float:
 
 
 def least_float(holds: Callable[[float], bool], start: float) -> float:
-    """Return the least float from ``start`` on at which a condition holds that then stays true.
+    """Return the least float from ``start`` on at which a monotone condition holds.
 
-    By doubled steps and bisection over the floats in their order: where the answer is not next to
-    ``start``, as between 1e-300 and 1e-30, a walk would not end.
+    It doubles steps, then bisects, over the indices of floats in their order: between 1e-300 and
+    1e-30, say, stepping from float to float would not end.
 
     Args:
-        holds: false before some float, true from there on.
+        holds: false below some float, true from there on.
         start: at least 0.
     """
     if holds(start):
         return start
-    low, step = _place_of(start), 1
+    low, step = _index_of(start), 1
     while not holds(_float_at(low + step)):
         low, step = low + step, 2 * step
     high = low + step
@@ -127,17 +130,17 @@ def least_float(holds: Callable[[float], bool], start: float) -> float:
     return _float_at(high)
 
 
-def _place_of(value: float) -> int:
-    """Return the place of a float of at least 0 in the order of the floats."""
+def _index_of(value: float) -> int:
+    """Return the index of a float >= 0 in the order of the floats, which is its bit pattern."""
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
-def _float_at(place: int) -> float:
-    return float(struct.unpack("<d", struct.pack("<q", min(place, _LAST_PLACE)))[0])
+def _float_at(index: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<q", min(index, _LAST_INDEX)))[0])
 
 
 def sqrt_upper(value: Number) -> Fraction:
-    """Return a rational of at least the root of a number >= 0, at most 2^-100 of it too large."""
+    """Return a rational >= sqrt(value) for a value >= 0, larger by at most 2^-100 of it."""
     exact = rational("value", value)
     shift = max(0, 101 - (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2)
     scaled = -(-(exact.numerator << 2 * shift) // exact.denominator)
@@ -161,11 +164,11 @@ def _checked(exponent: Number, bits: int | None) -> tuple[Fraction, int]:
 
 @lru_cache(maxsize=256)
 def _scaled(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return integers a, b with a <= 2^bits e^exponent <= b, as a rule b = a + 1."""
+    """Return integers a, b with a <= 2^bits e^exponent <= b; usually b = a + 1."""
     if exponent == 0:
         return 1 << bits, 1 << bits
     size = abs(exponent)
-    # Below 0 the power is at most 1; above, its integer part takes bits of its own.
+    # For x > 0 the integer part of e^x needs bits beyond the fractional ones: about 1.45 x.
     power, work = _enclosed(size, bits + _GUARD + (int(1.5 * size) + 2 if exponent > 0 else 0))
     low, high = power
     if exponent < 0:
@@ -176,10 +179,10 @@ def _scaled(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def _enclosed(size: Fraction, bits: int) -> tuple[tuple[fmpz, fmpz], int]:
-    """Return (a, b), work with a <= 2^work e^size <= b, b - a below 2^-bits of it; size > 0.
+    """Return (a, b) and work with a <= 2^work e^size <= b and b - a below 2^-bits of it; size > 0.
 
     e^size = (e^t)^(2^s) with t = size / 2^s below 2^-r, by the series of e^t: about r terms and
-    s squarings. All is rounded down, and how much was lost at most is carried along in units.
+    s squarings. Everything is rounded down; ``lost`` bounds the total loss, in units of 2^-work.
     """
     halvings = max(math.isqrt(bits), 2) + max(int(size).bit_length(), 0)
     work = bits + halvings + bits.bit_length() + 8
@@ -190,10 +193,11 @@ def _enclosed(size: Fraction, bits: int) -> tuple[tuple[fmpz, fmpz], int]:
         count += 1
         term = ((term * t) >> work) // count
         total += term
-    # With t below 1/2 each term is low by less than 3 units, and so are all left out together.
+    # With t below 1/2 each term is too small by less than 3 units, and the omitted terms together
+    # are less than 3 units.
     lost = fmpz(3 * count + 6)
     for _ in range(halvings):
-        # T^2 - v^2 = (T - v)(T + v)
+        # With T the exact value and v = total: T^2 - v^2 = (T - v)(T + v) <= 2 lost (v + lost).
         lost = ((2 * lost * (total + lost)) >> work) + 2
         total = (total * total) >> work
     return (total, total + lost), work

@@ -1,4 +1,4 @@
-"""Which inputs are neighbours: a graph by name, or the user's own edges."""
+"""Graphs of neighbouring inputs: by name, or from the user's edges."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ SHAPED = ("grid", "hamming")
 """Names of graphs on words, which need a shape."""
 
 LARGEST_EPSILON = 600.0
-"""Up to here e^epsilon and its inverse are numbers."""
+"""In nats: up to here e^epsilon and its inverse are finite, nonzero floats."""
 
 FORMS = ("auto", "edges", "columns")
-"""Ways to write that all neighbours of a kernel are private."""
+"""Formulations of privacy as linear rows, see `dpopt.privacy.Problem.add_private`."""
 
 MOST_ROWS = 2_000_000
-"""More privacy rows than anybody would wait for."""
+"""Privacy rows of the largest program; the solver's time fixes it."""
 
+# Numbers of inputs stay below 2^31, so that codes x * inputs + x' fit in 64 bits.
 _MOST_INPUTS = 2**31 - 1
 
 
 def directed_pairs(
     graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None = None
 ) -> IntVector | None:
-    """Return the directed neighbours of a graph, both directions of each edge, without repeats.
+    """Return the directed neighbours (x, x') of a graph: both directions of each edge, once each.
 
     Args:
         graph: "complete" (every two inputs), "path" (x and x + 1), "cycle" (a path whose ends are
-            neighbours), "grid" (words that differ by 1 in one place), "hamming" (words that differ
-            in one place), or undirected edges, shape (edges, 2), entries in 0..inputs-1.
+            neighbours), "grid" (words that differ by 1 in one position), "hamming" (words that
+            differ in one position), or undirected edges, shape (edges, 2), entries in 0..inputs-1.
         inputs: number of inputs.
-        shape: for "grid" and "hamming" only: number of categories at each place; input x is the
+        shape: for "grid" and "hamming" only: number of symbols at each position; input x is the
             word ``np.unravel_index(x, shape)``.
 
     Returns:
         Shape (pairs, 2), sorted, read-only; None if every two inputs are neighbours.
 
     Raises:
-        ParameterError: for an unknown name, an edge that is none, or a shape that does not fit.
+        ParameterError: for an unknown name, an invalid edge, or a shape that does not fit.
     """
     inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
     if (shape is not None) != (isinstance(graph, str) and graph in SHAPED):
@@ -64,7 +65,7 @@ def directed_pairs(
     else:
         edges = _own_edges(graph, inputs)
     first, second = edges.T
-    # One whole number for each pair: sorted ten times as fast as rows are, or as np.unique does.
+    # One integer x * inputs + x' for each pair: ten times as fast as sorting rows, or np.unique.
     codes = np.sort(np.concatenate([first * inputs + second, second * inputs + first]))
     codes = codes[np.diff(codes, prepend=-1) > 0]
     if len(codes) == inputs * (inputs - 1):
@@ -75,17 +76,17 @@ def directed_pairs(
 
 
 def all_pairs(pairs: IntVector | None, inputs: int) -> IntVector:
-    """Return the directed neighbours written out, shape (pairs, 2)."""
+    """Return the directed neighbours, listing all pairs for None: shape (pairs, 2)."""
     return np.argwhere(~np.eye(inputs, dtype=bool)) if pairs is None else pairs
 
 
 def pair_count(pairs: IntVector | None, inputs: int) -> int:
-    """Return how many directed neighbours there are."""
+    """Return the number of directed neighbours."""
     return inputs * (inputs - 1) if pairs is None else len(pairs)
 
 
 def selectors(pairs: IntVector, inputs: int) -> tuple[SparseMatrix, SparseMatrix]:
-    """Return the matrices that take the rows of x and of x' out of a kernel, shape (pairs, n)."""
+    """Return the matrices that select rows x, and rows x', of a kernel: shape (pairs, inputs)."""
     ones, row = np.ones(len(pairs)), np.arange(len(pairs))
     shape = (len(pairs), inputs)
     first, second = (sp.csr_array((ones, (row, side)), shape=shape) for side in pairs.T)
@@ -93,7 +94,7 @@ def selectors(pairs: IntVector, inputs: int) -> tuple[SparseMatrix, SparseMatrix
 
 
 def links(pairs: IntVector | None, inputs: int) -> SparseMatrix:
-    """Return the directed neighbours as a matrix of ones, shape (inputs, inputs)."""
+    """Return the adjacency matrix of the directed neighbours, shape (inputs, inputs)."""
     first, second = all_pairs(pairs, inputs).T
     return sp.csr_array((np.ones(first.size), (first, second)), shape=(inputs, inputs))
 
@@ -104,7 +105,7 @@ def _path(inputs: int) -> IntVector:
 
 
 def _named(graph: str, inputs: int, shape: Sequence[int] | None) -> IntVector:
-    """Return the edges of a graph with a name, each once or more often."""
+    """Return the edges of a named graph, possibly with repeats."""
     if graph == "path":
         return _path(inputs)
     if graph == "cycle":
@@ -113,7 +114,7 @@ def _named(graph: str, inputs: int, shape: Sequence[int] | None) -> IntVector:
     index = np.arange(inputs, dtype=np.int64).reshape(_sizes(cast(Sequence[int], shape), inputs))
     edges = [np.empty((0, 2), dtype=np.int64)]
     for axis, size in enumerate(index.shape):
-        # The words that are equal but at one place, a line each.
+        # Shape (lines, size): words that differ in the position `axis` alone form a line.
         lines = np.moveaxis(index, axis, -1).reshape(-1, size)
         if graph == "grid":
             low, high = _path(size).T
@@ -124,7 +125,7 @@ def _named(graph: str, inputs: int, shape: Sequence[int] | None) -> IntVector:
 
 
 def _sizes(shape: Sequence[int], inputs: int) -> tuple[int, ...]:
-    """Return the number of categories at each place, if they make as many words as inputs."""
+    """Return the number of symbols at each position, if the words are as many as the inputs."""
     listed = isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str)
     if not listed or len(shape) == 0:
         raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a sequence of integers.")

@@ -1,4 +1,4 @@
-"""What a mechanism promises, and what several mechanisms promise together."""
+"""Guarantees of (epsilon, delta)-differential privacy, and their composition."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from dpopt import _checks
 from dpopt._numbers import brief_number, float_up
 from dpopt.privacy.exponential import exp_upper, log_upper, sqrt_upper
 
-# Integers up to here are floats.
+# Number of mechanisms: integers up to here are exact as floats.
 _MOST_FOLDS = 2**53
-_ALL_OF_IT = 100
-# Deltas go down to 2^-1074; each of the up to 107 products loses less than 2^54 units.
+# In nats: above it (exp(e) - 1) / (exp(e) + 1) rounds to 1.
+_LARGEST = 100
+# Fractional bits of powers. Deltas go down to 2^-1074; each of up to 107 products loses less than
+# 2^54 units.
 _POWER_BITS = 1220
 
 
@@ -42,18 +44,24 @@ class Guarantee:
 
 
 def in_short(guarantee: Guarantee) -> str:
-    """Return a guarantee in short, such as "(0.5, 0)-DP"."""
+    """Return a short text of a guarantee, such as "(0.5, 0)-DP"."""
     return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
 
 
 def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
-    """Return the guarantee of ``folds`` mechanisms together: (k epsilon, k delta), rounded up.
+    """Return the guarantee of ``folds`` composed mechanisms: (k epsilon, k delta), rounded up.
 
-    The least floats of at least the exact products.
+    Both are the least floats that are at least the exact products.
+
+    Args:
+        guarantee: of each mechanism.
+        folds: k >= 1.
+
+    Raises:
+        ParameterError: if k delta reaches 1, where nothing is guaranteed.
 
     References:
-        Theorem 2.2 of the DaRRM paper. Where k delta reaches 1 nothing is promised, and a
-        ParameterError says so.
+        Theorem 2.2 of the DaRRM paper.
     """
     _checks.instance("guarantee", guarantee, Guarantee)
     k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
@@ -62,7 +70,7 @@ def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
 
 
 def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guarantee:
-    """Return the guarantee of ``folds`` mechanisms together, epsilon traded against ``slack``.
+    """Return the guarantee of ``folds`` composed mechanisms, with less epsilon for a larger delta.
 
     epsilon' = min{ k e, A + e sqrt(2k log(E + sqrt(k e^2) / slack)), A + e sqrt(2k log(1 / slack))
     } with e = epsilon, E = exp(1), A = k e (exp(e) - 1) / (exp(e) + 1), and
@@ -72,7 +80,7 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
     Args:
         guarantee: of each mechanism.
         folds: k >= 1.
-        slack: the theorem's delta', in (0, 1).
+        slack: the delta' of the theorem, in (0, 1): the additional delta.
 
     References:
         Kairouz, Oh, Viswanath (2015); theorem 2.3 of the DaRRM paper.
@@ -90,20 +98,21 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
     root = sqrt_upper(k) * e / tail
     logs = log_upper(exp_upper(1) + root), log_upper(1 / tail)
     spread = e * sqrt_upper(2 * k * Fraction(min(logs)))
-    kept = power_below(1 - Fraction(guarantee.delta), k) * (1 - tail)
-    return Guarantee(float_up(min(k * e, base + spread)), float_up(1 - kept))
+    survival = power_below(1 - Fraction(guarantee.delta), k) * (1 - tail)
+    return Guarantee(float_up(min(k * e, base + spread)), float_up(1 - survival))
 
 
 def mean_loss(e: Fraction) -> Fraction:
-    """Return (exp(e) - 1) / (exp(e) + 1), rounded up; 1 where that is nearer than any float."""
-    if e > _ALL_OF_IT:
+    """Return (exp(e) - 1) / (exp(e) + 1), rounded up; 1 for e above 100."""
+    if e > _LARGEST:
         return Fraction(1)
-    grown = exp_upper(e)
-    return (grown - 1) / (grown + 1)
+    exp_epsilon = exp_upper(e)
+    return (exp_epsilon - 1) / (exp_epsilon + 1)
 
 
 def power_below(base: Fraction, exponent: int) -> Fraction:
     """Return base^exponent for a base in [0, 1], rounded down by at most 2^-1150."""
+    # Square and multiply in integers over 2^_POWER_BITS, each product rounded down.
     scale = 1 << _POWER_BITS
     power, square = scale, base.numerator * scale // base.denominator
     while exponent:

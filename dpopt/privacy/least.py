@@ -1,4 +1,4 @@
-"""The least epsilon or delta of a mechanism: what it is, and its enclosure by floats."""
+"""The least epsilon or delta of a mechanism, enclosed by two floats."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Least:
     """The least epsilon of a mechanism for a delta, or its least delta for an epsilon, enclosed.
 
     Attributes:
-        parameter: what is the least of its kind: "epsilon" or "delta".
-        lower: a float of at most the exact value.
-        upper: a float of at least the exact value, next to ``lower`` or a few floats above it; the
-            mechanism is private for it. An epsilon is infinite, in both, where an event is possible
+        parameter: which one is least: "epsilon" or "delta".
+        lower: a float <= the exact value.
+        upper: a float >= the exact value, equal to ``lower`` or a few floats above it; the
+            mechanism is private for it. Both are infinite for an epsilon if an event is possible
             for an input and impossible for a neighbour.
-        given: the other one: the delta, or the epsilon, that the value is for.
-        inputs: neighbours (x, x') that need it: places of a table's inputs, their names if they
-            have any, or their words where data sets are too many to be numbered.
-        outputs: an event S that needs it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding;
-            places of the outputs, or their names.
-        moved: total variation between a row of the table as it was given and the distribution that
-            was judged, at most; 0 if its rows were distributions.
+        given: the other parameter's value: the delta, or the epsilon.
+        inputs: neighbours (x, x') that attain it: numbers of a table's inputs, their names if they
+            have any, or descriptions if data sets are too many to be numbered.
+        outputs: an event S that attains it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding;
+            numbers of the outputs, or their names.
+        moved: largest total variation between a row of the given table and the distribution that
+            was analysed; 0 if its rows were distributions.
     """
 
     parameter: Literal["epsilon", "delta"]
@@ -55,11 +55,11 @@ class Least:
         )
 
     def _repr_html_(self) -> str:
-        """Return the statement and the fields, for notebooks."""
+        """Return the result and its fields as HTML, for notebooks."""
         x, other = self.inputs
-        given = "delta" if self.parameter == "epsilon" else "epsilon"
+        condition = "delta" if self.parameter == "epsilon" else "epsilon"
         statement = (
-            f"Private for {self.parameter} = {self.upper!r} at {given} = {self.given:g}, and "
+            f"Private for {self.parameter} = {self.upper!r} at {condition} = {self.given:g}, and "
             f"for none below {self.lower!r}: inputs {x} and {other} need it."
         )
         return result_page(type(self).__name__, statement, None, self.to_dict())
@@ -78,38 +78,40 @@ class Least:
 
 
 def least_of_ratio(
-    ratio: Fraction | None,
+    exp_epsilon: Fraction | None,
     inputs: tuple[int | str, int | str],
     outputs: tuple[int | str, ...],
     delta: float = 0.0,
     *,
     lower: Fraction | None = None,
 ) -> Least:
-    """Return the least epsilon of a mechanism whose least e^epsilon is known.
+    """Return the least epsilon from the least e^epsilon of a mechanism.
 
     Args:
-        ratio: at least 1; None if it is infinite. An upper bound, where ``lower`` is given.
-        inputs: see `Least`, as for outputs and delta.
-        outputs: see there.
-        delta: see there.
-        lower: a lower bound of the same ratio, at least 1; the ratio itself if None.
+        exp_epsilon: the least e^epsilon, at least 1; None if infinite. An upper bound if ``lower``
+            is given.
+        inputs: as in `Least`.
+        outputs: as in `Least`.
+        delta: that the epsilon is for.
+        lower: a lower bound on the least e^epsilon, at least 1; ``exp_epsilon`` itself if None.
     """
-    if ratio is None:
+    if exp_epsilon is None:
         return Least("epsilon", math.inf, math.inf, delta, inputs, outputs)
-    low, high = log_enclosed(ratio)
+    low, high = log_enclosed(exp_epsilon)
     if lower is not None:
         low = log_enclosed(lower)[0]
     return Least("epsilon", low, high, delta, inputs, outputs)
 
 
 def require_pure(kind: str, epsilon: float | None, delta: float | None) -> None:
-    """Refuse what is asked of a kind of which the least epsilon is known for delta = 0 alone.
+    """Check a request to a kind of mechanism that supports the least epsilon for delta = 0 only.
 
     Raises:
-        ParameterError: if a delta is given, or the least one is asked for.
+        ParameterError: if delta is above 0, or the least delta is requested.
     """
     if epsilon is not None or delta != 0:
-        asked = "a least delta" if epsilon is not None else f"delta = {_checks.shown(delta)}"
+        request = "a least delta" if epsilon is not None else f"delta = {_checks.shown(delta)}"
         raise ParameterError(
-            f"kind is {kind!r}; its least epsilon is found for delta = 0, and {asked} is asked for."
+            f"kind is {kind!r}; its least epsilon is found for delta = 0, and {request} is asked "
+            "for."
         )

@@ -1,4 +1,4 @@
-"""Parameters and tables as plain values for files, and a digest of them for certificates."""
+"""Conversion of parameters to plain values for files, and a digest for certificates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpopt._numbers import exact_text
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Return a parameter as what JSON holds and a constructor takes."""
+    """Return a parameter as a JSON value that its constructor also accepts."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Fraction):
@@ -23,7 +23,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, tuple | list | range):
-        return [plain(part) for part in value]
+        return [plain(entry) for entry in value]
     if is_dataclass(value) and "__str__" not in type(value).__dict__:
         return [plain(getattr(value, f.name)) for f in fields(cast(Any, value))]
     return str(value)
@@ -32,11 +32,11 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 def fingerprint(*parts: object) -> str:
     """Return the SHA-256 of numbers, texts, arrays, tuples and frozen dataclasses of them.
 
-    Equal numbers of different types (1 and 1.0) differ, and so do a tuple and a list, which could
-    be changed afterwards and is refused. Fields that a dataclass does not compare do not count.
+    Equal numbers of different types (1 and 1.0) have different digests. Lists are refused, since
+    they could change afterwards. Dataclass fields with ``compare=False`` are left out.
 
     Raises:
-        ParameterError: for anything else.
+        ParameterError: for a value of any other type.
     """
     digest = hashlib.sha256()
     for token in _tokens(parts):
@@ -44,35 +44,35 @@ def fingerprint(*parts: object) -> str:
     return digest.hexdigest()
 
 
-def _tokens(part: object) -> Iterator[str | bytes]:
-    """Yield a text of a part that no other part has; numbers in hexadecimal, of any length."""
-    if part is None or isinstance(part, bool):
-        yield f"{part};"
-    elif type(part) is int:
-        yield f"{part:x};"
-    elif type(part) is float:
-        yield f"{part.hex()};"
-    elif isinstance(part, Fraction):
-        yield f"{part.numerator:x}/{part.denominator:x};"
-    elif isinstance(part, str):
-        yield f"{len(part)}:{part};"
-    elif isinstance(part, np.ndarray) and part.dtype.kind in "iuf":
-        yield f"{part.dtype.str}{part.shape}:"
-        yield np.ascontiguousarray(part).tobytes()
-    elif type(part) is tuple:
-        yield f"({len(part)}:"
-        if set(map(type, part)) == {int}:
-            yield ";".join(map("{:x}".format, part))
+def _tokens(value: object) -> Iterator[str | bytes]:
+    """Yield an injective encoding of a value; integers are in hexadecimal, of any length."""
+    if value is None or isinstance(value, bool):
+        yield f"{value};"
+    elif type(value) is int:
+        yield f"{value:x};"
+    elif type(value) is float:
+        yield f"{value.hex()};"
+    elif isinstance(value, Fraction):
+        yield f"{value.numerator:x}/{value.denominator:x};"
+    elif isinstance(value, str):
+        yield f"{len(value)}:{value};"
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        yield f"{value.dtype.str}{value.shape}:"
+        yield np.ascontiguousarray(value).tobytes()
+    elif type(value) is tuple:
+        yield f"({len(value)}:"
+        if set(map(type, value)) == {int}:
+            yield ";".join(map("{:x}".format, value))
         else:
-            for inner in part:
+            for inner in value:
                 yield from _tokens(inner)
         yield ")"
-    elif is_dataclass(part) and not isinstance(part, type):
-        yield f"{type(part).__name__}:"
-        compared = [field.name for field in fields(cast(Any, part)) if field.compare]
-        yield from _tokens(tuple(getattr(part, name) for name in compared))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield f"{type(value).__name__}:"
+        compared = [field.name for field in fields(cast(Any, value)) if field.compare]
+        yield from _tokens(tuple(getattr(value, name) for name in compared))
     else:
         raise ParameterError(
-            f"the numbers hold a {type(part).__name__}; a proof is about integers, floats, texts "
+            f"the numbers hold a {type(value).__name__}; a proof is about integers, floats, texts "
             "and tuples of them."
         )

@@ -1,4 +1,4 @@
-"""The builder of linear programs with privacy as a row: what `dpopt.Problem` is."""
+"""Linear programs with privacy as a block of rows: `dpopt.Problem`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dpopt.privacy.graph import (
 
 @dataclass(frozen=True)
 class _Private:
-    """What one block of privacy rows was asked for; ``pairs`` None means every two inputs."""
+    """Parameters of one block of privacy rows; ``pairs`` is None if all inputs are neighbours."""
 
     variable: str
     epsilon: float
@@ -36,13 +36,13 @@ class _Private:
 
 
 class Problem(lp.Problem):
-    """A linear program over named variables, some of them mechanisms that must be private.
+    """A linear program over named variables, in which mechanisms can be constrained to be private.
 
     Example:
         >>> import numpy as np
         >>> from dpopt import Problem, solve
-        >>> problem = Problem("three answers, told truly as often as privacy allows")
-        >>> place = problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
+        >>> problem = Problem("three answers, true as often as privacy allows")
+        >>> position = problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
         >>> problem.add_pmf("sums", "K")
         >>> problem.add_private("privacy", "K", epsilon=np.log(2))
         >>> problem.maximise({"K": np.eye(3) / 3})
@@ -63,11 +63,11 @@ class Problem(lp.Problem):
 
         Args:
             name: of the rows, not used before.
-            variable: a name of variables of any shape with an axis: one row for each index of
-                the axes before the last. That entries are at least 0 is for their bounds to say.
+            variable: name of variables with at least one axis; there is one row for each index of
+                the axes before the last. Their bounds must make entries at least 0.
 
         Raises:
-            ParameterError: if the name is taken, or there is no such variable.
+            ParameterError: if the name is used, or there is no such variable.
         """
         self._find(variable)
         shape = self.shapes[variable]
@@ -93,27 +93,28 @@ class Problem(lp.Problem):
 
             sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta   for all neighbours (x, x')
 
-        For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. The rows are written
-        divided by e^epsilon, so that their coefficients stay in the range of the solver. That each
-        K[x, .] sums to 1 is for `add_pmf` to say. A solver meets the rows up to its tolerance only:
-        `dpopt.certify` makes a proved mechanism of what it found.
+        For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. The rows are divided
+        by e^epsilon, so that their coefficients are at most 1. `add_pmf` adds the rows that make
+        each K[x, .] sum to 1. A solver satisfies the rows only up to its tolerance: `dpopt.certify`
+        turns its solution into a proved mechanism.
 
         Args:
             name: of the block of rows, not used before; ``f"{name}:delta"`` for the sums over y.
             variable: name of variables of shape (inputs, outputs).
-            epsilon: in [0, 600].
+            epsilon: in [0, 600], in nats.
             delta: in [0, 1]. Above 0 there are further variables ``f"{name}:excess"``, shape
-                (pairs, outputs), for what each entry may be too large by.
+                (pairs, outputs), for the excess K[x, y] - e^epsilon K[x', y] of each entry.
             graph: which inputs are neighbours, as for `directed_pairs`.
             shape: likewise, for the graphs "grid" and "hamming".
-            form: "edges" is a row for each pair of neighbours and output. "columns", for the
-                complete graph and delta 0, bounds all entries of an output by a variable
-                ``f"{name}:ceiling"``, shape (outputs,), from above, and from below by e^-epsilon
-                of it. "auto" takes "columns" where that is possible and has fewer rows.
+            form: "edges" has a row for each pair of neighbours and output. "columns", for the
+                complete graph and delta 0, bounds all entries of an output from above by a variable
+                ``f"{name}:ceiling"``, shape (outputs,), and from below by e^-epsilon times it.
+                "auto" takes "columns" where it applies and has fewer rows.
 
         Raises:
-            ParameterError: if a name is taken or unknown, the variable has not two axes, a number
-                is out of range, the graph does not fit, or there are more than 2,000,000 rows.
+            ParameterError: if a name is used or unknown, the variable does not have two axes, a
+                number is out of range, the graph does not fit, or there are more than 2,000,000
+                rows.
         """
         self._check_new(name)
         inputs, outputs = self._kernel_shape(name, variable)
@@ -128,7 +129,7 @@ class Problem(lp.Problem):
                 "take 'edges'."
             )
         if form == "auto":
-            # 2 rows for each entry against inputs - 1.
+            # "columns" has 2 rows for each entry of the kernel, "edges" inputs - 1.
             form = "columns" if compact and inputs > 3 else "edges"
         self._write(name, _Private(variable, epsilon, delta, pairs, form), inputs, outputs)
 
@@ -141,10 +142,10 @@ class Problem(lp.Problem):
         graph: str | npt.ArrayLike | None = None,
         shape: Sequence[int] | None = None,
     ) -> None:
-        """Change the privacy that a block asks for, as in a sweep; what is left out stays.
+        """Change parameters of a block of privacy rows, as in a sweep; omitted ones stay.
 
         Args:
-            name: of a block from `add_private`; it stays in its place and in its form.
+            name: of a block from `add_private`; its position among the rows and its form stay.
             epsilon: as for `add_private`.
             delta: likewise.
             graph: likewise.
@@ -155,9 +156,9 @@ class Problem(lp.Problem):
                 "columns" or the number of variables for the excess does not allow the change.
         """
         if not isinstance(name, str) or name not in self._private:
-            known = ", ".join(self._private) or "none"
+            names = ", ".join(self._private) or "none"
             raise ParameterError(
-                f"there are no private rows named {_checks.shown(name)}; known: {known}."
+                f"there are no private rows named {_checks.shown(name)}; known: {names}."
             )
         private = self._private[name]
         inputs, outputs = self.shapes[private.variable]
@@ -183,7 +184,7 @@ class Problem(lp.Problem):
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
     ) -> None:
-        """Give variables other bounds, as `dpopt.lp.Problem.set_bounds` does.
+        """Change the bounds of variables, and of the ceilings of their privacy rows.
 
         Args:
             name: of the variables.
@@ -207,7 +208,7 @@ class Problem(lp.Problem):
         return shape[0], shape[1]
 
     def _write(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
-        """Add the rows of a block and the variables that they need, or put them in its place."""
+        """Add the rows of a block and the variables that they need, or replace the block."""
         pairs = pair_count(private.pairs, inputs)
         count = outputs * (2 * inputs if private.form == "columns" else pairs)
         if count > MOST_ROWS:
@@ -240,26 +241,26 @@ class Problem(lp.Problem):
         self, name: str, private: _Private, inputs: int, outputs: int, pairs: int
     ) -> None:
         excess, total = f"{name}:excess", f"{name}:delta"
-        known = name in self._private
-        there = known and excess in self.variables
-        if there and self.shapes[excess] != (pairs, outputs):
+        rewriting = name in self._private
+        has_excess = rewriting and excess in self.variables
+        if has_excess and self.shapes[excess] != (pairs, outputs):
             raise ParameterError(
                 f"private rows {name!r} have {self.shapes[excess][0]} pairs of neighbours, and the "
                 f"graph given has {pairs}; with delta above 0 their number stays."
             )
-        if private.delta > 0 and not there:
+        if private.delta > 0 and not has_excess:
             self._check_new(total)
             self.add_variables(excess, (pairs, outputs), lower=0.0, upper=1.0)
-            there = True
+            has_excess = True
         shrink = math.exp(-private.epsilon)
         first, second = selectors(all_pairs(private.pairs, inputs), inputs)
-        # e^-epsilon K[x, y] - K[x', y], with K written row by row.
+        # e^-epsilon K[x, y] - K[x', y], K flattened in C order: a row for each (pair, y).
         ratios = sp.kron(shrink * first - second, sp.eye_array(outputs), format="csr")
         sides = {private.variable: ratios}
-        if there:
+        if has_excess:
             sides[excess] = -shrink * sp.eye_array(pairs * outputs, format="csr")
         self._put(name, sides, 0.0)
-        if there:
+        if has_excess:
             self._put(total, {excess: _sums(pairs, outputs)}, private.delta)
 
     def _put(self, name: str, sides: dict[str, sp.csr_array], upper: float) -> None:
@@ -269,13 +270,13 @@ class Problem(lp.Problem):
             self.add_rows(name, sides, upper=upper)
 
     def _ceiling_bounds(self, variable: str) -> tuple[Vector, Vector]:
-        """Return bounds of the greatest entry of each output: the greatest of its entries'."""
+        """Return bounds of the largest entry of each output: the largest bounds of its entries."""
         low, high = (bound.reshape(self.shapes[variable]) for bound in self._bounds[variable])
         return low.max(axis=0), high.max(axis=0)
 
 
 def _sums(rows: int, columns: int) -> sp.csr_array:
-    """Return the matrix that sums each row of an array, written row by row."""
+    """Return the matrix that sums each row of an array flattened in C order."""
     return sp.kron(sp.eye_array(rows), np.ones((1, columns)), format="csr")
 
 

@@ -1,9 +1,9 @@
-"""Saved mechanisms: JSON with exact integers, read back with suspicion.
+"""Files of mechanisms: JSON with exact integers, a checksum, and strict checks when read.
 
-A file is ordinary, of at most 256 MiB, and text; no name stands twice in an object; numbers are
-finite, and strings of digits bounded before they become numbers. What can be computed is computed
-again. What cannot, such as the bound of a program that was solved elsewhere, is named as stated by
-the file.
+A file is regular, text, and at most 256 MiB; no object repeats a name; numbers are finite, and
+strings of digits are bounded before they become numbers. Everything that can be recomputed is.
+Values that cannot, such as the bound of a program that was solved elsewhere, are marked as stated
+by the file.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from dpopt.files import contents, json_text, parse_json, why_unread, write_json
 from dpopt.provenance import versions
 
 SCHEMA = 3
-"""The first that was published: every kind has the same body, see `dpopt.shape`."""
+"""Version of the format, the first one published; all kinds share one body, see `dpopt.shape`."""
 
 FORMAT = "dpopt mechanism"
 STATED = "stated_by_file"
-"""Name, in `to_dict`, of the list of what a loaded mechanism took from its file unchecked."""
+"""Name, in `to_dict`, of the list of values that were read from a file and not recomputed."""
 AUDIT = "audit"
-"""Kind of a file about a mechanism that is not proved private: for reading, never for release."""
+"""Kind of a file about a mechanism that is not proved private: it can be read, never released."""
 
 
 @dataclass(frozen=True)
 class Sealed:
-    """A saved file, parsed, its envelope checked, its body not yet believed.
+    """A parsed file whose envelope is checked and whose body is not yet.
 
     Attributes:
-        path: where it came from.
-        kind: what the body describes, such as "majority".
-        body: the mechanism.
-        provenance: what made it.
+        path: of the file.
+        kind: of the mechanism, such as "majority".
+        body: the mechanism as plain values.
+        provenance: versions of the software that wrote it.
         digest: the hash that the file states.
     """
 
@@ -49,11 +49,11 @@ class Sealed:
     digest: str
 
     def refuse(self, why: str) -> ParameterError:
-        """Return the error to raise when the body is not what its kind asks for."""
+        """Return the error to raise when the body does not fit its kind."""
         return ParameterError(f"file {str(self.path)!r} cannot be used: {why}.")
 
     def require_hash(self) -> None:
-        """Refuse a file whose contents were changed after it was saved.
+        """Check that the contents match the hash in the file.
 
         Raises:
             ParameterError: if the hash does not match.
@@ -67,21 +67,27 @@ class Sealed:
 
 
 def seal_judged(kind: str, result: Any, path: str | Path, even_if_not_private: bool) -> None:  # noqa: ANN401
-    """Write a mechanism that is proved private; of another, by name only, the audit.
+    """Write a mechanism that is proved private, or an audit file of one that is not.
+
+    Args:
+        kind: of the mechanism.
+        result: its design.
+        path: of the file.
+        even_if_not_private: whether to write an audit file if the mechanism is not proved private.
 
     Raises:
         ParameterError: if the file cannot be written.
-        NotPrivateError: if it is not proved private and the audit was not asked for.
+        NotPrivateError: if it is not proved private and no audit file was requested.
     """
     audit = _checks.flag("even_if_not_private", even_if_not_private) and not result.private
     if not audit:
-        result.require_private()
+        result._require_private()
     body = result.to_dict()
     seal(AUDIT if audit else kind, {"of": kind, **body} if audit else body, Path(path))
 
 
 def refuse_audit(sealed: Sealed) -> NotPrivateError:
-    """Return the error to raise where the file of an audit is taken for a mechanism."""
+    """Return the error to raise when an audit file is loaded as a mechanism."""
     about = sealed.body.get("of")
     return NotPrivateError(
         f"file {str(sealed.path)!r} holds the audit of a mechanism ({_checks.shown(about)}) that "
@@ -90,11 +96,11 @@ def refuse_audit(sealed: Sealed) -> NotPrivateError:
 
 
 def seal(kind: str, body: Json, path: Path) -> None:
-    """Write a mechanism with schema, provenance and hash; whole or not at all."""
+    """Write a mechanism with schema, provenance and hash, atomically."""
     provenance = versions()
-    # A file is all statement; the mark is for what was read from one.
+    # The mark concerns values read from a file; in a file it would say nothing.
     body = {name: value for name, value in body.items() if name != STATED}
-    # A list of numbers is written for the hash and for the file: its digits are found once.
+    # Lists of numbers are written for the hash and for the file: cache their digits.
     numbers = dict[int, str]()
     write_json(
         path,
@@ -118,19 +124,24 @@ def read_sealed(path: Path) -> Sealed:
     """
     refuse = Sealed(path, "", {}, {}, "").refuse
     try:
-        found = parse_json(contents(path))
+        envelope = parse_json(contents(path))
     except (OSError, ValueError) as error:
         raise refuse(why_unread(error)) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
         raise refuse("it is not a saved dpopt mechanism")
-    schema = found.get("schema")
+    schema = envelope.get("schema")
     if isinstance(schema, bool) or not isinstance(schema, int):
         raise refuse("its schema is not a whole number")
     if schema > SCHEMA:
         raise refuse(f"its schema is {shown(schema)}, newer than {SCHEMA}; install a newer dpopt")
     if schema < SCHEMA:
         raise refuse(f"its schema is {shown(schema)}, which was never published; design it again")
-    parts = (found.get("kind"), found.get("body"), found.get("provenance"), found.get("hash"))
+    parts = (
+        envelope.get("kind"),
+        envelope.get("body"),
+        envelope.get("provenance"),
+        envelope.get("hash"),
+    )
     kind, body, provenance, digest = parts
     if not (
         isinstance(kind, str)

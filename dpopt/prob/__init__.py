@@ -1,4 +1,4 @@
-"""Discrete probability: distributions of counts, divergences, expectations over histograms."""
+"""Discrete probability: pmfs of counts, divergences, and expectations over histograms."""
 
 from dpopt.prob.divergence import kl_divergence, total_variation
 from dpopt.prob.pmf import binomial_pmf, hypergeometric_pmf, poisson_binomial_pmf

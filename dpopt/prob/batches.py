@@ -1,13 +1,13 @@
-"""The exact distribution of a batch: T of N integers drawn without replacement, and their sum.
+"""The exact pmf of the sum of a batch: T of N integers drawn without replacement.
 
-The distribution counts the T-subsets by their sum: the coefficients of z^T y^s in prod_i (1 + z
-y^(v_i)). For the values 0, 1, 1 and T = 2 the sums 1 and 2 have 2 and 1 subsets. Records are
-inserted one at a time, A_t[s] += A_(t-1)[s - v_i], so every number is a sum of positive ones and no
-digit is lost: after N insertions the relative error of each count is below N 2^-53. Counts carry
-one factor 2^-k, which is exact; below 2^53 they are exact integers.
+T-subsets are counted by their sum s: the coefficients of z^T y^s in prod_i (1 + z y^(v_i)). For the
+values 0, 1, 1 and T = 2 the sums 1 and 2 have 2 and 1 subsets. Records are inserted one at a time,
+A_t[s] += A_(t-1)[s - v_i]; all terms are positive, so that after N insertions the relative error of
+each count is below N 2^-53. Counts are scaled by a common 2^-k, which is exact; below 2^53 they are
+exact integers.
 
-`leave_one_out` gives the counts without each of the records, and `HockeySticks` compares the
-distribution with those of all vectors x' in which one of the values is replaced by another.
+`leave_one_out` gives the counts without each of the records, and `HockeySticks` compares the pmf
+with those of all neighbours x', in which one value is replaced.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector, frozen
 
 LARGEST_SUBSETS_BITS = 1000
-"""Counts span the range of a double up to this many bits; C(1000, 500) has 995."""
+"""Bits of the number of batches; counts then fit into doubles. C(1000, 500) has 995 bits."""
 
 LARGEST_VALUE = 1 << 40
-"""Sums of values up to here stay exact in 64 bits."""
+"""Largest absolute value, so that sums of values are exact in 64 bits."""
+
+# Most entries of the table of partial sums (400 MB), additions, and pairs (replacement, output).
 _LARGEST_TABLE = 50_000_000
 _LARGEST_WORK = 2 * 10**11
 _LARGEST_MOVES = 50_000_000
@@ -38,11 +40,11 @@ FROM_NEIGHBOUR = "d(x', x)"
 
 @dataclass(frozen=True)
 class BatchDistribution:
-    """The distribution of an integer output of a batch.
+    """The pmf of the integer output of a batch.
 
     Attributes:
-        lowest: the output that the first probability belongs to.
-        probabilities: shape (outputs,), of ``lowest``, ``lowest`` + 1 and so on; read-only.
+        lowest: output of the first probability.
+        probabilities: of the outputs ``lowest``, ``lowest`` + 1, ..., shape (outputs,), read-only.
     """
 
     lowest: int
@@ -50,11 +52,11 @@ class BatchDistribution:
 
     @property
     def outputs(self) -> IntVector:
-        """The outputs, consecutive integers."""
+        """The outputs, consecutive integers, shape (outputs,)."""
         return self.lowest + np.arange(self.probabilities.size)
 
     def over(self, first: int, count: int) -> Vector:
-        """Return the probabilities of ``count`` outputs from ``first`` on, its own among them."""
+        """Return the pmf over ``count`` outputs from ``first`` on, which contain its own."""
         pmf = np.zeros(count)
         pmf[self.outputs - first] = self.probabilities
         return pmf
@@ -63,15 +65,15 @@ class BatchDistribution:
 def batch_distribution(
     values: npt.ArrayLike, drawn: int, *, rounded: bool = False
 ) -> BatchDistribution:
-    """Return the distribution of the sum of ``drawn`` of the values, drawn without replacement.
+    """Return the pmf of the sum of ``drawn`` of the values, drawn without replacement.
 
-    Takes N T S additions, S = T (max - min) + 1.
+    It takes N T S additions, with S = T (max - min) + 1 possible sums.
 
     Args:
         values: N integers.
         drawn: T, from 1 to N.
-        rounded: whether the output is the mean, rounded to the nearest integer, halves upwards:
-            floor(s / T + 1/2).
+        rounded: whether the output is the mean rounded to the nearest integer, halves upwards,
+            floor(s / T + 1/2), instead of the sum s.
 
     Raises:
         ParameterError: if a value is no integer, T is out of range, there are 2^1000 batches or
@@ -84,6 +86,7 @@ def batch_distribution(
     sums = table[-1] / subsets(array.size, drawn)
     if not rounded:
         return BatchDistribution(drawn * least, frozen(sums))
+    # Axes after reshaping: output b, and the T sums s with floor((s + floor(T / 2)) / T) = b.
     half = drawn // 2
     outputs = (sums.size - 1 + half) // drawn + 1
     padded = np.zeros(outputs * drawn)
@@ -92,55 +95,56 @@ def batch_distribution(
 
 
 def leave_one_out(
-    values: IntVector, drawn: int, wanted: Collection[int] | None = None
+    values: IntVector, drawn: int, only: Collection[int] | None = None
 ) -> Iterator[tuple[int, Vector, Vector]]:
     """Yield, for each distinct value, the counts by sum without one record of that value.
 
-    Division by 1 + z y^v subtracts and loses digits where a sum hardly occurs without v. Instead
-    the values are halved again and again, each half receiving the records of the other, and only
-    the rows that still reach T - 1 or T are carried: log2(distinct values) times the work of the
-    distribution at most, and again only sums of positive numbers.
+    Dividing by 1 + z y^v would subtract and lose digits. Instead the distinct values are halved
+    recursively: each half is processed with the other half's records inserted, and only rows that
+    can still reach T - 1 or T are kept. All terms stay positive, and the work is at most
+    log2(distinct values) times that of `batch_distribution`.
 
     Args:
         values: shape (N,), the least of them 0, N at least ``drawn``; checked by the caller.
         drawn: T.
-        wanted: the values asked for; all if None.
+        only: the values to yield; all if None.
 
     Yields:
-        The value; the counts of T-subsets of the other records; the counts of (T-1)-subsets of
-        them; by sum from 0, both with the factor of `subsets`.
+        The value; the counts of T-subsets and of (T-1)-subsets of the other records, by sum from 0,
+        both scaled like `subsets`.
     """
     distinct, copies = np.unique(values, return_counts=True)
     table = start(values, drawn)
-    most = (drawn - 1) * int(distinct[-1] - distinct[0])
-    kept = set(distinct.tolist() if wanted is None else wanted)
-    for value, rows in _halve(table, distinct, copies, kept):
-        yield value, rows[-1], rows[-2, : most + 1]
+    largest_sum = (drawn - 1) * int(distinct[-1] - distinct[0])
+    targets = set(distinct.tolist() if only is None else only)
+    for value, rows in _halve(table, distinct, copies, targets):
+        yield value, rows[-1], rows[-2, : largest_sum + 1]
 
 
 def _halve(
-    table: Matrix, distinct: IntVector, copies: IntVector, wanted: set[int]
+    table: Matrix, distinct: IntVector, copies: IntVector, targets: set[int]
 ) -> Iterator[tuple[int, Matrix]]:
-    """Yield the tables of the distinct values, given the counts over all other records."""
-    if wanted.isdisjoint(distinct.tolist()):
+    """Yield the table of each distinct value in ``targets``, from the counts of all others."""
+    if targets.isdisjoint(distinct.tolist()):
         return
-    # The R - 1 insertions to come move a count up by R - 1 rows at most, towards T - 1 and T.
+    # Of R records R - 1 are still inserted, each moving counts up one row: keep what reaches T - 1.
     table = table[-(int(copies.sum()) + 1) :]
     if distinct.size == 1:
         yield int(distinct[0]), _insert(table, np.repeat(distinct, copies - 1))
         return
     middle = distinct.size // 2
     low, high = slice(None, middle), slice(middle, None)
-    for kept, inserted in ((low, high), (high, low)):
-        inserted_table = _insert(table, np.repeat(distinct[inserted], copies[inserted]))
-        yield from _halve(inserted_table, distinct[kept], copies[kept], wanted)
+    # Insert the records of one half, and descend into the other.
+    for half, others in ((low, high), (high, low)):
+        inserted_table = _insert(table, np.repeat(distinct[others], copies[others]))
+        yield from _halve(inserted_table, distinct[half], copies[half], targets)
 
 
 def _insert(table: Matrix, values: IntVector) -> Matrix:
-    """Return a table of counts by sum after adding one record of each of the values."""
+    """Return the table after inserting one record for each of the values."""
     buffers = np.empty((min(values.size, 2), *table.shape))
     for index, value in enumerate(values.tolist()):
-        # Axes: number of records in the subset, their sum; a new record moves both.
+        # Axes: size of the subset, its sum; a new record shifts both.
         out, width = buffers[index % 2], table.shape[1] - value
         out[0] = table[0]
         out[1:, :value] = table[1:, :value]
@@ -150,7 +154,7 @@ def _insert(table: Matrix, values: IntVector) -> Matrix:
 
 
 def start(values: IntVector, drawn: int) -> Matrix:
-    """Return the counts over no records: one empty subset, as 2^-k; shape (T + 1, S)."""
+    """Return the counts over no records, shape (T + 1, S): one empty subset, scaled to 2^-k."""
     span = int(values.max() - values.min())
     table = np.zeros((drawn + 1, drawn * span + 1))
     table[0, 0] = math.ldexp(1.0, -_exponent(values.size, drawn))
@@ -158,11 +162,12 @@ def start(values: IntVector, drawn: int) -> Matrix:
 
 
 def subsets(records: int, drawn: int) -> float:
-    """Return C(N, T) 2^-k, the number of batches with the factor of the tables, in [1/2, 1)."""
+    """Return C(N, T) 2^-k in [1/2, 1), the number of batches in the scale of the tables."""
     return math.comb(records, drawn) / (1 << _exponent(records, drawn))
 
 
 def _exponent(records: int, drawn: int) -> int:
+    # k, so that C(N, T) 2^-k is in [1/2, 1).
     return math.comb(records, drawn).bit_length()
 
 
@@ -170,7 +175,7 @@ def as_values(values: npt.ArrayLike) -> IntVector:
     """Return the values of a database as a read-only integer vector.
 
     Raises:
-        ParameterError: if they are no vector of integers, none, or beyond 2^40.
+        ParameterError: if they are not a non-empty vector of integers up to 2^40.
     """
     array = _checks.array("values", values)
     if array.ndim != 1 or array.size == 0:
@@ -183,20 +188,20 @@ def as_values(values: npt.ArrayLike) -> IntVector:
         raise ParameterError("values holds a number beyond 2^40; integers up to 2^40 are allowed.")
     if np.any(array != np.round(array)):
         raise ParameterError("values holds a number that is no integer; quantise it first.")
-    whole = array.astype(np.int64)
-    whole.setflags(write=False)
-    return whole
+    integers = array.astype(np.int64)
+    integers.setflags(write=False)
+    return integers
 
 
 def check_batch(values: IntVector, drawn: int) -> int:
-    """Return T after checking that the distribution of a batch fits a table of doubles.
+    """Return T after checking that the table of partial sums is small enough.
 
     Raises:
         ParameterError: if T is out of range, there are 2^1000 batches or more, or the table of
             partial sums would exceed 5e7 entries or take 2e11 additions.
     """
     drawn = _checks.integer("drawn", drawn, 1, values.size)
-    # C(N, T) >= (N / T)^T settles the large ones without computing them.
+    # C(N, T) >= (N / T)^T rejects large numbers without computing them.
     fewer = min(drawn, values.size - drawn)
     large = fewer > 0 and fewer * math.log2(values.size / fewer) > LARGEST_SUBSETS_BITS
     if large or _exponent(values.size, drawn) > LARGEST_SUBSETS_BITS:
@@ -221,16 +226,16 @@ def check_batch(values: IntVector, drawn: int) -> int:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Which sums make one output; sums and values are relative to the least of the values x.
+    """The map from sums to outputs, for sums and values relative to the least value of x.
 
-    Output b is published for the sums from b W - h to b W - h + W - 1: W = T and h = floor(T / 2)
-    for the rounded mean, W = 1 and h = 0 for the sum.
+    Output b is published for the sums b W - h, ..., b W - h + W - 1: W = T and h = floor(T / 2) for
+    the rounded mean, W = 1 and h = 0 for the sum.
 
     Attributes:
         width: W.
         half: h.
-        first: the least output of any neighbour.
-        count: number of outputs from there on.
+        first: least output of any neighbour.
+        count: number of outputs from ``first`` on.
         low: least replacement.
         high: largest replacement.
     """
@@ -244,7 +249,7 @@ class Outputs:
 
     @classmethod
     def of(cls, drawn: int, span: int, low: int, high: int, rounded: bool) -> Outputs:
-        """Return the outputs of T of N values in 0..span and one replacement in low..high.
+        """Return the outputs for T values in 0..span, one replaced by a value in low..high.
 
         Raises:
             ParameterError: if there are more than 5e7 pairs of a replacement and an output.
@@ -268,84 +273,87 @@ class Outputs:
     def fixed(self, counts: Vector) -> Vector:
         """Return counts by sum as counts by output, shape (count,)."""
         padded = np.zeros(self.count * self.width)
+        # Sum s is at s + h - first W, so that each output is a row of W sums.
         offset = self.half - self.first * self.width
         padded[offset : offset + counts.size] = counts
         return padded.reshape(self.count, self.width).sum(axis=1)
 
     def shifted(self, counts: Vector) -> Matrix:
-        """Return counts by output after adding w to every sum, for every w: a view.
+        """Return counts by output after adding w to every sum, for every replacement w.
 
-        Shape (W, ceil(R / W), count) for R replacements; the place of w is `place_of`.
+        A view of shape (W, ceil(R / W), count) for R replacements, w at `index_of_shift`.
         """
         width, groups = self.width, -(-self.replacements // self.width)
+        # Padded by the largest replacement on the left, then summed over windows of W.
         columns = self.count + groups - 1
         padded = np.zeros(columns * width + width - 1)
-        place = self.half + self.high - self.first * width
-        padded[place : place + counts.size] = counts
+        start = self.half + self.high - self.first * width
+        padded[start : start + counts.size] = counts
         sums = np.zeros(columns * width)
         for offset in range(width):
             sums += padded[offset : offset + sums.size]
         rows = np.ascontiguousarray(sums.reshape(columns, width).T)
-        # rows[residue, group]: w falls by one from row to row and by W from column to column, so
-        # each w is a window of one row.
-        step, item = rows.strides
+        # Axes: residue, output. w falls by 1 from row to row and by W from column to column; each w
+        # is a window of one row.
+        step, within = rows.strides
         return np.lib.stride_tricks.as_strided(
-            rows, (width, groups, self.count), (step, item, item), writeable=False
+            rows, (width, groups, self.count), (step, within, within), writeable=False
         )
 
-    def place_of(self, value: int) -> tuple[int, int]:
-        """Return where `shifted` holds the outputs after adding ``value``."""
+    def index_of_shift(self, value: int) -> tuple[int, int]:
+        """Return the first two indices of w = ``value`` in `shifted`."""
         group, residue = divmod(self.high - value, self.width)
         return residue, group
 
     def by_value(self, sums: Matrix) -> Vector:
-        """Return numbers of shape (W, groups) for the replacements high, high - 1, ..., low."""
+        """Return sums of shape (W, groups) in the order of w = high, high - 1, ..., low."""
         return sums.T.reshape(-1)[: self.replacements]
 
 
 class HockeySticks:
-    """The largest hockey-stick so far, for each epsilon, in the counts' own scale."""
+    """The largest hockey-stick divergence so far for each epsilon, in the scale of the counts."""
 
     def __init__(self, outputs: Outputs, epsilons: Vector) -> None:
         self._outputs = outputs
         self._factors = [(math.exp(e), math.expm1(e)) for e in epsilons.tolist()]
         self.best: list[tuple[float, int, int, str]] = [(0.0, 0, 0, "")] * epsilons.size
-        """The value, the record replaced, its replacement, the direction; for each epsilon."""
+        """For each epsilon: the divergence, the replaced value, its replacement, the direction."""
 
     def add(
         self, value: int, without: Vector, others: Vector, replacements: Sequence[int] | None
     ) -> None:
-        """Compare x with its neighbours in which one record of ``value`` is replaced.
+        """Update the maximum by the neighbours in which one record of ``value`` is replaced.
 
         Args:
             value: a.
             without: L, counts of T-subsets of the other records, by sum from 0.
             others: M, counts of (T-1)-subsets of the other records, by sum from 0.
-            replacements: which w; all if None.
+            replacements: the values of w; all if None.
         """
+        # P = L + M_a and P' = L + M_w by output; moved[index_of_shift(w)] is M_w.
         outputs = self._outputs
         targets = range(outputs.high, outputs.low - 1, -1) if replacements is None else replacements
         fixed, moved = outputs.fixed(without), outputs.shifted(others)
-        own = moved[outputs.place_of(value)]
+        original = moved[outputs.index_of_shift(value)]
         scratch = np.empty(moved.shape)
         for index, (factor, excess) in enumerate(self._factors):
             covered = excess * fixed
-            rest = own - covered
-            # No neighbour covers less than one that never makes the outputs of the batches with a.
-            if np.maximum(rest, 0.0).sum() > self.best[index][0]:
+            remainder = original - covered
+            # (M_a - (e^eps - 1) L)_+ bounds the divergence for every w: skip if it is no larger.
+            if np.maximum(remainder, 0.0).sum() > self.best[index][0]:
                 np.multiply(moved, -factor, out=scratch)
-                scratch += rest
+                scratch += remainder
                 self._keep(index, value, targets, scratch, FROM_DATABASE)
-            np.subtract(moved, covered + factor * own, out=scratch)
+            np.subtract(moved, covered + factor * original, out=scratch)
             self._keep(index, value, targets, scratch, FROM_NEIGHBOUR)
 
     def _keep(
         self, index: int, value: int, targets: Sequence[int], excess: Matrix, direction: str
     ) -> None:
-        """Sum the positive parts for each replacement, and keep the largest of the targets."""
+        """Sum the positive parts for each replacement, and record the largest of the targets."""
         np.maximum(excess, 0.0, out=excess)
         sums = self._outputs.by_value(excess.sum(axis=-1))
-        among = sums[[self._outputs.high - w for w in targets]]
-        largest = int(np.argmax(among))
-        if among[largest] > self.best[index][0]:
-            self.best[index] = (float(among[largest]), value, targets[largest], direction)
+        candidates = sums[[self._outputs.high - w for w in targets]]
+        largest = int(np.argmax(candidates))
+        if candidates[largest] > self.best[index][0]:
+            self.best[index] = (float(candidates[largest]), value, targets[largest], direction)

@@ -1,17 +1,16 @@
 """The expectation of V(H) over all compositions of n binary records, and its certified maximum.
 
-With n1 records of share ``high`` and n - n1 of share ``low`` of ones, the number of ones is
-H = Bin(n1, high) + Bin(n - n1, low), and E_{n1} = E V(H). For n = 2, shares 0.2 and 0.5 and V =
-(0, 1, 0), E_0 = 0.32, E_1 = 0.5 and E_2 = 0.5. Everything is in logarithms.
+If n1 records are ones with probability ``high`` and n - n1 with probability ``low``, the number of
+ones is H = Bin(n1, high) + Bin(n - n1, low), and E_{n1} = E V(H). For n = 2, probabilities 0.2 and
+0.5 and V = (0, 1, 0), E_0 = 0.32, E_1 = 0.5 and E_2 = 0.5. All values are logarithms.
 
-In the order of the file: one composition and `maximise`; the branch and bound that it ends with;
-de Casteljau's scheme, which evaluates all compositions of few records; V-shaped sequences, whose
-maximum is at an end.
+Order of the file: one composition and `maximise`; its branch and bound; de Casteljau's scheme,
+which evaluates all compositions of few records; V-shaped sequences, whose maximum is at an end.
 
-Precision: each value is a sum of positive terms, so that relative errors of the terms are those
-of the sum. A term passes through O(sqrt n) multiplications, and logarithms of size x carry a
-rounding of x 2^-53 each; `allowance` bounds both in the worst case. What the windows cut off
-is bounded by Chernoff's inequality and at most e^-37 of the value.
+Precision: each value is a sum of positive terms, so that its relative error is at most that of the
+terms. A term passes through O(sqrt n) multiplications, and a logarithm x has a rounding error of
+x 2^-53; `allowance` bounds both in the worst case. The terms left out are bounded by Chernoff's
+inequality, and at most e^-37 of the value.
 """
 
 from __future__ import annotations
@@ -37,8 +36,12 @@ LEAF = 256
 WIDEST = 4096
 """Width of the widest intervals on which the search averages V over the common records."""
 
+# Range of logarithms on which the scheme runs in plain floats.
+
 _LARGEST_EXPONENT = 650.0
+# Binary exponent of 0.
 _NO_EXPONENT = -(2**50)
+# Smallest positive share, and smallest positive product low (1 - high), for odds within doubles.
 _LEAST_SHARE = 1e-250
 _LEAST_RATIO = 1e-266
 
@@ -48,22 +51,22 @@ def log_composition(
 ) -> float:
     """Return log E V(Bin(n1, high) + Bin(n - n1, low)) of one composition.
 
-    O(n^{1/2}) probabilities for each stretch that matters, and O(n) comparisons to find it.
+    It takes O(n^{1/2}) probabilities for each stretch that matters, and O(n) comparisons.
 
     Args:
         log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
-        low: in [0, 1].
-        high: in [low, 1].
-        ones: n1, the number of records of share ``high``, in 0..n.
+        low: smaller probability of a one, in [0, 1].
+        high: larger probability of a one, in [low, 1].
+        ones: n1, the number of records with probability ``high``, in 0..n.
 
     Returns:
-        The logarithm, -inf for 0; rounding at most `allowance`.
+        The logarithm, -inf for 0, with a rounding error of at most `allowance`.
 
     Raises:
         ParameterError: if a share is above 0 and too small.
     """
-    values, left, right = _checked(log_values, low, high)
-    return expectation(Sequence(values), sum_pmf(left, right, values.size - 1 - ones, ones))
+    values, p_low, p_high = _checked(log_values, low, high)
+    return expectation(Sequence(values), sum_pmf(p_low, p_high, values.size - 1 - ones, ones))
 
 
 def maximise(
@@ -77,58 +80,59 @@ def maximise(
 
     *V-shaped V.* E_{n1+1} - E_{n1} = (high - low) E[V(S + 1) - V(S)] with
     S = Bin(n1, high) + Bin(n - 1 - n1, low). Moving one record of S from ``low`` to ``high``
-    replaces r * Bernoulli(low) by r * Bernoulli(high), r the distribution of the others. r is
-    log-concave, so r(s - 1)/r(s) rises with s, and with it the ratio of the two distributions, ((1
-    - high) r(s) + high r(s - 1)) / ((1 - low) r(s) + low r(s - 1)): the distributions of S are
-    totally positive of order 2 in (n1, s). Hence the expectation of a function that changes sign
-    once, from - to +, changes sign at most once in n1, from - to + (variation diminution). So
-    E_{n1} is V-shaped and its maximum is at n1 = 0 or n.
+    replaces r * Bernoulli(low) by r * Bernoulli(high), with r the pmf of the other records. r is
+    log-concave, so that r(s - 1)/r(s) rises with s, and so does the ratio of the two pmfs, ((1
+    - high) r(s) + high r(s - 1)) / ((1 - low) r(s) + low r(s - 1)): the pmfs of S are totally
+    positive of order 2 in (n1, s). Hence the expectation of a function that changes sign once,
+    from - to +, changes sign at most once in n1, from - to + (variation diminution). So E_{n1} is
+    V-shaped, and its maximum is at n1 = 0 or n.
 
     *Any V.* For n1 in [a, b] and a V-shaped Vbar >= V, E_{n1} <= max(E_a[Vbar], E_b[Vbar]).
     All compositions of [a, b] share a records of ``high`` and n - b of ``low``; averaging V over
-    these leaves W(h), h = 0..b - a, and the E_{n1} are the compositions of W on b - a records.
-    The majorant of W bounds them as that of V does; W is smooth where V is not. Intervals are
-    halved, the largest bound first, until none exceeds the best value by more than twice the
-    allowance; on short ones all compositions of W are computed.
+    these yields W(h), h = 0..b - a, and the E_{n1} are those of W and b - a records. A V-shaped
+    majorant of W bounds them likewise, and W is smoother than V. Branch and bound halves the
+    interval with the largest bound until no bound exceeds the best value by more than twice the
+    allowance; on short intervals all compositions of W are computed.
 
     Args:
         log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
-        low: smallest share of ones, in [0, 1].
-        high: largest share of ones, in [low, 1].
-        most_evaluations: at least 2; the search stops, uncertified, after about as many.
+        low: smallest probability of a one, in [0, 1].
+        high: largest probability of a one, in [low, 1].
+        most_evaluations: at least 2; the search stops uncertified after about this many.
 
     Returns:
-        The maximum over (records of ``low``, of ``high``); of compositions closer than twice the
-        `allowance`, any one. Its slack is below 0 if the search stopped early.
+        The maximum, at a composition (records of ``low``, records of ``high``) whose value is
+        within twice the `allowance` of it. Its slack is below 0 if the search stopped early.
 
     Raises:
         ParameterError: if a share is above 0 and too small.
     """
-    values, left, right = _checked(log_values, low, high)
+    values, p_low, p_high = _checked(log_values, low, high)
     records = values.size - 1
-    if left == right or records == 0:
-        only = log_composition(values, left, left, 0)
+    if p_low == p_high or records == 0:
+        only = log_composition(values, p_low, p_low, 0)
         return _maximum(only, 0, 1, records, "one composition")
     if valley_gap(values)[1] == 0.0:
         sequence = Sequence(values)
+        # E_0 and E_n, one of which is the maximum.
         ends = [
-            expectation(sequence, sum_pmf(left, right, records - n1, n1)) for n1 in (0, records)
+            expectation(sequence, sum_pmf(p_low, p_high, records - n1, n1)) for n1 in (0, records)
         ]
         best = int(np.argmax(ends))
         return _maximum(ends[best], best * records, 2, records, "ends of a V-shape")
     if records <= ALL_UP_TO:
-        every = all_compositions(values, left, right)
+        every = all_compositions(values, p_low, p_high)
         best = int(np.argmax(every))
         return _maximum(
             float(every[best]), best, records + 1, records, "every composition", records
         )
-    return Search(values, left, right).run(most_evaluations)
+    return Search(values, p_low, p_high).run(most_evaluations)
 
 
 def _maximum(
     log_value: float, ones: int, evaluated: int, records: int, method: str, steps: int = 0
 ) -> MaximumCertificate:
-    """Return the certified maximum of a method that covers every composition."""
+    """Return the certificate of a method that evaluates every composition or its equivalent."""
     bound = log_value + allowance(records, log_value, steps)
     return _certificate(log_value, ones, bound, records, method, evaluated)
 
@@ -145,27 +149,27 @@ def _certificate(
 def _checked(
     log_values: npt.ArrayLike, low: float | Share, high: float | Share
 ) -> tuple[Vector, Share, Share]:
-    """Return the arguments as an array and shares, or say which share is out of range."""
-    values, left, right = np.asarray(log_values, np.float64), share_of(low), share_of(high)
-    for name, share in (("low", left), ("high", right)):
-        for chance in share:
-            if 0.0 < chance < _LEAST_SHARE:
+    """Return the arguments as an array and two shares; raise if a share is too small."""
+    values, small, large = np.asarray(log_values, np.float64), share_of(low), share_of(high)
+    for name, share in (("low", small), ("high", large)):
+        for probability in share:
+            if 0.0 < probability < _LEAST_SHARE:
                 raise ParameterError(
-                    f"{name} is {chance}; it must be 0 or at least {_LEAST_SHARE}."
+                    f"{name} is {probability}; it must be 0 or at least {_LEAST_SHARE}."
                 )
-    if 0.0 < left.one * right.zero < _LEAST_RATIO:
+    if 0.0 < small.one * large.zero < _LEAST_RATIO:
         raise ParameterError(
-            f"low is {left.one} and high 1 - {right.zero}; the product of these two small numbers "
+            f"low is {small.one} and high 1 - {large.zero}; the product of these two small numbers "
             f"must be 0 or at least {_LEAST_RATIO}."
         )
-    return values, left, right
+    return values, small, large
 
 
 class Search:
-    """Best-first search over intervals of n1, by the two bounds that `maximise` explains.
+    """Branch and bound over intervals of n1, largest bound first; see `maximise` for the bounds.
 
     `ceiling` bounds an interval by V-shaped majorants of V, `smooth_ceiling` by those of W, the
-    average of V over what all compositions of the interval share.
+    average of V over the records that all compositions of the interval share.
     """
 
     def __init__(self, values: Vector, low: Share, high: Share) -> None:
@@ -173,72 +177,73 @@ class Search:
         self.records = values.size - 1
         self.sequence = Sequence(values)
         self.majorants = [Sequence(majorant) for majorant in candidate_majorants(values)]
-        self.known: dict[int, float] = {}
-        self.lifted: dict[tuple[int, int], float] = {}
+        self.evaluated: dict[int, float] = {}
+        self.majorised: dict[tuple[int, int], float] = {}
         self.best = -math.inf
         self.argmax = 0
 
-    def run(self, most: int) -> MaximumCertificate:
-        """Return the maximum, after at most about ``most`` expectations."""
+    def run(self, max_evaluations: int) -> MaximumCertificate:
+        """Return the maximum, after at most about ``max_evaluations`` expectations."""
         n = self.records
+        # Entries: (minus the bound on log E_{n1}, a, b).
         heap = [(-self.ceiling(0, n), 0, n)]
-        settled = -math.inf
-        while heap and -heap[0][0] > self.goal() and len(self.known) < most:
-            advance("branch and bound", len(self.known))
+        settled_bound = -math.inf
+        while heap and -heap[0][0] > self.goal() and len(self.evaluated) < max_evaluations:
+            advance("branch and bound", len(self.evaluated))
             bound, a, b = heapq.heappop(heap)
             bound = min(-bound, self.smooth_ceiling(a, b)) if b - a <= WIDEST else -bound
             if bound <= self.goal():
-                settled = max(settled, bound)
+                settled_bound = max(settled_bound, bound)
             elif b - a <= LEAF:
-                settled = max(settled, self.settle(a, b))
+                settled_bound = max(settled_bound, self.settle(a, b))
             else:
                 middle = (a + b) // 2
-                for left, right in ((a, middle), (middle, b)):
-                    inherited = min(bound, self.ceiling(left, right))
-                    heapq.heappush(heap, (-inherited, left, right))
+                for start, stop in ((a, middle), (middle, b)):
+                    inherited = min(bound, self.ceiling(start, stop))
+                    heapq.heappush(heap, (-inherited, start, stop))
         advance("branch and bound", 1, 1)
         slack = allowance(n, self.best, LEAF)
-        log_bound = max(self.best + slack, settled, -heap[0][0] if heap else -math.inf)
+        log_bound = max(self.best + slack, settled_bound, -heap[0][0] if heap else -math.inf)
         return _certificate(
-            self.best, self.argmax, log_bound, n, "branch and bound", len(self.known)
+            self.best, self.argmax, log_bound, n, "branch and bound", len(self.evaluated)
         )
 
     def goal(self) -> float:
-        """Return what a bound must not exceed: the best value and twice the allowance."""
+        """Return the largest bound that needs no further search: best value + 2 allowance."""
         return self.best + 2.0 * allowance(self.records, self.best, LEAF)
 
     def value(self, ones: int) -> float:
-        """Return log E_{n1}, and keep it if it is the best so far."""
-        if ones not in self.known:
+        """Return log E_{n1}, cached; update the best value."""
+        if ones not in self.evaluated:
             pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
-            self.known[ones] = expectation(self.sequence, pmf)
-            if self.known[ones] > self.best:
-                self.best, self.argmax = self.known[ones], ones
-        return self.known[ones]
+            self.evaluated[ones] = expectation(self.sequence, pmf)
+            if self.evaluated[ones] > self.best:
+                self.best, self.argmax = self.evaluated[ones], ones
+        return self.evaluated[ones]
 
     def ceiling(self, a: int, b: int) -> float:
-        """Bound log E_{n1} on [a, b] by V-shaped majorants of V at both ends."""
+        """Return a bound on log E_{n1} over [a, b], from V-shaped majorants of V at both ends."""
         for ones in (a, b):
             self.value(ones)
         bound = math.inf
-        for place, majorant in enumerate(self.majorants):
+        for index, majorant in enumerate(self.majorants):
             if bound <= self.goal():
                 break
             for ones in (a, b):
-                if (place, ones) not in self.lifted:
+                if (index, ones) not in self.majorised:
                     pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
-                    self.lifted[place, ones] = expectation(majorant, pmf)
-            above = max(self.lifted[place, a], self.lifted[place, b])
+                    self.majorised[index, ones] = expectation(majorant, pmf)
+            above = max(self.majorised[index, a], self.majorised[index, b])
             bound = min(bound, above + allowance(self.records, above))
         return bound
 
     def averages(self, a: int, b: int) -> Vector | None:
-        """Return W of [a, b]: V averaged over what its compositions share, or None."""
+        """Return log W of [a, b], V averaged over the common records; None if it takes too long."""
         pmf = sum_pmf(self.low, self.high, self.records - b, a)
         return averages(self.sequence, pmf, b - a)
 
     def smooth_ceiling(self, a: int, b: int) -> float:
-        """Bound log E_{n1} on [a, b] by V-shaped majorants of W; inf if W takes too long."""
+        """Return a bound on log E_{n1} over [a, b], from V-shaped majorants of W; inf without W."""
         smooth = self.averages(a, b)
         if smooth is None:
             return math.inf
@@ -252,17 +257,14 @@ class Search:
         return bound
 
     def settle(self, a: int, b: int) -> float:
-        """Bound all compositions of a short interval, evaluating those that may be the best.
-
-        Returns:
-            A bound of log E_{n1} on [a, b].
-        """
+        """Return a bound on log E_{n1} over a short [a, b], evaluating those that may be best."""
         smooth = self.averages(a, b)
         if smooth is None:
             upper = np.full(b - a + 1, np.inf)
         else:
             upper = all_compositions(smooth, self.low, self.high)
             upper += allowance(self.records, float(upper.max()), LEAF)
+        # Evaluate compositions a + k, largest bound first, while the bound exceeds the goal.
         for k in np.argsort(-upper):
             if upper[k] > self.goal():
                 value = self.value(a + int(k))
@@ -273,41 +275,42 @@ class Search:
 def all_compositions(values: Vector, low: Share, high: Share) -> Vector:
     """Return log E_{n1} for n1 = 0..n in O(n^2) positive terms, by de Casteljau's scheme.
 
-    p -> E V(Bin(n, p)) is a polynomial with Bernstein coefficients V(H); E_{n1} is its blossom
-    at n1 times ``high`` and n - n1 times ``low``, that is its n1-th Bezier coefficient on
-    [low, high]. The scheme at ``high`` gives those on [0, high], and a second one at low/high
-    those on the right-hand part. Rounding is at most `allowance` with n steps.
+    p -> E V(Bin(n, p)) is a polynomial with Bernstein coefficients V(H). E_{n1} is its blossom
+    at n1 times ``high`` and n - n1 times ``low``, that is, its n1-th Bezier coefficient on
+    [low, high]. Subdivision at ``high`` gives the coefficients on [0, high], and a second one at
+    low/high those on [low, high]. The rounding error is at most `allowance` with n steps.
     """
     if high.one == 0.0:
         return np.full(values.size, values[0])
+    # Coefficients on [0, high], then those on [low, high], the second half at low/high.
     first = subdivide(values, high.zero, high.one)[0]
     ratio = low.exact / high.exact
     return subdivide(first, float(1 - ratio), float(ratio))[1]
 
 
 def subdivide(log_values: Vector, keep: float, take: float) -> tuple[Vector, Vector]:
-    """Return the two halves of de Casteljau's scheme b_j <- keep b_j + take b_{j+1}, in logs.
+    """Return the two halves of de Casteljau's scheme b_j <- keep b_j + take b_{j+1}, in logarithms.
 
     Returns:
-        Entry k of the first is b_0 after k steps, entry k of the second b_k after n - k steps.
+        Two vectors: entry k of the first is b_0 after k steps, of the second b_k after n - k steps.
     """
     finite = np.isfinite(log_values)
     if not finite.any():
         return log_values.copy(), log_values.copy()
     if keep == 0.0 or take == 0.0:
-        same = np.full_like(log_values, log_values[0 if take == 0.0 else -1])
-        return (same, log_values.copy()) if take == 0.0 else (log_values.copy(), same)
+        constant = np.full_like(log_values, log_values[0 if take == 0.0 else -1])
+        return (constant, log_values.copy()) if take == 0.0 else (log_values.copy(), constant)
     top, bottom = float(log_values[finite].max()), float(log_values[finite].min())
     if finite.all() and top - bottom < _LARGEST_EXPONENT:
         shift = 0.5 * (top + bottom)
-        return _plain_scheme(log_values, shift, keep, take)
+        return _float_scheme(log_values, shift, keep, take)
     return _scaled_scheme(log_values, keep, take)
 
 
-def _plain_scheme(
+def _float_scheme(
     log_values: Vector, shift: float, keep: float, take: float
 ) -> tuple[Vector, Vector]:
-    """Run the scheme in plain floats: averages stay between the extremes, within e^650."""
+    """Run the scheme in floats: averages stay between the extremes, within e^650."""
     b = np.exp(log_values - shift)
     n = b.size - 1
     first, last = np.empty(n + 1), np.empty(n + 1)
@@ -319,41 +322,42 @@ def _plain_scheme(
 
 
 def _scaled_scheme(log_values: Vector, keep: float, take: float) -> tuple[Vector, Vector]:
-    """Run the scheme with a binary exponent for each entry, for values of any size."""
+    """Run the scheme with a separate binary exponent for each entry, for values of any size."""
     finite = np.isfinite(log_values)
     binary = np.where(finite, log_values, 0.0) / math.log(2.0)
     exponent = np.round(binary).astype(np.int64)
-    whole = exponent * math.log(2.0)
-    mantissa = np.where(finite, np.exp(np.where(finite, log_values - whole, 0.0)), 0.0)
+    rounded = exponent * math.log(2.0)
+    mantissa = np.where(finite, np.exp(np.where(finite, log_values - rounded, 0.0)), 0.0)
     exponent = np.where(finite, exponent, _NO_EXPONENT)
     n = log_values.size - 1
+    # Axes: (mantissa, exponent), index.
     first, last = np.empty((2, n + 1)), np.empty((2, n + 1))
     first[:, 0], last[:, n] = (mantissa[0], exponent[0]), (mantissa[n], exponent[n])
     for k in range(1, n + 1):
+        # Align both mantissas to the larger exponent; below 2^-4000 of it they vanish.
         common = np.maximum(exponent[:-1], exponent[1:])
-        kept = np.ldexp(keep * mantissa[:-1], np.maximum(exponent[:-1] - common, -4000))
-        taken = np.ldexp(take * mantissa[1:], np.maximum(exponent[1:] - common, -4000))
-        mantissa, shift = np.frexp(kept + taken)
+        stay = np.ldexp(keep * mantissa[:-1], np.maximum(exponent[:-1] - common, -4000))
+        step = np.ldexp(take * mantissa[1:], np.maximum(exponent[1:] - common, -4000))
+        mantissa, shift = np.frexp(stay + step)
         exponent = np.where(mantissa > 0.0, common + shift, _NO_EXPONENT)
         first[:, k], last[:, n - k] = (mantissa[0], exponent[0]), (mantissa[-1], exponent[-1])
     with np.errstate(divide="ignore"):
-        left, right = np.log(first[0]), np.log(last[0])
-    return left + first[1] * math.log(2.0), right + last[1] * math.log(2.0)
+        first_logs, last_logs = np.log(first[0]), np.log(last[0])
+    return first_logs + first[1] * math.log(2.0), last_logs + last[1] * math.log(2.0)
 
 
 def valley_gap(log_values: Vector) -> tuple[int, float]:
-    """Return the valley of the tightest V-shaped majorant of a sequence, and how loose that is.
+    """Return the valley of the tightest V-shaped majorant of a sequence, and its distance from it.
 
     The least majorant that falls on 0..v and rises on v..n is
     max(V(H), ..., V(v)) for H <= v and max(V(v), ..., V(H)) for H >= v. Its distance from V at
-    valley v is gap(v) = max over H <= H' <= v of V(H') - V(H), or the mirror image if larger; v is
-    chosen to make it smallest, and among equals to make V(v) smallest. V is V-shaped if and only
-    if the gap is 0.
+    valley v is gap(v) = max over H <= H' <= v of V(H') - V(H), or its mirror image if larger. The
+    valley returned minimises gap(v), and V(v) among ties. V is V-shaped iff the gap is 0.
 
     Args:
         log_values: V(H), H = 0..n; -inf allowed, shape (n + 1,). Where the sequence has both
-            finite and infinite entries, -inf counts as one below the least finite entry, for the
-            choice of the valley only.
+            finite and infinite entries, -inf counts as the least finite entry minus 1 in the
+            choice of the valley.
 
     Returns:
         (v, gap(v)); the gap is inf if the majorant lifts a -inf to a finite value.
@@ -363,6 +367,7 @@ def valley_gap(log_values: Vector) -> tuple[int, float]:
         return 0, 0.0
     floor = float(log_values[finite].min()) - 1.0
     clipped = np.maximum(log_values, floor)
+    # gap[v]: largest rise before v, or largest fall after v.
     gap = np.maximum(_climb(clipped), _climb(clipped[::-1])[::-1])
     least = np.flatnonzero(gap == gap.min())
     valley = int(least[np.argmin(clipped[least])])
@@ -376,22 +381,22 @@ def _climb(values: Vector) -> Vector:
 
 
 def majorant_at(log_values: Vector, valley: int) -> Vector:
-    """Return the least V-shaped sequence above V with its valley there, read-only."""
-    left = np.maximum.accumulate(log_values[valley::-1])[::-1]
-    right = np.maximum.accumulate(log_values[valley:])
-    return frozen(np.concatenate((left, right[1:])))
+    """Return the least V-shaped majorant of V with its valley at ``valley``, read-only."""
+    # Running maxima from the valley outwards to both ends.
+    falling = np.maximum.accumulate(log_values[valley::-1])[::-1]
+    rising = np.maximum.accumulate(log_values[valley:])
+    return frozen(np.concatenate((falling, rising[1:])))
 
 
 def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
-    """Return V-shaped majorants of which none is above another everywhere.
+    """Return V-shaped majorants with different valleys, none dominated by an earlier one.
 
-    Which valley gives the smallest expectation depends on the distribution; the candidates are the
-    valley of `valley_gap`, the place of the least V, and both ends (a rising and a falling
-    majorant).
+    Which valley gives the smallest expectation depends on the pmf; the candidates are the valley
+    of `valley_gap`, the index of the least V, and both ends (a rising and a falling majorant).
 
     Returns:
-        The majorant at the valley of `valley_gap`, then the others that are somewhere below all
-        before them; each of shape (n + 1,), read-only.
+        The majorant at the valley of `valley_gap`, then those of the others that are somewhere
+        below each earlier one; each of shape (n + 1,), read-only.
     """
     majorants = [majorant_at(log_values, valley_gap(log_values)[0])]
     for valley in (int(np.argmin(log_values)), 0, log_values.size - 1):

@@ -1,4 +1,4 @@
-"""Divergences between discrete distributions, over the last axis of arrays."""
+"""Divergences between discrete distributions, which are the last axis of arrays."""
 
 from __future__ import annotations
 
@@ -10,17 +10,33 @@ from dpopt._errors import ParameterError
 
 Array = npt.NDArray[np.float64]
 
+# Largest entry of p and q; larger ones could overflow in a sum.
 _LARGEST = 1e100
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Return 1/2 sum_x |p(x) - q(x)|."""
+    """Return the total variation distance 1/2 sum_x |p(x) - q(x)|.
+
+    Args:
+        p: pmfs, shape (..., outcomes).
+        q: pmfs, shape (..., outcomes); broadcast against p.
+
+    Returns:
+        Shape (...).
+
+    Raises:
+        ParameterError: if an entry is below 0 or not finite, or the shapes differ.
+    """
     p, q = _pair(p, q)
     return np.asarray(0.5 * np.sum(np.abs(p - q), axis=-1))
 
 
 def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Return sum_x p(x) log(p(x) / q(x)), in nats; infinite if p is not supported on q."""
+    """Return the Kullback-Leibler divergence sum_x p(x) log(p(x) / q(x)), in nats.
+
+    It is infinite if q(x) = 0 < p(x) for some x. Arguments, shapes and errors are those of
+    `total_variation`.
+    """
     p, q = _pair(p, q)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)

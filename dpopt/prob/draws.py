@@ -1,16 +1,16 @@
-"""The hockey-stick of a sample whose records are drawn one after the other.
+"""The hockey-stick divergence of a sample drawn record by record, and its average.
 
-Two databases of N records differ in one: the first has G ones, the other G - 1. Let t records be
-drawn without replacement, P and Q the distributions of the number of ones drawn, and D_t the sum of
-the positive parts of P - e^epsilon Q. Drawing one record more splits u = P - e^epsilon Q of a count
-into u_1 (the next is a one) and u_0 (it is a zero), u_1 + u_0 = u, so that
+Two databases of N records differ in one: the first has G ones, the other G - 1. Draw t records
+without replacement; let P and Q be the pmfs of the number of ones drawn, and let D_t be the sum of
+the positive parts of P - e^epsilon Q. One more draw splits u = P - e^epsilon Q at a count into u_1
+(the next record is a one) and u_0 (it is a zero), u_1 + u_0 = u, so that
 
     D_{t+1} - D_t = sum over the counts of max(0, u_1) + max(0, u_0) - max(0, u),
 
-where a term is 0 if u_1 and u_0 have the same sign, and the smaller of |u_1| and |u_0| if not. Q/P
-falls with each one that is drawn and rises with each zero: u_1 > 0 > u_0 holds at exactly one count
-and the opposite at none. So D_t is a sum of t positive numbers in closed form, one for each draw.
-With M = N - t records left, k of the G ones among them, Z = N - G zeros and
+where a term is 0 if u_1 and u_0 have the same sign, and otherwise the smaller of |u_1| and |u_0|.
+Q/P falls with each one that is drawn and rises with each zero: u_1 > 0 > u_0 holds at exactly one
+count, and the opposite at none. So D_t is a sum of t positive numbers in closed form, one for each
+draw. With M = N - t remaining records, k of the G ones among them, Z = N - G zeros and
 
     f(k) = G (M - k) - e^epsilon (Z + 1) k,        f(k) <= 0 < f(k - 1)  at that count,
 
@@ -18,15 +18,15 @@ With M = N - t records left, k of the G ones among them, Z = N - G zeros and
 
 For N = 2 and G = 1 at epsilon = 0 both gains are 1/2: D_1 = 1/2 and D_2 = 1.
 
-What this is for: if T' of the drawn records are from these N, T' at random with one distribution
-for both databases, the hockey-stick is the average of D_T', that is
+This serves samples from larger databases: if the number T' of records drawn from these N is random
+with the same pmf for both databases, the hockey-stick divergence is the average of D_T',
 
     sum_{T' = s..r} Pr[T'] D_T' = Pr[s <= T' <= r] D_s + sum_{t = s..r-1} gain_t Pr[t < T' <= r],
 
-positive terms again, O(1) operations for each T' instead of a tail sum. `average` finds the T'
-that matter from bounds in closed form: D_T' is at least its last gain and at most the chance of the
-counts where P > e^epsilon Q, whose distribution rises up to its mode; Pr[T'] has one mode too. What
-is left out is below e^-40 of the sum.
+again positive terms, and O(1) operations for each T' instead of a tail sum. `average` selects the
+T' that matter by closed-form bounds: D_T' is at least its last gain and at most the probability of
+the counts where P > e^epsilon Q, whose pmf rises up to its mode; Pr[T'] is unimodal too. The terms
+left out are below e^-40 of the sum.
 """
 
 from __future__ import annotations
@@ -41,26 +41,31 @@ import numpy.typing as npt
 from dpopt._types import IntVector, Vector
 from dpopt.prob import logarithms, tails
 
-# What is left out of a sum is below e^-40 = 4e-18 of it.
+# Terms left out of a sum are below e^-40 = 4e-18 of it.
 _NEGLIGIBLE = 40.0
+# Points of the first grid of T'.
 _GRID = 65
-# Ranges of so many T' or fewer are summed without looking for those that matter.
+# Ranges of at most this many T' are summed in full.
 _WHOLE = 512
+# Ranges above 1/_PARTS of what is to be summed are split into _FINER ranges.
 _FINER = 8
 _PARTS = 32
+# Values of T' summed at once.
 _BLOCK = 1 << 15
+# Range of logarithms whose exponentials fit into doubles together, e^-600 relative to the largest.
 _DOUBLE_RANGE = 600.0
+# Differences below this fraction of their terms are computed in double-double.
 _CANCELLED = 1e-2
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Which records of two neighbouring databases are compared, and how many are drawn of all.
+    """Two neighbouring databases and the records (the pool) that can tell them apart.
 
     Attributes:
-        records: n.
+        records: n, the size of either database.
         drawn: T, from 1 to n, without replacement.
-        size: N, the records of the two categories that differ, from 1 to n.
+        size: N, the records of the two categories in which they differ, from 1 to n.
         held: G, the records of the first category in the first database, from 1 to N.
         factor: e^epsilon as a double-double number, at least 1.
     """
@@ -83,7 +88,7 @@ class Pool:
 
     @property
     def mode(self) -> int:
-        """The T' of the largest probability."""
+        """The most likely T'."""
         peak = (self.drawn + 1) * (self.size + 1) // (self.records + 2)
         return min(max(peak, self.least), self.most)
 
@@ -91,51 +96,53 @@ class Pool:
         """Return ln Pr[T'] for possible values of T'."""
         return log_hypergeometric(self.records, self.size, self.drawn, counts)
 
-    def _last(self, left: IntVector) -> tuple[Vector, Vector]:
-        """Return the largest k with G (M - k) > e^epsilon (Z + 1) k for each M, and by how much."""
-        ones, zeros = self._weights(left.size)
-        return tails.last_above(ones, zeros, left.astype(np.float64) - 1.0, 1.0, self.factor)
+    def _last(self, remaining: IntVector) -> tuple[Vector, Vector]:
+        """Return the largest k with G (M - k) > e^epsilon (Z + 1) k for each M, and the excess."""
+        ones, zeros = self._weights(remaining.size)
+        return tails.last_above(ones, zeros, remaining.astype(np.float64) - 1.0, 1.0, self.factor)
 
     def _weights(self, size: int) -> tuple[Vector, Vector]:
+        # G and Z + 1, repeated.
         return np.full(size, float(self.held)), np.full(size, self.size - self.held + 1.0)
 
     def log_gain(self, drawn: IntVector) -> Vector:
         """Return ln gain_t of the draw after ``drawn`` = t, from 0 to N - 1; -inf where it is 0."""
-        left = self.size - drawn
-        last, above = self._last(left)
+        remaining = self.size - drawn
+        # k and f(k - 1) = above, and -f(k) = below, since f falls by slope from k - 1 to k.
+        last, above = self._last(remaining)
         k, slope = last + 1.0, self.held + self.factor[0] * (self.size - self.held + 1.0)
         below = slope - above
         small = np.flatnonzero(below <= _CANCELLED * slope)
         if small.size:
-            lost = left[small].astype(np.float64) - 1.0
-            excess = tails.excess(*self._weights(small.size), lost, k[small], 1.0, self.factor)
+            fewer = remaining[small].astype(np.float64) - 1.0
+            excess = tails.excess(*self._weights(small.size), fewer, k[small], 1.0, self.factor)
             below[small] = np.maximum(-excess, 0.0)
-        smaller = np.minimum(below, k * above / (left - k + 1.0))
+        smaller = np.minimum(below, k * above / (remaining - k + 1.0))
         count = k.astype(np.int64)
         possible = np.flatnonzero(
-            (count <= self.held) & (left - count <= self.size - self.held) & (smaller > 0.0)
+            (count <= self.held) & (remaining - count <= self.size - self.held) & (smaller > 0.0)
         )
         result = np.full(drawn.size, -np.inf)
-        chances = log_hypergeometric(self.size, self.held, left[possible], count[possible])
-        result[possible] = chances + np.log(smaller[possible] / left[possible] / self.held)
+        chances = log_hypergeometric(self.size, self.held, remaining[possible], count[possible])
+        result[possible] = chances + np.log(smaller[possible] / remaining[possible] / self.held)
         return result
 
     def log_cover(self, drawn: IntVector) -> Vector:
-        """Return an upper bound of ln D_t: a bound of the chance that P > e^epsilon Q.
+        """Return an upper bound on ln D_t, by the probability that P > e^epsilon Q.
 
-        Of the ones left K <= k* have P > e^epsilon Q; up to its mode the distribution of K rises,
-        so the chance is at most the number of possible K <= k* times that of k*.
+        P > e^epsilon Q holds where the remaining ones K are at most k*. The pmf of K rises up to
+        its mode, so that the probability is at most Pr[k*] times the number of possible K <= k*.
         """
-        left = self.size - drawn
-        # G (M + 1 - k) > e^epsilon (Z + 1) k is P > e^epsilon Q with k ones left of M.
-        last, _ = self._last(left + 1)
-        last = np.minimum(last.astype(np.int64), np.minimum(left, self.held))
-        least = np.maximum(0, left - (self.size - self.held))
-        peak = (left + 1) * ((self.held + 1) / (self.size + 2.0))
+        remaining = self.size - drawn
+        # P > e^epsilon Q with k ones among M remaining: G (M + 1 - k) > e^epsilon (Z + 1) k.
+        last, _ = self._last(remaining + 1)
+        last = np.minimum(last.astype(np.int64), np.minimum(remaining, self.held))
+        least = np.maximum(0, remaining - (self.size - self.held))
+        peak = (remaining + 1) * ((self.held + 1) / (self.size + 2.0))
         result = np.zeros(drawn.size)
         result[last < least] = -np.inf
         rising = np.flatnonzero((last >= least) & (last < peak - 1.0 - 1e-9 * peak))
-        chances = log_hypergeometric(self.size, self.held, left[rising], last[rising])
+        chances = log_hypergeometric(self.size, self.held, remaining[rising], last[rising])
         result[rising] = np.minimum(
             chances + np.log(last[rising] - least[rising] + 1.0) + 1e-6, 0.0
         )
@@ -143,11 +150,11 @@ class Pool:
 
 
 def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
-    """Return ln of C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
+    """Return ln Pr[Bin(T, G/N) = k] = ln C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
 
     Args:
         drawn: T.
-        counts: k.
+        counts: values of k, from 0 to T.
         held: G, from 1 to N - 1.
         size: N.
     """
@@ -156,6 +163,7 @@ def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
         logs = logarithms.log_integer(np.array([base]))
         return logarithms.scale(exponents.astype(np.float64), logs)
 
+    # Terms as double-double pairs, rounded once when summed.
     every = np.array([drawn])
     return logarithms.total(
         [
@@ -172,7 +180,7 @@ def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
 def log_hypergeometric(
     records: int, held: int, drawn: int | IntVector, counts: IntVector
 ) -> Vector:
-    """Return ln Pr[k] for T of n records drawn of which G count: C(G, k) C(n - G, T - k) / C(n, T).
+    """Return ln C(G, k) C(n - G, T - k) / C(n, T), the pmf of k of G records among T of n drawn.
 
     Args:
         records: n.
@@ -181,33 +189,33 @@ def log_hypergeometric(
         counts: possible values of k.
 
     Returns:
-        Logarithms that are rounded once.
+        Logarithms, rounded once.
     """
     others, sampled = records - held, np.atleast_1d(np.asarray(drawn, dtype=np.int64))
-    plus = (np.array([held]), np.array([others]), sampled, records - sampled)
-    minus = (np.array([records]), counts, held - counts, sampled - counts)
-    pairs = [logarithms.log_factorial(value) for value in plus]
-    rest = (*minus, others - sampled + counts)
-    pairs += [logarithms.negative(logarithms.log_factorial(value)) for value in rest]
+    numerators = (np.array([held]), np.array([others]), sampled, records - sampled)
+    denominators = (np.array([records]), counts, held - counts, sampled - counts)
+    pairs = [logarithms.log_factorial(value) for value in numerators]
+    denominators = (*denominators, others - sampled + counts)
+    pairs += [logarithms.negative(logarithms.log_factorial(value)) for value in denominators]
     return logarithms.total(pairs)
 
 
 def average(pool: Pool, stick: Callable[[int], float]) -> float:
-    """Return ln of the sum over T' of Pr[T'] D_T', what is left out below e^-40 of it.
+    """Return ln sum_{T'} Pr[T'] D_T', leaving out terms below e^-40 of it.
 
     Args:
         pool: N, G, n and T.
-        stick: ln D_t of any t; called once for each run of values T' that matter.
+        stick: returns ln D_t for any t; called once for each run of consecutive T' that matter.
     """
-    parts = [_run(pool, first, last, stick) for first, last in _runs(pool)]
-    return float(logarithms.log_sum(np.array(parts)))
+    log_sums = [_run(pool, first, last, stick) for first, last in _runs(pool)]
+    return float(logarithms.log_sum(np.array(log_sums)))
 
 
 def _runs(pool: Pool) -> list[tuple[int, int]]:
-    """Return the stretches of T' that are summed, each with its first and last value.
+    """Return the runs of T' that are summed, each as (first, last).
 
-    Ranges (g_i, g_{i+1}] of T' hold at most their number times the largest Pr[T'] in them times
-    D at g_{i+1}, which is the largest, as drawing fewer is post-processing. The sum is at least
+    A range (g_i, g_{i+1}] of T' contributes at most its length times its largest Pr[T'] times D at
+    g_{i+1}: D rises with T', as drawing fewer records is post-processing. The sum is at least
     Pr[g] gain_{g-1} for every g.
     """
     least, most = max(pool.least, 1), pool.most
@@ -215,25 +223,29 @@ def _runs(pool: Pool) -> list[tuple[int, int]]:
         return [(least, most)] if least <= most else []
     grid = between(least - 1, most, _GRID)
     while True:
+        # mass[i]: ln Pr[T' = grid[i]]; highest[i]: largest ln Pr[T'] in range i.
         right = grid[1:]
         mass = np.append(pool.log_mass(np.maximum(grid[:1], pool.least)), pool.log_mass(right))
         lower = float((mass[1:] + pool.log_gain(right - 1)).max())
         highest = np.maximum(mass[:-1], mass[1:])
-        inside = (grid[:-1] < pool.mode) & (pool.mode <= right)
-        highest[inside] = pool.log_mass(np.array([pool.mode]))
+        has_mode = (grid[:-1] < pool.mode) & (pool.mode <= right)
+        highest[has_mode] = pool.log_mass(np.array([pool.mode]))
         lengths = np.diff(grid)
         bounds = np.log(lengths) + highest + pool.log_cover(right)
-        kept = bounds > lower - _NEGLIGIBLE - math.log(lengths.size)
-        coarse = np.flatnonzero(kept & (lengths > max(1, int(lengths[kept].sum()) // _PARTS)))
+        relevant = bounds > lower - _NEGLIGIBLE - math.log(lengths.size)
+        coarse = np.flatnonzero(
+            relevant & (lengths > max(1, int(lengths[relevant].sum()) // _PARTS))
+        )
         if coarse.size == 0:
-            return _joined(grid, kept)
+            return _joined(grid, relevant)
         finer = [between(int(grid[i]), int(right[i]), _FINER + 1) for i in coarse.tolist()]
         grid = np.unique(np.concatenate([grid, *finer]))
 
 
-def _joined(grid: IntVector, kept: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the ranges that are kept, neighbours joined, by the first and last T'."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], kept, [False]))))
+def _joined(grid: IntVector, relevant: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the relevant ranges, adjacent ones joined, as (first, last) T'."""
+    # Positions at which relevant ranges begin and end, alternately.
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], relevant, [False]))))
     return [
         (int(grid[begin]) + 1, int(grid[end]))
         for begin, end in zip(edges[::2], edges[1::2], strict=True)
@@ -241,31 +253,31 @@ def _joined(grid: IntVector, kept: npt.NDArray[np.bool_]) -> list[tuple[int, int
 
 
 def _run(pool: Pool, first: int, last: int, stick: Callable[[int], float]) -> float:
-    """Return ln of the sum of Pr[T'] D_T' over T' = first..last."""
-    parts, above = [], -math.inf
+    """Return ln sum_{T' = first..last} Pr[T'] D_T'."""
+    log_sums, above = [], -math.inf
     for start, stop in _blocks(first, last):
         logs = pool.log_mass(np.arange(start, stop + 1))
         gains = pool.log_gain(np.arange(start - 1, stop))
         if start == first:
             gains[0] = -np.inf
-        # tails[i]: the probability of start + i, ..., last. gains[i] is what the draw before that
-        # adds; the first of all is part of D_first.
-        for part in _within_range(logs):
-            top = max(float(logs[part].max()), above)
-            chances = np.exp(logs[part] - top)[::-1].cumsum()[::-1] + math.exp(above - top)
-            parts.append(logarithms.log_sum(np.log(chances) + top + gains[part]))
+        # gains[i]: what the draw before T' = start + i adds; the first of all is part of D_first.
+        # chances[i]: e^-top Pr[start + i <= T' <= last].
+        for piece in _within_range(logs):
+            top = max(float(logs[piece].max()), above)
+            chances = np.exp(logs[piece] - top)[::-1].cumsum()[::-1] + math.exp(above - top)
+            log_sums.append(logarithms.log_sum(np.log(chances) + top + gains[piece]))
             above = top + math.log(float(chances[0]))
-    return float(logarithms.log_sum(np.array([*parts, above + stick(first)])))
+    return float(logarithms.log_sum(np.array([*log_sums, above + stick(first)])))
 
 
 def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Cut first..last into blocks, the last one first."""
+    """Yield blocks of first..last, the last one first."""
     for stop in range(last, first - 1, -_BLOCK):
         yield max(first, stop - _BLOCK + 1), stop
 
 
 def _within_range(logs: Vector) -> Iterator[slice]:
-    """Cut a block into pieces whose exponentials fit into doubles together, the last one first."""
+    """Yield pieces of a block whose exponentials fit into doubles together, the last first."""
     stack = [(0, logs.size)]
     while stack:
         start, stop = stack.pop()

@@ -1,12 +1,12 @@
 """Histograms of n records over m categories, and expectations when each record has its own pmf.
 
-Three parts. *Listing*: all histograms in order, their places, their neighbours by one replaced
-record. *Hulls*: an expectation is linear in the distribution of each record, so among the
-distributions that a record may have only the vertices of their convex hull matter; floats propose
-what can be left out, and rationals decide: no distribution is dropped without a mixture of those
-kept that is nowhere smaller, up to a factor that `dropping_loss` accounts for. *Expectations*: E
-V(histogram) for n records drawn from given distributions, and its maximum over all ways to choose
-them (`largest_expectation`).
+*Listing*: all histograms in order, their indices, and their neighbours by one replaced record.
+*Hulls*: an expectation is linear in the distribution of each record, so that only the vertices of
+the convex hull of the possible distributions matter. Floats propose which distributions to drop,
+and rationals decide: each dropped one is covered by a mixture of the kept ones that is nowhere
+smaller, up to a factor that `dropping_loss` accounts for. *Expectations*: E V(histogram) for n
+records drawn from given distributions, and its maximum over all choices of these
+(`largest_expectation`).
 """
 
 from __future__ import annotations
@@ -30,19 +30,26 @@ from dpopt.prob.sum_pmf import Share
 
 IntMatrix = npt.NDArray[np.int64]
 
+# Entries of the table of all histograms, 160 MB.
 LARGEST_TABLE = 20_000_000
 _ALLOWED = "integers of at least 0, shape (histograms, categories)"
+# Largest deviation of a pmf's sum from 1, which is then divided out.
 _SUM_TOLERANCE = 1e-9
+# Distinct distributions that are reduced to their hull.
 _MOST_PMFS = 100_000
-# A mixture may be below the distribution that it stands for by this part: the rounding of four
+# Fraction by which a mixture may be below the distribution that it covers: the rounding of four
 # additions.
 _GIVEN_AWAY = Fraction(1, 1 << 50)
+# Relative difference of heights above a plane that counts as a tie.
 _TIED = 1e-12
+# Distance from the nearest mixture above which a point is outside the hull.
 _FAR = 1e-6
+# Pairs of a composition and a histogram, in all and at once (400 MB).
 _LARGEST_WORK = 2 * 10**9
 _LARGEST_LEVEL = 5 * 10**7
-# Pairs a second.
+# Pairs per second, for the estimate of time.
 _SPEED = 3e7
+# Range of logarithms up to which the recursion runs in doubles.
 _DOUBLE_RANGE = 690.0
 
 
@@ -54,8 +61,8 @@ def histogram_count(records: int, categories: int) -> int:
 def histograms(records: int, categories: int) -> IntMatrix:
     """Return all histograms of n records over m categories in lexicographic order.
 
-    The first is (0, ..., 0, n), the last (n, 0, ..., 0); with m = 2 the row is the number of
-    records of the first category.
+    The first is (0, ..., 0, n), the last (n, 0, ..., 0); with m = 2 the row index is the number of
+    records in the first category.
 
     Args:
         records: n, at least 0.
@@ -74,90 +81,98 @@ def histograms(records: int, categories: int) -> IntMatrix:
             f"records is {n} and categories {m}; the table of all histograms may have at most "
             f"{LARGEST_TABLE} entries, and this one has more."
         )
+    # Each pass appends a column: a row with r remaining records becomes r + 1 rows, value 0..r.
     columns: list[IntVector] = []
-    left = np.array([n], dtype=np.int64)
+    remaining = np.array([n], dtype=np.int64)
     for _ in range(m - 1):
-        repeats = left + 1
+        repeats = remaining + 1
         starts = np.cumsum(repeats) - repeats
         value = np.arange(int(repeats.sum()), dtype=np.int64) - np.repeat(starts, repeats)
         columns = [np.repeat(column, repeats) for column in columns]
         columns.append(value)
-        left = np.repeat(left, repeats) - value
-    table = np.stack([*columns, left], axis=1)
+        remaining = np.repeat(remaining, repeats) - value
+    table = np.stack([*columns, remaining], axis=1)
     table.setflags(write=False)
     return table
 
 
 def index_of(rows: npt.ArrayLike) -> IntVector:
-    """Return the place of each histogram in the order of `histograms`.
+    """Return the index of each histogram in the order of `histograms`.
 
-    sum_j C(r_j + m - j - 1, m - j - 1) - C(r_{j+1} + m - j - 1, m - j - 1) with r_j the records
-    that are left from category j on: the number of histograms with a smaller count there.
+    The index is sum_j C(r_j + m - j - 1, m - j - 1) - C(r_{j+1} + m - j - 1, m - j - 1), with r_j
+    the records in categories j and above; term j counts the histograms that agree before category
+    j and have a smaller count in it.
 
     Args:
-        rows: shape (rows, categories), each with the same number of records or not.
+        rows: shape (rows, categories); rows may differ in their number of records.
+
+    Returns:
+        Shape (rows,).
 
     Raises:
-        ParameterError: if the rows are no histograms, or places do not fit into 64 bits.
+        ParameterError: if the rows are no histograms, or indices do not fit into 64 bits.
     """
     table = _integers(rows)
     m = table.shape[1]
-    left = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
-    most = int(left.max(initial=0))
-    if most > LARGEST_TABLE or histogram_count(most, m) > np.iinfo(np.int64).max:
-        raise ParameterError(f"records is {most} for {m} categories; too many to number them.")
-    places = np.zeros(table.shape[0], dtype=np.int64)
+    remaining = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
+    largest = int(remaining.max(initial=0))
+    if largest > LARGEST_TABLE or histogram_count(largest, m) > np.iinfo(np.int64).max:
+        raise ParameterError(f"records is {largest} for {m} categories; too many to number them.")
+    indices = np.zeros(table.shape[0], dtype=np.int64)
     for j in range(m - 1):
-        free = m - j - 1
-        counts = np.array([math.comb(r + free, free) for r in range(most + 1)], dtype=np.int64)
-        places += counts[left[:, j]] - counts[left[:, j + 1]]
-    return places
+        later = m - j - 1
+        # counts[r]: histograms of at most r records over the later categories.
+        counts = np.array([math.comb(r + later, later) for r in range(largest + 1)], dtype=np.int64)
+        indices += counts[remaining[:, j]] - counts[remaining[:, j + 1]]
+    return indices
 
 
 def replacements(table: IntMatrix) -> IntMatrix:
-    """Return every pair of neighbours among all histograms: one record replaced by another.
+    """Return all pairs of neighbouring histograms, which differ by one replaced record.
 
     Args:
         table: from `histograms`, shape (N, m).
 
     Returns:
-        Places of both in the table, shape (pairs, 2), each pair once, read-only.
+        Indices of both in the table, shape (pairs, 2), each pair once, read-only.
     """
     m = table.shape[1]
-    each = [np.empty((0, 2), dtype=np.int64)]
+    blocks = [np.empty((0, 2), dtype=np.int64)]
     for a in range(m):
         for b in range(a + 1, m):
-            left = np.flatnonzero(table[:, a] > 0)
-            each.append(np.stack([left, index_of(_moved(table[left], a, b))], axis=1))
-    pairs = np.concatenate(each)
+            # Rows with a record in category a, and the indices of the rows with it moved to b.
+            sources = np.flatnonzero(table[:, a] > 0)
+            blocks.append(np.stack([sources, index_of(_moved(table[sources], a, b))], axis=1))
+    pairs = np.concatenate(blocks)
     pairs.setflags(write=False)
     return pairs
 
 
 def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
-    """Return the histograms that one replaced record makes of this one.
+    """Return the neighbours of a histogram, which differ by one replaced record.
 
     Args:
         histogram: counts, shape (m,).
 
     Returns:
-        Shape (k (m - 1), m) for k categories that occur.
+        Shape (k (m - 1), m) for k categories with a count above 0.
     """
     row = _integers([histogram])
     m = row.shape[1]
+    # Moves (from a, to b) for categories a that occur.
     moves = [(a, b) for a in range(m) if row[0, a] > 0 for b in range(m) if b != a]
     rows = [_moved(row, a, b) for a, b in moves]
     return np.concatenate([np.empty((0, m), dtype=np.int64), *rows])
 
 
 def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix:
-    """Return the rows as histograms of so many records over so many categories.
+    """Return the rows as integers, after checking that they are histograms of these sizes.
 
     Raises:
-        ParameterError: if they are not.
+        ParameterError: if a row is no histogram of ``records`` records over ``categories``.
     """
     table = _integers(rows)
-    # Counts above n first: sums of 64 bits could wrap around.
+    # Counts above n are rejected first, as 64-bit sums could wrap around.
     fits = table.shape[1] == categories and not np.any(table > records)
     if not fits or np.any(table.sum(axis=1) != records):
         raise ParameterError(
@@ -168,11 +183,12 @@ def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix
 
 
 def checked_histogram(row: object, records: int, categories: int) -> IntVector:
-    """Return the counts of one database as `checked_histograms` does, shape (categories,)."""
+    """Return one histogram, shape (categories,), checked like `checked_histograms`."""
     return checked_histograms([row], records, categories)[0]
 
 
 def _moved(rows: IntMatrix, a: int, b: int) -> IntMatrix:
+    """Return the histograms with one record moved from category a to b."""
     moved = rows.copy()
     moved[:, a] -= 1
     moved[:, b] += 1
@@ -198,8 +214,8 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
 
     Args:
         distributions: distributions of one record, shape (l, m), l >= 1, m >= 2; for m = 2 also the
-            shares of the first category, shape (l,).
-        categories: m, where it is known; needed for shares.
+            probabilities of the first category, shape (l,).
+        categories: m, if known; required for shape (l,).
 
     Raises:
         ParameterError: for another shape, a value below 0 or not finite, or a row whose sum is
@@ -229,106 +245,108 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
 
 
 def unit_sums(sums: Vector, terms: int) -> Vector:
-    """Return the sums of rows of probabilities, 1 where they differ from it by rounding only.
+    """Return sums of probabilities, with sums that differ from 1 only by rounding set to 1.
 
-    What was divided by its sum once is not divided again: its sum is within ``terms`` roundings of
-    1, and a row that is read back from a file stays the same.
+    A row that was divided by its sum has a sum within ``terms`` roundings of 1 and is not divided
+    again, so that a row read back from a file is unchanged.
     """
     return np.where(np.abs(sums - 1.0) <= terms * 2.0**-52, 1.0, sums)
 
 
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
-    """Return which distributions are vertices of the convex hull, in the order given.
+    """Return the indices of the distributions that are vertices of the convex hull.
 
-    An expectation of what is at least 0 is linear in the distribution of each record, with no
-    negative coefficient. So a distribution p may be left out if a mixture of those kept is at least
-    p / (1 + 2^-50) in every category, and only then: weights are found in floats, solved for again
-    in rationals, and the inequalities decided exactly. What cannot be proved stays. With m = 2 the
-    vertices are the smallest and the largest share. Equal distributions count once.
+    The expectation of a nonnegative function is linear in the distribution of each record, with
+    nonnegative coefficients. So a distribution p is dropped only if a mixture of kept ones is at
+    least p / (1 + 2^-50) in every category: weights are proposed in floats, solved for in
+    rationals, and the inequalities decided exactly; without a proof p is kept. With m = 2 the
+    vertices are the smallest and the largest probability of the first category. Equal
+    distributions count once.
 
     Args:
         distributions: distributions of one record, shape (l, m); at most 100,000 distinct ones for
             m > 2.
 
     Returns:
-        Increasing indices, shape (vertices,).
+        Indices in increasing order, shape (vertices,).
 
     Raises:
-        ParameterError: if they are no distributions, or too many.
+        ParameterError: if the rows are no distributions, or too many.
     """
     rows = checked_distributions(distributions)
     if rows.shape[1] == 2:
         return np.unique(extremes(rows)).astype(np.int64)
     _, first = np.unique(rows, axis=0, return_index=True)
+    # First occurrences in the given order, not in the sorted order of np.unique.
     distinct = np.sort(first).astype(np.int64)
     if distinct.size > _MOST_PMFS:
         raise ParameterError(
-            f"pmfs hold {distinct.size} distinct pmfs; at most {_MOST_PMFS} are reduced "
+            f"distributions hold {distinct.size} distinct rows; at most {_MOST_PMFS} are reduced "
             "to their hull."
         )
     return distinct[_vertices(rows[distinct])]
 
 
 def distribution_reduction(distributions: npt.ArrayLike) -> Matrix:
-    """Return the vertices of the convex hull: no distribution of the set has a larger expectation.
+    """Return the vertices of the convex hull, at which every expectation is maximal.
 
     Args:
         distributions: distributions of one record, shape (l, m).
 
     Returns:
-        Shape (vertices, m), in the order given, read-only.
+        Shape (vertices, m), in the given order, read-only.
     """
     rows = checked_distributions(distributions)
     return frozen(rows[hull_vertices(rows)])
 
 
 def dropping_loss(records: int) -> float:
-    """Return what the logarithm of an expectation can lose by all pmfs that were left out."""
+    """Return the most by which dropped distributions could raise a log expectation."""
     return records * math.log1p(float(_GIVEN_AWAY))
 
 
 def binary_share(pmf: Vector) -> Share:
-    """Return a pmf of two categories by the chance of the first, the smaller number exact."""
+    """Return a pmf over two categories as a `Share` of the first, the smaller entry exact."""
     one, zero = float(pmf[0]), float(pmf[1])
     return Share(one, 1.0 - one) if one <= zero else Share(1.0 - zero, zero)
 
 
 def extremes(rows: Matrix) -> tuple[int, int]:
-    """Return the rows of the smallest and of the largest share of the first of two categories."""
+    """Return the rows with the smallest and the largest probability of the first category."""
     exact = [binary_share(row).exact for row in rows]
-    places = range(len(exact))
-    return min(places, key=exact.__getitem__), max(places, key=exact.__getitem__)
+    indices = range(len(exact))
+    return min(indices, key=exact.__getitem__), max(indices, key=exact.__getitem__)
 
 
 def _vertices(points: Matrix) -> IntVector:
     """Return the vertices among distinct points, as increasing indices.
 
-    Each point is covered by vertices found so far, or a plane leaves it on the far side of all of
-    them; what lies farthest from that plane is a vertex as well, until the point is covered or is
-    the farthest itself.
+    Each point is covered by the vertices so far, or a plane separates it from all of them; then the
+    farthest point beyond that plane is a vertex too, until the point is covered or is the farthest
+    itself.
     """
-    everything = _homogeneous(points)
-    kept = [_first(points, np.arange(len(points)))]
-    for place in track(range(len(points)), "hull of the distributions"):
-        while place not in kept and not _covered(points[kept], points[place]):
-            heights = everything @ _plane(points[kept], points[place])
+    homogeneous = _homogeneous(points)
+    vertices = [_first(points, np.arange(len(points)))]
+    for index in track(range(len(points)), "hull of the distributions"):
+        while index not in vertices and not _covered(points[vertices], points[index]):
+            heights = homogeneous @ _plane(points[vertices], points[index])
             top = float(heights.max())
-            far = np.flatnonzero(heights >= top - _TIED * abs(top))
-            beyond = 0.0 < heights[place] < top and not set(far.tolist()) & set(kept)
-            kept.append(_first(points, far) if beyond else place)
-    return np.array(sorted(kept), dtype=np.int64)
+            farthest = np.flatnonzero(heights >= top - _TIED * abs(top))
+            has_farther = 0.0 < heights[index] < top and not set(farthest.tolist()) & set(vertices)
+            vertices.append(_first(points, farthest) if has_farther else index)
+    return np.array(sorted(vertices), dtype=np.int64)
 
 
-def _first(points: Matrix, places: IntVector) -> int:
-    """Return the place of the lexicographically largest of some points, which is a vertex."""
-    return int(places[np.lexsort(points[places].T[::-1])[-1]])
+def _first(points: Matrix, indices: IntVector) -> int:
+    """Return the index of the lexicographically largest of some points, which is a vertex."""
+    return int(indices[np.lexsort(points[indices].T[::-1])[-1]])
 
 
 def _covered(points: Matrix, point: Vector) -> bool:
-    """Whether some mixture of the points is proved to cover a point.
+    """Whether a mixture of the points is proved to cover a point.
 
-    Weights are proposed in two coordinates: relative to the point, where its smallest chance counts
-    as much as its largest, and in the affine hull, stretched to size 1, for flat sets.
+    Weights are proposed in two coordinate systems: relative to the point, where its smallest entry
+    counts as much as its largest; and, for flat sets, in the affine hull scaled to size 1.
     """
     scale = _relative(point)
     weights, distance = _weights(_homogeneous(points) * scale, np.append(point, 1.0) * scale)
@@ -340,7 +358,7 @@ def _covered(points: Matrix, point: Vector) -> bool:
 
 
 def _plane(points: Matrix, point: Vector) -> Vector:
-    """Return a plane with the points on one side or on it, and a point that they do not cover."""
+    """Return the normal of a plane that separates an uncovered point from the points."""
     scale = _relative(point)
     columns, target = _homogeneous(points) * scale, np.append(point, 1.0) * scale
     return (target - columns.T @ _weights(columns, target)[0]) * scale
@@ -351,12 +369,12 @@ def _homogeneous(points: Matrix) -> Matrix:
 
 
 def _relative(point: Vector) -> Vector:
-    """Return the factors that make all chances of a point 1, 0 where they are 0."""
+    """Return factors that scale the nonzero entries of a point to 1; 0 for its zeros."""
     return np.append(np.where(point > 0.0, 1.0 / np.maximum(point, 1e-150), 0.0), 1.0)
 
 
 def _weights(columns: Matrix, target: Vector) -> tuple[Vector, float]:
-    """Return the weights of the rows whose mixture comes nearest to a target, and how near."""
+    """Return the nonnegative row weights of the mixture nearest to a target, and its distance."""
     from scipy.optimize import nnls
 
     try:
@@ -367,47 +385,49 @@ def _weights(columns: Matrix, target: Vector) -> tuple[Vector, float]:
 
 
 def _affine(points: Matrix) -> Matrix:
-    """Return coordinates in the affine hull, shape (points, dimension), each of about size 1."""
+    """Return coordinates in the affine hull, shape (points, dimension), of about size 1."""
     centred: Matrix = points - points.mean(axis=0)
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    # Below this the differences are the rounding of probabilities, which are of size 1.
+    directions, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    # Singular values below this are rounding errors of probabilities, which are of size 1.
     noise = 4.0 * np.finfo(float).eps * max(points.shape) * max(1.0, float(sizes[0]))
-    return left[:, sizes > noise] * np.sqrt(points.shape[0])
+    return directions[:, sizes > noise] * np.sqrt(points.shape[0])
 
 
 def _proved(points: Matrix, point: Vector, weights: Vector) -> bool:
-    """Decide in rationals whether a mixture of the points with weights above 0 covers a point.
+    """Decide in rationals whether a mixture of the points with positive weights covers a point.
 
-    The weights are solved for again, from as many categories (or the sum) as there are weights.
+    The weights are solved for exactly, from as many categories (or the sum) as there are weights.
     """
-    chosen = np.flatnonzero(weights > 0.0)
+    # Rows: points with positive weight; columns: categories in which the point is positive.
+    support = np.flatnonzero(weights > 0.0)
     used = np.flatnonzero(point > 0.0)
-    if not 0 < chosen.size <= used.size + 1:
+    if not 0 < support.size <= used.size + 1:
         return False
-    table = [[Fraction(x) for x in row] for row in points[np.ix_(chosen, used)].tolist()]
-    wanted = [Fraction(x) for x in point[used].tolist()]
-    exact = _solved(table, wanted, _pivots(points[np.ix_(chosen, used)] / point[used]))
+    table = [[Fraction(x) for x in row] for row in points[np.ix_(support, used)].tolist()]
+    target = [Fraction(x) for x in point[used].tolist()]
+    exact = _solved(table, target, _pivots(points[np.ix_(support, used)] / point[used]))
     total = sum(exact, Fraction(0))
     mixed = (sum(map(Fraction.__mul__, exact, column)) for column in zip(*table, strict=True))
-    rest = total / (1 + _GIVEN_AWAY)
-    return total > 0 and all(sum_ >= rest * x for sum_, x in zip(mixed, wanted, strict=True))
+    least = total / (1 + _GIVEN_AWAY)
+    return total > 0 and all(sum_ >= least * x for sum_, x in zip(mixed, target, strict=True))
 
 
 def _pivots(scaled: Matrix) -> list[int]:
-    """Return the strongest columns, one for each row; the last of them all is that of ones."""
-    whole = np.column_stack([np.minimum(scaled, 1e150), np.ones(len(scaled))])
-    return qr(whole, mode="r", pivoting=True)[1][: len(scaled)].tolist()
+    """Return as many well-conditioned columns as rows, from ``scaled`` and a last one of ones."""
+    columns = np.column_stack([np.minimum(scaled, 1e150), np.ones(len(scaled))])
+    return qr(columns, mode="r", pivoting=True)[1][: len(scaled)].tolist()
 
 
 def _solved(
-    table: list[list[Fraction]], wanted: list[Fraction], columns: list[int]
+    table: list[list[Fraction]], target: list[Fraction], columns: list[int]
 ) -> list[Fraction]:
-    """Return weights of the rows that give the columns' wanted sums, those below 0 as 0."""
-    whole = [[*row, Fraction(1)] for row in table]
-    right = [*wanted, Fraction(1)]
-    left = fmpq_mat([[_flint(row[c]) for row in whole] for c in columns])
+    """Return the row weights that meet the target in these columns; negative ones become 0."""
+    # A column of ones for the sum of the weights; then the square system in the pivot columns.
+    augmented = [[*row, Fraction(1)] for row in table]
+    sums = [*target, Fraction(1)]
+    matrix = fmpq_mat([[_flint(row[c]) for row in augmented] for c in columns])
     try:
-        solved = left.solve(fmpq_mat([[_flint(right[c])] for c in columns]))
+        solved = matrix.solve(fmpq_mat([[_flint(sums[c])] for c in columns]))
     except ZeroDivisionError:
         return [Fraction(0)] * len(table)
     values = [solved[i, 0] for i in range(len(table))]
@@ -420,17 +440,17 @@ def _flint(value: Fraction) -> fmpq:
 
 @dataclass(frozen=True)
 class MaximumCertificate:
-    """The largest E V over compositions of n records, and why none has a larger one.
+    """The largest E V over compositions of n records, with a bound on all compositions.
 
     Attributes:
-        log_value: its natural logarithm, -inf if it is 0.
+        log_value: natural logarithm of the maximum, -inf if it is 0.
         composition: how many records come from each distribution, summing to n.
-        log_bound: no composition's logarithm is larger.
-        rounding: what rounding can have changed in either.
+        log_bound: upper bound on the logarithm of E V of every composition.
+        rounding: bound on the rounding error of ``log_value`` and ``log_bound``.
         method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
             "branch and bound" (V-shaped majorants).
         evaluated: number of compositions whose expectation was computed.
-        compositions: number of all, over the distributions that matter.
+        compositions: number of all compositions over the distributions that matter.
     """
 
     log_value: float
@@ -443,7 +463,7 @@ class MaximumCertificate:
 
     @property
     def claim(self) -> str:
-        """What is proved, in words."""
+        """The proved statement, as a sentence."""
         return (
             f"no composition of the {sum(self.composition)} records has an expectation above the "
             "bound, for the values as computed"
@@ -451,36 +471,36 @@ class MaximumCertificate:
 
     @property
     def excess(self) -> float:
-        """What is left between the value and the bound, in the logarithm."""
+        """``log_bound`` - ``log_value``, the gap between bound and maximum."""
         return 0.0 if self.log_bound == self.log_value else self.log_bound - self.log_value
 
     @property
     def slack(self) -> float:
-        """Twice the rounding allowed, less the excess: at least 0 if the claim is proved."""
+        """Twice the rounding error minus the excess; at least 0 if the claim is proved."""
         return 2.0 * self.rounding - self.excess
 
     def to_dict(self) -> Json:
-        """Return the claim and what proves it as plain values; None for the logarithm of 0."""
-        told = ("claim", "method", "evaluated", "compositions", "excess", "slack")
+        """Return the claim and its proof as plain values; None for the logarithm of 0."""
+        fields = ("claim", "method", "evaluated", "compositions", "excess", "slack")
         bound = self.log_bound if math.isfinite(self.log_bound) else None
-        return {**{name: getattr(self, name) for name in told}, "log_bound": bound}
+        return {**{name: getattr(self, name) for name in fields}, "log_bound": bound}
 
 
 def largest_expectation(
     log_values: npt.ArrayLike, records: int, categories: int, vertices: npt.ArrayLike
 ) -> MaximumCertificate:
-    """Return the largest E V(x) over all ways to draw the n records from the vertices.
+    """Return the largest E V(x) over all compositions of the n records from the vertices.
 
-    Drawing one more record from p turns a function V of histograms of k records into one of k - 1:
-    (S_p V)[h] = sum_c p_c V[h + e_c], positive terms only. For n = 1 and V = (0.1, 0.5) at the
-    histograms (0, 1) and (1, 0), p = (0.3, 0.7) gives 0.3 * 0.5 + 0.7 * 0.1 = 0.22. E V for
-    n_1 records from p_1, n_2 from p_2, ... is S_{p_1}^{n_1} ... S_{p_l}^{n_l} V at the empty
-    histogram. Functions with the same first vertices are shared: C(n + l + m - 1, n) values in all,
-    level by level.
+    Averaging over one record drawn from p maps a function V of histograms of k records to one of
+    k - 1 records: (S_p V)[h] = sum_c p_c V[h + e_c], with positive terms only. For n = 1, V = (0.1,
+    0.5) at the histograms (0, 1) and (1, 0) and p = (0.3, 0.7), this is 0.3 * 0.5 + 0.7 * 0.1 =
+    0.22. E V for n_1 records from p_1, n_2 from p_2, ... is S_{p_1}^{n_1} ... S_{p_l}^{n_l} V at
+    the empty histogram. Functions with the same first vertices are shared, level by level:
+    C(n + l + m - 1, n) values in all.
 
-    The relative error is about n m rounding errors. Where logarithms range over more than doubles
-    hold (about 690), the recursion runs on logarithms, and the error is about n m times the
-    rounding of the largest |log|: ``rounding`` bounds either.
+    The relative error is about n m rounding errors. If the logarithms span more than doubles can
+    (about 690), the recursion runs on logarithms, and the error is about n m times the rounding
+    error of the largest |log|. ``rounding`` bounds the error in either case.
 
     Args:
         log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
@@ -489,11 +509,11 @@ def largest_expectation(
         vertices: p_1, ..., p_l, distributions of one record, shape (l, m); see `hull_vertices`.
 
     Returns:
-        The maximum, at the first composition that attains it up to rounding.
+        The maximum, at the first composition that attains it in floats.
 
     Raises:
         ParameterError: if an argument is out of range, or there are too many pairs of a
-            composition and a histogram: above 2e9 in all, or 5e7 held at once.
+            composition and a histogram: above 2e9 in all, or above 5e7 at once.
     """
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)
@@ -506,15 +526,16 @@ def largest_expectation(
     if top == -math.inf:
         return MaximumCertificate(top, (n,) + (0,) * (pmfs.shape[0] - 1), top, 0.0, *every)
     linear = _fits_doubles(values, n, pmfs)
+    # Axes of state: histogram, function. ends[-1][j]: functions whose last vertex is at most j.
     state = (np.exp(values - top) if linear else values - top)[:, None]
     ends = [np.ones(pmfs.shape[0], dtype=np.int64)]
-    for left in track(range(n - 1, -1, -1), "compositions of distributions"):
-        state = _with_record(state, left, pmfs, ends[-1], linear=linear)
+    for remaining in track(range(n - 1, -1, -1), "compositions of distributions"):
+        state = _with_record(state, remaining, pmfs, ends[-1], linear=linear)
         ends.append(np.cumsum(ends[-1]))
     best = int(np.argmax(state[0]))
     value = top + _logarithm(float(state[0, best]), linear=linear)
-    lost = _rounding(values, n, pmfs, value, linear=linear)
-    return MaximumCertificate(value, _composition(best, ends), value + lost, lost, *every)
+    rounding = _rounding(values, n, pmfs, value, linear=linear)
+    return MaximumCertificate(value, _composition(best, ends), value + rounding, rounding, *every)
 
 
 def log_composed(
@@ -524,13 +545,13 @@ def log_composed(
     pmfs: npt.ArrayLike,
     composition: Sequence[int],
 ) -> tuple[float, float]:
-    """Return log E V(h) of one composition, and what rounding can have changed in it.
+    """Return log E V(h) of one composition, and a bound on its rounding error.
 
     Args:
         log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
         records: n, at least 1.
         categories: m, at least 2.
-        pmfs: of one record, shape (l, m).
+        pmfs: distributions of one record, shape (l, m).
         composition: how many records come from each distribution, shape (l,), summing to n.
 
     Raises:
@@ -546,14 +567,14 @@ def log_composed(
             "most as many records. Use fewer records, or merge categories."
         )
     values, used = _checked_values(log_values, n, m), rows[np.asarray(composition) > 0]
-    top, left = float(values.max()), n
+    top, remaining = float(values.max()), n
     if top == -math.inf:
         return top, 0.0
     linear, one = _fits_doubles(values, n, used), np.ones(1, dtype=np.int64)
     state = (np.exp(values - top) if linear else values - top)[:, None]
     for pmf in np.repeat(rows, composition, axis=0):
-        left -= 1
-        state = _with_record(state, left, pmf[None], one, linear=linear)
+        remaining -= 1
+        state = _with_record(state, remaining, pmf[None], one, linear=linear)
     value = top + _logarithm(float(state[0, 0]), linear=linear)
     return value, _rounding(values, n, used, value, linear=linear)
 
@@ -563,56 +584,61 @@ def _logarithm(value: float, *, linear: bool) -> float:
 
 
 def _checked_values(log_values: npt.ArrayLike, n: int, m: int) -> Vector:
-    values, wanted = np.asarray(log_values, dtype=np.float64), histogram_count(n, m)
-    if values.shape != (wanted,) or not np.all(values < np.inf):
+    values, count = np.asarray(log_values, dtype=np.float64), histogram_count(n, m)
+    if values.shape != (count,) or not np.all(values < np.inf):
         raise ParameterError(
-            f"log_values has shape {values.shape}; it must be ({wanted},) and below infinity."
+            f"log_values has shape {values.shape}; it must be ({count},) and below infinity."
         )
     return values
 
 
 def _with_record(
-    state: Matrix, left: int, pmfs: Matrix, ends: IntVector, *, linear: bool
+    state: Matrix, records: int, pmfs: Matrix, ends: IntVector, *, linear: bool
 ) -> Matrix:
     """Return S_p of every function that may be continued with p, for every vertex p.
 
     Args:
-        state: functions of histograms of left + 1 records, shape (histograms, functions), those
-            that end with the first vertex first.
-        left: number of records of the new functions.
+        state: functions of histograms of records + 1 records, shape (histograms, functions), in
+            the order of their last vertex.
+        records: number of records of the new functions.
         pmfs: the vertices.
-        ends: number of functions that end with vertex j or an earlier one, shape (l,); these and
-            no others may be continued with vertex j.
-        linear: whether the state is V, not log V.
+        ends: number of functions whose last vertex is j or an earlier one, shape (l,); only these
+            are continued with vertex j, so that each composition occurs once.
+        linear: whether the state holds V, not log V.
     """
     m = pmfs.shape[1]
-    table = histograms(left, m)
-    parts = [state[index_of(table + np.eye(m, dtype=np.int64)[c])] for c in range(m)]
-    pieces = []
+    table = histograms(records, m)
+    # extended[c][h] is V[h + e_c]; axes of state: histogram, function.
+    extended = [state[index_of(table + np.eye(m, dtype=np.int64)[c])] for c in range(m)]
+    functions = []
     with np.errstate(divide="ignore"):
-        given = pmfs if linear else np.log(pmfs)
-    for pmf, end in zip(given, ends.tolist(), strict=True):
+        factors = pmfs if linear else np.log(pmfs)
+    for pmf, end in zip(factors, ends.tolist(), strict=True):
         times, plus = (np.multiply, np.add) if linear else (np.add, np.logaddexp)
-        piece = times(pmf[0], parts[0][:, :end])
+        function = times(pmf[0], extended[0][:, :end])
         for c in range(1, m):
-            plus(piece, times(pmf[c], parts[c][:, :end]), out=piece)
-        pieces.append(piece)
-    return np.concatenate(pieces, axis=1)
+            plus(function, times(pmf[c], extended[c][:, :end]), out=function)
+        functions.append(function)
+    return np.concatenate(functions, axis=1)
 
 
-def _composition(place: int, ends: list[IntVector]) -> tuple[int, ...]:
-    """Return the counts of the vertices for one of the last functions."""
+def _composition(index: int, ends: list[IntVector]) -> tuple[int, ...]:
+    """Return how many records come from each vertex in the function at ``index``.
+
+    Walks back through the levels: the functions of a level are sorted by their last vertex.
+    """
+    # starts[j]: first function of a level whose last vertex is j.
     counts = [0] * ends[0].size
     for sizes in reversed(ends[:-1]):
         starts = np.cumsum(sizes) - sizes
-        vertex = int(np.searchsorted(starts, place, side="right")) - 1
+        vertex = int(np.searchsorted(starts, index, side="right")) - 1
         counts[vertex] += 1
-        place -= int(starts[vertex])
+        index -= int(starts[vertex])
     return tuple(counts)
 
 
 def _fits_doubles(values: Vector, n: int, pmfs: Matrix) -> bool:
-    """Whether no expectation that matters can underflow once V is scaled to a maximum of 1."""
+    """Whether no relevant expectation underflows if V is scaled to a maximum of 1."""
     finite = values[np.isfinite(values)]
     lowest = float(finite.min() - finite.max())
     if finite.size < values.size:
@@ -623,22 +649,22 @@ def _fits_doubles(values: Vector, n: int, pmfs: Matrix) -> bool:
 def _rounding(values: Vector, n: int, pmfs: Matrix, log_value: float, *, linear: bool) -> float:
     """Bound the rounding error of the logarithm of an expectation.
 
-    In doubles a step multiplies and adds m times, the distributions carry m roundings of their own,
-    and the start and the end an exponential and a logarithm of at most 690. In logarithms every one
-    of 2 m operations of a step rounds a number of at most the range of V and of the distributions
-    together.
+    In doubles each step multiplies and adds m times, the distributions have up to m roundings, and
+    the ends add an exponential and a logarithm of at most 690. In logarithms each of the 2 m
+    operations of a step rounds a number of at most the range of log V plus that of the log pmfs.
     """
     m, size = pmfs.shape[1], abs(log_value) if math.isfinite(log_value) else 0.0
     if linear:
         return 2.0**-52 * (n * (m + 2) + _DOUBLE_RANGE + size + 8)
     finite = values[np.isfinite(values)]
+    # Largest |log| of a pmf's entries, and the range of log V plus n such logarithms.
     least = -math.log(float(pmfs[pmfs > 0].min()))
     reach = float(finite.max() - finite.min()) + n * least + 4
     return 2.0**-52 * (n * m * (reach + 1) + reach + size + 8)
 
 
 def require_compositions(n: int, m: int, vertices: int) -> None:
-    """Refuse what `largest_expectation` does, from the sizes alone.
+    """Check the sizes as `largest_expectation` does.
 
     Raises:
         ParameterError: if there are too many pairs of a composition and a histogram.

@@ -1,15 +1,15 @@
 """Logarithms of integers and factorials to twice the digits of a float (double-double).
 
-What goes in are integers up to 2^53, what comes out is a pair (high, low) of floats that stands for
-high + low, low at most half a unit in the last place of high. Three numbers say what for:
-ln 10^9! is 19,723,265,848.2...; floats of that size are 4e-6 apart; and the logarithm of a
-probability that is built from such factorials, as ln C(10^9, k) is, has to be right to 1e-11. As
-pairs, the factorials are known to about 1e-16, and only the result is rounded.
+For integers up to 2^53 the result is a pair (high, low) of floats that represents high + low, with
+low at most half a unit in the last place of high. Why this is needed: ln 10^9! is
+19,723,265,848.2..., where floats are 4e-6 apart, but the logarithm of a probability that is a
+product of such factorials, such as ln C(10^9, k), must be accurate to 1e-11. As pairs, the
+factorials are accurate to about 1e-16, and only the result is rounded.
 
-The trick is that float arithmetic knows its own rounding: `two_sum` and `two_product` return the
-rounded result and, in a second float, exactly what rounding took: 1 + 2^-60 is (1, 2^-60).
-`add`, `scale` and `total` carry these rests along; `log_integer` reads a table of 1024 logarithms,
-cut from 60 decimal digits, and adds the first terms of a series; `log_factorial` is Stirling's.
+Rounding errors of float operations are themselves floats: `two_sum` and `two_product` return the
+rounded result and the exact error, so that 1 + 2^-60 is (1, 2^-60). `add`, `scale` and `total`
+carry these errors along; `log_integer` adds a series to an entry of a table of 1024 logarithms,
+rounded from 60 decimal digits; `log_factorial` is Stirling's series.
 """
 
 from __future__ import annotations
@@ -29,22 +29,25 @@ Pair = tuple[Vector, Vector]
 """Two arrays of one shape, high and low: the unevaluated sum of two floats."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1: cuts a float of 53 bits into two halves (Dekker)
+# The table holds ln c for the 2^10 integers of 11 bits; factorials below 16! are tabulated too.
 _GRID_BITS = 10
 _SMALL = 16
+# Entries computed at once, to bound temporary memory.
 _BLOCK = 4096
 _PI = "3.14159265358979323846264338327950288419716939937510582097494"
+# Coefficients of N^-1, N^-3, ... in Stirling's series.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
 def two_sum(a: Vector, b: Vector) -> Pair:
-    """Return a + b without error, as the rounded sum and the rest (Knuth)."""
+    """Return a + b exactly, as the rounded sum and its rounding error (Knuth)."""
     high = a + b
     added = high - a
     return high, (a - (high - added)) + (b - added)
 
 
 def two_product(a: Vector, b: Vector) -> Pair:
-    """Return a b without error, as the rounded product and the rest (Dekker)."""
+    """Return a b exactly, as the rounded product and its rounding error (Dekker)."""
     high = a * b
     wide = _SPLITTER * a
     a1 = wide - (wide - a)
@@ -55,27 +58,27 @@ def two_product(a: Vector, b: Vector) -> Pair:
     return high, a2 * b2 - (((high - a1 * b1) - a2 * b1) - a1 * b2)
 
 
-def add(left: Pair, right: Pair) -> Pair:
-    """Return left + right with a relative error of about 2^-104 of the larger of the two."""
-    high, low = two_sum(left[0], right[0])
-    return two_sum(high, low + (left[1] + right[1]))
+def add(a: Pair, b: Pair) -> Pair:
+    """Return a + b with an error of about 2^-104 times the larger of |a| and |b|."""
+    high, low = two_sum(a[0], b[0])
+    return two_sum(high, low + (a[1] + b[1]))
 
 
 def negative(pair: Pair) -> Pair:
-    """Return the pair's opposite."""
+    """Return minus the pair."""
     return -pair[0], -pair[1]
 
 
 def total(pairs: Sequence[Pair]) -> Vector:
     """Return the sum of the pairs, rounded once.
 
-    The rests of all additions are collected (Ogita, Rump and Oishi's second-order sum): the
-    error before the last rounding is about 2^-104 of the sum of the absolute values.
+    Rounding errors of all additions are summed too (second-order summation of Ogita, Rump and
+    Oishi): the error before the last rounding is about 2^-104 of the sum of absolute values.
     """
     high, low = pairs[0]
     for pair in pairs[1:]:
-        high, rest = two_sum(high, pair[0])
-        low = low + (rest + pair[1])
+        high, error = two_sum(high, pair[0])
+        low = low + (error + pair[1])
     return high + low
 
 
@@ -86,7 +89,7 @@ def scale(factor: Vector, pair: Pair) -> Pair:
 
 
 def split(number: decimal.Decimal) -> tuple[float, float]:
-    """Return the float nearest to a decimal number and the float nearest to what is left."""
+    """Return a decimal number as a pair: the nearest float, and the float nearest to the error."""
     high = float(number)
     return high, float(number - decimal.Decimal(high))
 
@@ -96,9 +99,9 @@ def _context() -> decimal.Context:
 
 
 def exponential(epsilon: float) -> tuple[float, float]:
-    """Return e^epsilon as high and low float, for epsilon in [0, 700].
+    """Return e^epsilon as a pair of floats (high, low), for epsilon in [0, 700].
 
-    The relative error is at most 2^-104; below 1e-17 the pair is (1, epsilon), so that
+    The relative error is at most 2^-104. Below 1e-17 the pair is (1, epsilon), so that
     e^epsilon - 1 keeps its relative precision.
     """
     if epsilon < 1e-17:
@@ -108,7 +111,7 @@ def exponential(epsilon: float) -> tuple[float, float]:
 
 
 class _Constants(NamedTuple):
-    """Logarithms to 60 digits, cut to pairs.
+    """Logarithms computed to 60 digits and rounded to pairs.
 
     Attributes:
         grid: ln c for c = 2^10, ..., 2^11 - 1.
@@ -142,8 +145,8 @@ def _like(array: Vector, pair: tuple[float, float]) -> Pair:
 def log_integer(values: IntVector | Vector) -> Pair:
     """Return ln N as a pair with an absolute error of about 1e-25, for integers N >= 1.
 
-    N = 2^e (c + d) with c an integer of eleven bits and d in [0, 1); then ln N = e ln 2 + ln c
-    + ln(1 + d/c), the first two from a table, the last by its series in d/c < 2^-10.
+    Write N = 2^e (c + d) with an 11-bit integer c and d in [0, 1). Then ln N = e ln 2 + ln c
+    + ln(1 + d/c): the first two terms are tabulated, the last is a series in d/c < 2^-10.
 
     Args:
         values: integers from 1 to 2^53.
@@ -151,20 +154,22 @@ def log_integer(values: IntVector | Vector) -> Pair:
     constants = _constants()
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     scaled = mantissa * 2.0 ** (_GRID_BITS + 1)
-    whole = np.floor(scaled)
-    rest = scaled - whole
-    index = whole.astype(np.int64) - 2**_GRID_BITS
+    c = np.floor(scaled)
+    d = scaled - c
+    index = c.astype(np.int64) - 2**_GRID_BITS
     shift = (exponent - (_GRID_BITS + 1)).astype(np.float64)
-    first = rest / whole
-    product, error = two_product(first, whole)
-    second = ((rest - product) - error) / whole
-    square, square_low = two_product(first, first)
-    series = np.zeros_like(first)
+    quotient = d / c
+    # d/c as a pair, by one step of long division.
+    product, error = two_product(quotient, c)
+    quotient_low = ((d - product) - error) / c
+    square, square_low = two_product(quotient, quotient)
+    series = np.zeros_like(quotient)
     for order in range(9, 2, -1):
-        series = series * -first + 1.0 / order
-    tail = square * first * series - 0.5 * square_low - first * second
-    small = two_sum(first, -0.5 * square)
-    small = two_sum(small[0], small[1] + (second + tail))
+        series = series * -quotient + 1.0 / order
+    # ln(1 + q) = q - q^2/2 + q^3 (1/3 - q/4 + ...); the first two terms as pairs.
+    tail = square * quotient * series - 0.5 * square_low - quotient * quotient_low
+    small = two_sum(quotient, -0.5 * square)
+    small = two_sum(small[0], small[1] + (quotient_low + tail))
     return add(
         scale(shift, _like(shift, constants.two)),
         add((constants.grid[0][index], constants.grid[1][index]), small),
@@ -175,7 +180,7 @@ def log_factorial(values: IntVector) -> Pair:
     """Return ln N! as a pair, for integers N >= 0.
 
     Stirling's series, ln N! = (N + 1/2) ln N - N + ln(2 pi)/2 + 1/(12 N) - 1/(360 N^3) + ...,
-    seven terms; below N = 16 a table. The absolute error is about 1e-18 + 1e-25 N.
+    seven terms; below N = 16 tabulated. The absolute error is about 1e-18 + 1e-25 N.
 
     Args:
         values: integers from 0 to 2^52.
@@ -197,9 +202,9 @@ def log_factorial(values: IntVector) -> Pair:
 
 @lru_cache(maxsize=2)
 def factorial_table(largest: int) -> Callable[[IntVector], Pair]:
-    """Return a function equal to `log_factorial` on 0, ..., largest that looks up a table.
+    """Return a table lookup equal to `log_factorial` on 0, ..., largest.
 
-    The table takes 16 bytes for each entry; the last two are kept.
+    A table has 16 bytes per entry; the last two tables are cached.
     """
     high, low = np.empty(largest + 1), np.empty(largest + 1)
     for start in range(0, largest + 1, _BLOCK):
@@ -209,7 +214,7 @@ def factorial_table(largest: int) -> Callable[[IntVector], Pair]:
 
 
 def log_sum(logs: npt.NDArray[np.float64]) -> Any:  # noqa: ANN401
-    """Return ln of the sums of exponentials over the first axis; -inf where there is none."""
+    """Return ln sum exp(logs) over the first axis; -inf for an empty sum."""
     top = np.max(logs, axis=0, initial=-np.inf)
     shift = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

@@ -1,7 +1,7 @@
-"""Joint distribution of the smallest count and of each category's count, for records drawn from P.
+"""Joint pmf of the smallest count and of each category's count, for n records drawn from P.
 
-The counts are independent Poisson(n p_y) variables given their sum n, so the joint distribution is
-a product of convolutions, all of whose terms are positive.
+The counts are independent Poisson(n p_y) variables conditioned on their sum n: the joint pmf is a
+product of convolutions with positive terms only.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from scipy.special import gammaln
 from dpopt._types import Vector
 from dpopt.prob.pmf import from_ratios
 
+# Probability that may be dropped, relative to what is computed.
 _DROPPED = 1e-18
+# Weights below this count as 0, before products lose digits to underflow.
 _UNDERFLOW = 1e-290
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Weights of the sum of some categories' counts, by where the smallest of these counts is.
+    """Weights of the sum of some categories' counts, split by the smallest of these counts.
 
     Attributes:
-        low: the sum that the first entry is for.
-        above: all counts above m.
-        exact: the smallest count is m.
+        low: sum of the first entry.
+        above: weights where all counts are above m, shape (sums,).
+        exact: weights where the smallest count is m, shape (sums,).
     """
 
     low: int
@@ -36,16 +38,16 @@ class Piece:
     exact: Vector
 
     def times(self, other: Piece, window: tuple[int, int]) -> Piece:
-        """Return the piece of both sets of categories together, cut to sums in the window."""
+        """Return the piece of the union of both sets of categories, for sums in the window."""
         above = np.convolve(self.above, other.above)
         exact = np.convolve(self.exact, other.above + other.exact)
         exact += np.convolve(self.above, other.exact)
         low = self.low + other.low
         first, last = max(window[0] - low, 0), max(window[1] - low, 0) + 1
-        parts = [np.where(a < _UNDERFLOW, 0.0, a)[first:last] for a in (above, exact)]
-        if parts[0].size == 0:
+        arrays = [np.where(a < _UNDERFLOW, 0.0, a)[first:last] for a in (above, exact)]
+        if arrays[0].size == 0:
             return Piece(low, np.zeros(1), np.zeros(1))
-        return Piece(low + first, *parts)
+        return Piece(low + first, *arrays)
 
 
 _EMPTY = Piece(0, np.ones(1), np.zeros(1))
@@ -53,18 +55,18 @@ _EMPTY = Piece(0, np.ones(1), np.zeros(1))
 
 @dataclass(frozen=True)
 class MinimumDistribution:
-    """Joint distribution of the smallest count and of each group's total.
+    """Joint pmf of the smallest count M and of each group's total; a group has equal shares.
 
     Attributes:
         records: n.
         categories: k.
-        shares: p of each group, ascending.
-        sizes: categories of each group.
-        bound: number of groups, the first ones, whose categories can have the smallest count; the
-            others are a single piece without a lower limit.
-        minima: the m that matter.
-        tables: Poisson weights of one category of each of these groups, then of the others' total,
-            as (first count, weights).
+        shares: probability p of one category of each group, ascending.
+        sizes: number of categories of each group.
+        bound: number of groups, from the first on, whose categories can have the smallest count;
+            all other groups form one piece without a lower limit.
+        minima: the values m of M that matter.
+        tables: Poisson weights of one category of each of these groups, then of the total of the
+            other groups, as (first count, weights).
     """
 
     records: int
@@ -79,26 +81,30 @@ class MinimumDistribution:
     def of(
         cls, n: int, shares: Vector, sizes: npt.NDArray[np.int64], q: Vector
     ) -> MinimumDistribution:
-        """Find the categories and the m that matter: E[q_M] >= E[q_c] for each count c."""
+        """Return the pmf for the groups and m that matter to E[q_M].
+
+        Since q falls, E[q_M] >= E[q_c] for each count c; terms below 1e-18 of it are dropped.
+        """
         k, m = int(sizes.sum()), np.arange(min(q.size, n // int(sizes.sum()) + 1))
+        # Axes: group, m; log of Pr[c = m], then its term of E[q_c].
         logs = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
         with np.errstate(divide="ignore"):
             absent = np.log1p(-shares)[:, None]
         logs = logs + m * np.log(shares)[:, None] + (n - m) * absent
-        parts = np.exp(logs) * q[: m.size]
-        each = parts.sum(axis=1)
-        bound = int(np.count_nonzero(each > _DROPPED / k * each.max()))
-        union = (parts * sizes[:, None])[:bound].sum(axis=0)
-        kept = np.flatnonzero(union > _DROPPED / m.size * each.max())
-        minima = range(int(kept[0]), int(kept[-1]) + 1) if kept.size else range(0)
-        pmf = cls(n, k, shares, sizes, bound, minima, ())
-        tables = tuple(pmf._table(group) for group in range(bound)) if minima else ()
+        terms = np.exp(logs) * q[: m.size]
+        expected = terms.sum(axis=1)
+        bound = int(np.count_nonzero(expected > _DROPPED / k * expected.max()))
+        union = (terms * sizes[:, None])[:bound].sum(axis=0)
+        relevant = np.flatnonzero(union > _DROPPED / m.size * expected.max())
+        minima = range(int(relevant[0]), int(relevant[-1]) + 1) if relevant.size else range(0)
+        untabled = cls(n, k, shares, sizes, bound, minima, ())
+        tables = tuple(untabled._table(group) for group in range(bound)) if minima else ()
         if minima and bound < shares.size:
-            tables = (*tables, pmf._table(None))
+            tables = (*tables, untabled._table(None))
         return cls(n, k, shares, sizes, bound, minima, tables)
 
     def bias(self, m: int) -> tuple[Vector, float]:
-        """Return E[(1/k - c_y / n) 1{M = m}] for a category of each group, and Pr(M = m)."""
+        """Return E[(1/k - c_y / n) 1{M = m}] for a category y of each group, and Pr[M = m]."""
         pieces = [self._group(m, group) for group in range(self.bound)]
         masses = (self.shares * self.sizes)[: self.bound].tolist()
         categories = self.sizes[: self.bound].tolist()
@@ -109,24 +115,26 @@ class MinimumDistribution:
             categories.append(0)
         scale = _poisson(float(self.records), self.records, self.records)[0]
         bias, mass = np.zeros(self.shares.size), 0.0
-        for i, rest in enumerate(self._rests(m, pieces, masses, categories)):
-            sums, weights = _joined(self.records, pieces[i], rest)
+        for i, others in enumerate(self._rests(m, pieces, masses, categories)):
+            sums, weights = _joined(self.records, pieces[i], others)
             mass = float(weights.sum() / scale)
-            places = slice(i, i + 1) if i < self.bound else slice(i, None)
-            share = self.shares[places, None] / (masses[i] * self.records)
-            bias[places] = ((1 / self.categories - share * sums) @ weights) / scale
+            # Piece i is group i; the last may be all groups that never have the smallest count.
+            groups = slice(i, i + 1) if i < self.bound else slice(i, None)
+            share = self.shares[groups, None] / (masses[i] * self.records)
+            bias[groups] = ((1 / self.categories - share * sums) @ weights) / scale
         return bias, mass
 
     @property
     def _free(self) -> float:
-        """Probability of the categories that never have the smallest count."""
+        """Total probability of the groups that never have the smallest count."""
         return float((self.shares * self.sizes)[self.bound :].sum())
 
     def _rests(
         self, m: int, pieces: list[Piece], masses: list[float], categories: list[int]
     ) -> Iterator[Piece]:
-        """Yield, for each piece, that of all others, from products of first and of last ones."""
+        """Yield, for each piece, the product of all others, from prefix and suffix products."""
         count = len(pieces)
+        # after[i]: product of pieces i + 1, ...; before: product of pieces 0, ..., i - 1.
         after = [_EMPTY] * count
         for i in range(count - 2, -1, -1):
             window = self._window(m, sum(masses[i + 1 :]), sum(categories[i + 1 :]))
@@ -139,14 +147,16 @@ class MinimumDistribution:
             before = before.times(pieces[i], window)
 
     def _group(self, m: int, group: int) -> Piece:
-        """Return the piece of all categories of a group, by repeated squaring."""
+        """Return the piece of all categories of one group, by repeated squaring."""
         share, size = float(self.shares[group]), int(self.sizes[group])
         low, high = self._window(m, share, 1)
+        # One category: counts from m on, with m itself in ``exact``.
         start, table = self.tables[group]
         weights = table[max(low, m) - start : high + 1 - start].copy()
         power = Piece(max(low, m), weights, np.zeros(weights.size))
         if low <= m:
             power.exact[0], power.above[0] = weights[0], 0.0
+        # Invariant: ``product`` is the piece of ``done`` categories, ``power`` of ``squared``.
         product, done, squared = _EMPTY, 0, 1
         while True:
             if size & squared:
@@ -158,10 +168,10 @@ class MinimumDistribution:
             power = power.times(power, self._window(m, share * squared, squared))
 
     def _window(self, m: int, mass: float, categories: int) -> tuple[int, int]:
-        """Return the range of the sum of some categories' counts, given that some count is m.
+        """Return the range that matters of the sum of some categories' counts, if some count is m.
 
-        Given c_z = m, the others are multinomial with probabilities p / (1 - p_z). Outside the
-        range lies less than `_DROPPED` of that distribution, by Bernstein's inequality.
+        Given c_z = m, the other counts are multinomial with probabilities p / (1 - p_z). By
+        Bernstein's inequality the sum is outside the range with probability below `_DROPPED`.
         """
         trials, worst = self.records - m, float(self.shares[self.bound - 1])
         least = max(0.0, mass - worst) / (1 - worst)
@@ -172,7 +182,7 @@ class MinimumDistribution:
         return max(low, m * categories), min(high, self.records - m * others)
 
     def _table(self, group: int | None) -> tuple[int, Vector]:
-        """Return Poisson weights over all windows of a category, or of those never smallest."""
+        """Return Poisson weights, over all windows, of one category or (None) of the last piece."""
         mass, categories = (self._free, 0) if group is None else (float(self.shares[group]), 1)
         ends = [self._window(m, mass, categories) for m in (self.minima[0], self.minima[-1])]
         low = min(ends[0][0], ends[1][0], *([] if group is None else [self.minima[0]]))
@@ -181,13 +191,14 @@ class MinimumDistribution:
 
 
 def _joined(n: int, one: Piece, other: Piece) -> tuple[npt.NDArray[np.int64], Vector]:
-    """Return sums s of one piece, and the weights of s with n - s where the smallest count is m."""
+    """Return sums s of one piece, and the weights of (s, n - s) where the smallest count is m."""
     first = max(one.low, n - other.low - other.above.size + 1)
     last = min(one.low + one.above.size - 1, n - other.low)
+    # Indices of s in one piece and of n - s in the other.
     sums = np.arange(first, last + 1)
-    here, there = sums - one.low, n - sums - other.low
-    both = other.above[there] + other.exact[there]
-    return sums, one.exact[here] * both + one.above[here] * other.exact[there]
+    index, index_other = sums - one.low, n - sums - other.low
+    both = other.above[index_other] + other.exact[index_other]
+    return sums, one.exact[index] * both + one.above[index] * other.exact[index_other]
 
 
 def _spread(variance: float, categories: int) -> float:
@@ -197,7 +208,7 @@ def _spread(variance: float, categories: int) -> float:
 
 
 def _poisson(rate: float, low: int, high: int) -> Vector:
-    """Return the pmf of Poisson(rate) at low..high, from ratios of neighbours around its mode."""
+    """Return the pmf of Poisson(rate) at low..high, from ratios of neighbours around the mode."""
     width, mode = math.ceil(_spread(rate, 1)), math.floor(rate)
     first, last = min(max(mode - width, 0), low), max(mode + width, high)
     pmf = from_ratios(rate / np.arange(first + 1, last + 1), mode - first)

@@ -1,7 +1,7 @@
-"""Distributions of counts: binomial, Poisson-binomial in batches, hypergeometric.
+"""Pmfs of counts: binomial, hypergeometric, and Poisson-binomial in batches.
 
-All are built from products and sums of positive terms, so every probability carries a small
-*relative* error (about the number of trials, in units in the last place).
+All are products and sums of positive terms, so that every probability has a small *relative* error
+(about as many units in the last place as there are trials).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 
-# Entries of a distribution; and integers that floats still tell apart.
+# Most entries of a pmf, 8 GB; and the largest population, below 2^53, where floats are exact.
 _MOST, _LARGEST = 10**9, 10**15
 
 
 def binomial_pmf(trials: int, p: float) -> Vector:
-    """Return the distribution of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
+    """Return the pmf of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
 
     Args:
         trials: n >= 0.
@@ -44,9 +44,9 @@ def binomial_pmf(trials: int, p: float) -> Vector:
 
 
 def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
-    """Return the distribution of successes among draws without replacement.
+    """Return the pmf of the number of successes among draws without replacement.
 
-    C(s, k) C(N - s, n - k) / C(N, n) for N = population, s = successes, n = draws.
+    Pr[k] = C(s, k) C(N - s, n - k) / C(N, n) with N = population, s = successes, n = draws.
 
     Args:
         population: N >= 0.
@@ -72,7 +72,7 @@ def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
 
 
 def from_ratios(ratios: Vector, mode: int) -> Vector:
-    """Return the distribution with the given ratios of neighbours, built outward from its mode."""
+    """Return the pmf with ratios Pr[k + 1] / Pr[k], computed outwards from its mode."""
     pmf = np.ones(ratios.size + 1)
     pmf[mode + 1 :] = np.cumprod(ratios[mode:])
     pmf[:mode] = np.cumprod(1.0 / ratios[:mode][::-1])[::-1]
@@ -80,10 +80,9 @@ def from_ratios(ratios: Vector, mode: int) -> Vector:
 
 
 def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the distribution of a sum of independent Bernoulli(p_i), for one vector or a batch.
+    """Return the pmf of a sum of independent Bernoulli(p_i), for one vector or a batch.
 
-    The distribution of the first i + 1 trials is p_i times the shifted distribution of the first i
-    plus 1 - p_i times the unshifted one.
+    Trials are added one at a time: Pr_{i+1}[k] = p_i Pr_i[k - 1] + (1 - p_i) Pr_i[k].
 
     Args:
         p: probabilities in [0, 1], shape (..., n).
@@ -105,6 +104,7 @@ def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if not np.all((array >= 0) & (array <= 1)):
         raise ParameterError("p holds a value outside [0, 1]; probabilities must lie in it.")
     n, batch = array.shape[-1], array.shape[:-1]
+    # Axes of flat: trial, batch; of pmf: count, batch.
     flat = np.ascontiguousarray(array.reshape(math.prod(batch), n).T)
     pmf = np.zeros((n + 1, flat.shape[1]))
     pmf[0] = 1.0

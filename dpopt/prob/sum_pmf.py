@@ -1,22 +1,22 @@
 """The distribution of Bin(n1, p1) + Bin(n2, p2) in logarithms, and expectations under it.
 
-What goes in are two groups of independent trials, n1 with chance p1 of a one and n2 with chance p2;
-what comes out is log Pr[s ones] for a stretch of s, each to full relative precision, though the
-probabilities may be e^-100000. One trial of chance 0.5 and one of 0.2 give (0.4, 0.5, 0.1).
+For two groups of independent trials, n1 with probability p1 of a one and n2 with p2, `log_pmf`
+returns log Pr[s ones] for consecutive s, to full relative precision even where the probabilities
+are e^-100000. One trial with p = 0.5 and one with p = 0.2 give the pmf (0.4, 0.5, 0.1).
 
-The trick is a recursion of positive terms. With the odds r = p / (1 - p) and f(s) = Pr[s ones],
+The method is a recursion of positive terms. With the odds r = p / (1 - p) and f(s) = Pr[s ones],
 
     (s + 1) f(s + 1) = [r1 (n1 - s) + r2 (n2 - s)] f(s) + r1 r2 (n - s + 1) f(s - 1)
 
 (in the example f(1) = (1 + 0.25) 0.4 = 0.5 and 2 f(2) = 0 f(1) + 0.25 * 2 * 0.4 = 0.2). The bracket
 is positive up to s = (r1 n1 + r2 n2) / (r1 + r2); beyond it the same recursion runs on the number
-of zeros, from the other end. Nothing cancels, so no digit is lost, and a stretch is cut into pieces
-short enough for floats: each starts from two values by themselves (`_log_point`, a sum of products
-of two binomials in Loader's saddle-point form) and counts with odds tilted to its middle, where the
-tilted distribution is largest.
+of zeros, from the other end. Nothing cancels, so that no digit is lost. A range of s is cut into
+pieces short enough for floats: each starts from two values computed directly (`_log_point`, a sum
+of products of two binomials in Loader's saddle-point form) and uses odds tilted to its middle,
+where the tilted pmf then has its mode.
 
-An expectation E V(s) needs few stretches: `Sequence` bounds what each block of s can contribute by
-Chernoff's inequality, and blocks below e^-37 of the sum are left out.
+An expectation E V(s) needs few ranges of s: `Sequence` bounds the contribution of each block of s
+by Chernoff's inequality, and blocks below e^-37 of the sum are left out.
 """
 
 from __future__ import annotations
@@ -35,16 +35,20 @@ from scipy.linalg.blas import dtbsv
 from dpopt._types import Vector
 from dpopt.prob.logarithms import log_sum
 
+# Most multiplications of `averages`.
 _MOST_PRODUCTS = 3e8
+# Terms left out of a sum are below e^-37 = 9e-17 of it.
 _NEGLIGIBLE = 37.0
+# Blocks whose bound is within e^-60 of the largest are summed first.
 _FIRST_DEPTH = 60.0
+# Coefficients of x^-1, x^-3, ... in Stirling's series, with alternating signs.
 _STIRLING = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
 
 
 class Share(NamedTuple):
-    """Chance of a one and of a zero: the smaller is exact, and the other 1 less it, rounded.
+    """Probabilities of a one and of a zero: the smaller is exact, the other is 1 minus it, rounded.
 
-    One float cannot hold both: beside 1 - 1e-17 = 1.0 there would be no zeros.
+    One float cannot represent both: 1 - 1e-17 rounds to 1.0, which would exclude zeros.
     """
 
     one: float
@@ -52,31 +56,31 @@ class Share(NamedTuple):
 
     @property
     def exact(self) -> Fraction:
-        """The chance of a one."""
+        """Probability of a one."""
         return Fraction(self.one) if self.one <= self.zero else 1 - Fraction(self.zero)
 
     @property
     def log_one(self) -> float:
-        """Logarithm of the chance of a one, above 0."""
+        """Logarithm of the probability of a one, which must be above 0."""
         return math.log(self.one) if self.one <= self.zero else math.log1p(-self.zero)
 
     @property
     def log_zero(self) -> float:
-        """Logarithm of the chance of a zero, above 0."""
+        """Logarithm of the probability of a zero, which must be above 0."""
         return Share(self.zero, self.one).log_one
 
 
 def share_of(one: float | Share) -> Share:
-    """Return a chance of ones with its complement."""
+    """Return a probability of a one as a `Share`."""
     return one if isinstance(one, Share) else Share(one, 1.0 - one)
 
 
 @dataclass(frozen=True)
 class SumPmf:
-    """n1 records of odds r1 and n2 of odds r2 (0 < r < inf), and ``certain`` ones.
+    """The pmf of the ones among n1 records of odds r1, n2 of odds r2, and ``certain`` ones.
 
-    If n2 = 0 the distribution is binomial. ``mirrored`` distributions count zeros: odds 1/r, shares
-    1 - p.
+    Odds are finite and above 0. If n2 = 0, the pmf is binomial. If ``mirrored``, zeros are counted:
+    odds 1/r and probabilities 1 - p.
     """
 
     n1: int
@@ -88,11 +92,11 @@ class SumPmf:
 
     @property
     def size(self) -> int:
-        """Return n1 + n2."""
+        """n1 + n2, the number of random records."""
         return self.n1 + self.n2
 
     def odds(self) -> tuple[float, float, float]:
-        """Return both odds divided by the larger one, and the logarithm of that one."""
+        """Return both odds divided by the larger of them, and the logarithm of the larger."""
         first, second = self.p1.one / self.p1.zero, self.p2.one / self.p2.zero
         if self.mirrored:
             first, second = 1.0 / first, 1.0 / second
@@ -101,10 +105,10 @@ class SumPmf:
 
 
 def sum_pmf(low: Share, high: Share, from_low: int, from_high: int) -> SumPmf:
-    """Return the pmf of the number of ones; records of share 0 or 1 become ``certain`` ones."""
-    given = ((from_high, high), (from_low, low))
-    certain = sum(count for count, p in given if p.zero == 0.0)
-    groups = [(count, p) for count, p in given if count > 0 and min(p) > 0.0]
+    """Return the pmf of the number of ones; records of share 1 become ``certain``, of 0 vanish."""
+    sources = ((from_high, high), (from_low, low))
+    certain = sum(count for count, p in sources if p.zero == 0.0)
+    groups = [(count, p) for count, p in sources if count > 0 and min(p) > 0.0]
     if len(groups) == 2 and low == high:
         groups = [(from_low + from_high, low)]
     groups += [(0, Share(0.5, 0.5) if not groups else groups[0][1])] * (2 - len(groups))
@@ -114,33 +118,35 @@ def sum_pmf(low: Share, high: Share, from_low: int, from_high: int) -> SumPmf:
 
 @functools.lru_cache(maxsize=256)
 def _product(count: int, share: Share, zeros: bool) -> tuple[float, float]:
-    """Return count * share (or count * (1 - share)) as a rounded product and the rest."""
+    """Return count * share (or count * (1 - share)) as a pair: rounded product, rounding error."""
     exact = count * (1 - share.exact if zeros else share.exact)
     return float(exact), float(exact - Fraction(float(exact)))
 
 
 def _deviance(x: int, mean: tuple[float, float]) -> float:
     """Return x log(x/m) + m - x without cancellation near x = m (Loader's bd0), for x >= 1."""
-    m, rest = mean
-    v = ((x - m) - rest) / (x + m)
+    m, m_low = mean
+    # x log(x/m) + m - x = (x - m) v + 2 x v (v^2/3 + v^4/5 + ...) with v = (x - m) / (x + m).
+    v = ((x - m) - m_low) / (x + m)
     if abs(v) >= 0.5:
-        return x * math.log(x / m) + m - x + rest * (1.0 - x / m)
+        return x * math.log(x / m) + m - x + m_low * (1.0 - x / m)
     square, series = v * v, 0.0
     for order in range(61, 1, -2):
         series = (series + 1.0 / order) * square
-    return ((x - m) - rest) * v + 2.0 * x * v * series
+    return ((x - m) - m_low) * v + 2.0 * x * v * series
 
 
-def _stirling_rest(x: int) -> float:
+def _stirling_error(x: int) -> float:
     """Return log x! - log(sqrt(2 pi x) (x/e)^x) for x >= 1."""
-    rest = 0.0
+    correction = 0.0
+    # Shift up to x >= 16, where the series is accurate.
     while x < 16:
-        rest += (x + 0.5) * math.log1p(1.0 / x) - 1.0
+        correction += (x + 0.5) * math.log1p(1.0 / x) - 1.0
         x += 1
     series = 0.0
     for coefficient in reversed(_STIRLING):
         series = coefficient - series / (x * x)
-    return rest + series / x
+    return correction + series / x
 
 
 def _log_binomial(n: int, k: int, share: Share, mirrored: bool) -> float:
@@ -150,24 +156,25 @@ def _log_binomial(n: int, k: int, share: Share, mirrored: bool) -> float:
         return 0.0
     if k in (0, n):
         return n * (share.log_one if k else share.log_zero)
-    rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
+    corrections = _stirling_error(n) - _stirling_error(k) - _stirling_error(n - k)
     deviance = _deviance(k, _product(n, share, False))
     deviance += _deviance(n - k, _product(n, share, True))
-    return rest - deviance + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
+    return corrections - deviance + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
 
 
 def _log_point(pmf: SumPmf, s: int) -> float:
-    """Return log Pr[sum = s]: the largest product of two binomials, times a sum of ratios."""
+    """Return log Pr[sum = s], as the largest product of two binomials times a sum of ratios."""
     if pmf.n2 == 0:
         return _log_binomial(pmf.n1, s, pmf.p1, pmf.mirrored)
     n1, n2 = pmf.n1, pmf.n2
     least, most = max(0, s - n2), min(n1, s)
     first, second, _ = pmf.odds()
+    # Terms Pr[j of group 1] Pr[s - j of group 2]: their mode in j is the root of a quadratic.
     b = first * (n1 + s) + second * (n2 - s)
     root = math.sqrt(max(b * b - 4.0 * (first - second) * first * n1 * s, 0.0))
     mode = min(max(int(2.0 * first * n1 * s / (b + root)) if s else 0, least), most)
-    parts = (mode + 1, n1 - mode + 1, s - mode + 1, n2 - s + mode + 1)
-    width = 40 + int(8.0 / math.sqrt(sum(1.0 / part for part in parts)))
+    margins = (mode + 1, n1 - mode + 1, s - mode + 1, n2 - s + mode + 1)
+    width = 40 + int(8.0 / math.sqrt(sum(1.0 / margin for margin in margins)))
 
     def up(i: Vector) -> Vector:
         j = mode + i
@@ -185,7 +192,7 @@ def _log_point(pmf: SumPmf, s: int) -> float:
 def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> float:
     """Return the sum of r_0, r_0 r_1, ... up to ``limit`` terms, for falling ratios r.
 
-    Stops where the rest, at most t r / (1 - r) after a term t, is below 1e-17 of the sum.
+    It stops where the remainder, at most t r / (1 - r) after a term t, is below 1e-17 of the sum.
     """
     total, last = 0.0, 1.0
     for start in range(0, limit, width):
@@ -199,9 +206,10 @@ def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> 
 
 
 def _tilt(pmf: SumPmf, s: Vector) -> Vector:
-    """Return y > 0 with mean s of the pmf with odds y times `SumPmf.odds` (saddle point)."""
+    """Return the saddle point y > 0: the pmf with odds y times `SumPmf.odds` has mean s."""
     first, second, _ = pmf.odds()
     n = pmf.size
+    # The mean equation is b y^2 + a y - s = 0; the form of its root that does not cancel.
     a = first * (pmf.n1 - s) + second * (pmf.n2 - s)
     b = first * second * (n - s)
     root = np.hypot(a, 2.0 * np.sqrt(b * s))
@@ -211,7 +219,7 @@ def _tilt(pmf: SumPmf, s: Vector) -> Vector:
 
 
 def log_chernoff(pmf: SumPmf, s: Vector) -> Vector:
-    """Return an upper bound of log Pr[sum = s]: log E z^(sum - s), valid for each z > 0."""
+    """Return the Chernoff bound log E z^(sum - s) >= log Pr[sum = s], with slack for rounding."""
     if pmf.size == 0:
         return np.zeros_like(s)
     first, second, log_scale = pmf.odds()
@@ -223,31 +231,32 @@ def log_chernoff(pmf: SumPmf, s: Vector) -> Vector:
 
 
 def mean(pmf: SumPmf) -> float:
-    """Return the mean of the random part, for a distribution that is not mirrored."""
+    """Return the mean without the ``certain`` ones, for a pmf that is not mirrored."""
     return pmf.n1 * pmf.p1.one + pmf.n2 * pmf.p2.one
 
 
 def log_pmf(pmf: SumPmf, start: int, stop: int) -> Vector:
-    """Return log Pr[sum = s] for s = start..stop (inclusive), relative to ``certain``."""
+    """Return log Pr[sum = s] for s = start..stop (inclusive), not counting ``certain`` ones."""
     if pmf.size == 0:
         return np.zeros(1)
     turn = stop
     if pmf.n2 > 0:
         first, second, _ = pmf.odds()
         turn = math.floor((first * pmf.n1 + second * pmf.n2) / (first + second))
-    parts = [
-        _rising(pmf, left, right) if right <= turn else _falling(pmf, left, right)
-        for left, right in _pieces(pmf, start, stop, turn)
+    pieces = [
+        _rising(pmf, first_s, last_s) if last_s <= turn else _falling(pmf, first_s, last_s)
+        for first_s, last_s in _pieces(pmf, start, stop, turn)
     ]
-    return np.concatenate(parts)
+    return np.concatenate(pieces)
 
 
 def _pieces(pmf: SumPmf, start: int, stop: int, turn: int) -> Iterator[tuple[int, int]]:
-    """Cut start..stop into pieces of about 16 standard deviations, none across ``turn``."""
+    """Yield pieces of start..stop of about 16 standard deviations, none across ``turn``."""
     first, second, _ = pmf.odds()
     while start <= stop:
         centre = np.array([min(max(start, 0.5), pmf.size - 0.5)])
         y = float(_tilt(pmf, centre)[0])
+        # Tilted probabilities of a one in both groups, and the variance of the tilted sum.
         one, two = first * y / (1.0 + first * y), second * y / (1.0 + second * y)
         spread = pmf.n1 * one * (1.0 - one) + pmf.n2 * two * (1.0 - two)
         end = min(start + 63 + int(16.0 * math.sqrt(spread)), stop)
@@ -257,7 +266,8 @@ def _pieces(pmf: SumPmf, start: int, stop: int, turn: int) -> Iterator[tuple[int
 
 
 def _falling(pmf: SumPmf, start: int, stop: int) -> Vector:
-    """Return log Pr[sum = s] on start..stop as the distribution of the zeros, read backwards."""
+    """Return log Pr[sum = s] on start..stop by the recursion on the number of zeros."""
+    # s ones are size - s zeros.
     mirror = replace(pmf, mirrored=not pmf.mirrored)
     return _rising(mirror, pmf.size - stop, pmf.size - start)[::-1]
 
@@ -266,7 +276,7 @@ def _rising(pmf: SumPmf, start: int, stop: int) -> Vector:
     """Return log f(s) = log Pr[sum = s] on start..stop by a recursion with positive terms.
 
     (s + 1) f(s + 1) = [r1 (n1 - s) + r2 (n2 - s)] f(s) + r1 r2 (n - s + 1) f(s - 1), from the
-    logarithmic derivative of the generating function; the bracket is positive up to the turn
+    logarithmic derivative of the generating function; the bracket is positive up to
     (r1 n1 + r2 n2) / (r1 + r2). The odds are tilted to the middle of the piece.
     """
     count = stop - start + 1
@@ -281,7 +291,6 @@ def _rising(pmf: SumPmf, start: int, stop: int) -> Vector:
     if pmf.n2 == 0:
         scaled = np.concatenate(([1.0], np.cumprod(first * (pmf.n1 - s[:-1]) / s[1:])))
     else:
-        # Loaded here, since it takes as long as all else that a first design loads of scipy.
         # Row i of a banded triangular system: s f(s) - [...] f(s - 1) - r1 r2 (...) f(s - 2) = 0,
         # the bands stored by column as BLAS wants them; the first two values are given.
         bands = np.ones((3, count), order="F")
@@ -300,18 +309,18 @@ def _rising(pmf: SumPmf, start: int, stop: int) -> Vector:
 
 
 def allowance(records: int, log_value: float, steps: int = 0) -> float:
-    """Return a bound of the rounding error of a log expectation.
+    """Return a bound on the rounding error of a log expectation.
 
-    2^-52 (64 sqrt(n) + 8 steps + 16 |log_value| + 64): windows hold fewer than 20 sqrt(n) terms,
-    each of at most three roundings; ``steps`` counts steps of de Casteljau's scheme, two passes
-    of four roundings; a logarithm is a sum of about ten parts, none much larger than itself.
+    2^-52 (64 sqrt(n) + 8 steps + 16 |log_value| + 64): sums have fewer than 20 sqrt(n) terms, each
+    with at most three roundings; ``steps`` counts steps of de Casteljau's scheme, in two passes of
+    four roundings; a logarithm is a sum of about ten terms, none much larger than itself.
     """
     size = abs(log_value) if math.isfinite(log_value) else 0.0
     return 2.0**-52 * (64.0 * math.sqrt(records) + 8.0 * steps + 16.0 * size + 64.0)
 
 
 class Sequence:
-    """log V(H), H = 0..n, with the maxima of blocks of about sqrt(n)/8 neighbours."""
+    """log V(H), H = 0..n, with its maxima over blocks of about sqrt(n)/8 consecutive H."""
 
     def __init__(self, values: Vector) -> None:
         self.values = values
@@ -320,24 +329,26 @@ class Sequence:
         self.maxima = np.maximum.reduceat(values, self.starts)
 
     def log_terms(self, pmf: SumPmf, spread: int = 0) -> Vector:
-        """Return, for each block of s, a bound of log sum_s Pr[certain + sum = s] max V(s + h).
+        """Return, for each block, a bound on log sum_s Pr[certain + sum = s] max_h V(s + h).
 
-        The maximum is over h = 0..spread; s runs over the blocks.
+        s runs over the block, and h over 0..spread.
         """
-        # above[i]: the largest V over block i and the next ``reach`` blocks.
+        # above[i]: the largest log V over block i and the next ``reach`` blocks.
         reach = -(-spread // self.block)
         padded = np.concatenate((self.maxima, np.full(reach, -np.inf)))
         above = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(axis=1)
-        left = self.starts - float(pmf.certain)
-        right = left + (self.block - 1)
-        nearest = np.clip(mean(pmf), left, right)
-        inside = (right >= 0) & (left <= pmf.size)
+        first_s = self.starts - float(pmf.certain)
+        last_s = first_s + (self.block - 1)
+        # The Chernoff bound falls away from the mean: take the s of each block nearest to it.
+        nearest = np.clip(mean(pmf), first_s, last_s)
+        possible = (last_s >= 0) & (first_s <= pmf.size)
         bound = log_chernoff(pmf, np.clip(nearest, 0.0, pmf.size))
-        return np.where(inside, bound + above + math.log(self.block), -np.inf)
+        return np.where(possible, bound + above + math.log(self.block), -np.inf)
 
-    def runs(self, pmf: SumPmf, chosen: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-        """Yield the maximal stretches of s of the chosen blocks that the distribution can reach."""
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False]))))
+    def runs(self, pmf: SumPmf, selected: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+        """Yield maximal ranges (first, last) of s in the selected blocks and the pmf's support."""
+        # Blocks at which selected runs begin and end, alternately.
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], selected, [False]))))
         for begin, end in zip(edges[::2], edges[1::2], strict=True):
             start = max(int(begin) * self.block, pmf.certain)
             stop = min(int(end) * self.block - 1, pmf.certain + pmf.size)
@@ -346,7 +357,7 @@ class Sequence:
 
 
 def expectation(sequence: Sequence, pmf: SumPmf) -> float:
-    """Return log E V(certain + sum); the blocks left out hold less than e^-37 of it."""
+    """Return log E V(certain + sum), leaving out blocks that hold less than e^-37 of it."""
     bounds = sequence.log_terms(pmf)
     threshold = float(bounds.max()) - _FIRST_DEPTH
     while threshold > -np.inf:
@@ -357,45 +368,46 @@ def expectation(sequence: Sequence, pmf: SumPmf) -> float:
     return _sum_runs(sequence, pmf, bounds > -np.inf)
 
 
-def _sum_runs(sequence: Sequence, pmf: SumPmf, chosen: npt.NDArray[np.bool_]) -> float:
-    """Return the logarithm of the part of the expectation in the chosen blocks."""
+def _sum_runs(sequence: Sequence, pmf: SumPmf, selected: npt.NDArray[np.bool_]) -> float:
+    """Return the logarithm of the expectation's sum over the selected blocks."""
     sums = [
         log_sum(
             log_pmf(pmf, start - pmf.certain, stop - pmf.certain)
             + sequence.values[start : stop + 1]
         )
-        for start, stop in sequence.runs(pmf, chosen)
+        for start, stop in sequence.runs(pmf, selected)
     ]
     return float(log_sum(np.array(sums)))
 
 
 def averages(sequence: Sequence, pmf: SumPmf, spread: int) -> Vector | None:
-    """Return an upper bound of log W(h) = log E V(certain + sum + h), h = 0..spread.
+    """Return an upper bound on log W(h) = log E V(certain + sum + h), h = 0..spread.
 
-    What is cut off is added, so the bound holds in any case; it is close unless W spans more
-    than e^600. None if it would take more than 3e8 products.
+    A bound on the omitted terms is added, so that the bound always holds; it is close unless W
+    spans more than e^600. None if it would take more than 3e8 products.
     """
     bounds = sequence.log_terms(pmf, spread)
     threshold = float(bounds.max()) - _FIRST_DEPTH
     for last in (False, True):
-        chosen = (bounds >= threshold) & (bounds > -np.inf)
-        if float(chosen.sum()) * sequence.block * (spread + 1.0) > _MOST_PRODUCTS:
+        selected = (bounds >= threshold) & (bounds > -np.inf)
+        if float(selected.sum()) * sequence.block * (spread + 1.0) > _MOST_PRODUCTS:
             return None
         result = np.full(spread + 1, -np.inf)
-        for start, stop in sequence.runs(pmf, chosen):
+        for start, stop in sequence.runs(pmf, selected):
             summed = _correlate(sequence.values, pmf, start, stop, spread)
             result = np.logaddexp(result, summed)
-        lost = log_sum(bounds[~chosen])
+        # Done if the omitted blocks are negligible; otherwise lower the threshold once.
+        omitted = log_sum(bounds[~selected])
         least = float(result.min())
-        if last or lost <= least - _NEGLIGIBLE:
-            return np.logaddexp(result, lost)
+        if last or omitted <= least - _NEGLIGIBLE:
+            return np.logaddexp(result, omitted)
         threshold = least - _NEGLIGIBLE - math.log(bounds.size)
     return None
 
 
 def _correlate(values: Vector, pmf: SumPmf, start: int, stop: int, spread: int) -> Vector:
     """Return log sum_{s = start..stop} Pr[sum = s] V(s + h), h = 0..spread, rounded up."""
-    # A common slope is taken from the distribution and given to V, so that both fit into floats.
+    # Tilt the pmf up and V down by a common slope, so that both fit into floats.
     weights = log_pmf(pmf, start - pmf.certain, stop - pmf.certain)
     slope = (weights[0] - weights[-1]) / max(stop - start, 1)
     weights = weights + slope * np.arange(weights.size)
@@ -404,5 +416,5 @@ def _correlate(values: Vector, pmf: SumPmf, start: int, stop: int, spread: int) 
     if height == -np.inf:
         return np.full(spread + 1, -np.inf)
     products = np.correlate(np.exp(tilted - height), np.exp(weights - top), mode="valid")
-    products += 4.0 * weights.size * 1e-307  # factors below e^-707 may have been lost
+    products += 4.0 * weights.size * 1e-307  # Factors below e^-707 may have underflowed.
     return np.log(products) + top + height + slope * np.arange(spread + 1)

@@ -1,8 +1,8 @@
-"""Tail sums of hypergeometric and binomial pmfs against weights that grow away from the anchor.
+"""Tail sums of hypergeometric and binomial pmfs with weights that grow away from the threshold.
 
-Each sum starts at the term next to the threshold, takes the following ones by closed-form ratios
-and stops when a geometric bound on the rest is below 1e-16 of the sum. All terms are positive; the
-product of j ratios carries a relative error of at most 5 j 2^-53.
+Each sum starts at the term next to the threshold, follows closed-form ratios of neighbours, and
+stops when a geometric bound on the remainder is below 1e-16 of the sum. All terms are positive; the
+product of j ratios has a relative error of at most 5 j 2^-53.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from dpopt.prob import logarithms
 Share = Literal["all", "a", "b"]
 
 Terms = Callable[[Matrix], Matrix]
-"""What returns terms for a column of their numbers i = 0, 1, ..., shape (terms, distributions)."""
+"""A function from a column of indices i to terms, shape (terms, distributions)."""
 
+# Remainder at which a sum stops, relative to the sum.
 _REST = 1e-16
-_CANCELLED = 1e-2  # below this share of its terms a difference is computed in double-double
-# Distributions summed together; numbers in a table of terms by distributions; fewest and most terms
-# of a stretch.
+# Differences below this fraction of their terms are computed in double-double.
+_CANCELLED = 1e-2
+# Distributions summed together; entries of a table (terms, distributions); fewest and most terms of
+# one stretch.
 _BLOCK, _TABLE, _LEAST, _MOST = 4096, 1 << 15, 8, 1 << 16
 
 
@@ -37,8 +39,8 @@ def hypergeometric_tails(
 ) -> tuple[IntVector, Vector]:
     """Return k* and sum_{k <= k*} h(k)/h(k*) w(k) (alpha a(k) - beta b(k)) for each G in ``held``.
 
-    h is Hypergeometric(n + 1, G, L + 1), a(k) = G (L + 1 - k), b(k) = (n + 1 - G) k and k* the
-    largest k with alpha a > beta b; if it is below the support of h the sum is 0.
+    h is the pmf of Hypergeometric(n + 1, G, L + 1), a(k) = G (L + 1 - k), b(k) = (n + 1 - G) k, and
+    k* is the largest k with alpha a > beta b; if it is below the support of h, the sum is 0.
 
     Args:
         records: n.
@@ -49,7 +51,7 @@ def hypergeometric_tails(
         share: "all" for w = 1, "a" for w = a/(a + b), "b" for w = b/(a + b).
 
     Returns:
-        The vectors of k* and of the sums.
+        k* and the sums, each of shape (len(held),).
     """
     last, sums = np.empty(len(held), dtype=np.int64), np.zeros(len(held))
     for start in range(0, len(held), _BLOCK):
@@ -57,11 +59,11 @@ def hypergeometric_tails(
         zeros = records + 1.0 - ones
         anchor, above = last_above(ones, zeros, np.full(len(ones), float(lost)), alpha, beta)
         last[start : start + _BLOCK] = anchor
-        inside = np.flatnonzero(anchor >= lost + ones - records)
-        ones, zeros, top, above = (v[inside] for v in (ones, zeros, anchor, above))
+        supported = np.flatnonzero(anchor >= lost + ones - records)
+        ones, zeros, top, above = (v[supported] for v in (ones, zeros, anchor, above))
         slope = alpha * ones + beta[0] * zeros
         terms = _hypergeometric(lost, ones, zeros, top, above, slope, share)
-        sums[start + inside] = _sums(len(inside), *terms)
+        sums[start + supported] = _sums(len(supported), *terms)
     return last, sums
 
 
@@ -74,31 +76,31 @@ def _hypergeometric(
     slope: Vector,
     share: Share,
 ) -> tuple[Terms, Terms]:
-    """Return h(k - 1)/h(k) and w(k) (alpha a(k) - beta b(k)) of `hypergeometric_tails`, k = k* - i.
+    """Return functions of i for h(k - 1)/h(k) and w(k) (alpha a(k) - beta b(k)) at k = k* - i.
 
     h(k - 1)/h(k) = k (n - G - L + k)/((G + 1 - k)(L + 2 - k)) is 0 at the support's lower end.
     """
-    left, right = zeros - (lost + 1.0), ones + 1.0
+    offset, limit = zeros - (lost + 1.0), ones + 1.0
 
     def ratios(i: Matrix) -> Matrix:
         k = top - i
-        found, below = left + k, (lost + 2.0) - k
-        found *= k
-        np.subtract(right, k, out=k)
-        below *= k
-        found /= below
-        # Beyond the support, where a ratio was 0, its terms are to stay 0.
-        return np.maximum(found, 0.0, out=found)
+        values, divisor = offset + k, (lost + 2.0) - k
+        values *= k
+        np.subtract(limit, k, out=k)
+        divisor *= k
+        values /= divisor
+        # Below the support, after a ratio of 0, terms must stay 0.
+        return np.maximum(values, 0.0, out=values)
 
     def weights(i: Matrix) -> Matrix:
-        found = slope * i
-        found += above
+        values = slope * i
+        values += above
         if share != "all":
-            # Below 0, where the term is 0, a + b could be 0 as well.
+            # For k < 0 the term is 0 already, but a + b could be 0.
             k = np.maximum(top - i, 0.0)
             a, b = ones * (lost + 1.0 - k), zeros * k
-            found *= (a if share == "a" else b) / (a + b)
-        return found
+            values *= (a if share == "a" else b) / (a + b)
+        return values
 
     return ratios, weights
 
@@ -110,13 +112,13 @@ def binomial_tails(
 
     Args:
         drawn: T.
-        start: the values of h*, from 0 to T.
-        odds: p / (1 - p), finite, of each distribution.
-        gap: above 0.
-        slope: above 0.
+        start: h*, from 0 to T, shape (pmfs,).
+        odds: p / (1 - p), finite, shape (pmfs,).
+        gap: above 0, shape (pmfs,).
+        slope: above 0, shape (pmfs,).
 
     Returns:
-        One sum for each distribution.
+        The sums, shape (pmfs,).
     """
 
     def ratios(i: Matrix) -> Matrix:
@@ -128,11 +130,11 @@ def binomial_tails(
 def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
     """Return sum_i r_0 ... r_{i-1} w_i for each distribution, in stretches of terms.
 
-    The ratios fall and the weights grow by at most their own value now at each step: the terms from
-    t on are at most t (1 + r + r^2 + ...)^2 = t/(1 - r)^2 together.
+    Ratios fall with i, and w_{i+j} <= (j + 1) w_i, so that the terms from t on sum to at most
+    t (1 + r + r^2 + ...)^2 = t/(1 - r)^2.
 
     Args:
-        pmfs: how many sums there are.
+        pmfs: number of sums.
         ratios: r_i of each distribution.
         weights: w_i of each distribution.
     """
@@ -161,16 +163,23 @@ def last_above(
 ) -> tuple[Vector, Vector]:
     """Return the largest k <= L with alpha a > beta b, and alpha a - beta b there.
 
-    The root of the difference is computed in floats; where it lies within its rounding of an
-    integer, the sign of the difference in double-double decides. k = 0 always qualifies.
+    The root of the difference is computed in floats; if an integer is within its rounding error,
+    the sign of the difference in double-double decides. k = 0 always qualifies.
+
+    Args:
+        ones: G, shape (pmfs,), in a(k) = G (L + 1 - k).
+        zeros: factor of k in b(k), shape (pmfs,).
+        lost: L, shape (pmfs,).
+        alpha: above 0.
+        beta: a double-double number, at least alpha.
     """
     root = alpha * ones * (lost + 1.0) / (alpha * ones + beta[0] * zeros)
     last = np.minimum(np.floor(root), lost)
     nearest = np.rint(root)
-    near = np.flatnonzero(np.abs(root - nearest) <= 1e-14 * (root + 1.0))
-    if near.size:
-        sign = excess(ones[near], zeros[near], lost[near], nearest[near], alpha, beta)
-        last[near] = np.minimum(nearest[near] - (sign <= 0.0), lost[near])
+    close = np.flatnonzero(np.abs(root - nearest) <= 1e-14 * (root + 1.0))
+    if close.size:
+        sign = excess(ones[close], zeros[close], lost[close], nearest[close], alpha, beta)
+        last[close] = np.minimum(nearest[close] - (sign <= 0.0), lost[close])
     a = alpha * ones * (lost + 1.0 - last)
     above = a - beta[0] * zeros * last
     small = np.flatnonzero(above <= _CANCELLED * a)
@@ -185,7 +194,7 @@ def first_above(
     down: logarithms.Pair,
     slope: logarithms.Pair,
 ) -> tuple[IntVector, Vector]:
-    """Return the least h <= T with lambda(h) = h up - (T - h) down > epsilon, and the gap.
+    """Return the least h <= T with lambda(h) = h up - (T - h) down > epsilon, and lambda - epsilon.
 
     Args:
         drawn: T, one or more.
@@ -195,18 +204,19 @@ def first_above(
         slope: up + down.
 
     Returns:
-        The vectors of h and of lambda(h) - epsilon, a gap of 0 where there is no such h.
+        h and the gap lambda(h) - epsilon, which is 0 if there is no such h; shape (pmfs,) each.
     """
     root = (epsilon + drawn * down[0]) / slope[0]
     guess = np.floor(np.minimum(root, drawn)) - 1.0
     start, gap = np.zeros(len(guess), dtype=np.int64), np.zeros(len(guess))
+    # The float root is within 1 of h: test four neighbours in double-double, from above.
     for shift in (3.0, 2.0, 1.0, 0.0):
         h = np.clip(guess + shift, 0.0, drawn)
-        ratio = logarithms.add(
+        log_ratio = logarithms.add(
             logarithms.scale(h, up), logarithms.negative(logarithms.scale(drawn - h, down))
         )
-        high, rest = logarithms.two_sum(ratio[0], np.full_like(h, -epsilon))
-        value = high + (rest + ratio[1])
+        high, error = logarithms.two_sum(log_ratio[0], np.full_like(h, -epsilon))
+        value = high + (error + log_ratio[1])
         better = value > 0
         start[better], gap[better] = h[better].astype(np.int64), value[better]
     return start, gap
@@ -218,7 +228,7 @@ def excess(
     """Return alpha ones (L + 1 - k) - beta zeros k from double-double products."""
     a, a_low = logarithms.two_product(ones, lost + 1.0 - k)
     b, b_low = logarithms.two_product(zeros, k)
-    left, left_low = logarithms.two_product(np.full_like(a, alpha), a)
-    right, right_low = logarithms.two_product(np.full_like(b, beta[0]), b)
-    high, low = logarithms.two_sum(left, -right)
-    return high + (low + ((left_low + alpha * a_low) - (right_low + beta[0] * b_low + beta[1] * b)))
+    plus, plus_low = logarithms.two_product(np.full_like(a, alpha), a)
+    minus, minus_low = logarithms.two_product(np.full_like(b, beta[0]), b)
+    high, low = logarithms.two_sum(plus, -minus)
+    return high + (low + ((plus_low + alpha * a_low) - (minus_low + beta[0] * b_low + beta[1] * b)))

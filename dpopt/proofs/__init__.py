@@ -1,7 +1,7 @@
-"""Exact proofs that nothing is better: bounds as rationals, optima as fractions, closed forms.
+"""Exact proofs of optimality: bounds as rationals, optima as fractions, closed forms.
 
-All of it stands on the programs that `dpopt.verify` displays from the plain values of a file: what
-is proved here is what that module, alone, checks again.
+All of them use the linear programs that `dpopt.verify` writes from the plain values of a file, so
+that that stand-alone module can check what is proved here.
 """
 
 from __future__ import annotations

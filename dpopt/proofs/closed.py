@@ -1,16 +1,16 @@
 """The optimum of a small program as a function of r = e^epsilon: rational on each of some pieces.
 
-For a fixed basis the optimum of a linear program is a rational function of its coefficients, and so
-are its point and its multipliers. They are computed here exactly: the coefficients of the rows are
-polynomials in r, Cramer's rule bounds the degrees of numerators and of the determinant, and as many
-solves at whole r as that degree asks for determine them. The basis is optimal at every r where
-none of its slacks, of its multipliers and of its reduced costs is negative. All of these are
-rational functions, whose changes of sign are isolated by Sturm sequences (`dpopt.proofs.sturm`):
-between two of them what is optimal at one r is optimal at all. So each piece is proved, and ends at
-algebraic numbers. Between pieces the search goes on until no r is left.
+For a fixed basis the optimum of a linear program, its solution and its multipliers are rational
+functions of the coefficients. They are computed exactly: the coefficients of the rows are
+polynomials in r, Cramer's rule bounds the degrees of the numerators and of the determinant, and
+that many solves at integer r determine them by interpolation. The basis is optimal at every r where
+no slack, multiplier or reduced cost is negative. All of these are rational functions of r, and
+Sturm sequences isolate their changes of sign (`dpopt.proofs.sturm`): between two of them, a basis
+that is optimal at one r is optimal at all. So each piece is proved, and ends at algebraic numbers.
+The search goes on in the gaps between pieces until none is left.
 
-At a single r where the determinant is 0 but no function has a pole, the point is still feasible and
-the multipliers still prove its value, for both are limits.
+At a single r where the determinant is 0 but no function has a pole, the solution is still feasible
+and the multipliers still prove its value: both are limits.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from dpopt._types import Json, brief
 from dpopt.files import write_json
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import (
-    Asked,
-    checked_ratio,
+    Setting,
+    checked_exp_epsilon,
     displayed,
     exact_optimum,
     plain_setting,
@@ -51,14 +51,15 @@ if TYPE_CHECKING:
 
 FORMAT = "dpopt closed form"
 
+# Limits of size: variables, rows, pieces; and values of r that are tried in a gap.
 _MOST_COLUMNS, _MOST_ROWS, _MOST_PIECES, _TRIES = 400, 2_000, 400, 8
-_SPARE = 3  # values of r beyond those that determine a coefficient
+_SPARE = 3  # extra values of r that check each interpolated polynomial
 
-# Where in a gap the next basis is looked for, as a share of it: breaks tend to be simple numbers.
+# Position of the next r in a gap, as a share of its width; not simple, as breaks tend to be.
 _SHARES = [Fraction(a, 1009) for a in (433, 613, 211, 797, 101, 907, 31, 983)]
 
 Form = Callable[[Json, verify.Name], tuple[int, int]]
-"""What (1 + r)^n a row is multiplied by, and the degree of its coefficients in r then."""
+"""From a setting and a row: n such that (1 + r)^n times the row is polynomial in r, its degree."""
 
 
 def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
@@ -66,7 +67,7 @@ def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
 
 
 def _voters(setting: Json, name: verify.Name) -> tuple[int, int]:
-    """A pmf of n voters at corners is over (1 + r)^n, of degree n; the target is r^allowance."""
+    """Return n for n voters at corners, whose pmf is over (1 + r)^n, and n plus the allowance."""
     if name[0] != "corner":
         return 0, 1
     if setting.get("classes") is None:
@@ -86,7 +87,7 @@ FORMS: dict[str, Form] = {
     "public-prior": _affine,
     "reveal-or-obscure": _affine,
 }
-"""Kinds whose rows are known to be polynomials of these degrees; others are tried as affine."""
+"""Kinds whose rows are proved to be polynomials of these degrees; others are tried as affine."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class Ratio:
     """A rational function of r in lowest terms.
 
     Attributes:
-        over: whole coefficients of the numerator, the constant first.
-        under: of the denominator, likewise; its leading one is positive.
+        over: integer coefficients of the numerator, the constant first.
+        under: those of the denominator; the leading one is positive.
     """
 
     over: tuple[int, ...]
@@ -106,7 +107,7 @@ class Ratio:
         """Return a quotient in lowest terms."""
         common = over.gcd(under)
         over, under = over // common, under // common
-        # over.p / over.q divided by under.p / under.q, in whole numbers without a common factor.
+        # (over.p / over.q) / (under.p / under.q), in integers without a common factor.
         top = over.numer() * under.denom()
         bottom = under.numer() * over.denom()
         shared = math.gcd(int(top.content()), int(bottom.content()))
@@ -117,34 +118,34 @@ class Ratio:
         )
 
     def __call__(self, r: Fraction) -> Fraction:
-        """Return the value at a rational r."""
+        """Return the value at a rational r, exactly."""
         over, under = (_horner(side, r) for side in (self.over, self.under))
         return over / under
 
     @property
     def numerator(self) -> str:
-        """The numerator in factors."""
+        """The numerator as text, in factors."""
         return product_text(fmpz_poly(list(self.over)))
 
     @property
     def denominator(self) -> str:
-        """The denominator in factors."""
+        """The denominator as text, in factors."""
         return product_text(fmpz_poly(list(self.under)))
 
     def __str__(self) -> str:
         over, under = self.numerator, self.denominator
         if self.under == (1,):
             return over
-        # Products bind as a quotient does; sums do not.
+        # Bracket what binds less tightly than the quotient.
         return f"{_enclosed(over, '+-')}/{_enclosed(under, '+- ')}"
 
 
 def _enclosed(text: str, signs: str) -> str:
-    """Return a text in brackets if one of some signs stands outside all brackets."""
+    """Return a text, in brackets if one of these signs occurs outside all brackets."""
     depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and at and letter in signs:
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and at and character in signs:
             return f"({text})"
     return text
 
@@ -154,13 +155,13 @@ class Piece:
     """The optimum on an interval of r = e^epsilon.
 
     Attributes:
-        value: as a function of r.
-        low: where the interval begins.
-        high: where it ends; None if it does not.
-        status: "proved"; "fitted" if the coefficients of the rows were found to be polynomials in r
-            at some values of r only.
-        parts: where the optimal basis changes within, so that the optimal point has one formula
-            from each to the next: (end, point by variable); the last end is ``high``.
+        value: the optimum as a function of r.
+        low: lower end of the interval.
+        high: upper end; None if there is none.
+        status: "proved"; "fitted" if the coefficients of the rows were checked to be polynomials in
+            r at some values of r only.
+        parts: subintervals on which the optimal point has one formula, as (upper end, formula by
+            variable); the last end is ``high``.
     """
 
     value: Ratio
@@ -186,10 +187,10 @@ class ClosedForm:
 
     Attributes:
         kind: of the setting.
-        setting: its parameters as plain values; its epsilon is not looked at.
-        pieces: in order of r; neighbours have different formulas.
-        ends: the optimum at the rational ends of pieces, each solved on its own.
-        provenance: versions of what computed it.
+        setting: its parameters as plain values; the epsilon is ignored.
+        pieces: in order of r; adjacent ones have different formulas.
+        ends: optimum at the rational ends of pieces, each solved on its own.
+        provenance: versions of the software that computed it.
     """
 
     kind: str
@@ -210,20 +211,20 @@ class ClosedForm:
 
     @property
     def low(self) -> Fraction:
-        """Where it begins."""
+        """The least r."""
         return self.pieces[0].low.low
 
     @property
     def high(self) -> Fraction | None:
-        """Where it ends; None if it does not."""
+        """The largest r; None if there is none."""
         last = self.pieces[-1].high
         return None if last is None else last.low
 
     def piece(self, r: Rational | float) -> Piece:
-        """Return the piece that r is in.
+        """Return the piece that contains r.
 
         Raises:
-            ParameterError: if r is outside all of them.
+            ParameterError: if r is outside all pieces.
         """
         exact = self._exact(r)
         at = Root.of(exact)
@@ -256,20 +257,20 @@ class ClosedForm:
             ParameterError: if r is outside the pieces.
         """
         exact = self._exact(r)
-        known = self.ends.get(exact)
-        value = self.piece(exact).value(exact) if known is None else known
+        at_end = self.ends.get(exact)
+        value = self.piece(exact).value(exact) if at_end is None else at_end
         return float(value) if isinstance(r, float) else value
 
     def point(self, r: Rational | int) -> dict[verify.Variable, Fraction]:
-        """Return an optimal point at a rational r, without zeros.
+        """Return an optimal point at a rational r, by variable, without zeros.
 
         Raises:
             ParameterError: if r is outside the pieces.
         """
         exact = self._exact(r)
         at = Root.of(exact)
-        parts = self.piece(exact).parts
-        formulas = next(found for end, found in parts if end is None or not end < at)
+        segments = self.piece(exact).parts
+        formulas = next(segment for end, segment in segments if end is None or not end < at)
         point = {variable: formula(exact) for variable, formula in formulas.items()}
         return {variable: value for variable, value in point.items() if value}
 
@@ -290,25 +291,25 @@ class ClosedForm:
         """Return the function as one tidy table, columns by name, over a grid of epsilon.
 
         Args:
-            count: of rows, at least 2; the grid ends beyond the last break by half its distance if
-                the pieces do not.
+            count: number of rows, at least 2. If the pieces have no end, the grid ends beyond the
+                last break, by half of that break's epsilon.
 
         Raises:
-            ParameterError: if the count is none.
+            ParameterError: if the count is not an integer of at least 2.
         """
         count = _checks.integer("count", count, 2, 1_000_000)
         low = math.log(self.low)
         last = max([*self.epsilons, low + 1.0])
         high = 1.5 * last - 0.5 * low if self.high is None else math.log(self.high)
         grid = np.linspace(low, high, count).tolist()
-        # The limits need not be floats.
-        ratios = [max(self.low, Fraction(math.exp(epsilon))) for epsilon in grid]
-        held = ratios if self.high is None else [min(r, self.high) for r in ratios]
+        # Rounding must not leave the interval, whose rational ends need not be floats.
+        exp_epsilons = [max(self.low, Fraction(math.exp(epsilon))) for epsilon in grid]
+        clamped = exp_epsilons if self.high is None else [min(r, self.high) for r in exp_epsilons]
         return {
             "epsilon": grid,
-            "ratio": list(map(float, held)),
-            "value": [float(self(r)) for r in held],
-            "piece": [self.pieces.index(self.piece(r)) for r in held],
+            "ratio": list(map(float, clamped)),
+            "value": [float(self(r)) for r in clamped],
+            "piece": [self.pieces.index(self.piece(r)) for r in clamped],
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -326,7 +327,7 @@ class ClosedForm:
         return axes
 
     def to_dict(self) -> Json:
-        """Return the function as plain values, ready for JSON; whole coefficients as text."""
+        """Return the function as plain values, ready for JSON; integer coefficients as text."""
         return {
             "format": FORMAT,
             "kind": self.kind,
@@ -356,7 +357,7 @@ class ClosedForm:
 
 
 def _end(root: Root) -> Json:
-    """Return an algebraic number as plain values: its polynomial, and an interval around it."""
+    """Return an algebraic number as plain values: its polynomial and an isolating interval."""
     low, high = root.within(Fraction(1, 1 << 40))
     return {
         "polynomial": list(map(exact_text, root.coefficients)),
@@ -373,13 +374,13 @@ def _horner(coefficients: Sequence[int], r: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Curve:
-    """A basis over an interval of r: the value, the point, and where it stops to be optimal.
+    """A basis over an interval of r: its value, its point, and where it stops being optimal.
 
     Attributes:
         value: of the program.
         point: by variable.
-        low: the last change of sign below; None if there is none above 1.
-        high: the first one above; None if there is none.
+        low: the last change of sign below r0; None if there is none above 1.
+        high: the first one above r0; None if there is none.
     """
 
     value: Ratio
@@ -388,7 +389,7 @@ class Curve:
     high: Root | None
 
 
-class Family:
+class ParametricProgram:
     """The programs of a setting at all r: their rows are polynomials in r."""
 
     def __init__(self, kind: str, plain: Json, low: Fraction) -> None:
@@ -410,14 +411,14 @@ class Family:
         self.rows = self._polynomials(Exact.of(first))
 
     def at(self, r: Fraction) -> Exact:
-        """Return the program at a rational r, whose rows are those of the display."""
+        """Return the exact program at a rational r, with the rows of `dpopt.verify`."""
         return Exact.of(Written(displayed(self.kind, self.plain, r), self.names))
 
     def _polynomials(self, first: Exact) -> list[tuple[dict[int, fmpq_poly], fmpq_poly, bool]]:
-        """Return the rows as polynomials in r; all but a few solves of them determine these.
+        """Interpolate the rows as polynomials in r, and check them at a few more values of r.
 
         Raises:
-            ParameterError: if the coefficients are no such polynomials.
+            ParameterError: if the coefficients are not polynomials of these degrees.
         """
         most = max(self.degrees, default=0)
         samples = [2 + Fraction(i) for i in range(most + 1)]
@@ -428,8 +429,9 @@ class Family:
                 f"setting is {shown(self.plain)}; only its rows may depend on e^epsilon."
             )
         lagrange = _lagrange(samples)
-        found = []
+        rows = []
         for i, (_terms, _limit, equality) in enumerate(first.rows):
+            # Each coefficient by column (None: the limit): interpolate, then check at the spare r.
             scales = [_fmpq(1 + r) ** self.powers[i] for r in (*samples, *spare)]
             keys: list[int | None] = [*{j: 0 for e in shown_at for j in e.rows[i][0]}, None]
             polynomials = {}
@@ -447,45 +449,47 @@ class Family:
                     )
                 polynomials[j] = p
             limit = polynomials.pop(None)
-            found.append(({j: p for j, p in polynomials.items() if j is not None}, limit, equality))
-        return found
+            rows.append(({j: p for j, p in polynomials.items() if j is not None}, limit, equality))
+        return rows
 
     def curve(self, vertex: Vertex, r0: Fraction) -> Curve | None:
-        """Return what a basis that is optimal at r0 gives around it; None if r0 is an end."""
+        """Return the curve of a basis that is optimal at r0; None if r0 ends its interval."""
         basis, exact = vertex.basis, vertex.exact
         determinant, basic, multipliers = self._cramer(basis, exact)
         zero = fmpq_poly([0])
         point = [determinant * x for x in exact.outside(basis)]
         for j, p in zip(basis.columns, basic, strict=True):
             point[j] = p
-        # What may not be negative, each times the determinant.
-        held: list[fmpq_poly] = []
+        # All slacks, multipliers and reduced costs, times the determinant: none may be negative.
+        nonnegative: list[fmpq_poly] = []
         for j in basis.columns:
             low, high = exact.limits[j]
-            held += [point[j] - low * determinant, high * determinant - point[j]]
+            nonnegative += [point[j] - low * determinant, high * determinant - point[j]]
+        # Reduced costs: cost plus multipliers times the tight rows, all times the determinant.
         reduced = [determinant * cost for cost in exact.costs]
         tight = dict(zip(basis.tight, multipliers, strict=True))
         for i, (terms, limit, equality) in enumerate(self.rows):
             if i not in tight:
                 slack = determinant * limit - sum((a * point[j] for j, a in terms.items()), zero)
-                held.append(slack)
+                nonnegative.append(slack)
                 if equality:
-                    held.append(-slack)
+                    nonnegative.append(-slack)
                 continue
             if not equality:
-                held.append(tight[i])
+                nonnegative.append(tight[i])
             for j, a in terms.items():
                 reduced[j] = reduced[j] + tight[i] * a
-        basic_ = set(basis.columns)
+        basic_columns = set(basis.columns)
         for j, d in enumerate(reduced):
             low, high = exact.limits[j]
-            if j not in basic_ and low < high:
-                held.append(-d if j in basis.top else d)
+            if j not in basic_columns and low < high:
+                nonnegative.append(-d if j in basis.top else d)
         ends, at = _Ends(r0), _fmpq(r0)
         sign = 1 if determinant(at) > 0 else -1
-        for p in {str(p): p for p in held}.values():
+        for p in {str(p): p for p in nonnegative}.values():
             if p == 0:
                 continue
+            # The sign of p / determinant at r0 must be positive, and it changes at the ends only.
             if p(at) * sign <= 0 or not ends.add(p, determinant):
                 return None
         value = sum((cost * p for cost, p in zip(exact.costs, point, strict=True)), zero)
@@ -499,26 +503,26 @@ class Family:
         return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
 
     def slacks(self, point: Sequence[Ratio]) -> list[tuple[fmpq_poly, fmpq_poly]]:
-        """Return what may not be negative at a point: of limits, pmfs and rows; no zeros."""
+        """Return all slacks at a point, (numerator, denominator), without zeros."""
         sides = [(fmpq_poly(list(p.over)), fmpq_poly(list(p.under))) for p in point]
         limits = self.at(Fraction(2)).limits
-        held: list[tuple[fmpq_poly, fmpq_poly]] = []
+        nonnegative: list[tuple[fmpq_poly, fmpq_poly]] = []
         for (over, under), (low, high) in zip(sides, limits, strict=True):
-            held += [(over - low * under, under), (high * under - over, under)]
+            nonnegative += [(over - low * under, under), (high * under - over, under)]
         for terms, limit, equality in self.rows:
             over, under = limit, fmpq_poly([1])
             for j, a in terms.items():
                 p, q = sides[j]
                 over, under = over * q - a * p * under, under * q
-            held += [(over, under), (-over, under)] if equality else [(over, under)]
-        return [(over, under) for over, under in held if over != 0]
+            nonnegative += [(over, under), (-over, under)] if equality else [(over, under)]
+        return [(over, under) for over, under in nonnegative if over != 0]
 
     def _cramer(
         self, basis: Basis, exact: Exact
     ) -> tuple[fmpq_poly, list[fmpq_poly], list[fmpq_poly]]:
-        """Return the determinant, and what it times basic variables and multipliers is.
+        """Return the determinant, and its products with the basic variables and the multipliers.
 
-        All are polynomials whose degree is at most that of the tight rows together.
+        All are polynomials in r, of degree at most the sum over the tight rows.
         """
         degree, size = sum(self.degrees[i] for i in basis.tight), len(basis.columns)
         samples: list[Fraction] = []
@@ -527,28 +531,29 @@ class Family:
         while len(samples) <= degree:
             r += 1
             at = Fraction(r)
-            here = Exact(exact.written, self._rows_at(at, basis.tight))
-            matrix = here.square(basis)
-            vertex = here.vertex(basis, matrix)
+            program = Exact(exact.written, self._rows_at(at, basis.tight))
+            matrix = program.square(basis)
+            vertex = program.vertex(basis, matrix)
             if vertex is None:
                 continue
+            # Cramer: determinant times solution is a polynomial in r, sampled at this r.
             scale = matrix.det()
             solved = [vertex.point[j] for j in basis.columns]
             solved += [vertex.multipliers[i] for i in basis.tight]
             samples.append(at)
             values.append([scale, *(scale * x for x in solved)])
-        found = _lagrange(samples) * fmpq_mat(values)
-        columns = [fmpq_poly(column) for column in found.transpose().tolist()]
+        coefficients = _lagrange(samples) * fmpq_mat(values)
+        columns = [fmpq_poly(column) for column in coefficients.transpose().tolist()]
         return columns[0], columns[1 : size + 1], columns[size + 1 :]
 
     def _rows_at(
-        self, r: Fraction, wanted: Sequence[int]
+        self, r: Fraction, indices: Sequence[int]
     ) -> list[tuple[dict[int, fmpq], fmpq, bool]]:
-        """Return some rows, multiplied as they are for the polynomials; the others are empty."""
-        at, chosen = _fmpq(r), set(wanted)
+        """Return rows at r, times their (1 + r)^n; only those of ``indices``, the others empty."""
+        at, index_set = _fmpq(r), set(indices)
         return [
             ({j: p(at) for j, p in terms.items()}, limit(at), equality)
-            if i in chosen
+            if i in index_set
             else ({}, fmpq(0), equality)
             for i, (terms, limit, equality) in enumerate(self.rows)
         ]
@@ -561,18 +566,18 @@ class _Ends:
         self.at = Root.of(r0)
         self.low: Root | None = None
         self.high: Root | None = None
-        self.seen: set[str] = set()
+        self.factors: set[str] = set()
 
     def add(self, over: fmpq_poly, under: fmpq_poly) -> bool:
-        """Take a quotient's roots of odd order and its poles; whether r0 is none of them."""
+        """Add a quotient's roots of odd order and its poles; return whether r0 is none of them."""
         common = over.gcd(under)
         over, under = over // common, under // common
         for side, pole in ((over, False), (under, True)):
             for factor, power in side.numer().factor()[1]:
                 key = str(factor)
-                if key in self.seen or (power % 2 == 0 and not pole):
+                if key in self.factors or (power % 2 == 0 and not pole):
                     continue
-                self.seen.add(key)
+                self.factors.add(key)
                 for root in roots_above_one(factor):
                     if root.rational == self.at.low:
                         return False
@@ -584,153 +589,156 @@ class _Ends:
 
 
 def closed_form(
-    setting: Asked, low: Rational | int = 1, high: Rational | int | None = None
+    setting: Setting, low: Rational | int = 1, high: Rational | int | None = None
 ) -> ClosedForm:
     """Return the optimum of a setting's program as a function of r = e^epsilon.
 
-    The program is the one that `dpopt.verify` displays, for all r of the interval at once; the
-    epsilon of the setting is not looked at. In a majority of voters r is e^epsilon of one voter,
-    and the target is r^allowance, so the allowance has to be whole.
+    The program is the one that `dpopt.verify` writes, for all r of the interval at once, whatever
+    the setting's epsilon. In a majority of voters r is e^epsilon of one voter and the target is
+    r^allowance, so the allowance has to be an integer.
 
     Args:
-        setting: of a kind that `dpopt.verify` displays, with at most 400 variables and 2,000 rows,
-            which are polynomials in r. Its numbers are taken as they are stored: floats as
-            the binary fractions that they are, and a prior as it was scaled to sum 1. So 0.3 is not
-            3/10, and its formula has numbers of many digits; 0.25 is 1/4.
-        low: where the interval begins, rational, at least 1.
-        high: where it ends, rational and larger; None for all r.
+        setting: of a kind that `dpopt.verify` supports, with at most 400 variables and 2,000 rows,
+            all polynomials in r. Floats are the binary fractions that they are, and a prior is
+            used as it was scaled to sum 1: 0.3 is not 3/10, and leads to formulas with many
+            digits; 0.25 is 1/4.
+        low: lower end of the interval, rational, at least 1.
+        high: upper end, rational, above ``low``; None for all r.
 
     Returns:
-        The function, proved on each of its pieces: in their interior, and at rational ends.
+        The function, proved in the interior of each piece and at its rational ends.
 
     Raises:
-        ParameterError: if the setting or the interval is none of these.
-        SolverError: if an optimal basis was not found somewhere, or there are more than 400.
+        ParameterError: if the setting is not supported, or the interval is out of range.
+        SolverError: if no optimal basis was found in a gap, or there are more than 400 pieces.
     """
     kind, plain = plain_setting(setting)
-    first = checked_ratio("low", low)
-    last = None if high is None else checked_ratio("high", high)
+    first = checked_exp_epsilon("low", low)
+    last = None if high is None else checked_exp_epsilon("high", high)
     if last is not None and last <= first:
         raise ParameterError(f"high is {shown(high)}; it must be larger than low, {first}.")
-    family = Family(kind, plain, first)
-    found = _curves(family, Root.of(first), None if last is None else Root.of(last))
-    pieces = _merged(found, family.status)
+    program = ParametricProgram(kind, plain, first)
+    curves = _curves(program, Root.of(first), None if last is None else Root.of(last))
+    pieces = _merged(curves, program.status)
     rational = [piece.low.rational for piece in pieces] + [last]
     ends = {r: exact_optimum(setting, r).value for r in rational if r is not None}
     return ClosedForm(kind, plain, tuple(pieces), ends)
 
 
 def private_where(
-    setting: Asked, point: Mapping[verify.Variable, Ratio], low: Rational | int = 1
+    setting: Setting, point: Mapping[verify.Variable, Ratio], low: Rational | int = 1
 ) -> tuple[tuple[Root, Root | None], ...]:
-    """Return all r = e^epsilon at which a rule, given by formulas, keeps the rows of a program.
+    """Return all r = e^epsilon at which a rule, given by formulas, satisfies the rows of a program.
 
     For published rules whose probabilities are rational functions of r, such as randomised response
-    or a recursion for q_m: each row's slack is one too, and its changes of sign are isolated by
-    Sturm sequences.
+    or a recursion for q_m. Each row's slack is a rational function of r, too, and Sturm sequences
+    isolate its changes of sign.
 
     Args:
-        setting: of a kind that `dpopt.verify` displays, as for `closed_form`.
+        setting: as for `closed_form`.
         point: formulas by variable of its program, such as ``{("q", 0): Ratio((2,), (-5, 7))}`` for
             q_0 = 2 / (7 r - 5); variables that it lacks are 0.
-        low: where to begin, rational, at least 1.
+        low: least r, rational, at least 1.
 
     Returns:
-        Intervals in order, (low, high), high None if there is no end. Single r between two
-        intervals, and ends that are poles, are not told apart.
+        Intervals (low, high) in order; high is None if there is no end. Whether single r between
+        intervals, and ends that are poles, are included is not decided.
 
     Raises:
-        ParameterError: if the setting is none of these, a variable is unknown, or it has no
-            formula.
+        ParameterError: if the setting is not supported, a variable is unknown, or a value is not a
+            `Ratio`.
     """
     kind, plain = plain_setting(setting)
-    first = checked_ratio("low", low)
+    first = checked_exp_epsilon("low", low)
     if not isinstance(point, Mapping) or not all(
         isinstance(formula, Ratio) and any(formula.under) for formula in point.values()
     ):
         raise ParameterError(f"point is {shown(point)}; it must have a Ratio for each variable.")
-    family = Family(kind, plain, first)
-    unknown = [variable for variable in point if variable not in family.variables]
+    program = ParametricProgram(kind, plain, first)
+    unknown = [variable for variable in point if variable not in program.variables]
     if unknown:
         raise ParameterError(
             f"point is {shown(unknown)}; its variables must be among those of the program."
         )
-    slacks = family.slacks([point.get(v, Ratio((0,))) for v in family.variables])
+    slacks = program.slacks([point.get(v, Ratio((0,))) for v in program.variables])
     ends: set[Root] = set()
     for over, under in slacks:
         for factor, _ in (*over.numer().factor()[1], *under.numer().factor()[1]):
             ends |= {root for root in roots_above_one(factor) if Root.of(first) < root}
     starts = [Root.of(first), *sorted(ends)]
-    found: list[tuple[Root, Root | None]] = []
-    for left, right in zip(starts, [*starts[1:], None], strict=True):
-        at = _fmpq(_between(left, right, _SHARES[0]))
+    intervals: list[tuple[Root, Root | None]] = []
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        at = _fmpq(_between(start, end, _SHARES[0]))
         if all(over(at) * under(at) >= 0 for over, under in slacks):
-            joined = found.pop()[0] if found and found[-1][1] == left else left
-            found.append((joined, right))
-    return tuple(found)
+            joined = intervals.pop()[0] if intervals and intervals[-1][1] == start else start
+            intervals.append((joined, end))
+    return tuple(intervals)
 
 
-def _curves(family: Family, low: Root, high: Root | None) -> list[tuple[Root, Root | None, Curve]]:
-    """Return intervals that fill the one from low to high, in order, each with its basis."""
+def _curves(
+    program: ParametricProgram, low: Root, high: Root | None
+) -> list[tuple[Root, Root | None, Curve]]:
+    """Return intervals that partition low..high, in order, each with the curve of its basis."""
     gaps: list[tuple[Root, Root | None]] = [(low, high)]
-    found: list[tuple[Root, Root | None, Curve]] = []
+    curves: list[tuple[Root, Root | None, Curve]] = []
     while gaps:
-        left, right = gaps.pop()
-        if len(found) >= _MOST_PIECES:
+        gap_low, gap_high = gaps.pop()
+        if len(curves) >= _MOST_PIECES:
             raise SolverError(f"there are more than {_MOST_PIECES} pieces.", "iteration_limit")
-        curve = _found(family, left, right)
-        start = curve.low if curve.low is not None and left < curve.low else left
-        end = curve.high if right is None or (curve.high and curve.high < right) else right
-        found.append((start, end, curve))
-        if start != left:
-            gaps.append((left, start))
-        if end is not None and end != right:
-            gaps.append((end, right))
-    return sorted(found, key=lambda interval: interval[0])
+        curve = _optimal_curve(program, gap_low, gap_high)
+        start = curve.low if curve.low is not None and gap_low < curve.low else gap_low
+        end = curve.high if gap_high is None or (curve.high and curve.high < gap_high) else gap_high
+        curves.append((start, end, curve))
+        if start != gap_low:
+            gaps.append((gap_low, start))
+        if end is not None and end != gap_high:
+            gaps.append((end, gap_high))
+    return sorted(curves, key=lambda interval: interval[0])
 
 
-def _found(family: Family, left: Root, right: Root | None) -> Curve:
-    """Return the curve of a basis that is optimal somewhere between two ends.
+def _optimal_curve(program: ParametricProgram, low: Root, high: Root | None) -> Curve:
+    """Return the curve of a basis that is optimal at some r between two ends.
 
     Raises:
         SolverError: if none was found.
     """
     reason: DpoptError | None = None
     for share in _SHARES[:_TRIES]:
-        r0 = _between(left, right, share)
+        r0 = _between(low, high, share)
         try:
-            curve = family.curve(family.at(r0).optimum(), r0)
+            curve = program.curve(program.at(r0).optimum(), r0)
         except SolverError as error:
             reason = error
             continue
         if curve is not None:
             return curve
-    where = f"{left}" if right is None else f"{left} and {right}"
+    where = f"{low}" if high is None else f"{low} and {high}"
     raise SolverError(f"no optimal basis was found beyond or between {where}.", "numerical") from (
         reason
     )
 
 
-def _between(left: Root, right: Root | None, share: Fraction) -> Fraction:
+def _between(low: Root, high: Root | None, share: Fraction) -> Fraction:
     """Return a rational of few digits strictly between two numbers."""
-    if right is None:
-        return math.ceil(left.within(Fraction(1, 4))[1]) + 1 + share
+    if high is None:
+        return math.ceil(low.within(Fraction(1, 4))[1]) + 1 + share
     width = Fraction(1, 2)
-    while (a := left.within(width)[1]) >= (b := right.within(width)[0]):
+    # Refine both algebraic numbers until rationals a < b separate them.
+    while (a := low.within(width)[1]) >= (b := high.within(width)[0]):
         width /= 16
     aim = a + share * (b - a)
     return aim.limit_denominator(math.ceil(4096 / min(b - a, Fraction(1))))
 
 
-def _merged(found: list[tuple[Root, Root | None, Curve]], status: str) -> list[Piece]:
-    """Return pieces: neighbours of one formula are joined."""
+def _merged(curves: list[tuple[Root, Root | None, Curve]], status: str) -> list[Piece]:
+    """Return the pieces: adjacent intervals with the same formula are joined."""
     pieces: list[Piece] = []
-    for low, high, curve in found:
-        part = ((high, curve.point),)
+    for low, high, curve in curves:
+        segment = ((high, curve.point),)
         if pieces and pieces[-1].value == curve.value:
             last = pieces.pop()
-            low, part = last.low, (*last.parts, *part)
-        pieces.append(Piece(curve.value, low, high, status, part))
+            low, segment = last.low, (*last.parts, *segment)
+        pieces.append(Piece(curve.value, low, high, status, segment))
     return pieces
 
 
@@ -739,11 +747,11 @@ def _fmpq(value: Fraction) -> fmpq:
 
 
 def _lagrange(samples: Sequence[Fraction]) -> fmpq_mat:
-    """Return what makes coefficients of a polynomial of its values at so many places."""
+    """Return the inverse Vandermonde matrix: from values at the samples to coefficients."""
     powers = [[_fmpq(r) ** j for j in range(len(samples))] for r in samples]
     return fmpq_mat(powers).inv()
 
 
 def _through(lagrange: fmpq_mat, values: Sequence[fmpq]) -> fmpq_poly:
-    """Return the polynomial that takes these values."""
+    """Return the polynomial with these values at the samples."""
     return fmpq_poly((lagrange * fmpq_mat(len(values), 1, list(values))).entries())

@@ -1,23 +1,21 @@
-"""Multipliers that prove how good any point of a program can be: exact, from a float solve.
+"""Dual multipliers that bound the value of every solution: exact, from a float solve.
 
-What goes in is the program that `dpopt.verify` displays for a saved design, in exact arithmetic;
-what comes out are multipliers of some of its rows, multiples of 2^-`BITS`, and the bound that
-`dpopt.verify.bound` makes of them. Nothing here is believed: any multipliers give a bound that is
-true, good ones give one that is tight.
+The input is the program that `dpopt.verify` writes for a saved design; the output is multipliers of
+some of its rows, multiples of 2^-`BITS`, and the bound that `dpopt.verify.bound` computes from
+them. Nothing here has to be trusted: any multipliers give a true bound, good ones a tight one.
 
-A program of many rows is solved over those alone that are tight at the design: multipliers of the
-others are 0 at an optimum. A solver's multipliers have 1e-9 of noise. Those of its basis are a
-system of equations, M^T y = c; a factorisation in double precision and residuals in integers give y
-to as many bits as are asked for (iterative refinement).
+A program of many rows is solved over the rows that are tight at the design: the others have
+multiplier 0 at an optimum. A solver's multipliers have noise of 1e-9. Those of its basis solve a
+system M^T y = c; a factorisation in double precision and residuals in integers give y to any number
+of bits (iterative refinement).
 
 A solver's basis is feasible and optimal up to its tolerance only. So the program is solved again,
-magnified around the design's point v0 and the multipliers y found so far (Gleixner, Steffy and
-Wolter, INFORMS J. Comput. 28 (2016)): with s the slacks of the rows A v + s = b, the cost of a
-point is a constant more than (cost + y A) . v + y . s; the steps v - v0 and s - s0 are divided by
-a width, and so are these costs, less the least of each distribution. A tolerance of 1e-10 then is
-one of 1e-10 widths. The width falls step by step from 1, with y = 0, to the gap, around the best
-multipliers so far: a solver gains a few digits each time, and finds nothing where they are asked
-for at once.
+magnified around the design's point v0 and the best multipliers y so far (Gleixner, Steffy and
+Wolter, INFORMS J. Comput. 28 (2016)): with slacks s of the rows A v + s = b, the cost of a point is
+a constant plus (cost + y A) . v + y . s. The steps v - v0 and s - s0 are divided by a width, and so
+are these costs, after subtracting the least of each distribution. A tolerance of 1e-10 then means
+1e-10 widths. The width falls from 1, with y = 0, to the gap, step by step: a solver gains a few
+digits each time, and fails if it is asked for all of them at once.
 """
 
 from __future__ import annotations
@@ -45,23 +43,22 @@ Multipliers = list[tuple[verify.Name, Fraction]]
 BITS = 160
 """Multipliers are multiples of 2^-BITS."""
 
-# Bounds are multiples of 2^-_SHORT.
-_SHORT = 200
+_BOUND_BITS = 200  # bounds are multiples of 2^-_BOUND_BITS
 
-# Bits of coefficients in residuals, steps of refinement, and entries of a basis worth a factor.
+# Fractional bits of residuals, steps of refinement, and the largest basis that is factorised.
 _FIXED, _STEPS, _MOST_ENTRIES = 256, 12, 1_000_000
-# Of a solve: only its basis counts.
-_ANY = 1.0
-# Rows whose slack is within these shares of their largest coefficient are tight, tried in turn;
-# and the gap, as a share of the value, from which the next is tried.
-_TIGHT, _FAR, _ENOUGH = (1e-9, 1e-6, 1e-3), Fraction(1, 10**11), Fraction(1, 10**12)
-# Times that a program is solved; the largest cost of a magnified one, in widths; the share of the
-# gap by which the next one must lower it; and the next width, of the last one.
-_AGAIN, _LARGEST_COST, _STAYS, _FINER = 6, 1e6, Fraction(1, 1000), Fraction(1, 1000)
+_ANY_GAP = 1.0  # relative gap of a solve: only its basis is used
+# A row is tight if its slack is within this share of its largest coefficient: shares in turn.
+_TIGHT = (1e-9, 1e-6, 1e-3)
+# Gaps relative to the value: above the first, try the next share; up to the second, stop.
+_FAR, _ENOUGH = Fraction(1, 10**11), Fraction(1, 10**12)
+# Solves of a program; the largest cost of a magnified one, in widths; the share of the gap that a
+# solve must close for another one; and the factor of the width from one to the next, at least.
+_MOST_SOLVES, _LARGEST_COST, _STAYS, _FINER = 6, 1e6, Fraction(1, 1000), Fraction(1, 1000)
 
 
 class Bound(float):
-    """A bound on the value of every point, and how it is known.
+    """A bound on the value of every mechanism, and how it is known.
 
     Attributes:
         how: "proved", in exact arithmetic for the true e^epsilon; "float", from the solver's duals
@@ -71,10 +68,10 @@ class Bound(float):
     how: str
 
     def __new__(cls, value: float, how: str) -> Self:
-        """Return a float that says how it is known."""
-        made = super().__new__(cls, value)
-        made.how = how
-        return made
+        """Return a bound with its origin."""
+        bound = super().__new__(cls, value)
+        bound.how = how
+        return bound
 
     def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
         return float(self), self.how
@@ -82,12 +79,12 @@ class Bound(float):
 
 @dataclass(frozen=True)
 class Optimality:
-    """A bound on the value of every point of a program, exact, and what proves it.
+    """An exact bound on the value of every solution of a program, with the proof.
 
     Attributes:
         value: of the design, exact.
-        bound: no point is better, exact.
-        multipliers: by row of the program that `dpopt.verify` displays.
+        bound: no solution has a better value, exact.
+        multipliers: by row of the program of `dpopt.verify`.
         maximises: whether a larger value is better.
     """
 
@@ -109,11 +106,11 @@ class Optimality:
 
 @dataclass(frozen=True)
 class Written:
-    """A program in floats: that of `dpopt.verify`, over some of its rows.
+    """A program of `dpopt.verify` over some of its rows, with its matrix in floats.
 
     Attributes:
-        program: the exact one.
-        names: of its rows.
+        program: the exact program.
+        names: of the rows that are used.
     """
 
     program: verify.Program
@@ -126,27 +123,27 @@ class Written:
 
     @cached_property
     def variables(self) -> dict[verify.Variable, int]:
-        """Places of the variables: those of the distributions, then those of the boxes."""
+        """Column of each variable: those of the distributions, then those of the boxes."""
         pmfs = (variable for variables, _ in self.program.pmfs for variable in variables)
-        return {v: place for place, v in enumerate([*pmfs, *self.program.boxes])}
+        return {v: index for index, v in enumerate([*pmfs, *self.program.boxes])}
 
     @cached_property
     def entries(self) -> list[tuple[int, int, Fraction]]:
-        """(row, column, coefficient) of the pmfs, then of the rows; the middle of an enclosure."""
-        place, count = self.variables, len(self.program.pmfs)
-        found = [
-            (i, place[v], Fraction(1))
+        """(row, column, coefficient) of the pmfs, then of the rows; enclosures by their middle."""
+        index, count = self.variables, len(self.program.pmfs)
+        entries = [
+            (i, index[v], Fraction(1))
             for i, (variables, _) in enumerate(self.program.pmfs)
             for v in variables
         ]
         for i, row in enumerate(self.rows):
             for v, coefficient in row.terms.items():
-                found.append((count + i, place[v], middle(coefficient)))
-        return found
+                entries.append((count + i, index[v], middle(coefficient)))
+        return entries
 
     @cached_property
     def scales(self) -> Vector:
-        """The largest coefficient of each row in size: rows are divided by it for the solver."""
+        """The largest absolute coefficient of each row, by which the solver's rows are divided."""
         largest = np.zeros(len(self.program.pmfs) + len(self.names))
         for i, _, a in self.entries:
             largest[i] = max(largest[i], abs(float(a)))
@@ -154,7 +151,7 @@ class Written:
 
     @cached_property
     def costs(self) -> list[Fraction]:
-        """The cost of each variable in a program that minimises."""
+        """The cost of each variable, to be minimised."""
         sign = -1 if self.program.maximise else 1
         return [sign * Fraction(self.program.cost.get(v, 0)) for v in self.variables]
 
@@ -167,7 +164,7 @@ class Written:
 
     @cached_property
     def matrix(self) -> sp.csr_array:
-        """The coefficients of the distributions and the rows, each divided by its largest."""
+        """The coefficients of distributions and rows, each row divided by its scale, in floats."""
         shape = (self.scales.size, len(self.variables))
         at, column, values = zip(*self.entries, strict=True) if self.entries else ((), (), ())
         floats = np.array(list(map(float, values)))
@@ -180,35 +177,40 @@ class Written:
         prices: Sequence[Fraction] | None = None,
         width: Fraction = Fraction(1),
     ) -> Solution:
-        """Solve for the steps from a point and from prices, in widths, in floats; see the module.
+        """Solve the program magnified around a point and multipliers, in floats; see the module.
 
-        Variables "v" and "slack", rows "distributions" and "rows".
+        Variables "v" and "slack", rows "pmfs" and "rows".
 
         Args:
             point: by variable; 0 if None.
-            prices: by row, what its slack costs; 0 if None.
-            width: above 0.
+            prices: multipliers of the rows, the costs of their slacks; 0 if None.
+            width: unit of the steps, above 0.
 
         Raises:
-            SolverError: if the solver found no answer.
+            SolverError: if the solver found no solution.
         """
         pmfs, count = self.program.pmfs, len(self.program.pmfs)
         point = [Fraction(0)] * len(self.variables) if point is None else point
         prices = [Fraction(0)] * len(self.names) if prices is None else prices
-        costs, held = [*self.costs], [Fraction(0)] * self.scales.size
+        costs, row_values = [*self.costs], [Fraction(0)] * self.scales.size
+        # Row values at the point, and reduced costs cost + y A.
         for i, j, a in self.entries:
-            held[i] += a * point[j]
+            row_values[i] += a * point[j]
             if i >= count:
                 costs[j] += prices[i - count] * a
+        # A constant less on all costs of a distribution changes no solution.
         start = 0
         for variables, _ in pmfs:
-            part = slice(start, start := start + len(variables))
-            least = min(costs[part])
-            costs[part] = [cost - least for cost in costs[part]]
+            block = slice(start, start := start + len(variables))
+            least = min(costs[block])
+            costs[block] = [cost - least for cost in costs[block]]
         masses = [Fraction(mass) for _, mass in pmfs]
-        off = [mass - total for mass, total in zip(masses, held[:count], strict=True)]
+        missing_mass = [
+            mass - total for mass, total in zip(masses, row_values[:count], strict=True)
+        ]
         slacks = [
-            middle(row.limit) - total for row, total in zip(self.rows, held[count:], strict=True)
+            middle(row.limit) - total
+            for row, total in zip(self.rows, row_values[count:], strict=True)
         ]
         problem = Problem("the program of a proof")
         lower, upper = (
@@ -217,7 +219,7 @@ class Written:
         )
         problem.add_variables("v", len(point), lower=lower, upper=upper)
         if pmfs:
-            total = np.array([float(mass / width) for mass in off])
+            total = np.array([float(mass / width) for mass in missing_mass])
             problem.add_rows("pmfs", {"v": self.matrix[:count]}, lower=total, upper=total)
         objective = {"v": _clipped(costs, width)}
         if self.rows:
@@ -226,93 +228,96 @@ class Written:
             most = np.where([row.equality for row in self.rows], least, np.inf)
             problem.add_variables("slack", len(slacks), lower=least, upper=most)
             unit = sp.eye_array(len(slacks), format="csr")
-            parts: Any = {"v": self.matrix[count:], "slack": unit}
-            problem.add_rows("rows", parts, lower=0.0, upper=0.0)
+            blocks: Any = {"v": self.matrix[count:], "slack": unit}
+            problem.add_rows("rows", blocks, lower=0.0, upper=0.0)
             objective["slack"] = _clipped(prices, width) * scales
         problem.minimise(objective)
-        return solve(problem, relative_gap=_ANY)
+        return solve(problem, relative_gap=_ANY_GAP)
 
     def multipliers(self, solution: Solution) -> Multipliers:
-        """Return the multipliers of a solution's basis to 2^-`BITS`; zeros are left out."""
+        """Return the multipliers of a solution's basis, rounded to 2^-`BITS`, without zeros."""
         y = np.concatenate([solution.duals.get(name, np.zeros(0)) for name in ("pmfs", "rows")])
         exact = self._refined(solution, y / self.scales)
-        # The solver's multiplier is the change of the optimum with the limit.
+        # The solver's dual is d optimum / d limit: minus the multiplier of a . v <= b.
         return [] if exact is None else self._rounded([-y for y in exact[len(self.program.pmfs) :]])
 
     def corrected(
         self, prices: Sequence[Fraction], width: Fraction, solution: Solution
     ) -> Multipliers:
-        """Return prices with the changes that a program around them has for them.
+        """Return the multipliers ``prices`` corrected by the duals of the program around them.
 
-        Its costs are clipped, so that its basis may be none of the program's; its multipliers are
-        the program's all the same: what they leave of a cost is at least 0, and more of a higher
-        one.
+        Clipped costs may make its basis infeasible for the whole program, but the multipliers
+        stay dual feasible: a reduced cost that is at least 0 stays so for a higher cost.
         """
         changes = solution.duals.get("rows", np.zeros(0)) / self.scales[len(self.program.pmfs) :]
         steps = [Fraction(float(change)) * width for change in changes]
         return self._rounded([y - step for y, step in zip(prices, steps, strict=True)])
 
     def _rounded(self, exact: Sequence[Fraction]) -> Multipliers:
-        """Return the multipliers of rows to 2^-`BITS`; those that are 0 are left out."""
-        unit, found = 1 << BITS, []
+        """Return the multipliers rounded to 2^-`BITS`, without zeros and wrong signs."""
+        unit, multipliers = 1 << BITS, []
         for name, row, value in zip(self.names, self.rows, exact, strict=True):
             rounded = Fraction(round(value * unit), unit)
             if rounded > 0 or (rounded < 0 and row.equality):
-                found.append((name, rounded))
-        return found
+                multipliers.append((name, rounded))
+        return multipliers
 
     def _refined(self, solution: Solution, y: Vector) -> list[Fraction] | None:
-        """Return the multipliers of a basis; None if they do not converge."""
+        """Return the multipliers of a basis by iterative refinement; None if it diverges."""
         if solution.basis is None:
             return None
         columns, tight = self.basis(solution)
         if len(columns) != len(tight) or not columns:
             return None
-        row_of = {row: place for place, row in enumerate(tight)}
-        column_of = {column: place for place, column in enumerate(columns)}
-        inside = [
+        # The square basis matrix: tight rows by basic columns.
+        row_of = {row: index for index, row in enumerate(tight)}
+        column_of = {column: index for index, column in enumerate(columns)}
+        entries = [
             (row_of[i], column_of[j], a)
             for i, j, a in self.entries
             if i in row_of and j in column_of
         ]
-        if len(inside) > _MOST_ENTRIES:
+        if len(entries) > _MOST_ENTRIES:
             return None
-        at, to, values = zip(*inside, strict=True) if inside else ((), (), ())
+        row_index, column_index, values = zip(*entries, strict=True) if entries else ((), (), ())
         shape = (len(tight), len(columns))
-        square = sp.csc_array((np.array(list(map(float, values))), (at, to)), shape=shape)
+        square = sp.csc_array(
+            (np.array(list(map(float, values))), (row_index, column_index)), shape=shape
+        )
         try:
             factor = splu(square)
         except RuntimeError:
             return None
         unit = 1 << _FIXED
-        fixed = [(i, j, round(a * unit)) for i, j, a in inside]
+        fixed = [(i, j, round(a * unit)) for i, j, a in entries]
         costs = [round(self.costs[j] * unit) << _FIXED for j in columns]
-        found = [round(Fraction(float(y[i])) * unit) for i in tight]
+        refined = [round(Fraction(float(y[i])) * unit) for i in tight]
         last = None
         for _ in range(_STEPS):
-            left = list(costs)
+            residual = list(costs)
+            # residual = c - M^T y, all over 2^(2 _FIXED).
             for i, j, a in fixed:
-                left[j] -= a * found[i]
-            size = max(map(abs, left), default=0)
+                residual[j] -= a * refined[i]
+            size = max(map(abs, residual), default=0)
             if size >> (2 * _FIXED - BITS - 20) == 0:
                 break
             if last is not None and size > last:
                 return None
             last = size
-            # The residual in floats, scaled so that nothing underflows.
+            # Solve for the residual in floats, scaled so that it neither under- nor overflows.
             shift = max(0, size.bit_length() - 53)
-            step = factor.solve(np.array([float(value >> shift) for value in left]), trans="T")
+            step = factor.solve(np.array([float(value >> shift) for value in residual]), trans="T")
             if not np.all(np.isfinite(step)):
                 return None
             for i, change in enumerate(step.tolist()):
-                found[i] += int(Fraction(change) * (1 << shift) / unit)
+                refined[i] += int(Fraction(change) * (1 << shift) / unit)
         exact = [Fraction(0)] * self.scales.size
-        for i, value in zip(tight, found, strict=True):
+        for i, value in zip(tight, refined, strict=True):
             exact[i] = Fraction(value, unit)
         return exact
 
     def basis(self, solution: Solution) -> tuple[list[int], list[int]]:
-        """Return the basic columns, and the rows at a limit: pmfs first, then the others."""
+        """Return the basic columns and the tight rows, pmfs first."""
         statuses = solution.basis
         if statuses is None:
             raise SolverError("the solver left no basis.", solution.status)
@@ -327,13 +332,13 @@ class Written:
 
 
 def _clipped(costs: Sequence[Fraction], width: Fraction) -> Vector:
-    """Return costs in widths; around other prices, none beyond what matters."""
+    """Return costs in widths; of a magnified program, clipped."""
     most = np.inf if width == 1 else _LARGEST_COST
     return np.clip([float(cost / width) for cost in costs], -most, most)
 
 
 def middle(number: verify.Number | verify.Between) -> Fraction:
-    """Return a number, or the middle of what encloses it."""
+    """Return a number, or the middle of an enclosure."""
     low, high = verify.ends(number)
     return Fraction(low + high) / 2
 
@@ -341,14 +346,14 @@ def middle(number: verify.Number | verify.Between) -> Fraction:
 def tight_rows(
     program: verify.Program, share: float, names: Iterable[verify.Name] | None = None
 ) -> list[verify.Name]:
-    """Return the rows whose slack at the point is within a share of their largest coefficient.
+    """Return the rows whose slack is within a share of their largest coefficient, and equalities.
 
     Args:
         program: with a point.
         share: at least 0.
         names: of the rows to look at; all of them if None.
     """
-    found = []
+    tight = []
     point = {v: float(value) for v, value in program.point.items()}
     for name in program.names() if names is None else names:
         row = program.row(name)
@@ -356,16 +361,16 @@ def tight_rows(
         largest = max((abs(a) for _, a in terms), default=0.0)
         slack = float(verify.ends(row.limit)[0]) - sum(a * point.get(v, 0.0) for v, a in terms)
         if row.equality or slack <= share * largest:
-            found.append(name)
-    return found
+            tight.append(name)
+    return tight
 
 
 def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) -> Optimality:
-    """Return a bound on all points of a program, tight at its own point if that is optimal.
+    """Return a bound on all solutions of a program, tight if its own point is optimal.
 
     Args:
         program: with a point.
-        names: of rows that are enough; those that are tight at the point if None.
+        names: rows that may have multipliers; those that are tight at the point if None.
 
     Raises:
         SolverError: if no program over some rows could be solved.
@@ -373,10 +378,10 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
     best: Optimality | None = None
     failed = SolverError("no row of the program was given.", "numerical")
     for share in _TIGHT if names is None else [None]:
-        chosen = list(names or []) if share is None else tight_rows(program, share)
+        rows = list(names or []) if share is None else tight_rows(program, share)
         try:
-            for found in _better(Written(program, tuple(chosen)), best):
-                best = found
+            for better in _improving(Written(program, tuple(rows)), best):
+                best = better
         except SolverError as error:
             failed = error
         if best is not None and best.gap <= _FAR * abs(best.value):
@@ -387,32 +392,35 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
 
 
 def _outward(bound: Fraction, maximises: bool) -> Fraction:
-    """Return a bound rounded to a multiple of 2^-200: short, and true for other enclosures too."""
-    unit = 1 << _SHORT
+    """Return a bound rounded outward to 2^-200: short, and true for other enclosures, too."""
+    unit = 1 << _BOUND_BITS
     return Fraction(math.ceil(bound * unit) if maximises else math.floor(bound * unit), unit)
 
 
-def _better(written: Written, best: Optimality | None) -> Iterator[Optimality]:
-    """Yield bounds over some rows, each nearer than the one before, until none is."""
+def _improving(written: Written, best: Optimality | None) -> Iterator[Optimality]:
+    """Yield bounds over some rows, each tighter than the one before."""
     program = written.program
     value, width = Fraction(program.value), Fraction(1)
     point = [Fraction(program.point.get(v, 0)) for v in written.variables]
-    own: Optimality | None = None
-    for _ in range(_AGAIN):
-        y = dict(own.multipliers if own is not None else ())
+    current: Optimality | None = None
+    for _ in range(_MOST_SOLVES):
+        y = dict(current.multipliers if current is not None else ())
         prices = [y.get(name, Fraction(0)) for name in written.names]
-        solution, last = written.solved(point, prices, width), own
-        for found in (written.corrected(prices, width, solution), written.multipliers(solution)):
-            limit = _outward(Fraction(verify.bound(program, found)), program.maximise)
-            one = Optimality(value, limit, tuple(found), program.maximise)
-            own = one if own is None or one.gap < own.gap else own
-        if own is None or own.gap <= _ENOUGH * abs(value):
+        solution, last = written.solved(point, prices, width), current
+        for multipliers in (
+            written.corrected(prices, width, solution),
+            written.multipliers(solution),
+        ):
+            limit = _outward(Fraction(verify.bound(program, multipliers)), program.maximise)
+            candidate = Optimality(value, limit, tuple(multipliers), program.maximise)
+            current = candidate if current is None or candidate.gap < current.gap else current
+        if current is None or current.gap <= _ENOUGH * abs(value):
             break
-        if best is None or own.gap < best.gap:
-            yield (best := own)
-        # Where the bound stays, the gap that is left is the design's own.
-        if last is not None and width <= last.gap <= own.gap + _STAYS * last.gap:
+        if best is None or current.gap < best.gap:
+            yield (best := current)
+        # If the bound stays, the remaining gap is the design's own suboptimality.
+        if last is not None and width <= last.gap <= current.gap + _STAYS * last.gap:
             return
-        width = max(own.gap, width * _FINER)
-    if own is not None and (best is None or own.gap < best.gap):
-        yield own
+        width = max(current.gap, width * _FINER)
+    if current is not None and (best is None or current.gap < best.gap):
+        yield current

@@ -25,8 +25,8 @@ FORMAT = "dpopt exact optimum"
 _MOST_ROWS, _MOST_COLUMNS = 20_000, 2_000
 
 
-class Asked(Protocol):
-    """A setting: what `dpopt.design` takes."""
+class Setting(Protocol):
+    """A setting: the argument of `dpopt.design`."""
 
     kind: ClassVar[str]
 
@@ -37,18 +37,17 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class ExactOptimum:
-    """The optimum of a program at a rational e^epsilon, and what proves it.
+    """The optimum of a program at a rational e^epsilon, with its proof.
 
     Attributes:
         kind: of the setting.
-        setting: its parameters as plain values; ``ratio`` takes the place of e^epsilon.
+        setting: its parameters as plain values; ``ratio`` replaces e^epsilon.
         ratio: e^epsilon.
         value: the optimum.
-        point: an optimal point, by variable of the program that `dpopt.verify` displays; variables
-            that are 0 are left out.
+        point: an optimal solution, by variable of the program of `dpopt.verify`, without zeros.
         multipliers: by row; the bound that they prove is ``value``.
-        basis: names of the rows that hold with equality, distributions left out.
-        provenance: versions of what computed it.
+        basis: names of the tight rows, without the distributions.
+        provenance: versions of the software that computed it.
     """
 
     kind: str
@@ -77,7 +76,7 @@ class ExactOptimum:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the optimum to a file of JSON, which `dpopt.verify` checks alone.
+        """Write the optimum to a JSON file that `dpopt.verify` checks on its own.
 
         Raises:
             ParameterError: if the file cannot be written.
@@ -85,29 +84,29 @@ class ExactOptimum:
         write_json(Path(path), self.to_dict())
 
 
-def exact_optimum(setting: Asked, ratio: Rational | int = Fraction(5, 2)) -> ExactOptimum:
+def exact_optimum(setting: Setting, ratio: Rational | int = Fraction(5, 2)) -> ExactOptimum:
     """Return the optimum of a setting's program as a fraction, with its proof.
 
-    The program is the one that `dpopt.verify` displays, with ``ratio`` in the place of e^epsilon:
-    the epsilon of the setting is not looked at. In a majority of voters ``ratio`` is e^epsilon of
-    one voter, and the target is ratio^allowance, so the allowance has to be whole. A float solver's
-    basis is solved again in fractions; the point is decided to be feasible, and the multipliers to
-    prove its value, both exactly.
+    The program is the one that `dpopt.verify` writes, with ``ratio`` instead of e^epsilon; the
+    epsilon of the setting is ignored. In a majority of voters ``ratio`` is e^epsilon of one voter
+    and the target is ratio^allowance, so the allowance has to be an integer. The basis of a float
+    solver is solved again in fractions, and it is decided exactly that the solution is feasible and
+    that the multipliers prove its value.
 
     Args:
-        setting: of a kind that `dpopt.verify` displays, with at most 2,000 variables and 20,000
+        setting: of a kind that `dpopt.verify` supports, with at most 2,000 variables and 20,000
             rows.
         ratio: e^epsilon, rational, at least 1; numerator and denominator of at most 256 bits.
 
     Raises:
-        ParameterError: if the setting or the ratio is none of these.
+        ParameterError: if the setting is not supported, or the ratio is out of range.
         SolverError: if no basis was optimal in exact arithmetic.
     """
     kind, plain = plain_setting(setting)
-    ratio = checked_ratio("ratio", ratio)
+    ratio = checked_exp_epsilon("ratio", ratio)
     program = displayed(kind, plain, ratio)
     vertex = Exact.of(written(program)).optimum()
-    point, multipliers = answer(vertex)
+    point, multipliers = solution_by_name(vertex)
     program.point = dict(point)
     try:
         program.private = None
@@ -120,15 +119,16 @@ def exact_optimum(setting: Asked, ratio: Rational | int = Fraction(5, 2)) -> Exa
         raise SolverError("the multipliers found do not prove the optimum.", "numerical")
     pmfs = len(program.pmfs)
     names = vertex.exact.written.names
-    tight = tuple(names[i - pmfs] for i in vertex.basis.tight if i >= pmfs)
-    return ExactOptimum(kind, plain, ratio, value, point, multipliers, tight)
+    # Rows of the vertex are numbered distributions first.
+    tight_names = tuple(names[i - pmfs] for i in vertex.basis.tight if i >= pmfs)
+    return ExactOptimum(kind, plain, ratio, value, point, multipliers, tight_names)
 
 
-def plain_setting(setting: Asked) -> tuple[str, Json]:
-    """Return a setting's kind and its parameters as a file has them.
+def plain_setting(setting: Setting) -> tuple[str, Json]:
+    """Return a setting's kind, and its parameters as the plain values of a file.
 
     Raises:
-        ParameterError: if it is no setting of a kind that `dpopt.verify` displays.
+        ParameterError: if it is not a setting of a kind that `dpopt.verify` supports.
     """
     kind = getattr(setting, "kind", None)
     if isinstance(setting, type) or kind not in verify.KINDS:
@@ -139,16 +139,16 @@ def plain_setting(setting: Asked) -> tuple[str, Json]:
     return kind, json.loads(json.dumps(setting.to_dict()))
 
 
-def checked_ratio(name: str, value: object) -> Fraction:
-    """Return a rational e^epsilon.
+def checked_exp_epsilon(name: str, value: object) -> Fraction:
+    """Return a rational e^epsilon, checked.
 
     Raises:
-        ParameterError: if it is none, below 1 or too long.
+        ParameterError: if it is not rational, below 1 or has too many bits.
     """
     if isinstance(value, Rational) and not isinstance(value, bool):
-        found = Fraction(value)
-        if found >= 1 and max(found.numerator, found.denominator).bit_length() <= verify.RATIO_BITS:
-            return found
+        exact = Fraction(value)
+        if exact >= 1 and max(exact.numerator, exact.denominator).bit_length() <= verify.RATIO_BITS:
+            return exact
     raise ParameterError(
         f"{name} is {shown(value)}; it must be an integer or fraction of at least 1, numerator and "
         f"denominator of at most {verify.RATIO_BITS} bits."
@@ -159,7 +159,7 @@ def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
     """Return the program of a setting at a rational e^epsilon.
 
     Raises:
-        ParameterError: if it has none.
+        ParameterError: if it has no program with rational coefficients.
     """
     try:
         return verify.KINDS[kind](plain, None, (ratio, ratio), {})
@@ -172,29 +172,33 @@ def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
 
 
 def written(program: verify.Program) -> Written:
-    """Return a program with all its rows.
+    """Return a program together with all its rows.
 
     Raises:
-        ParameterError: if they are too many.
+        ParameterError: if it has too many rows or variables.
     """
     names = tuple(islice(program.names(), _MOST_ROWS + 1))
-    found = Written(program, names)
-    if len(names) > _MOST_ROWS or len(found.variables) > _MOST_COLUMNS:
+    program_rows = Written(program, names)
+    if len(names) > _MOST_ROWS or len(program_rows.variables) > _MOST_COLUMNS:
         raise ParameterError(
             f"setting is too large; its program must have at most {_MOST_COLUMNS:,} variables and "
             f"{_MOST_ROWS:,} rows."
         )
-    return found
+    return program_rows
 
 
-def answer(
+def solution_by_name(
     vertex: Vertex,
 ) -> tuple[dict[verify.Variable, Fraction], dict[verify.Name, Fraction]]:
     """Return the point of a vertex by variable, and its multipliers by row, both without zeros."""
-    found = vertex.exact.written
-    point = {v: fraction(x) for v, x in zip(found.variables, vertex.point, strict=True) if x}
-    pmfs = len(found.program.pmfs)
+    written_program = vertex.exact.written
+    point = {
+        v: fraction(x) for v, x in zip(written_program.variables, vertex.point, strict=True) if x
+    }
+    pmfs = len(written_program.program.pmfs)
     multipliers = {
-        found.names[i - pmfs]: fraction(y) for i, y in vertex.multipliers.items() if i >= pmfs and y
+        written_program.names[i - pmfs]: fraction(y)
+        for i, y in vertex.multipliers.items()
+        if i >= pmfs and y
     }
     return point, multipliers

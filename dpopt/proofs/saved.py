@@ -1,4 +1,4 @@
-"""The proof of a design's bound, from the plain values of its file, and what lies beside that."""
+"""The proof of a design's bound, and the proof file and verifier saved with the design."""
 
 from __future__ import annotations
 
@@ -26,57 +26,57 @@ from dpopt.proofs.dual import Optimality, proved
 
 FORMAT, SCHEMA = "dpopt proof", 1
 
-# Up to so many entries of rows a proof is made unasked: about 0.3 seconds.
+# Number of matrix entries up to which a proof is made by default: about 0.3 seconds.
 _SMALL = 4000
 
 
 def small(size: int) -> bool:
-    """Whether a proof that looks at so many entries of rows takes no time worth asking for."""
+    """Whether a proof over so many matrix entries is fast enough to be made by default."""
     return size <= _SMALL
 
 
-def counted(units: Any) -> int:  # noqa: ANN401
-    """Return how many numbers units are; more than are small for what is not known."""
-    if isinstance(units, int | float):
+def counted(weights: Any) -> int:  # noqa: ANN401
+    """Return the number of integer weights; of an unknown type, more than `small` allows."""
+    if isinstance(weights, int | float):
         return 1
-    if isinstance(units, np.ndarray):
-        return units.size
-    if isinstance(units, tuple | list):
-        return sum(map(counted, units))
-    inputs, outputs = getattr(units, "inputs", None), getattr(units, "outputs", None)
+    if isinstance(weights, np.ndarray):
+        return weights.size
+    if isinstance(weights, tuple | list):
+        return sum(map(counted, weights))
+    inputs, outputs = getattr(weights, "inputs", None), getattr(weights, "outputs", None)
     return inputs * outputs if isinstance(inputs, int) and isinstance(outputs, int) else _SMALL + 1
 
 
 def optimality(
     kind: str,
     setting: Json,
-    units: Any,  # noqa: ANN401
+    weights: Any,  # noqa: ANN401
     names: Sequence[verify.Name] | None = None,
     data: Json | None = None,
 ) -> Optimality | None:
-    """Return the proof that no point is better than that of a design.
+    """Return the proof that no mechanism has a better value than a design.
 
     Args:
         kind: of the design.
         setting: its parameters as plain values, as a file has them.
-        units: likewise.
-        names: of the rows whose multipliers are looked for; those tight at the units if None.
-        data: what a proof file holds beside its bound and multipliers.
+        weights: its integer weights as plain values ("units" of a file).
+        names: rows that may have multipliers; those that are tight at the design if None.
+        data: fields of the proof file other than its bound and multipliers.
 
     Returns:
         The proof; None for a kind that `dpopt.verify` does not know.
 
     Raises:
-        ParameterError: if that module does not display such a setting, or it is too large for it.
+        ParameterError: if `dpopt.verify` does not support the setting, or it is too large.
         SolverError: if no multipliers were found.
     """
     display = verify.KINDS.get(kind)
     if display is None:
         return None
-    # As a file has them: lists for tuples, nothing but plain values.
-    setting, units, data = json.loads(json.dumps([setting, units, data or {}]))
+    # The values that a file would have: lists for tuples.
+    setting, weights, data = json.loads(json.dumps([setting, weights, data or {}]))
     try:
-        program = display(setting, units, None, data)
+        program = display(setting, weights, None, data)
     except verify.Malformed as error:
         raise ParameterError(f"there is no proof of this {kind!r}: {error}.") from None
     except verify.Refused as error:
@@ -92,13 +92,13 @@ def proof_path(path: Path) -> Path:
 
 
 def write_verifier(path: Path) -> Path:
-    """Lay `dpopt.verify` as verify.py into the folder of a design's file; return where.
+    """Copy `dpopt.verify` as verify.py into the folder of a design's file; return its path.
 
     Args:
         path: of the design.
 
     Raises:
-        ParameterError: if it cannot be written, or another file has that name.
+        ParameterError: if it cannot be written, or a different file has that name.
     """
     target, source = path.with_name("verify.py"), Path(verify.__file__).read_text(encoding="utf-8")
     if not target.exists():
@@ -116,17 +116,17 @@ def laid_beside(
     verifier: bool,
     data: Json | None = None,
 ) -> Iterator[None]:
-    """Lay proof and verifier beside a design that is written inside: all of them, or none.
+    """Save proof and verifier with a design that the block writes: all of them, or none.
 
     Args:
         path: of the design.
         kind: of the design.
         proof: of its bound; None for none.
-        verifier: whether verify.py is laid there too.
+        verifier: whether to save verify.py, too.
         data: as for `optimality`.
 
     Raises:
-        ParameterError: if a file cannot be written, or another verify.py is there.
+        ParameterError: if a file cannot be written, or a different verify.py exists.
     """
     check_json_target(path)
     targets = [proof_path(path)] if proof is not None else []

@@ -1,11 +1,11 @@
-"""Vertices of linear programs in exact arithmetic, from the bases at which a float solver ends.
+"""Vertices of linear programs in exact arithmetic, from the bases of a float solver.
 
-A basis says which rows hold with equality (the tight ones) and which variables are between their
-limits (the basic ones). Both are equally many, so the rows are a square system: its solution x,
-and the multipliers l of its transpose, are rationals where the program is rational. They are an
-optimum if x keeps all other limits and rows and l has the right signs; that is decided here
-exactly and never believed. A float solver keeps both up to a tolerance; where its basis is none of
-an optimum, the program is solved again magnified around this vertex, see `dpopt.proofs.dual`.
+A basis says which rows hold with equality (tight) and which variables are between their limits
+(basic). There are as many of one as of the other, so the tight rows are a square system: its
+solution x, and the multipliers y of its transpose, are rational if the program is. They are optimal
+if x satisfies all other limits and rows and y has the right signs, which is decided exactly. A
+float solver's basis is optimal up to its tolerance only; if it is not optimal, the program is
+solved again, magnified around this vertex, see `dpopt.proofs.dual`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from dpopt._errors import SolverError
 from dpopt.lp import Solution
 from dpopt.proofs.dual import Written
 
-# Times that a program is solved until a basis is that of an optimum, and their widths.
-_AGAIN, _FINER = 6, Fraction(1, 1000)
-_UPPER = 2
+# Solves until a basis is optimal, and the factor of the width from each to the next.
+_MOST_SOLVES, _FINER = 6, Fraction(1, 1000)
+_UPPER = 2  # the solver's status of a variable at its upper limit
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Which columns are basic, which rows are tight, and which other columns are at their top.
+    """Which columns are basic, which rows are tight, and which columns are at their upper limit.
 
     Attributes:
-        columns: basic.
-        tight: rows, distributions first; as many.
-        top: columns at their upper limit; all others are at their lower one.
+        columns: the basic columns.
+        tight: the tight rows, distributions first; as many as basic columns.
+        top: nonbasic columns at their upper limit; the others are at their lower one.
     """
 
     columns: tuple[int, ...]
@@ -43,7 +43,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Exact:
-    """minimise c . v over low <= v <= high, a . v = b (distributions, equalities) or a . v <= b.
+    """Minimise c . v over low <= v <= high, a . v = b (distributions, equalities) or a . v <= b.
 
     A variable of a distribution is at most the distribution's mass.
 
@@ -60,16 +60,16 @@ class Exact:
         """Return a program in exact numbers.
 
         Raises:
-            SolverError: if a coefficient is enclosed and not known exactly.
+            SolverError: if a coefficient is an enclosure, not a rational.
         """
-        place = written.variables
+        index = written.variables
         rows = [
-            ({place[v]: fmpq(1) for v in variables}, rational(mass), True)
+            ({index[v]: fmpq(1) for v in variables}, rational(mass), True)
             for variables, mass in written.program.pmfs
         ]
         rows += [
             (
-                {place[v]: rational(a) for v, a in row.terms.items()},
+                {index[v]: rational(a) for v, a in row.terms.items()},
                 rational(row.limit),
                 row.equality,
             )
@@ -79,7 +79,7 @@ class Exact:
 
     @cached_property
     def costs(self) -> list[fmpq]:
-        """By column, of a program that minimises."""
+        """The cost of each column, to be minimised."""
         return [rational(cost) for cost in self.written.costs]
 
     @cached_property
@@ -88,27 +88,28 @@ class Exact:
         return [(rational(low), rational(high)) for low, high in self.written.limits]
 
     def square(self, basis: Basis) -> fmpq_mat:
-        """Return the tight rows over the basic columns."""
+        """Return the square matrix of tight rows over basic columns."""
         size = len(basis.columns)
-        at = {column: place for place, column in enumerate(basis.columns)}
+        position_of = {column: position for position, column in enumerate(basis.columns)}
         entries = [fmpq(0)] * (size * size)
         for i, row in enumerate(basis.tight):
             for column, a in self.rows[row][0].items():
-                if column in at:
-                    entries[i * size + at[column]] = a
+                if column in position_of:
+                    entries[i * size + position_of[column]] = a
         return fmpq_mat(size, size, entries)
 
     def vertex(self, basis: Basis, matrix: fmpq_mat | None = None) -> Vertex | None:
         """Return the point and the multipliers of a basis; None if it is singular."""
         matrix = self.square(basis) if matrix is None else matrix
         size, point = len(basis.columns), self.outside(basis)
-        left = [
+        # Limits of the tight rows less the nonbasic columns' share.
+        right_side = [
             self.rows[i][1]
             - sum((a * point[j] for j, a in self.rows[i][0].items() if point[j]), fmpq(0))
             for i in basis.tight
         ]
         try:
-            basic = matrix.solve(fmpq_mat(size, 1, left)).entries()
+            basic = matrix.solve(fmpq_mat(size, 1, right_side)).entries()
             costs = fmpq_mat(size, 1, [-self.costs[j] for j in basis.columns])
             multipliers = matrix.transpose().solve(costs).entries()
         except ZeroDivisionError:
@@ -118,7 +119,7 @@ class Exact:
         return Vertex(self, basis, point, dict(zip(basis.tight, multipliers, strict=True)))
 
     def outside(self, basis: Basis) -> list[fmpq]:
-        """Return the point with 0 for the basic columns."""
+        """Return the value of each nonbasic column, and 0 for the basic ones."""
         point = [high if j in basis.top else low for j, (low, high) in enumerate(self.limits)]
         for j in basis.columns:
             point[j] = fmpq(0)
@@ -128,10 +129,10 @@ class Exact:
         """Return an optimal vertex.
 
         Raises:
-            SolverError: if the float solver found none.
+            SolverError: if no basis of the float solver is optimal.
         """
         solution, pmfs = self.written.solved(), len(self.written.program.pmfs)
-        for again in range(1, _AGAIN + 1):
+        for again in range(1, _MOST_SOLVES + 1):
             vertex = self.vertex(self._basis(solution))
             if vertex is None:
                 break
@@ -145,7 +146,7 @@ class Exact:
         )
 
     def _basis(self, solution: Solution) -> Basis:
-        """Return the basis at which the float solver ended.
+        """Return the last basis of the float solver.
 
         Raises:
             SolverError: if it is not square.
@@ -176,7 +177,7 @@ class Vertex:
 
     @cached_property
     def optimal(self) -> bool:
-        """Whether the point keeps all limits and rows, and no multiplier has the wrong sign."""
+        """Whether the point is feasible, and multipliers and reduced costs have the right signs."""
         exact, reduced = self.exact, list(self.exact.costs)
         basic, top = set(self.basis.columns), self.basis.top
         for i, (terms, limit, equality) in enumerate(exact.rows):
@@ -200,10 +201,10 @@ class Vertex:
 
 
 def rational(value: verify.Number | verify.Between) -> fmpq:
-    """Return a number of python-flint.
+    """Return a number as a python-flint rational.
 
     Raises:
-        SolverError: if only an enclosure of it is known.
+        SolverError: if it is an enclosure of positive width.
     """
     low, high = verify.ends(value)
     if low != high:
@@ -212,5 +213,5 @@ def rational(value: verify.Number | verify.Between) -> fmpq:
 
 
 def fraction(value: fmpq) -> Fraction:
-    """Return a number of Python."""
+    """Return a python-flint rational as a Fraction."""
     return Fraction(int(value.p), int(value.q))

@@ -1,8 +1,8 @@
-"""Real roots of polynomials over the rationals, counted and told apart by Sturm's theorem.
+"""Real roots of polynomials over the rationals, counted and isolated by Sturm's theorem.
 
-With p_0 = p, p_1 = p' and p_(i+1) = -(p_(i-1) mod p_i), and V(x) the number of changes of sign in
-p_0(x), p_1(x), ...: a polynomial p without multiple roots has V(a) - V(b) roots in (a, b], for
-a < b that are none of its roots.
+Let p_0 = p, p_1 = p', p_(i+1) = -(p_(i-1) mod p_i), and V(x) the number of changes of sign in
+p_0(x), p_1(x), ... A polynomial p without multiple roots has V(a) - V(b) roots in (a, b] if a < b
+are not roots.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
-_HALVINGS = 4_000
+# Refinements by a factor of 4 before two roots count as impossible to separate.
+_REFINEMENTS = 4_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Root:
     """A real algebraic number: the one root of an irreducible polynomial in an interval.
 
     Attributes:
-        coefficients: of the polynomial, whole, the constant first.
+        coefficients: of the polynomial, integers, the constant first.
         low: a rational below the root; the root itself if the polynomial is linear.
         high: a rational above it; the root itself if the polynomial is linear.
     """
@@ -34,7 +35,7 @@ class Root:
 
     @classmethod
     def of(cls, value: Fraction) -> Root:
-        """Return a rational number."""
+        """Return a rational number as a root."""
         return cls((-value.numerator, value.denominator), value, value)
 
     @property
@@ -43,7 +44,7 @@ class Root:
         return self.low if len(self.coefficients) == 2 else None
 
     def within(self, width: Fraction) -> tuple[Fraction, Fraction]:
-        """Return rationals around the number, at most so far apart."""
+        """Return rationals around the root, at most ``width`` apart."""
         low, high = self.low, self.high
         if low == high:
             return low, high
@@ -66,10 +67,10 @@ class Root:
     def __lt__(self, other: Root) -> bool:
         if self == other:
             return False
-        # Different irreducible polynomials share no root, and one polynomial's intervals are
-        # apart: so this ends.
+        # This ends: different irreducible polynomials share no root, and the isolating intervals
+        # of one polynomial are disjoint.
         width = Fraction(1)
-        for _ in range(_HALVINGS):
+        for _ in range(_REFINEMENTS):
             (a, b), (c, d) = self.within(width), other.within(width)
             if b < c or (b == c and (a < b or c < d)):
                 return True
@@ -90,11 +91,11 @@ class Root:
 
 def chain(polynomial: fmpq_poly) -> list[fmpq_poly]:
     """Return the Sturm sequence of a polynomial without multiple roots."""
-    found = [polynomial, polynomial.derivative()]
-    while found[-1].degree() > 0:
-        _, rest = divmod(found[-2], found[-1])
-        found.append(-rest)
-    return found
+    sequence = [polynomial, polynomial.derivative()]
+    while sequence[-1].degree() > 0:
+        _, remainder = divmod(sequence[-2], sequence[-1])
+        sequence.append(-remainder)
+    return sequence
 
 
 def changes(sequence: list[fmpq_poly], x: fmpq) -> int:
@@ -104,7 +105,7 @@ def changes(sequence: list[fmpq_poly], x: fmpq) -> int:
 
 
 def roots_above_one(polynomial: fmpz_poly) -> tuple[Root, ...]:
-    """Return the roots above 1 of an irreducible polynomial, in order, in intervals apart."""
+    """Return the roots above 1 of an irreducible polynomial, in order, in disjoint intervals."""
     return _roots(tuple(int(a) for a in polynomial.coeffs()))
 
 
@@ -116,22 +117,24 @@ def _roots(coefficients: tuple[int, ...]) -> tuple[Root, ...]:
         root = Fraction(-coefficients[0], coefficients[1])
         return (Root(coefficients, root, root),) if root > 1 else ()
     if len({a > 0 for a in coefficients if a}) == 1:
-        return ()  # All signs are equal: no root is positive.
+        return ()  # All coefficients have one sign: no root is positive.
     sequence = chain(fmpq_poly(list(coefficients)))
-    # Cauchy: no root is larger. An irreducible polynomial that is not linear has no rational root.
+    # Cauchy's bound on the roots. An irreducible polynomial of degree > 1 has no rational root, so
+    # the ends of the intervals are never roots.
     largest = 2 + max(map(abs, coefficients[:-1])) // abs(coefficients[-1])
-    found: list[Root] = []
-    open_ = [(Fraction(1), Fraction(largest))]
-    while open_:
-        low, high = open_.pop()
+    roots: list[Root] = []
+    intervals = [(Fraction(1), Fraction(largest))]
+    while intervals:
+        low, high = intervals.pop()
         ends = [fmpq(end.numerator, end.denominator) for end in (low, high)]
+        # Bisect until each interval has at most one root.
         count = changes(sequence, ends[0]) - changes(sequence, ends[1])
         if count == 1:
-            found.append(Root(coefficients, low, high))
+            roots.append(Root(coefficients, low, high))
         elif count > 1:
             half = (low + high) / 2
-            open_ += [(low, half), (half, high)]
-    return tuple(sorted(found, key=lambda root: root.low))
+            intervals += [(low, half), (half, high)]
+    return tuple(sorted(roots, key=lambda root: root.low))
 
 
 def sum_text(coefficients: Sequence[int]) -> str:
@@ -140,19 +143,19 @@ def sum_text(coefficients: Sequence[int]) -> str:
     order = list(enumerate(coefficients))
     for power, a in order if coefficients and coefficients[-1] < 0 else reversed(order):
         if a:
-            letter = "" if power == 0 else "r" if power == 1 else f"r^{power}"
-            size = "" if abs(a) == 1 and letter else str(abs(a))
+            power_text = "" if power == 0 else "r" if power == 1 else f"r^{power}"
+            size = "" if abs(a) == 1 and power_text else str(abs(a))
             sign = ("-" if a < 0 else "") if not words else (" - " if a < 0 else " + ")
-            words.append(sign + " ".join(part for part in (size, letter) if part))
+            words.append(sign + " ".join(piece for piece in (size, power_text) if piece))
     return "".join(words) or "0"
 
 
 def product_text(polynomial: fmpz_poly) -> str:
-    """Return a polynomial in r as a product of irreducible ones; a sum if it is one."""
+    """Return a polynomial in r as text: a product of irreducible ones, or a sum if irreducible."""
     constant, factors = polynomial.factor() if polynomial.degree() > 0 else (polynomial[0], [])
-    whole = [int(a) for a in polynomial.coeffs()]
+    coefficients = [int(a) for a in polynomial.coeffs()]
     if not factors or (abs(constant) == 1 and len(factors) == 1 and factors[0][1] == 1):
-        return sum_text(whole)
+        return sum_text(coefficients)
     words = [] if abs(constant) == 1 else [str(abs(int(constant)))]
     negative = constant < 0
     for factor, power in sorted(factors, key=lambda pair: (pair[0].degree(), str(pair[0]))):

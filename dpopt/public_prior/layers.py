@@ -1,8 +1,8 @@
-"""The closed forms as tables of n categories kept as O(n) integers: never written out.
+"""Tables of the closed forms over n categories, stored as O(n) integers instead of n^2.
 
-`dpopt.verify.Layers` says how rows are made of three layers, and `dpopt.verify.layers` computes
-them, for Algorithm 1 and for the leximin kernel; nothing else does. Here they are drawn from, and
-read as floats.
+`dpopt.verify.Layers` defines how a row is the sum of three layers, and `dpopt.verify.layers`
+computes the layers of Algorithm 1 and of the leximin kernel. This module draws from them and
+returns them as floats.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicDistribution
 
 _WORD = 64
-# Of a unit of the integers as a share of the least entry, and what r is lowered by, which rounding
-# must stay within: it moves no entry by more than about 1e-12 of itself.
+# Bits of the least entry: r - 1 is lowered by 2^-40 of itself, which changes no entry by more than
+# about 1e-12 of itself, and rounding must stay within that; 12 bits more make sure that it does.
 _NEEDED = 40 + 12
-# Entries of users' distributions that are released at once: what stays in a core's cache.
+# Entries of users' distributions multiplied at once: they stay in a core's cache.
 _BLOCK = 1 << 16
 
 
@@ -35,10 +35,10 @@ class _Layers(NamedTuple):
     """The layers as floats, categories by ascending mass, each of shape (n,).
 
     Attributes:
-        base: w / T.
+        base: w / T, T = 2^bits.
         extra: e / T.
-        share: k over their sum.
-        rate: what a row splits, over what its categories have of the shares.
+        share: k / sum(k).
+        rate: the probability that a row splits, over the sum of the shares it is split among.
     """
 
     base: Vector
@@ -49,16 +49,16 @@ class _Layers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LayeredTable:
-    """A kernel that keeps a public prior, in integers that follow from its parameters.
+    """A kernel K with q K = q whose integer weights are computed from its parameters.
 
-    Categories are in the caller's order. It offers what a `dpopt.table.Table` does, of which every
-    entry is written down.
+    Categories are in the caller's order. It has the interface of `dpopt.table.Table`, which stores
+    every entry.
 
     Attributes:
         public: q.
         epsilon: in nats.
         objective: "minimax" or "leximin".
-        bits: weights are over 2^bits.
+        bits: integer weights are over T = 2^bits.
     """
 
     public: PublicDistribution
@@ -68,20 +68,20 @@ class LayeredTable:
 
     @classmethod
     def of(cls, public: PublicDistribution, epsilon: float, objective: str) -> LayeredTable:
-        """Return the table with bits, two less than whole words, that leave rounding its room."""
-        least = float(public.masses.min())
-        below = math.log2(-math.expm1(-epsilon))
-        scale = math.log2(1 + math.expm1(epsilon) * least) + epsilon / math.log(2)
-        needed = _NEEDED - below - math.log2(least) + scale
+        """Return the table with enough bits for rounding, two less than a multiple of 64."""
+        smallest = float(public.masses.min())
+        log_gap = math.log2(-math.expm1(-epsilon))
+        log_scale = math.log2(1 + math.expm1(epsilon) * smallest) + epsilon / math.log(2)
+        needed = _NEEDED - log_gap - math.log2(smallest) + log_scale
         return cls(public, epsilon, objective, _WORD * math.ceil((needed + 2) / _WORD) - 2)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle the parameters; the integers are made and proved again."""
+        """Copy and pickle the parameters only; the integers are computed and proved again."""
         return type(self), (self.public, self.epsilon, self.objective, self.bits)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the integers follow from."""
+        """The parameters that determine the integers."""
         return "layers", self.public.masses, self.epsilon, self.objective, self.bits
 
     def __eq__(self, other: object) -> bool:
@@ -92,7 +92,7 @@ class LayeredTable:
         return same and self.key[2:] == other.key[2:]
 
     def __hash__(self) -> int:
-        """Return a number that follows from the parameters."""
+        """Return a hash of the parameters."""
         return hash(self.key[2:])
 
     @cached_property
@@ -104,7 +104,7 @@ class LayeredTable:
 
     @cached_property
     def decided(self) -> tuple[verify.Verdict, Fraction]:
-        """What `dpopt.verify` decides of the integers, and the least K_ii.
+        """The verdict of `dpopt.verify` on the integers, and the least K_ii.
 
         Raises:
             verify.Refused: if they are not private.
@@ -120,7 +120,8 @@ class LayeredTable:
 
     @cached_property
     def _rank(self) -> IntVector:
-        """Place of each category by ascending mass."""
+        """Rank of each category by ascending mass, from 0."""
+        # The inverse permutation of ``order``.
         rank = np.empty(self.public.size, dtype=np.int64)
         rank[self.public.order] = np.arange(self.public.size)
         return rank
@@ -129,61 +130,63 @@ class LayeredTable:
 
     def row(self, category: int) -> list[int]:
         """Return the weights of a category's row, which sum to 2^bits."""
-        i, made, n = int(self._rank[category]), self.layers, self.public.size
-        first, end = (0, n) if made.flat else (i + 1, i)
-        row = [*made.w[:end], *[0] * (n - end)]
-        row[i] += made.e[i]
+        # Base weights w on the categories below i (all if flat), the extra e on i itself, and the
+        # rest split among those above i (all if flat) in proportion to k.
+        i, layers, n = int(self._rank[category]), self.layers, self.public.size
+        first, end = (0, n) if layers.flat else (i + 1, i)
+        row = [*layers.w[:end], *[0] * (n - end)]
+        row[i] += layers.e[i]
         marks = [self._mark(i, c) for c in self._sums[1][first:]]
         for j in range(first, n):
             row[j] += marks[j - first + 1] - marks[j - first]
-        return [row[place] for place in self._rank]
+        return [row[rank] for rank in self._rank]
 
     def _mark(self, i: int, sum_: int) -> int:
-        """Return where shares begin that have this sum before them: the floor of left C / S."""
-        rest, of = self.layers.rests[i]
-        return rest * (sum_ - (0 if self.layers.flat else self._sums[1][i + 1])) // of
+        """Return floor(rest C / S): where a share of row i begins, after shares of sum C."""
+        remainder, of = self.layers.rests[i]
+        return remainder * (sum_ - (0 if self.layers.flat else self._sums[1][i + 1])) // of
 
     def column(self, category: int) -> Iterator[int]:
-        """Yield the weights at a category of all rows, by ascending mass, as `row` has them."""
-        j, made = int(self._rank[category]), self.layers
+        """Yield the column of a category: its weight in every row, rows by ascending mass."""
+        j, layers = int(self._rank[category]), self.layers
         below, above = self._sums[1][j : j + 2]
         for i in range(self.public.size):
-            split = made.flat or i < j
-            weight = made.w[j] if made.flat or i > j else 0
+            split = layers.flat or i < j
+            weight = layers.w[j] if layers.flat or i > j else 0
             weight += self._mark(i, above) - self._mark(i, below) if split else 0
-            yield weight + (made.e[i] if i == j else 0)
+            yield weight + (layers.e[i] if i == j else 0)
 
     def largest_ratio(self) -> tuple[Fraction, int]:
-        """Return a bound of the largest ratio of two entries of a column, and the category."""
+        """Return an upper bound on the ratio of two entries of a column, and its category."""
         best, at = (1, 1), 0
-        # A single row has no other one.
+        # With a single row there is no ratio.
         for j, (_, low, high) in enumerate(self.layers.columns() if self.public.size > 1 else ()):
             if high * best[1] > best[0] * low:
                 best, at = (high, low), j
         return Fraction(*best), int(self.public.order[at])
 
     def drawn(self, labels: IntVector, source: Source) -> tuple[IntVector, bool]:
-        """Return one category for each, by exactly the weights of its row; see `Table.drawn`.
+        """Return a category drawn exactly from the row of each label; see `Table.drawn`.
 
         Args:
-            labels: places in 0..n-1, shape (draws,).
-            source: of random bytes, as many for each draw as hold T.
+            labels: indices in 0..n-1, shape (draws,).
+            source: of random bytes; each draw takes enough bytes for bits.
         """
         size = -(-self.bits // 8)
         data, drop = source(size * labels.size), 8 * size - self.bits
         drawn = (
-            self.category(i, int.from_bytes(data[size * place : size * (place + 1)]) >> drop)
-            for place, i in enumerate(self._rank[labels].tolist())
+            self.category(i, int.from_bytes(data[size * index : size * (index + 1)]) >> drop)
+            for index, i in enumerate(self._rank[labels].tolist())
         )
         return self.public.order[np.fromiter(drawn, np.int64, labels.size)], False
 
     def category(self, i: int, u: int) -> int:
-        """Return the category of row i, both by ascending mass, for an integer u below T."""
-        made, (base, shares), (rest, of) = self.layers, self._sums, self.layers.rests[i]
-        first, end = (0, self.public.size) if made.flat else (i + 1, i)
-        past = u - base[end] - made.e[i]
-        # All three layers are computed. floor(rest C / S) <= x where C <= ((x + 1) S - 1) // rest.
-        mark = ((past + 1) * of - 1) // (rest or 1)
+        """Return the category that an integer u in 0..T-1 selects in row i, by ascending mass."""
+        layers, (base, shares), (remainder, of) = self.layers, self._sums, self.layers.rests[i]
+        first, end = (0, self.public.size) if layers.flat else (i + 1, i)
+        past = u - base[end] - layers.e[i]
+        # Search all three layers. floor(rest C / S) <= x iff C <= ((x + 1) S - 1) // rest.
+        mark = ((past + 1) * of - 1) // (remainder or 1)
         in_base = bisect_right(base, u) - 1
         in_rest = bisect_right(shares, shares[first] + mark) - 1
         return in_base if u < base[end] else i if past < 0 else in_rest
@@ -192,27 +195,27 @@ class LayeredTable:
 
     @cached_property
     def _floats(self) -> _Layers:
-        made, unit, total = self.layers, 1 << self.bits, self._sums[1][-1] or 1
+        layers, unit, total = self.layers, 1 << self.bits, self._sums[1][-1] or 1
         return _Layers(
-            frozen([w / unit for w in made.w]),
-            frozen([e / unit for e in made.e]),
-            frozen([k / total for k in made.k]),
-            frozen([rest * total / (of << self.bits) for rest, of in self.layers.rests]),
+            frozen([w / unit for w in layers.w]),
+            frozen([e / unit for e in layers.e]),
+            frozen([k / total for k in layers.k]),
+            frozen([remainder * total / (of << self.bits) for remainder, of in layers.rests]),
         )
 
     @cached_property
     def diagonal(self) -> Vector:
         """K_ii, shape (n,), read-only."""
-        made, unit, found = self.layers, 1 << self.bits, np.empty(self.public.size)
-        kept = [weight for weight, _, _ in made.columns()] if made.flat else made.e
-        found[self.public.order] = [weight / unit for weight in kept]
-        return frozen(found)
+        layers, unit, diagonal = self.layers, 1 << self.bits, np.empty(self.public.size)
+        weights = [weight for weight, _, _ in layers.columns()] if layers.flat else layers.e
+        diagonal[self.public.order] = [weight / unit for weight in weights]
+        return frozen(diagonal)
 
     def apply(self, p: Vector) -> Vector:
-        """Return p K for distributions p, shape (..., n), in O(n) each."""
+        """Return p K for distributions p of shape (..., n), in O(n) each."""
         order, users = self.public.order, p.reshape(-1, self.public.size)
         released = np.empty_like(users)
-        # Some users at a time: temporaries of all of them would be written to fresh memory.
+        # In batches of users, whose temporaries stay in cache.
         step = max(1, _BLOCK // self.public.size)
         for start in range(0, len(users), step):
             block = slice(start, start + step)
@@ -221,7 +224,11 @@ class LayeredTable:
         return released.reshape(p.shape)
 
     def _applied(self, p: Vector) -> Vector:
-        """Return p K, categories by ascending mass: of other rows, their base and shares."""
+        """Return p K, shape (users, n), with categories by ascending mass.
+
+        A category gets base from the rows after it, its own extra, and shares from those before it;
+        if flat, base and shares from all rows.
+        """
         base, extra, share, rate = self._floats
         if self.layers.flat:
             after, before = p.sum(axis=1, keepdims=True), (p @ rate)[:, None]

@@ -1,4 +1,4 @@
-"""The relative mollifier: a user's pmf, moved as little as possible into a box around the prior.
+"""The relative mollifier: a user's pmf is projected onto a box around the public distribution.
 
 Husain, Balle, Cranko, Nock, "Local Differential Privacy for Sampling" (AISTATS 2020).
 """
@@ -37,11 +37,11 @@ from dpopt.public_prior.setting import PriorSetting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Probabilities held at once while users are projected.
+# Probabilities held at once while users are projected: bounds memory.
 _CHUNK = 1 << 20
-# Bits of the room that the rarest category has in the box; a distribution is over 2^bits of whole
-# words.
-_ROOM, _WORD = 40, 64
+# Bits of the width of the rarest category's interval in integer weights; and the word size that the
+# bits of a distribution are a multiple of.
+_WIDTH, _WORD = 40, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +53,16 @@ class Mollifier(PriorSetting):
                    sum_j r[j] = 1                                   "sum"
                    q[j] e^(-epsilon/2) <= r[j] <= q[j] e^(epsilon/2),  z >= 0
 
-    for all categories j; the optimum is the total variation between p and r. The projection in KL
-    (`mollify`) attains it, in O(n log n), and is the closed form. Any two distributions in the box
-    are within a factor of e^epsilon of each other, whatever the users' p. What is proved is that
-    the integers of r are in the box; what is released is a category. The setting holds p itself,
-    and so does a file of the design: neither is private. Another user's p is given to `release`.
+    for all categories j; the optimum is the total variation between p and r. The KL projection
+    (`mollify`), in O(n log n), attains it and is the closed form. Any two distributions in the box
+    are within a factor of e^epsilon of each other, whatever the users' p. The proof is that the
+    integer weights of r are in the box; the release is one category. The setting and a file of the
+    design contain p itself, so neither is private. `release` takes the p of another user.
 
     Attributes:
         public: q, shape (n,), above 0, summing to 1.
         epsilon: in [1e-9, 600], in nats: local privacy of a released category.
-        distribution: the user's p, shape (n,), may hold zeros.
+        distribution: the user's p, shape (n,), summing to 1; it may hold zeros.
         labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
 
@@ -80,12 +80,12 @@ class Mollifier(PriorSetting):
 
     @classmethod
     def example(cls) -> Self:
-        """Return a user who holds the rarest of three categories, mostly."""
+        """Return a user who mostly has the rarest of three categories."""
         return cls([0.25, 0.25, 0.5], 1.0, [0.8, 0.2, 0.0])
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[Any, Any]]:
-        """Return distributions of users, of whom every two are neighbours."""
+        """Return pairs of users' distributions: any two users are neighbours."""
         return [(None, [0.0, 0.0, 1.0]), ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
 
     def problem(self) -> Problem:
@@ -101,7 +101,7 @@ class Mollifier(PriorSetting):
         return problem
 
     def closed_form(self) -> tuple[int, ...]:
-        """Return the projection in KL."""
+        """Return the KL projection as integer weights."""
         return self.table(mollify(self.labelled, cast(Vector, self.distribution), self.epsilon))
 
     def point(self, solution: Solution) -> Vector:
@@ -109,25 +109,25 @@ class Mollifier(PriorSetting):
         return solution["pmf"]
 
     def table(self, point: Vector) -> tuple[int, ...]:
-        """Return r as integers in the box whose sum is a power of two."""
+        """Return r as integer weights in the box that sum to a power of two."""
         return within_box(point, self.labelled.masses, self.epsilon)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof that r is in the box, and the box within e^epsilon.
+        """Return the proof that r is in the box, whose distributions are within e^epsilon.
 
         Raises:
-            ParameterError: if it is no distribution of the categories.
-            NotPrivateError: if it is outside.
+            ParameterError: if the table is no distribution over the categories.
+            NotPrivateError: if r is outside the box.
         """
-        whole = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
-        if not whole or len(table) != self.labelled.size or not sum(table):
+        is_weights = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
+        if not is_weights or len(table) != self.labelled.size or not sum(table):
             raise ParameterError(
                 f"table must hold {self.labelled.size} weights, not all of them 0."
             )
-        grown = verify.growth(Fraction(self.epsilon) / 2)
+        exp_half = verify.growth(Fraction(self.epsilon) / 2)
         masses, _ = verify.whole(self.labelled.masses.tolist(), len(table))
         try:
-            verdict = verify.decide_box(list(table), masses, grown)
+            verdict = verify.decide_box(list(table), masses, exp_half)
         except verify.Refused as refusal:
             raise self.refused(refusal, refusal.at) from None
         claim = (
@@ -147,13 +147,14 @@ class Mollifier(PriorSetting):
     def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon between any two users, whatever their p, for delta = 0.
 
-        Upper end: the largest ratio of what a category can have in the box, next to all others.
-        Lower end: the integers of two users, one with this category alone and one with all others.
+        Upper end: the largest ratio of the ends of a category's interval, given the intervals of
+        the others. Lower end: that of two users, one with only this category, one without it.
         """
         require_pure(self.kind, epsilon, delta)
         q, total = self.labelled.masses, sum(table)
         limits = integer_box(q, self.epsilon, total.bit_length() - 1)
         lows, highs = map(sum, zip(*limits, strict=True))
+        # Each category's weights in the box: its interval, cut by what the others can add up to.
         reach = [
             (max(low, total - highs + high), min(high, total - lows + low)) for low, high in limits
         ]
@@ -167,32 +168,32 @@ class Mollifier(PriorSetting):
         return least_of_ratio(Fraction(most, least), inputs, (category,), lower=lower)
 
     def output_weights(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the integers of r; of another user's p, those that its projection gives.
+        """Return the integer weights of r; for another user's p, those of its projection.
 
         Args:
             table: of this design.
-            data: None for the user of the setting, or p of another one, shape (n,).
+            data: None for the user of the setting, or the p of another user, shape (n,).
 
         Raises:
             ParameterError: for another shape or other values.
         """
         if data is None:
             return table
-        other = replace(self, distribution=_one_pmf("data", data, self.labelled.size))
-        found = other.closed_form()
-        other.judge(found)
-        return found
+        user = replace(self, distribution=_one_pmf("data", data, self.labelled.size))
+        weights = user.closed_form()
+        user.judge(weights)
+        return weights
 
     def _proof_size(self, table: tuple[int, ...]) -> int:
-        """Return about how many entries of rows a proof looks at."""
+        """Estimate the entries of rows that a proof reads."""
         return 4 * len(table)
 
     def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
-        """Return the rows that add up to the larger of the two sums of `mollifier_tv`.
+        """Return the rows whose sum is the larger of the two sums of `mollifier_tv`.
 
-        sum_j z[j] >= sum (p - r) over the categories where p is above the box, so at least what p
-        has above it there; and over those where p is not below it, so what r has to have more than
-        p where it is.
+        Summed over the categories where p is above the box, sum_j z[j] >= sum (p - r) is at least
+        the excess of p over the box. Summed over those where p is not below the box, it is at least
+        the mass that r must have above p elsewhere.
         """
         del table
         p, (low, high) = (
@@ -201,30 +202,30 @@ class Mollifier(PriorSetting):
         )
         over, under = np.maximum(0.0, p - high), np.maximum(0.0, low - p)
         if over.sum() >= under.sum():
-            places, limited, side = np.flatnonzero(over), np.flatnonzero(over), "above"
+            categories, limited, side = np.flatnonzero(over), np.flatnonzero(over), "above"
         else:
-            places, limited, side = np.flatnonzero(under == 0.0), np.flatnonzero(under), "below"
-        rows = [("distance", place) for place in places.tolist()]
-        return rows + [(side, place) for place in limited.tolist()]
+            categories, limited, side = np.flatnonzero(under == 0.0), np.flatnonzero(under), "below"
+        rows = [("distance", category) for category in categories.tolist()]
+        return rows + [(side, category) for category in limited.tolist()]
 
     def value(self, table: tuple[int, ...]) -> float:
         """Return the total variation between p and r."""
         return float(total_variation(cast(Vector, self.distribution), _floats(table)))
 
     def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
-        """Draw r between the limits, and p."""
-        places = np.arange(self.labelled.size)
+        """Draw r between the limits of the box, and p."""
+        categories = np.arange(self.labelled.size)
         low, high = _limits(self.labelled.masses, self.epsilon)
-        limits = axes.vlines(places, low, np.minimum(high, 1.0), color=LIMIT, linewidth=1)
+        limits = axes.vlines(categories, low, np.minimum(high, 1.0), color=LIMIT, linewidth=1)
         limits.set_label("allowed")
-        axes.plot(places, cast(Vector, self.distribution), "x", color=LIMIT, label="$p$")
-        axes.plot(places, _floats(table), "o", label="$r$" if label is None else label)
+        axes.plot(categories, cast(Vector, self.distribution), "x", color=LIMIT, label="$p$")
+        axes.plot(categories, _floats(table), "o", label="$r$" if label is None else label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("category")
         axes.set_ylabel("probability")
 
     def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
-        """Return category, prior, p and r, a line for each category."""
+        """Return one line per category: its name, q, p and r."""
         return {
             "category": list(self.labelled.labels),
             "public": self.labelled.masses.tolist(),
@@ -234,37 +235,37 @@ class Mollifier(PriorSetting):
 
 
 def within_box(pmf: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
-    """Return a distribution as integers over a power of two, in `integer_box`.
+    """Return a distribution as integer weights over a power of two, within `integer_box`.
 
-    Each is the nearest in the box; what is then missing from the sum, or too much, is made up by
-    categories that have room, from the first on.
+    Each weight is rounded to the nearest in its interval. The first categories with slack then
+    make up for the difference of the sum.
 
     Args:
         pmf: r, shape (n,), near the box.
         masses: q, shape (n,).
         epsilon: in nats.
     """
-    # So many that the rarest category has room for more than 2^40 integers.
+    # Enough bits that the interval of the rarest category has more than 2^40 integers.
     width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
-    bits = _WORD * math.ceil((_ROOM - width) / _WORD)
+    bits = _WORD * math.ceil((_WIDTH - width) / _WORD)
     limits = integer_box(masses, epsilon, bits)
     total = sum(map(Fraction, pmf.tolist()), Fraction(0))
     weights = []
     for value, (low, high) in zip(pmf.tolist(), limits, strict=True):
         weights.append(min(max(round(Fraction(value) / total * (1 << bits)), low), high))
     missing = (1 << bits) - sum(weights)
-    for place, (low, high) in enumerate(limits):
-        change = min(max(missing, low - weights[place]), high - weights[place])
-        weights[place] += change
+    for index, (low, high) in enumerate(limits):
+        change = min(max(missing, low - weights[index]), high - weights[index])
+        weights[index] += change
         missing -= change
     return tuple(weights)
 
 
 def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, int]]:
-    """Return the least and the largest integer over 2^bits for each category of the mollifier.
+    """Return the least and the largest integer weight over 2^bits of each category in the box.
 
-    With h a rational <= e^(epsilon/2): q / h <= r <= q h, so that h^2 <= e^epsilon bounds the ratio
-    of any two distributions.
+    With a rational h <= e^(epsilon/2) the box is q / h <= r <= q h, so any two distributions in it
+    have ratios of at most h^2 <= e^epsilon.
     """
     half = exp_lower(epsilon / 2)
     exact = [Fraction(mass) for mass in masses.tolist()]
@@ -285,25 +286,25 @@ def _one_pmf(name: str, pmf: npt.ArrayLike, size: int) -> Vector:
 
 
 def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
-    """Return the distributions nearest in KL to the users' within the relative epsilon-mollifier.
+    """Return the KL projections of the users' distributions onto the relative epsilon-mollifier.
 
     argmin KL(p || r) over distributions r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
-    r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3). The sum is
-    piecewise linear in 1/C: the piece is found among the 2 n sorted breakpoints and C computed
-    from it, in O(n log n), not approached by bisection over C. The result also attains the least
-    total variation (`mollifier_tv`).
+    r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3). sum_x r(x) is
+    piecewise linear in 1/C: a search over the 2 n sorted breakpoints finds the piece, and C is
+    solved for exactly on it, in O(n log n). The result also attains the least total variation
+    (`mollifier_tv`).
 
-    Where p is 0 on so much of q that even its support at the upper limit sums to less than 1, KL
-    does not tell the rest apart: the categories with p = 0 get it in proportion to q.
+    If the support of p sums to less than 1 even at the upper limit, KL does not determine the
+    remaining mass: the categories with p = 0 get it in proportion to q.
 
     Args:
-        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        pmfs: p, shape (n,) or (users, n), may hold zeros.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
+        pmfs: p, shape (n,) or (users, n), summing to 1; may hold zeros.
         epsilon: above 0, in nats, at most 600.
 
     Returns:
-        r, of the shape of ``pmfs``, read-only. Floats: a draw from it by floating point is not
-        covered by a certificate.
+        r, of the shape of ``pmfs``, read-only. These are floats: no certificate covers draws from
+        them.
 
     Raises:
         ParameterError: if an argument is out of range.
@@ -317,23 +318,23 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
     p = pmfs_over(pmfs, q.size)
     low, high = _limits(q, epsilon)
     rows = p.reshape(-1, q.size)
-    found = np.empty_like(rows)
+    projected = np.empty_like(rows)
     step = max(1, _CHUNK // q.size)
     for start in range(0, rows.shape[0], step):
-        part = slice(start, start + step)
-        found[part] = _project(rows[part], q, low, high)
-    return frozen(found.reshape(p.shape))
+        batch = slice(start, start + step)
+        projected[batch] = _project(rows[batch], q, low, high)
+    return frozen(projected.reshape(p.shape))
 
 
 def mollifier_tv(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Vector:
     """Return the least total variation between each user's distribution and the relative mollifier.
 
-    max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value of
-    the program of `Mollifier`: each sum is forced on any distribution within the limits, and what
-    is left over can be moved without raising the larger one.
+    It is max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value
+    of the program of `Mollifier`. Every distribution within the limits is at least that far from p,
+    and the difference of the two sums can be moved without raising the larger one.
 
     Args:
-        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
         pmfs: p, shape (n,) or (users, n).
         epsilon: above 0, in nats, at most 600.
 
@@ -358,44 +359,46 @@ def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
 
 def _project(p: Matrix, q: Vector, low: Vector, high: Vector) -> Matrix:
     """Return the projections of distributions, shape (users, n)."""
-    scale, held = _scale(p, low, high)
-    found = _clipped(p, scale, low, high)
-    if np.any(held):
-        empty = p[held] == 0.0
-        rest = 1.0 - np.where(empty, 0.0, found[held]).sum(axis=1)
-        share = np.maximum(np.where(empty, q, 0.0).sum(axis=1), np.finfo(float).tiny)
-        spread = np.clip(q * (rest / share)[:, None], low, high)
-        found[held] = np.where(empty, spread, found[held])
-    return found
+    scale, short = _scale(p, low, high)
+    projected = _clipped(p, scale, low, high)
+    if np.any(short):
+        absent = p[short] == 0.0
+        remaining = 1.0 - np.where(absent, 0.0, projected[short]).sum(axis=1)
+        mass = np.maximum(np.where(absent, q, 0.0).sum(axis=1), np.finfo(float).tiny)
+        spread = np.clip(q * (remaining / mass)[:, None], low, high)
+        projected[short] = np.where(absent, spread, projected[short])
+    return projected
 
 
 def _clipped(p: Matrix, scale: Vector, low: Vector, high: Vector) -> Matrix:
-    """Return p times the scale of its row, within the limits; an infinite scale means high."""
+    """Return p times the scale of its row, clipped to the limits; an infinite scale gives high."""
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.where(p > 0.0, p * scale[:, None], 0.0)
     return np.clip(scaled, low, high)
 
 
 def _scale(p: Matrix, low: Vector, high: Vector) -> tuple[Vector, npt.NDArray[np.bool_]]:
-    """Return 1/C for each row, and the rows that sum to less than 1 whatever the scale."""
+    """Return 1/C for each row, and which rows sum to less than 1 for every scale."""
+    # A category is at its lower limit for scales up to ``first``, at its upper from ``last`` on.
     with np.errstate(over="ignore", divide="ignore"):
         first, last = low / p, high / p
     points = np.sort(np.concatenate([first, last], axis=1), axis=1)
     users = np.arange(p.shape[0])
-    left, right = np.zeros_like(users), np.full_like(users, points.shape[1])
-    # Search for the first breakpoint where the sum reaches 1; each sum is of positive terms.
-    while np.any(left < right):
-        middle = np.minimum((left + right) // 2, points.shape[1] - 1)
+    low_index, high_index = np.zeros_like(users), np.full_like(users, points.shape[1])
+    # Binary search, for all rows at once, for the first breakpoint where the sum reaches 1.
+    while np.any(low_index < high_index):
+        middle = np.minimum((low_index + high_index) // 2, points.shape[1] - 1)
         reached = _clipped(p, points[users, middle], low, high).sum(axis=1) >= 1.0
-        open_rows = left < right
-        right = np.where(open_rows & reached, middle, right)
-        left = np.where(open_rows & ~reached, middle + 1, left)
-    held = left == points.shape[1]
-    point = points[users, np.minimum(left, points.shape[1] - 1)]
+        open_rows = low_index < high_index
+        high_index = np.where(open_rows & reached, middle, high_index)
+        low_index = np.where(open_rows & ~reached, middle + 1, low_index)
+    short = low_index == points.shape[1]
+    point = points[users, np.minimum(low_index, points.shape[1] - 1)]
+    # Below that breakpoint the sum is limited + scale * active: solve for the sum 1.
     lowest, highest = first >= point[:, None], last < point[:, None]
     active = np.where(lowest | highest, 0.0, p).sum(axis=1)
     limited = np.where(lowest, low, 0.0).sum(axis=1) + np.where(highest, high, 0.0).sum(axis=1)
-    inside = ~held & (active > 0.0)
-    scale = np.where(held, np.inf, point)
-    np.divide(1.0 - limited, active, out=scale, where=inside)
-    return scale, held
+    solvable = ~short & (active > 0.0)
+    scale = np.where(short, np.inf, point)
+    np.divide(1.0 - limited, active, out=scale, where=solvable)
+    return scale, short

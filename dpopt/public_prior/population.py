@@ -1,4 +1,4 @@
-"""The kernel that is best for given users, by linear programming, certified exactly."""
+"""The kernel nearest to given users' distributions, by linear programming, certified exactly."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
 from dpopt.table import Table
 
+# Nonzeros of the rows "shortfalls": bounds memory and time.
 _MOST_ENTRIES = 20_000_000
-# Shortfalls up to which the simplex method is as fast, and ends at a vertex.
+# Shortfall variables up to which the simplex method is as fast as interior points.
 _MANY_SHORTFALLS = 2000
 
 
@@ -39,21 +40,21 @@ class Population(KeptPriorSetting):
                    sum_i q[i] K[i, j] = q[j]                        "invariance"
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
-    for all categories i, i', j, and j with p_u[j] > 0 in the first row; K, s >= 0. "mean" is the
-    mean of TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean
-    distribution only. The guarantee covers the category released by the kernel, not the design: the
-    kernel itself depends on the users' distributions, so these must be public, or of users who
-    agree to that. With fewer than about 1,000 users "mean" fits these users and not the population
-    that they are from: judge it by `apply` on others. The program is written out for at most 1,000
-    categories, and 2e7 entries in the rows "shortfalls"; "mean" with 3,000 users who hold all of 18
-    categories takes about ten seconds.
+    for all categories i, i', j, in the first row only those with p_u[j] > 0; K, s >= 0. "mean" (tv)
+    is the mean of TV(p_u, p_u K). "diagonal" is at least as large, and depends only on the mean of
+    the users' distributions. The guarantee covers the category that the kernel releases, not the
+    design: the kernel depends on the users' distributions, so these must be public, or their users
+    must agree. With fewer than about 1,000 users "mean" overfits these users: evaluate it with
+    `apply` on others of the population. The program is written out for at most 1,000 categories,
+    and 2e7 entries in the rows "shortfalls"; "mean" with 3,000 users who have all of 18 categories
+    takes about ten seconds.
 
     Attributes:
         public: q, shape (n,), above 0, summing to 1.
         epsilon: in (0, 16], in nats.
-        users: p_u, shape (users, n).
-        weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Alike if None.
-        slack: how far the worst case may exceed the least possible, in [0, 1].
+        users: p_u, shape (users, n), rows summing to 1.
+        weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Equal if None.
+        slack: how much the worst case may exceed the least possible, in [0, 1].
         objective: "mean" or "diagonal", as above.
         labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
@@ -98,7 +99,7 @@ class Population(KeptPriorSetting):
         users, weights = self._pmfs
         n = self.labelled.size
         program = KernelProgram(self.labelled.masses, self.epsilon)
-        program.problem.add_rows("worst case", program.diagonal(), lower=self._kept)
+        program.problem.add_rows("worst case", program.diagonal(), lower=self._least_diagonal)
         if self.objective == "mean":
             _add_distances(program, users, weights)
         else:
@@ -108,19 +109,19 @@ class Population(KeptPriorSetting):
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; of many users by interior points, where the simplex method is slow."""
-        many = np.count_nonzero(cast(Matrix, self.users)) > _MANY_SHORTFALLS
-        if many and self.objective == "mean" and isinstance(backend, str) and backend == "highs":
+        """Solve the program; for many users by interior points, as the simplex method is slow."""
+        large = np.count_nonzero(cast(Matrix, self.users)) > _MANY_SHORTFALLS
+        if large and self.objective == "mean" and isinstance(backend, str) and backend == "highs":
             backend = Highs(interior=True)
         return super().solved(backend, time_limit, stop_at_gap)
 
     @property
-    def _kept(self) -> float:
-        """Least K_ii."""
+    def _least_diagonal(self) -> float:
+        """The lower bound of K_ii in the rows "worst case"."""
         return max(0.0, 1.0 - minimax_utility(self.labelled, self.epsilon) - self.slack)
 
     def _proof_size(self, table: Table) -> int:
-        """Return about how many entries of rows a proof looks at."""
+        """Estimate the entries of rows that a proof reads."""
         del table
         shortfalls = self.users if self.objective == "mean" else ()
         entries = sum(int(np.count_nonzero(row)) ** 2 for row in cast(Matrix, shortfalls))
@@ -135,8 +136,8 @@ class Population(KeptPriorSetting):
 
 
 def _add_distances(program: KernelProgram, users: Matrix, weights: Vector) -> None:
-    """Add one variable "shortfall" for each category that a user has, and minimise their mean."""
-    # Places of the support: the k-th shortfall is that of user[k] at category[k].
+    """Add a variable "shortfall" for each category that a user has, and minimise their mean."""
+    # The k-th shortfall is that of user[k] at category[k].
     user, category = np.nonzero(users)
     entries = int(np.count_nonzero(users, axis=1)[user].sum()) + 2 * user.size
     if entries > _MOST_ENTRIES:
@@ -154,14 +155,15 @@ def _add_distances(program: KernelProgram, users: Matrix, weights: Vector) -> No
 def _released_rows(
     users: Matrix, user: npt.NDArray[np.int64], category: npt.NDArray[np.int64]
 ) -> sp.csr_array:
-    """Return (p_u K)_j less what categories that u does not have add, as rows over the kernel.
+    """Return (p_u K)_j as rows over the flattened kernel, for each user u and j in p_u's support.
 
-    For each user u and category j of the support: sum_i p_u(i) K[i, j], K[i, j] at place i n + j.
+    A row is sum_i p_u(i) K[i, j] over i in the support; K[i, j] is variable i n + j.
     """
     sizes = np.count_nonzero(users, axis=1)
     lengths = sizes[user]
     row = np.repeat(np.arange(user.size), lengths)
-    # The support of a user stands in ``category`` from its first row on: each row runs through it.
+    # A user's support is a range of ``category``, and every row of the user runs through it:
+    # ``within`` is the index in the range, ``source`` the category i.
     within = np.arange(row.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     source = category[(np.cumsum(sizes) - sizes)[user[row]] + within]
     data = users[user[row], source]

@@ -1,4 +1,4 @@
-"""The public prior, and what users bring: categories of their own, or counts of categories."""
+"""The public distribution, and users' inputs: their categories, or counts of categories."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from dpopt.privacy.exponential import rational
 from dpopt.privacy.release import Source, random_words, seeded, settled, system
 
 TOLERANCE = 1e-9
+# Categories named in an error message.
 _NAMED = 5
 _MOST_LABELS = 1_000_000_000
+# A user's counts are 64-bit integers if their sum is certainly at most this.
 _SMALL = 1 << 62
-# Counts summed at once: bounds the memory of draws from many users' own.
+# Counts summed at once: bounds the memory of draws from many users' distributions.
 _COMPARED = 1 << 20
-# A sum that is 1 up to its own rounding: dividing by it would change nothing but the last digits.
+# A sum this close to 1 is 1 up to rounding: dividing by it would only change the last digits.
 _ROUNDING = 2.0**-52
 
 LARGEST_EPSILON = 600.0
@@ -39,10 +41,11 @@ Counts = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class PublicDistribution:
-    """A distribution q > 0 over n categories that everybody may know.
+    """A public distribution q > 0 over n categories.
 
     Attributes:
-        labels: shape (n,), in the caller's order; a range if they have no names.
+        labels: names of the categories, shape (n,), in the caller's order; a range if they have
+            none.
         masses: q, shape (n,), above 0, summing to 1, read-only.
     """
 
@@ -56,18 +59,18 @@ class PublicDistribution:
 
     @cached_property
     def order(self) -> IntVector:
-        """Places of the categories by ascending mass, ties in the caller's order, shape (n,)."""
+        """Indices of the categories by ascending mass, ties in the caller's order, shape (n,)."""
         order = np.argsort(self.masses, kind="stable").astype(np.int64)
         order.setflags(write=False)
         return order
 
     @cached_property
     def places(self) -> Mapping[Hashable, int]:
-        """Place of each category in the caller's order."""
-        return {category: place for place, category in enumerate(self.labels)}
+        """Index of each category in the caller's order."""
+        return {category: index for index, category in enumerate(self.labels)}
 
     def columns(self) -> dict[str, Sequence[Hashable]]:
-        """Return category and mass as one tidy table."""
+        """Return the columns "category" and "mass", one line per category."""
         return {"category": list(self.labels), "mass": self.masses.tolist()}
 
 
@@ -76,34 +79,34 @@ PublicLike = npt.ArrayLike | PublicDistribution
 
 
 def public_distribution(
-    masses: PublicLike, labels: Iterable[Hashable] | None = None
+    public: PublicLike, labels: Iterable[Hashable] | None = None
 ) -> PublicDistribution:
-    """Return a checked prior, its masses divided by their sum.
+    """Return a checked public distribution, its masses divided by their sum.
 
     Args:
-        masses: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
+        public: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
         labels: n distinct names, texts or integers, as a text a,b,c; if None, the index of a
             pandas column that has one, else 0..n-1.
 
     Raises:
-        ParameterError: for another shape, masses that are negative, not finite or do not sum to
-            1, categories of mass 0 (they are outside the theorem: invariance forces their column to
-            0, and no category can then be told apart from them), or names that are not distinct.
+        ParameterError: for another shape; for masses that are negative, not finite, or do not sum
+            to 1; for categories of mass 0, which the theorem excludes: invariance forces their
+            column to 0; or for names that are not distinct.
     """
-    if isinstance(masses, PublicDistribution):
+    if isinstance(public, PublicDistribution):
         if labels is not None:
-            raise ParameterError("labels are given, but the prior has its own; give one of them.")
-        return masses
-    labels = _index_of(masses) if labels is None else labels
-    values = _masses(masses)
+            raise ParameterError("labels are given, but public has its own; give one of them.")
+        return public
+    labels = _index_of(public) if labels is None else labels
+    values = _masses(public)
     names = _labels(labels, values.size)
     zero = np.flatnonzero(values == 0)
     if zero.size:
-        shown = ", ".join(repr(names[int(place)]) for place in zero[:_NAMED])
+        named_zeros = ", ".join(repr(names[int(index)]) for index in zero[:_NAMED])
         more = f" and {zero.size - _NAMED} more" if zero.size > _NAMED else ""
         raise ParameterError(
-            f"public has mass 0 at {shown}{more}; every category needs a mass above 0: drop "
-            "them with drop_zeros(masses), or give them mass with smooth_prior(masses, weight)."
+            f"public has mass 0 at {named_zeros}{more}; every category needs a mass above 0: drop "
+            "them with drop_zeros(public), or give them mass with smooth_prior(public, weight)."
         )
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > TOLERANCE:
@@ -117,52 +120,52 @@ def public_distribution(
 
 
 def drop_zeros(
-    masses: npt.ArrayLike, labels: Iterable[Hashable] | None = None
+    public: npt.ArrayLike, labels: Iterable[Hashable] | None = None
 ) -> PublicDistribution:
-    """Return the prior over the categories of mass above 0; the others leave the alphabet.
+    """Return the public distribution over the categories of mass above 0, without the others.
 
-    The names that remain are the caller's, or the old places, so that a category keeps its name.
-    Users may then hold none of the dropped categories.
+    Categories keep the caller's names, or their old indices as names. Users must not have any of
+    the dropped categories.
 
     Args:
-        masses: shape (n,), at least 0, summing to 1 up to 1e-9.
+        public: shape (n,), at least 0, summing to 1 up to 1e-9.
         labels: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
-        ParameterError: as `public_prior`, or if no mass is above 0.
+        ParameterError: as `public_distribution`, or if no mass is above 0.
     """
-    labels = _index_of(masses) if labels is None else labels
-    values = _masses(masses)
+    labels = _index_of(public) if labels is None else labels
+    values = _masses(public)
     names = _labels(labels, values.size)
-    kept = np.flatnonzero(values > 0)
-    if kept.size == 0:
+    positive = np.flatnonzero(values > 0)
+    if positive.size == 0:
         raise ParameterError("public has mass 0 everywhere; at least one must be above 0.")
-    if kept.size == values.size:
+    if positive.size == values.size:
         return public_distribution(values, labels if labels is None else names)
-    return public_distribution(values[kept], [names[int(place)] for place in kept])
+    return public_distribution(values[positive], [names[int(index)] for index in positive])
 
 
 def smooth_prior(
-    masses: npt.ArrayLike, weight: float, labels: Iterable[Hashable] | None = None
+    public: npt.ArrayLike, weight: float, labels: Iterable[Hashable] | None = None
 ) -> PublicDistribution:
-    """Return (1 - weight) q + weight / n: every category gets a mass above 0.
+    """Return (1 - weight) q + weight / n, a public distribution with all masses above 0.
 
     Args:
-        masses: q, shape (n,), at least 0, summing to 1 up to 1e-9.
+        public: q, shape (n,), at least 0, summing to 1 up to 1e-9.
         weight: of the uniform distribution, in (0, 1].
         labels: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
-        ParameterError: as `public_prior`, or for a weight out of range.
+        ParameterError: as `public_distribution`, or for a weight out of range.
     """
-    labels = _index_of(masses) if labels is None else labels
-    values = _masses(masses)
+    labels = _index_of(public) if labels is None else labels
+    values = _masses(public)
     weight = _checks.real("weight", weight, 0.0, 1.0, open_lower=True)
     return public_distribution((1 - weight) * values + weight / values.size, labels)
 
 
 def distributions(values: npt.ArrayLike, size: int) -> Vector:
-    """Return one distribution or a batch of them, checked.
+    """Return one distribution or several, checked.
 
     Args:
         values: shape (size,) or (users, size), at least 0, rows summing to 1 up to 1e-9.
@@ -181,24 +184,24 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
     return array
 
 
-def _index_of(masses: object) -> Iterable[Hashable] | None:
-    """Return the index of a pandas column, unless it only counts."""
-    index = getattr(masses, "index", None)
-    pandas = type(masses).__module__.split(".")[0] == "pandas"
+def _index_of(public: object) -> Iterable[Hashable] | None:
+    """Return the index of a pandas column, unless it is the default 0..n-1."""
+    index = getattr(public, "index", None)
+    pandas = type(public).__module__.split(".")[0] == "pandas"
     return index if pandas and type(index).__name__ != "RangeIndex" else None
 
 
-def _masses(masses: npt.ArrayLike) -> Vector:
-    values = _checks.floats("public", masses)
+def _masses(public: npt.ArrayLike) -> Vector:
+    values = _checks.floats("public", public)
     if values.ndim != 1 or values.size == 0:
         raise ParameterError(f"public has shape {values.shape}; it must be (n,) with n at least 1.")
     if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ParameterError("prior holds a negative number, or one that is not finite.")
+        raise ParameterError("public holds a negative number, or one that is not finite.")
     return values
 
 
 def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
-    """Return checked names, of a size if one is given; places if there are no names."""
+    """Return checked names, ``size`` of them unless it is None; 0..size-1 if there are none."""
     if labels is None and size is not None:
         return range(size)
     if isinstance(labels, str):
@@ -223,7 +226,7 @@ def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Has
 
 
 def pmfs_over(pmfs: npt.ArrayLike, labels: int) -> Matrix:
-    """Return users' distributions divided by their sums, shape (n,) or (users, n).
+    """Return users' distributions, checked and normalised, shape (n,) or (users, n).
 
     Raises:
         ParameterError: for no users, another shape, or values that are no distributions.
@@ -235,17 +238,17 @@ def pmfs_over(pmfs: npt.ArrayLike, labels: int) -> Matrix:
 
 
 def places_of(public: PublicDistribution, own: object) -> tuple[IntVector, bool]:
-    """Return the places of one category or several, and whether it was one.
+    """Return the indices of one category or several, and whether it was one.
 
-    The message for an unknown category shows no category: that would be to release it.
+    The error for an unknown category does not show it, since that would release it.
 
     Raises:
-        ParameterError: for a category that the prior does not have.
+        ParameterError: for a category that the public distribution does not have.
     """
     if isinstance(public.labels, range):
         array = _checks.array("own", own)
-        whole = array.dtype.kind in "iu" or array.size == 0
-        if array.ndim > 1 or not whole:
+        integral = array.dtype.kind in "iu" or array.size == 0
+        if array.ndim > 1 or not integral:
             raise ParameterError("own must be a category, or a sequence of them: integers.")
         if array.size and (array.min() < 0 or array.max() >= public.size):
             raise ParameterError(f"own holds a category outside 0..{public.size - 1}.")
@@ -256,14 +259,14 @@ def places_of(public: PublicDistribution, own: object) -> tuple[IntVector, bool]
     if isinstance(own, str | bytes) or not isinstance(own, Iterable):
         raise unknown
     try:
-        places = [public.places[category] for category in own]
+        indices = [public.places[category] for category in own]
     except (KeyError, TypeError):
         raise unknown from None
-    return np.array(places, dtype=np.int64), False
+    return np.array(indices, dtype=np.int64), False
 
 
 def _in_order(counts: Any, labels: Sequence[Hashable]) -> Any:  # noqa: ANN401
-    """Return counts in the order of the categories, if they are the labels of a table or column."""
+    """Return a table or column whose labels are the categories in the order of the categories."""
     if type(counts).__module__.split(".")[0] not in ("pandas", "polars"):
         return counts
     columns = getattr(counts, "columns", getattr(counts, "index", None))
@@ -274,9 +277,9 @@ def _in_order(counts: Any, labels: Sequence[Hashable]) -> Any:  # noqa: ANN401
 
 
 def _counts(table: npt.NDArray[Any]) -> Counts:
-    """Return counts, shape (users, n), as integers: of 64 bits where every user's sum fits."""
+    """Return counts, shape (users, n), as integers: of 64 bits if every user's sum fits."""
     if table.dtype.kind == "O":
-        table = np.array([_whole(row) for row in table], dtype=object).reshape(table.shape)
+        table = np.array([_as_integers(row) for row in table], dtype=object).reshape(table.shape)
     elif table.dtype.kind not in "iu":
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
     if np.any(table < 0):
@@ -288,8 +291,8 @@ def _counts(table: npt.NDArray[Any]) -> Counts:
     return counts
 
 
-def _whole(row: npt.NDArray[np.object_]) -> list[int]:
-    """Return rationals times their common denominator."""
+def _as_integers(row: npt.NDArray[np.object_]) -> list[int]:
+    """Return rationals times their common denominator, as integers."""
     if not all(isinstance(value, Rational) and not isinstance(value, bool) for value in row):
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
     exact = [rational("counts", value) for value in row]
@@ -304,62 +307,64 @@ def _whole(row: npt.NDArray[np.object_]) -> list[int]:
 def draw_own_category(
     counts: object, labels: Sequence[Hashable] | int, rng: np.random.Generator | None = None
 ) -> Any:  # noqa: ANN401
-    """Return a category drawn exactly from each user's p; it is not private itself.
+    """Return a category drawn exactly from each user's p; this draw is not private itself.
 
-    A release from the kernel K for these categories then has exactly the distribution pK.
+    A release from the kernel K for these categories then has exactly the distribution p K.
 
     Args:
-        counts: p in proportion, integers or Fractions, shape (n,) or (users, n), at least 0, no
-            user without any; columns of a table by the names of the categories.
-        labels: their names, or n.
-        rng: a seeded generator, for experiments; None draws with the system's randomness.
+        counts: proportional to p, integers or Fractions, shape (n,) or (users, n), at least 0, not
+            all 0 for any user; a table may have its columns in any order, named by category.
+        labels: names of the categories, or n.
+        rng: a seeded generator, for experiments; None uses the system's randomness.
 
     Returns:
-        A category, or as many as there are users: a list of names, or an array of places where
-        categories have no names.
+        One category for a single user, else one per user: a list of names, or an array of indices
+        if the categories have no names.
 
     Raises:
         ParameterError: for another shape or other values.
     """
     numbered = not isinstance(labels, Iterable)
-    most = _checks.integer("labels", labels, 1, _MOST_LABELS) if numbered else 0
-    names = range(most) if numbered else _labels(labels, None)
-    given = _checks.array("counts", _in_order(counts, names))
-    if given.ndim not in (1, 2) or given.shape[-1] != len(names):
+    size = _checks.integer("labels", labels, 1, _MOST_LABELS) if numbered else 0
+    names = range(size) if numbered else _labels(labels, None)
+    array = _checks.array("counts", _in_order(counts, names))
+    if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise ParameterError(
-            f"labels are {len(names)} and counts has shape {given.shape}; it must be one number "
+            f"labels are {len(names)} and counts has shape {array.shape}; it must be one number "
             "for each category, or a row of them for each user."
         )
-    table = _counts(np.atleast_2d(given))
+    table = _counts(np.atleast_2d(array))
     source = system if rng is None else seeded(rng)
-    places = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(_own_labels(part, source) for part in _parts(table))]
+    indices = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(_own_labels(batch, source) for batch in _batches(table))]
     )
-    return named(places, names, given.ndim == 1)
+    return named(indices, names, array.ndim == 1)
 
 
-def named(places: IntVector, labels: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401
-    """Return categories at places: one, a list of names, or the places where they have no names."""
+def named(indices: IntVector, labels: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401
+    """Return categories by index: one, a list of names, or the indices if they have no names."""
     if single:
-        return labels[int(places[0])]
-    return places if isinstance(labels, range) else [labels[place] for place in places]
+        return labels[int(indices[0])]
+    return indices if isinstance(labels, range) else [labels[index] for index in indices]
 
 
-def _parts(table: Counts) -> Iterator[Counts]:
-    """Yield some users at a time: bounds the memory of their sums."""
+def _batches(table: Counts) -> Iterator[Counts]:
+    """Yield batches of users, which bounds the memory of their sums."""
     step = max(1, _COMPARED // table.shape[1])
     return (table[start : start + step] for start in range(0, len(table), step))
 
 
 def _own_labels(counts: Counts, source: Source) -> IntVector:
-    """Return one category for each user, drawn from their counts."""
+    """Return the index of one category for each user, drawn from their counts."""
+    # Invert the cdf in floats, on the first 53 bits of a word. A user whose word is too close to a
+    # boundary is settled exactly, with more bits.
     sums: npt.NDArray[Any] = np.cumsum(counts, axis=1)
     words = random_words(len(sums), source)
-    # 53 bits in floats: they and the quotients are within 2^-51 of what they stand for.
+    # The quotients and the 53 bits are within 2^-51 of their exact values.
     shares = (sums / sums[:, -1:]).astype(np.float64)
     drawn = (words >> np.uint64(11)) * 2.0**-53
     labels = np.count_nonzero(shares <= drawn[:, None], axis=1)
-    near = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
-    for user in np.flatnonzero(near):
+    close = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
+    for user in np.flatnonzero(close):
         labels[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
     return labels

@@ -1,4 +1,4 @@
-"""Programs over the kernels that keep a public prior: the least worst case, and leximin."""
+"""Programs over the kernels K with q K = q: the base program, and the objectives of leximin."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import Graph, add_table, over_masses
 
 MOST_LABELS = 1000
-"""Categories up to which a program over kernels is written out."""
+"""Largest number of categories of a program over kernels."""
 
-# e^-epsilon must stay well above a solver's tolerance, 1e-10: from 18 on, with masses below 1e-8,
-# solves failed.
+# In nats: e^-epsilon must stay well above a solver's tolerance, 1e-10. From 18 on solves failed for
+# masses below 1e-8.
 _LARGEST_PROGRAM_EPSILON = 16.0
 
 
 class KernelProgram:
-    """The program over all epsilon-LDP kernels that keep q: "sums", "privacy" and "invariance".
+    """The program over all epsilon-LDP kernels with q K = q: "sums", "privacy" and "invariance".
 
     Args:
         q: shape (n,).
-        epsilon: in (0, 16].
+        epsilon: in (0, 16], in nats.
 
     Attributes:
-        problem: see above.
+        problem: with these rows, but no objective.
 
     Raises:
         ParameterError: for more than 1,000 categories, or an epsilon out of range.
@@ -45,45 +45,47 @@ class KernelProgram:
             )
         self.inputs, self.problem = Graph(n, n), Problem("kernel that keeps a prior")
         add_table(self.problem, self.inputs, self.guarantee)
-        # Entry j of q K: K[i, j] stands at place i n + j.
-        kept = self.over(sp.kron(sp.csr_array(q[None, :]), sp.eye_array(n), format="csr"))
-        self.problem.add_rows("invariance", kept, lower=q, upper=q)
+        # Row j is entry j of q K; K[i, j] is variable i n + j of the flattened kernel.
+        rows = self.over(sp.kron(sp.csr_array(q[None, :]), sp.eye_array(n), format="csr"))
+        self.problem.add_rows("invariance", rows, lower=q, upper=q)
 
     def over(self, matrix: SparseMatrix) -> dict[str, SparseMatrix]:
         """Return a matrix over the flattened kernel as one over the program's variables."""
         return over_masses(self.problem, self.inputs, self.guarantee, matrix)
 
     def diagonal(self) -> dict[str, SparseMatrix]:
-        """Return K_11 .. K_nn as rows: K_ii stands at place i (n + 1)."""
+        """Return K_11 .. K_nn as rows over the program's variables."""
         n = self.inputs.inputs
-        places = np.arange(n)
-        entries = (np.ones(n), (places, places * (n + 1)))
+        # K_ii is variable i (n + 1) of the flattened kernel.
+        rows = np.arange(n)
+        entries = (np.ones(n), (rows, rows * (n + 1)))
         return self.over(sp.csr_array(entries, shape=(n, n * n)))
 
     def minimise(self, costs: Vector) -> None:
-        """Minimise sum_ij costs[i n + j] K_ij."""
-        parts = self.over(sp.csr_array(costs[None, :]))
-        self.problem.minimise({name: row.toarray().ravel() for name, row in parts.items()})
+        """Set the objective: minimise sum_ij costs[i n + j] K_ij."""
+        blocks = self.over(sp.csr_array(costs[None, :]))
+        self.problem.minimise({name: row.toarray().ravel() for name, row in blocks.items()})
 
 
 def add_leximin(program: KernelProgram) -> None:
-    """Add to the largest least K_ii the objectives of leximin, which follow in order.
+    """Add the objectives of leximin after the first one, the largest min_i K_ii, in order.
 
-    The k-th, k = 2..n, is the largest sum of the k smallest K_ii (Ogryczak and Tamir, Inf. Process.
-    Lett. 85 (2003)),
+    The k-th, k = 2..n, is the sum of the k smallest K_ii (Ogryczak and Tamir, Inf. Process. Lett.
+    85 (2003)),
 
         maximise   k level_k - sum_i short_ki
         subject to short_ki >= level_k - K_ii, short_ki >= 0      "smallest"
 
-    so that the smallest is as large as it can be, then the second smallest, and so on.
+    so the smallest K_ii is as large as possible, then the second smallest, and so on.
     """
     problem, n = program.problem, program.inputs.inputs
     if n == 1:
         return
     problem.add_variables("level", n - 1, lower=0.0, upper=1.0)
     problem.add_variables("short", (n - 1, n), lower=0.0, upper=1.0)
+    # Row (k - 2) n + i: short_ki - level_k + K_ii >= 0.
     sides: dict[str, Any] = {
-        name: sp.vstack([part] * (n - 1), format="csr") for name, part in program.diagonal().items()
+        name: sp.vstack([rows] * (n - 1), format="csr") for name, rows in program.diagonal().items()
     }
     sides["level"] = sp.kron(sp.eye_array(n - 1), -np.ones((n, 1)), format="csr")
     sides["short"] = sp.eye_array(n * (n - 1), format="csr")
@@ -95,7 +97,7 @@ def add_leximin(program: KernelProgram) -> None:
 
 
 def program_epsilon(epsilon: float) -> float:
-    """Return epsilon if a program with coefficients down to e^-epsilon can be solved.
+    """Return epsilon, checked: a program with coefficients down to e^-epsilon must be solvable.
 
     Raises:
         ParameterError: if it is not in (0, 16].

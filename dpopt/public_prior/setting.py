@@ -1,4 +1,4 @@
-"""The kernels of a public prior as settings: their program, and the closed forms that solve it."""
+"""Settings of kernels K with a public distribution q and q K = q: program and closed forms."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ OBJECTIVES = ("minimax", "leximin")
 LARGEST_MATRIX = 5000
 """Categories up to which n^2 floats or integers are listed (200 MB of floats)."""
 
-# Of a table's weights: at least; and those of the rarest category beyond what its rounding takes.
+# Bits of a table's weights, at least; and bits of the rarest category's slack for rounding.
 _BITS, _SPARE_BITS = 62, 32
 
 
 class PriorSetting(Setting):
-    """What the settings share that have a public prior; categories in the caller's order."""
+    """Base class of settings with a public distribution; categories are in the caller's order."""
 
     public: Any
     epsilon: Any
     labels: Any
 
     def keep(self, **checked: object) -> None:
-        """Check the prior and its categories, and set them and other fields to plain values."""
+        """Check the public distribution and its names, and set them and other checked fields."""
         labelled = public_distribution(self.public, self.labels)
         listed = None if isinstance(labelled.labels, range) else tuple(labelled.labels)
         super().keep(public=labelled.masses, labels=listed, **checked)
@@ -68,7 +68,7 @@ class PriorSetting(Setting):
 
     @cached_property
     def labelled(self) -> PublicDistribution:
-        """The prior with the names of its categories."""
+        """The public distribution with the names of its categories."""
         return public_distribution(self.public, self.labels)
 
     @property
@@ -81,13 +81,13 @@ class PriorSetting(Setting):
         return self.labelled.labels[place]
 
     def proved(self, verdict: verify.Verdict, claim: str, category: int) -> Certificate:
-        """Return the proof that a verdict is, whose tightest row is about a category."""
+        """Return the certificate of a verdict whose tightest row belongs to a category."""
         tightest = f"category {self.output(category)}"
         slack = Fraction(verdict.slack)
         return Certificate(claim, self.guarantee, verdict.rows, slack, tightest)
 
     def refused(self, refusal: verify.Refused, category: int | None) -> NotPrivateError:
-        """Return the refusal of integers, and the category that shows it."""
+        """Return the error for a refused table, naming the category whose row fails."""
         missed, name = Fraction(refusal.missed), None if category is None else self.output(category)
         what = "are no kernel of this setting"
         if name is not None:
@@ -100,62 +100,62 @@ class PriorSetting(Setting):
 
 
 class KeptPriorSetting(PriorSetting):
-    """What the settings share whose kernels K keep the prior: q K = q.
+    """Base class of settings whose kernels K keep the public distribution: q K = q.
 
-    Their tables are a `dpopt.table.Table`, as a program finds it, or a `LayeredTable`.
+    A table is a `dpopt.table.Table`, from a program, or a `LayeredTable`, from a closed form.
     """
 
     summary: ClassVar[tuple[str, ...]] = ("gamma_tv", "worst_tv", "drift")
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[int, int]]:
-        """Return categories: every two users are neighbours."""
+        """Return pairs of categories: any two users are neighbours."""
         return [(0, 1), (1, 2), (0, 3)]
 
     @property
     def bits(self) -> int:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride]
-        """Bits that the rarest category has to spare: r - 1 of its mass is room for rounding."""
-        room = math.log2(2.0 if self.epsilon > 1 else math.expm1(self.epsilon))
-        return max(_BITS, _SPARE_BITS - math.floor(room + math.log2(self.labelled.masses.min())))
+        """Bits of a table's weights: a slack of (e^epsilon - 1) q_min has at least 32 of them."""
+        gap = math.log2(2.0 if self.epsilon > 1 else math.expm1(self.epsilon))
+        return max(_BITS, _SPARE_BITS - math.floor(gap + math.log2(self.labelled.masses.min())))
 
     @property
     def domain(self) -> Graph:
-        """Categories, between any two of which a kernel is private."""
+        """The complete graph of the categories: a kernel is private between any two."""
         return Graph(self.labelled.size, self.labelled.size)
 
     def interior(self, values: Vector) -> Table:
-        """Return the table that releases from the prior, whatever the category: it keeps q."""
+        """Return the table that releases from q whatever the category: it is strictly feasible."""
         del values
         return constant(self.domain, self.labelled.masses, self.bits)
 
     def output_weights(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the row of a user's category."""
-        places, single = places_of(self.labelled, data)
+        """Return the distribution of the release for a user's category, as integer weights."""
+        indices, single = places_of(self.labelled, data)
         if not single:
             raise ParameterError("the data are several categories; a distribution is that of one.")
-        return table.row(int(places[0]))
+        return table.row(int(indices[0]))
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
-        """Return a category, or one for each of several users: a list of names, or places."""
-        places, single = places_of(self.labelled, data)
-        return named(table.drawn(places, source)[0], self.labelled.labels, single)
+        """Return a category, or one for each of several users: a list of names, or indices."""
+        indices, single = places_of(self.labelled, data)
+        return named(table.drawn(indices, source)[0], self.labelled.labels, single)
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return 1: each user's category is that user's own, so all of one call count as one."""
+        """Return 1: users of one call have different data, so releases compose in parallel."""
         del table
         places_of(self.labelled, data)
         return 1
 
     def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
-        """Return what is known of a kernel K; categories and arrays are in the caller's order.
+        """Return the report of a kernel K; categories and arrays are in the caller's order.
 
-        - kernel: K, shape (n, n), of at most 5,000 categories; diagonal: K_ii, shape (n,).
-        - apply: a function that returns pK for distributions p, shape (n,) or (users, n); of a
-          closed form in O(n) for each user.
-        - gamma_tv: the least possible (theorem 1) of worst_tv, the largest total variation between
-          p and pK over all p: 1 - min K_ii (lemma 1).
-        - drift: a bound of the total variation between qK and q. Invariance is utility, not
-          privacy: rounding may break it by this much.
+        - kernel: K, shape (n, n), for at most 5,000 categories; diagonal: K_ii, shape (n,).
+        - apply: a function that returns p K for distributions p, shape (n,) or (users, n); for a
+          closed form in O(n) per user.
+        - worst_tv: the largest total variation between p and p K over all p, 1 - min K_ii
+          (lemma 1); gamma_tv: its least possible value (theorem 1).
+        - drift: an upper bound on the total variation between q K and q. Invariance is utility, not
+          privacy: rounding may violate it by this much.
         """
         return {
             "apply": lambda: partial(self.applied, table),
@@ -167,7 +167,7 @@ class KeptPriorSetting(PriorSetting):
         }
 
     def applied(self, table: Any, p: npt.ArrayLike) -> Vector:  # noqa: ANN401
-        """Return pK for one user or many, for reading only.
+        """Return p K for one user or several, as floats; releases are not drawn from it.
 
         Args:
             table: K.
@@ -185,13 +185,13 @@ class KeptPriorSetting(PriorSetting):
         return frozen(table.probabilities[:: n + 1]) if isinstance(table, Table) else table.diagonal
 
     def worst(self, table: Any) -> float:  # noqa: ANN401
-        """Return 1 - min K_ii, the largest total variation between p and pK over all p."""
+        """Return 1 - min K_ii, the largest total variation between p and p K over all p."""
         if isinstance(table, Table):
             return float(1 - self.diagonal(table).min())
         return float(1 - table.decided[1])
 
     def drift(self, table: Any) -> float:  # noqa: ANN401
-        """Return a bound of the total variation between qK and q."""
+        """Return an upper bound on the total variation between q K and q."""
         q = self.labelled.masses
         if isinstance(table, Table):
             return float(total_variation(q, q @ table.matrix()))
@@ -214,7 +214,7 @@ class KeptPriorSetting(PriorSetting):
             )
 
     def written(self, table: Any) -> Table:  # noqa: ANN401
-        """Return the integers with every entry written down.
+        """Return the table with all n^2 integer weights.
 
         Raises:
             ParameterError: for more than 5000 categories.
@@ -226,19 +226,19 @@ class KeptPriorSetting(PriorSetting):
         return Table(self.domain, tuple(weights), 1 << table.bits)
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
-        """Return the tight dominating pair over all categories.
+        """Return the tight dominating pair over all pairs of categories.
 
-        They cover every two users, since a divergence is jointly convex.
+        These cover any two users' distributions, since divergences are jointly convex.
 
         Raises:
             ParameterError: for more than 342 categories.
         """
-        # Too many are refused before they are written down.
+        # Reading the edges refuses too many categories before n^2 weights are computed.
         _ = self.domain.edges
         return super().dominating(self.written(table))
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw K_ii against q_i, lemma 3's bound as a line."""
+        """Draw K_ii against q_i, with the bound of lemma 3 as a line."""
         order = self.labelled.order
         q = self.labelled.masses[order]
         bounds = diagonal_bounds(self.labelled, self.epsilon)[order]
@@ -249,7 +249,7 @@ class KeptPriorSetting(PriorSetting):
         axes.set_ylim(0.0, 1.03)
 
     def columns(self, table: Any) -> Mapping[str, Any]:  # noqa: ANN401
-        """Return input, output and probability, a line for each two categories, by their names."""
+        """Return one line per pair of categories: input, output (by name) and probability."""
         labels, written = self.labelled.labels, self.written(table)
         return cast(Any, written.columns(labels, labels))
 
@@ -263,19 +263,18 @@ class PublicPrior(KeptPriorSetting):
                    sum_i q[i] K[i, j] = q[j]                        "invariance"
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
-    for all categories i, i', j; K >= 0: the program of `Kernel` with the 0-1 loss and the
-    invariance q. The objective is the largest total variation between p and pK over all p.
-    Algorithm 1 is its solution in O(n), for every f-divergence at once. Of its solutions "leximin"
-    takes the one whose second smallest K_ii is largest too, then the third, and so on: a closed
-    form in O(n) again, or a program of n objectives in order (see `add_leximin`). A program is
-    written out for at most 1,000 categories and epsilon up to 16; the closed forms have no such
-    limit.
+    for all categories i, i', j; K >= 0. This is the program of `Kernel` with the 0-1 loss and the
+    invariance q. The objective is the largest total variation between p and p K over all p.
+    Algorithm 1 solves it in O(n), for every f-divergence at once. Among the optima "leximin" also
+    maximises the second smallest K_ii, then the third, and so on: again a closed form in O(n), or a
+    program of n objectives in order (see `add_leximin`). A program is written out for at most 1,000
+    categories and epsilon up to 16; the closed forms have no such limit.
 
     Attributes:
         public: q, shape (n,), each above 0, summing to 1 up to 1e-9, in any order.
         epsilon: in [1e-9, 600], in nats: local privacy of a released category.
         labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
-        objective: "minimax", or "leximin", which is minimax and better at the other categories.
+        objective: "minimax", or "leximin", which is minimax and best for the other categories too.
 
     References:
         Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and
@@ -305,7 +304,7 @@ class PublicPrior(KeptPriorSetting):
         return cls([0.05, 0.1, 0.15, 0.2, 0.5], 1.0)
 
     def problem(self) -> Problem:
-        """Return the program of the least worst case; "leximin" goes on from its optimum.
+        """Return the program of the least worst case; "leximin" adds objectives after it.
 
         Raises:
             ParameterError: for more than 1,000 categories, or an epsilon above 16.
@@ -329,7 +328,7 @@ class PublicPrior(KeptPriorSetting):
         """Solve the program.
 
         Raises:
-            SolverError: if the solver found no answer, of "leximin" to one of the objectives.
+            SolverError: if the solver found no optimum, for "leximin" of every objective.
         """
         solution = super().solved(backend, time_limit, stop_at_gap)
         if solution.note:
@@ -337,10 +336,10 @@ class PublicPrior(KeptPriorSetting):
         return solution
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof of a table; of a closed form, by the two ends of each column.
+        """Return the proof of a table; for a closed form, by the extremes of each column.
 
         Raises:
-            ParameterError: if it is none of this setting.
+            ParameterError: if the table does not belong to this setting.
             NotPrivateError: if it is not private.
         """
         if isinstance(table, Table):
@@ -361,20 +360,20 @@ class PublicPrior(KeptPriorSetting):
         return self.proved(verdict, claim, int(order[verdict.at]))
 
     def _proof_size(self, table: Any) -> int:  # noqa: ANN401
-        """Return n, as much as there is to prove of a closed form; of a table, its entries."""
+        """Estimate the entries that a proof reads: n for a closed form, about 5 n^2 for a table."""
         n = self.labelled.size
         return 5 * n * n if isinstance(table, Table) else n
 
     def value(self, table: Any) -> float:  # noqa: ANN401
-        """Return the largest total variation between p and pK over all p: 1 - min K_ii."""
+        """Return the largest total variation between p and p K over all p: 1 - min K_ii."""
         return self.worst(table)
 
     def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
-        """Return the least epsilon between any two categories; of a closed form, for delta = 0.
+        """Return the least epsilon between any two categories; for a closed form, for delta = 0.
 
-        Neighbours are places of categories, and so is the output. They cover every two users, since
-        a divergence is jointly convex. The upper end is the largest ratio of the bounds of a
-        column, the lower end that of two entries of the column that has it.
+        Neighbours and output are given as indices of categories. Pairs of categories cover any two
+        users' distributions, since divergences are jointly convex. For a closed form the upper end
+        is the largest ratio of the bounds of a column, the lower end that of two entries in it.
         """
         if isinstance(table, Table):
             return super().spent(table, epsilon, delta)
@@ -386,11 +385,11 @@ class PublicPrior(KeptPriorSetting):
         return least_of_ratio(ratio, ends, (category,), lower=Fraction(top, bottom))
 
     def plain(self, table: Any) -> Json:  # noqa: ANN401
-        """Return the integers; of a closed form their bits, as the setting makes them again."""
+        """Return the integer weights; for a closed form only the bits, which determine them."""
         return table.plain() if isinstance(table, Table) else {"bits": table.bits}
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the table of a file: of a closed form made again, its bits compared."""
+        """Return the table of a file; a closed form is computed again, and must have its bits."""
         if not isinstance(plain, Mapping) or set(plain) != {"bits"}:
             return super().read(plain)
         table = self.closed_form()

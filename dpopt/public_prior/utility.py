@@ -1,4 +1,4 @@
-"""What any private kernel that keeps the prior must lose: Theorem 1 and Lemmas 1 and 3."""
+"""Utility bounds for private kernels that keep the public distribution: Theorem 1, Lemmas 1, 3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpopt._types import Vector, frozen
 from dpopt.public_prior.prior import PublicLike, public_distribution
 
 DIVERGENCES = ("tv", "kl", "chi-square")
-"""Names of the divergences that `minimax_utility` knows."""
+"""Names of the divergences that `minimax_utility` accepts."""
 
 Divergence = str | Callable[[Vector], Vector]
 """A name among `DIVERGENCES`, or f: convex, f(1) = 0, elementwise on positive ratios."""
@@ -35,10 +35,10 @@ def minimax_utility(
     chi-square.
 
     Args:
-        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
         epsilon: above 0, in nats, at most 600.
         divergence: "tv", "kl", "chi-square", or the function f of an f-divergence
-            sum_x q(x) f(p(x) / q(x)), which must return its limit, possibly infinite, at 0.
+            sum_x q(x) f(p(x) / q(x)); f(0) must be its limit at 0, possibly infinite.
 
     Returns:
         The divergence, in nats for "kl"; infinite if f(0) is.
@@ -48,18 +48,18 @@ def minimax_utility(
     """
     q = public_distribution(public).masses
     smallest = float(q.min())
-    # (1 - x) / x for x = Lemma 3's bound: no difference of near equals is taken.
+    # The odds (1 - x) / x, with x the bound of Lemma 3, computed without cancellation.
     return _from_odds((1.0 - smallest) / smallest * math.exp(-_privacy(epsilon)), divergence)
 
 
 def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
-    """Return g(x) = f(0) (1 - x) + x f(1 / x): the divergence of a category i from its own row.
+    """Return g(x) = f(0) (1 - x) + x f(1 / x): D_f of a point mass at i from row i, with x = K_ii.
 
-    x is K_ii. By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): a category is the worst
-    distribution there is.
+    By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): point masses are the worst
+    distributions.
 
     Args:
-        kept: x, in (0, 1].
+        kept: x = K_ii, in (0, 1].
         divergence: see `minimax_utility`.
 
     Raises:
@@ -70,10 +70,10 @@ def point_mass_divergence(kept: float, divergence: Divergence = "tv") -> float:
 
 
 def diagonal_bounds(public: PublicLike, epsilon: float) -> Vector:
-    """Return the most that K_ii can be: e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (Lemma 3).
+    """Return upper bounds on K_ii: e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (Lemma 3).
 
     Args:
-        public: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
         epsilon: above 0, in nats, at most 600.
 
     Returns:
@@ -91,12 +91,12 @@ def _privacy(epsilon: float) -> float:
 
 
 def _from_odds(odds: float, divergence: Divergence) -> float:
-    """Return g(x) where (1 - x) / x = odds."""
+    """Return g(x) for (1 - x) / x = odds."""
     if callable(divergence):
         return _generic(odds, divergence)
     _checks.choice("divergence", divergence, DIVERGENCES)
     if divergence == "tv":
-        # 1 / mass is beyond all floats where the mass is below their normal range.
+        # The odds overflow to infinity if the mass is below the normal range of floats.
         return 1.0 if math.isinf(odds) else odds / (1.0 + odds)
     return math.log1p(odds) if divergence == "kl" else odds
 
@@ -111,8 +111,8 @@ def _generic(odds: float, f: Callable[[Vector], Vector]) -> float:
             f"divergence is a function f with f(0) = {zero:g}; it must be the limit of f(t) for "
             "t -> 0, a number or infinity."
         )
-    rest = 0.0 if odds == 0.0 else odds / ratio * zero
-    return rest + _value(f, ratio) / ratio
+    at_zero = 0.0 if odds == 0.0 else odds / ratio * zero
+    return at_zero + _value(f, ratio) / ratio
 
 
 def _value(f: Callable[[Vector], Vector], ratio: float) -> float:

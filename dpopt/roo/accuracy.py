@@ -1,6 +1,7 @@
-"""How far a sampler's pmf is from the data and from what they are drawn from, in total variation.
+"""The accuracy of a sampler in total variation: exact under a distribution, and a lower bound.
 
-Exact, under a distribution of the records; and what no sampler can beat.
+The error of the released category against the distribution of the records is exact; the lower bound
+holds for every private sampler.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from dpopt.roo.minimum import RevealOrObscure
 from dpopt.roo.setting import RooSetting, checked_pmf, outcomes
 from dpopt.shape import Design
 
-# Of an exact distribution of a min-count rule.
+# Largest n and k of an exact expectation of a rule in the smallest count.
 _LARGEST_RECORDS, _MOST_CATEGORIES = 10**7, 10**5
-# Values of d that a lower bound tries one by one.
+# Values of d that a lower bound tries exhaustively; beyond, it tries a geometric grid of as many.
 _MOST_LISTED = 1_000_000
 
 
 @dataclass(frozen=True)
 class ExpectedOutput:
-    """What a sampler releases when its records are drawn from P.
+    """The distribution of the category Y that a sampler releases for records drawn from P.
 
     Attributes:
         distribution: P, shape (k,).
         difference: Pr(Y = y) - P(y), shape (k,).
-        mean_obscuring: E[q_M], the probability of a uniform category; for a smooth floor
-            E[(Z - n) / Z], that of a category for what the floor lifts it by.
+        mean_obscuring: E[q_M], the probability that the category is drawn uniformly; for a smooth
+            floor E[(Z - n) / Z], the share of the weight that the floor adds, with Z its total.
     """
 
     distribution: Vector
@@ -51,7 +52,7 @@ class ExpectedOutput:
 
     @property
     def total_variation(self) -> float:
-        """Total variation distance between P and the distribution of the released category."""
+        """Total variation distance between P and the distribution of Y."""
         return float(np.abs(self.difference).sum() / 2)
 
 
@@ -59,16 +60,16 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     """Return the pmf of the released category for n records drawn independently from P, exactly.
 
     With M the smallest of the counts, Pr(Y = y) - P(y) = E[q_M (1/k - c_y / n)].
-    For a smooth floor it is the sum over all counts, of which there may be at most 1e6.
+    For a smooth floor it is a sum over all count vectors, of which there may be at most 1e6.
 
-    Categories of the same probability are convolved together. Sums are cut where what is left out
-    is below 1e-18 k E[q_M] for a q_m that does not increase; rounding is of the order of 1e-13
-    E[q_M]. What is below 1e-280 is returned as 0. Milliseconds for n = 1,000; the time grows with
-    the number of m that matter and with the square of the width of the counts' distributions.
+    Categories of the same probability are convolved together. Sums are truncated where the rest is
+    below 1e-18 k E[q_M], for non-increasing q_m; the rounding error is of the order of 1e-13
+    E[q_M]. Values below 1e-280 are returned as 0. It takes milliseconds for n = 1,000; the time
+    grows with the number of relevant m and the square of the width of the counts' distributions.
 
     Args:
-        sampler: any rule in the smallest count, private or not; n at most 1e7, k at most 1e5; or
-            a smooth floor of a small n and k.
+        sampler: a rule in the smallest count, private or not, with n at most 1e7 and k at most
+            1e5; or a smooth floor with small n and k.
         distribution: P, shape (k,): probabilities that sum to 1 within 1e-9.
 
     Raises:
@@ -85,7 +86,7 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     _checks.integer("categories", setting.categories, 2, _MOST_CATEGORIES)
     p = checked_pmf(distribution, setting.categories)
     if setting.constant or p.min() == 0.0:
-        # A category that cannot occur keeps the smallest count at 0.
+        # If a category cannot occur, the smallest count is always 0.
         q = sampler.obscuring(0)
         return ExpectedOutput(frozen(p), frozen(q * (1 / setting.categories - p)), q)
     shares, groups = np.unique(p, return_inverse=True)
@@ -103,7 +104,7 @@ def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
     n, k = sampler.setting.records, p.size
     difference, mean, mass = np.zeros(k), 0.0, 0.0
     table = weights_up_to(sampler.table, n)
-    # Axis 0: count vectors; axis 1: categories.
+    # Axis 0: count vectors; axis 1: categories. Chances sum to 1 only up to rounding.
     for counts, chances in outcomes(n, p):
         weights = table[counts]
         total = weights.sum(axis=1)
@@ -115,12 +116,12 @@ def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A bound on the worst-case total variation of every epsilon-DP sampler.
+    """A lower bound on the worst-case total variation of every epsilon-DP sampler.
 
     Attributes:
         value: t.
-        categories: d, of the data set that shows it.
-        records: j.
+        categories: d of the data set that attains it; see `lower_bound`.
+        records: j, the count of d - 1 of its categories.
     """
 
     value: float
@@ -129,33 +130,36 @@ class LowerBound:
 
 
 def lower_bound(setting: RooSetting) -> LowerBound:
-    """Bound max over x of the total variation of K(x) from the empirical pmf, for any sampler.
+    """Return a lower bound t on max over x of TV(K(x), empirical(x)), for any epsilon-DP sampler.
 
     t >= max over 1 <= d < k, d j <= n of (d j / n) / (1 + d e^(epsilon j) / (k - d)).
 
-    Averaging over relabelled categories changes neither privacy nor, upwards, the maximum, so
-    categories with the same count have the same probability. Take x with d - 1 categories of count
-    j, one with the rest, and k - d that do not occur: those have probability at most t together, so
-    t / (k - d) each. Moving j records to one of them gives it at most e^(epsilon j) t / (k - d);
-    then d categories have count j, so d e^(epsilon j) t / (k - d) >= d j / n - t.
+    Proof. Averaging over relabellings of the categories keeps privacy and does not raise the
+    maximum, so categories with the same count may have the same probability. Take x with d - 1
+    categories of count j, one with the remaining records, and k - d that do not occur: together
+    these have probability at most t, so t / (k - d) each. Moving j records to one of them raises
+    it to at most e^(epsilon j) t / (k - d); then d categories have count j, so
+    d e^(epsilon j) t / (k - d) >= d j / n - t.
 
-    For each d the best real j has (epsilon j - 1) e^(epsilon j) = (k - d) / d, and the maximum
-    over integers is beside it, since the logarithm is concave in j. Above 1e6 categories a grid of
-    d is tried: the value stays a bound.
+    For each d the best real j satisfies (epsilon j - 1) e^(epsilon j) = (k - d) / d, and the best
+    integer is next to it, since the logarithm is concave in j. Above 1e6 values of d only a grid is
+    tried, which still gives a valid bound.
     """
     _checks.instance("setting", setting, RooSetting)
-    n, k, e = setting.records, setting.categories, setting.epsilon
-    most = min(k - 1, n)
-    if most <= _MOST_LISTED:
-        d = np.arange(1, most + 1)
+    n, k, epsilon = setting.records, setting.categories, setting.epsilon
+    largest = min(k - 1, n)
+    if largest <= _MOST_LISTED:
+        d = np.arange(1, largest + 1)
     else:
-        d = np.unique(np.geomspace(1, most, _MOST_LISTED).astype(np.int64))
+        d = np.unique(np.geomspace(1, largest, _MOST_LISTED).astype(np.int64))
     with np.errstate(over="ignore"):
-        best = (1 + lambertw((k - d) / (d * math.e)).real) / e
+        best = (1 + lambertw((k - d) / (d * math.e)).real) / epsilon
     best = np.minimum(np.floor(best), n // d)
     # Axis 0: the integers j on both sides of the best real one; axis 1: d. In logarithms, since
-    # e^(epsilon j) may be out of range.
-    tried = np.stack([np.clip(best + step, 1, n // d) for step in (0, 1)])
-    logs = np.log(d * tried / n) - np.logaddexp(0.0, np.log(d / (k - d)) + e * tried)
+    # e^(epsilon j) may overflow.
+    candidates = np.stack([np.clip(best + step, 1, n // d) for step in (0, 1)])
+    logs = np.log(d * candidates / n) - np.logaddexp(
+        0.0, np.log(d / (k - d)) + epsilon * candidates
+    )
     row, column = np.unravel_index(int(logs.argmax()), logs.shape)
-    return LowerBound(math.exp(logs[row, column]), int(d[column]), int(tried[row, column]))
+    return LowerBound(math.exp(logs[row, column]), int(d[column]), int(candidates[row, column]))

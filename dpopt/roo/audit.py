@@ -1,4 +1,4 @@
-"""What a rule in the smallest count spends, exactly, and two data sets that show it."""
+"""The exact privacy cost of a rule in the smallest count, and two data sets that attain it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dpopt._types import brief
 from dpopt.roo.setting import RooSetting
 
 Move = tuple[int, int, int, int]
-"""Smallest count and a category's count, before and after one record changed."""
+"""(m, c, m~, c~): the smallest count and a category's count, before and after a record changes."""
 Runs = tuple[tuple[int, int], ...]
 """(count, number of consecutive categories that have it)."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Two neighbouring data sets and the category whose probability changes most: the first one.
+    """Two neighbouring data sets whose first category has the largest change of probability.
 
     Attributes:
         runs: counts of the categories, as (count, number of consecutive categories).
@@ -45,13 +45,13 @@ class Witness:
 
 @dataclass(frozen=True)
 class RooAudit:
-    """What a rule spends, exactly.
+    """The exact privacy cost of a rule.
 
     Attributes:
         worst_ratio: largest K(y | x') / K(y | x) over all neighbours and categories; None if
             unbounded.
         excess_factor: worst_ratio over e^epsilon, as a float; above 1 if the rule is not private.
-        rows: number of inequalities looked at; they imply all others.
+        rows: number of inequalities checked; they imply all others.
         witness: neighbours that attain the worst ratio.
     """
 
@@ -65,20 +65,20 @@ class RooAudit:
 
 
 def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> RooAudit:
-    """Return the largest ratio over all neighbours of a rule, by the moves of `dpopt.verify`.
+    """Return the largest probability ratio of a rule over all neighbours, exactly.
 
     Args:
         setting: n, k and epsilon.
-        weights: q_0, q_1, ... over 2^62, 0 afterwards.
-        constant: instead, the one weight is that of every m.
+        weights: q_0, q_1, ... over 2^62; all later ones are 0.
+        constant: whether the single weight is q_m for every m.
     """
-    high, low, worst, rows = 0, 1, (0, 0, 0, 0), 0
+    numerator, denominator, worst, rows = 0, 1, (0, 0, 0, 0), 0
     n, k = setting.records, setting.categories
     for (_, *move), before, after in verify.chances_of_moves(n, k, list(weights), constant):
         rows += 1
-        if after * low > high * before:
-            high, low, worst = after, before, (move[0], move[1], move[2], move[3])
-    ratio = Fraction(high, low) if low else None
+        if after * denominator > numerator * before:
+            numerator, denominator, worst = after, before, (move[0], move[1], move[2], move[3])
+    ratio = Fraction(numerator, denominator) if denominator else None
     return RooAudit(
         worst_ratio=ratio,
         excess_factor=float("inf") if ratio is None else float(ratio / setting.ratio),
@@ -88,14 +88,18 @@ def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> R
 
 
 def witness_of(setting: RooSetting, move: Move) -> Witness:
-    """Return data sets that realise a move.
+    """Return neighbouring data sets that realise a move, found by trying small counts.
 
-    The changed category comes first; one to three others may be special, the rest have the same
-    count, and the last takes what is left. Small counts are tried in turn.
+    The changed category comes first, then up to two with counts of their own, then categories that
+    share a count, and the last one has the remaining records.
+
+    Raises:
+        DpoptError: if no such data sets realise the move.
     """
     minimum, _, new_minimum, new_count = move
     for runs in _data_sets(setting, move):
         counts = [count for count, _ in runs]
+        # Move one record from run ``loss`` to run ``gain``, both of a single category.
         for gain, loss in product(range(len(runs)), repeat=2):
             after = list(counts)
             after[gain] += 1
@@ -108,15 +112,15 @@ def witness_of(setting: RooSetting, move: Move) -> Witness:
 
 
 def _data_sets(setting: RooSetting, move: Move) -> Iterator[Runs]:
-    """Yield data sets with the right smallest count, the changed category first."""
-    n, k, (m, count, *_) = setting.records, setting.categories, move
+    """Yield data sets with smallest count m whose first category has the move's count."""
+    n, k, (m, first, *_) = setting.records, setting.categories, move
     special = min(max(k - 2, 0), 2)
     fillers = k - 2 - special
     for values in product(range(m, m + 3), repeat=special):
         for base in range(m, m + 2):
-            rest = n - count - sum(values) - base * fillers
-            runs = [(count, 1), *((value, 1) for value in values)]
+            remaining = n - first - sum(values) - base * fillers
+            runs = [(first, 1), *((value, 1) for value in values)]
             runs += [(base, fillers)] if fillers else []
-            runs.append((rest, 1))
-            if min(own for own, _ in runs) == m:
+            runs.append((remaining, 1))
+            if min(count for count, _ in runs) == m:
                 yield tuple(runs)

@@ -1,4 +1,4 @@
-"""The smooth floor: each category in proportion to its count, with a smooth floor under it."""
+"""The smooth floor: a category is drawn in proportion to its count, lifted to a smooth floor."""
 
 from __future__ import annotations
 
@@ -26,44 +26,46 @@ from dpopt.table import SortedHistograms
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A floor reaches up to this count at most.
+# Largest c*: number of weights of a floor.
 _LONGEST = 2_000_000
+# Fractional bits of a weight, besides log2(1 + s); significant bits of a growth.
 _GUARD_BITS = 62
 _GROWTH_BITS = 40
+# Of log(1 + s), so that 1 + s is a finite float.
 _LARGEST_RATE = 700.0
-# Of the program: variables, and a growth whose reciprocal a solver still sees.
+# Largest c* of the program, and the largest growth whose reciprocal a solver resolves.
 _LARGEST_PROGRAM, _LARGEST_GROWTH = 20_000, 1e6
 
 Floor = tuple[int, tuple[int, ...]]
-"""b, and W(0)..W(c* - 1) as integers over 2^b; from c* on, W(c) = c 2^b."""
+"""b, and the integer weights W(0)..W(c* - 1) over 2^b; from c* on, W(c) = c 2^b."""
 
 
 @dataclass(frozen=True)
 class SmoothFloor(CategorySetting):
     """One category y with probability proportional to w(c_y), its count with a smooth floor.
 
-    For a growth s the floor lifts the counts by the least that lets no weight grow faster:
+    For a growth s the floor lifts the counts as little as possible so that no weight grows faster:
 
         minimise   sum over c < c* of w(c) - c
         subject to w(c + 1) <= (1 + s) w(c)      "growth"
                    w(c) >= c,  w(c*) = c*,  c* = ceil(1 / s)
 
-    Every w(c) is least at once: max over j >= c of j (1 + s)^(c - j). A category with count 0 keeps
-    weight, and where every count is at least c* the distribution is the empirical one.
+    One solution minimises every w(c): max over j >= c of j (1 + s)^(c - j). A category with count 0
+    has positive weight; if every count is at least c*, the distribution is the empirical one.
 
-    Whether a floor is private is not linear in (s, w), but it is decided exactly for each s
-    (`dpopt.verify.Floor`), and s, found by bisection, is a number of 40 significant bits
-    that is private while the next such number is not, whoever solves the program. That no much
-    larger one is private is computed, not proved. The value is the objective, and its bound is for
-    the growth that the table has: it says that no table of this growth lifts less, not that no
-    private sampler is better. The program is written out for c* up to 20,000 and s up to 1e6.
+    Privacy is not linear in (s, w), but `dpopt.verify.Floor` decides it exactly for each s. s is
+    found by bisection, independently of the solver: it has 40 significant bits, is private, and
+    the next such number is not. That no much larger s is private is computed, not proved. The
+    value is the objective, and its bound is for the growth of the table: no table of this growth
+    lifts less, but other private samplers may be better. The program is written out for c* up to
+    20,000 and s up to 1e6.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
         categories: k, at least 2.
         epsilon: in nats, above log(1 + 1/n) and at most 600.
-        rate: a = log(1 + s) in (0, 700], to look at another: it may not be private; None for the
-            largest private one that the search finds.
+        rate: a = log(1 + s) in (0, 700]; a given rate may not be private. None for the largest
+            private one that the search finds.
 
     Example:
         >>> import dpopt
@@ -93,18 +95,18 @@ class SmoothFloor(CategorySetting):
 
     @property
     def may_fail(self) -> bool:
-        """Whether the rate is the caller's."""
+        """Whether the rate is the caller's, and so may not be private."""
         return self.rate is not None
 
     @property
     def growth(self) -> float:
-        """S = e^a - 1, a double taken exactly: that of the rate, or the private one found."""
+        """The growth s = e^a - 1 as a float: of the given rate, or the largest private one."""
         if self.rate is not None:
             return math.expm1(self.rate)
         return _largest_growth(self)
 
     def problem(self) -> Problem:
-        """Return the program for the growth: variable "w", rows "growth".
+        """Return the program for the growth: variable "lift", rows "growth".
 
         Raises:
             ParameterError: if c* is above 20,000 or s above 1e6.
@@ -119,9 +121,9 @@ class SmoothFloor(CategorySetting):
         last = _reach(growth)
         counts = np.arange(last + 1.0)
         problem = Problem("smooth floor")
-        # "lift" is w(c) - c, of which a solver's tolerance is a small part even where c is large.
+        # "lift" is w(c) - c: a solver's tolerance is small relative to it, even for large c.
         problem.add_variables("lift", last, lower=0.0, upper=counts[-1])
-        # Row c: w(c + 1) - (1 + s) w(c) <= 0 over c < c*, where w(c*) = c* is no variable.
+        # Row c: w(c + 1) - (1 + s) w(c) <= 0 for c < c*, where w(c*) = c* is a constant.
         shape = (last, last)
         grows = sp.eye_array(last, k=1) - (1 + growth) * sp.eye_array(last)
         problem.add_rows(
@@ -131,7 +133,7 @@ class SmoothFloor(CategorySetting):
         return problem
 
     def closed_form(self) -> Floor:
-        """Return the table of the growth, from the top down."""
+        """Return the table of the growth; see `floor_weights`."""
         return _floor_of(self.growth)
 
     def point(self, solution: Solution) -> Vector:
@@ -140,14 +142,14 @@ class SmoothFloor(CategorySetting):
         return np.append(lift + np.arange(lift.size), float(lift.size))
 
     def table(self, point: Vector) -> Floor:
-        """Return the least floor above a point whose growth has 40 bits.
+        """Return a floor at or above a solution, whose growth has 40 bits.
 
-        The slowest step of the point decides: the table of its growth, rounded down to 40 bits, is
-        at or above the point everywhere, and rounded up itself.
+        The growth is that of the slowest step of the solution, rounded down to 40 bits, so the
+        table, rounded up, is at or above the solution everywhere.
         """
         slowest = min(float(np.min(point[1:] / point[:-1])) - 1, self.growth)
         unit = _unit_of(slowest)
-        # A unit is 2^-40 of the growth: solvers agree to that much, and no more is lost here.
+        # A unit is about 2^-40 of the growth, less than what solvers differ by.
         return _floor_of(math.floor(slowest / unit) * unit)
 
     def value(self, table: Floor) -> float:
@@ -196,7 +198,7 @@ class SmoothFloor(CategorySetting):
         return least_of_ratio(ratio, _ends(*at), (0,))
 
     def weights(self, table: Floor, counts: IntVector, categories: IntVector) -> list[int]:
-        """Return W of each count."""
+        """Return the integer weight W(c) of each count."""
         del categories
         bits, lifted = table
         return [lifted[c] if c < len(lifted) else c << bits for c in counts.tolist()]
@@ -238,15 +240,15 @@ class SmoothFloor(CategorySetting):
         axes.set_ylim(bottom=0.0)
 
     def columns(self, table: Floor) -> Mapping[str, Sequence[Any]]:
-        """Return count and weight; from the first count that is left out, weight is count."""
+        """Return count and weight up to c* - 1; from c* on the weight is the count."""
         return {"count": list(range(len(table[1]))), "weight": _floats(table).tolist()}
 
     def plain(self, table: Floor) -> list[Any]:
-        """Return bits and weights for a file."""
+        """Return the bits and the integer weights for a file."""
         return [table[0], [exact_text(weight) for weight in table[1]]]
 
     def read(self, plain: Any) -> Floor:  # noqa: ANN401
-        """Return the integers of a file; see `checked`."""
+        """Return the table of a file; see `checked`."""
         bits, lifted = plain
         return self.checked((bits, tuple(whole(weight) for weight in lifted)))
 
@@ -265,7 +267,7 @@ class SmoothFloor(CategorySetting):
 
 
 def growth_of(table: Floor) -> float:
-    """Return s of a table: W(c*) / W(c* - 1) - 1, which the rounding of W does not change."""
+    """Return the growth s of a table: W(c*) / W(c* - 1) - 1, exact despite the rounding of W."""
     bits, lifted = table
     return float(Fraction(len(lifted) << bits, lifted[-1]) - 1)
 
@@ -280,14 +282,14 @@ def _floats(table: Floor) -> Vector:
 
 
 def weights_up_to(table: Floor, most: int) -> Vector:
-    """Return w(0), ..., w(most)."""
+    """Return w(0), ..., w(most) as floats."""
     values, low = np.arange(most + 1.0), _floats(table)[: most + 1]
     values[: low.size] = low
     return values
 
 
 def _ends(c: int, d: int) -> tuple[str, str]:
-    """Return two neighbours in words: after one gained at c and one lost at d, and before."""
+    """Describe two neighbours: after a record moved from count d to count c, and before."""
     return f"category 0: {c + 1}, category 1: {d - 1}", f"category 0: {c}, category 1: {d}"
 
 
@@ -303,7 +305,7 @@ def _reach(growth: float) -> int:
 
 
 def floor_weights(growth: float, bits: int) -> tuple[int, ...]:
-    """Return W(0)..W(c* - 1) for s > 0, from the top down, each rounded up."""
+    """Return W(0)..W(c* - 1) for s > 0: W(c) = W(c + 1) / (1 + s), each rounded up."""
     weight = _reach(growth) << bits
     step = 1 + Fraction(growth)
     above, below = step.denominator, step.numerator
@@ -324,7 +326,7 @@ def _most_bits() -> int:
 
 
 def _unit_of(growth: float) -> float:
-    """Return the last of the bits that a growth may have."""
+    """Return the unit in the last of the `_GROWTH_BITS` bits of a growth."""
     return 2.0 ** (math.frexp(growth)[1] - _GROWTH_BITS)
 
 
@@ -352,7 +354,7 @@ def _too_many(setting: SmoothFloor) -> ParameterError:
 
 @lru_cache(maxsize=64)
 def _largest_growth(setting: SmoothFloor) -> float:
-    """Return the private growth of `_GROWTH_BITS` bits of which the next one is not private.
+    """Return a private growth of `_GROWTH_BITS` bits such that the next larger one is not private.
 
     At s = e^epsilon - 1 the ratio W(1) / W(0) alone is e^epsilon up to rounding.
     """
@@ -370,12 +372,13 @@ def _largest_growth(setting: SmoothFloor) -> float:
     while excess(low) > 0:
         low, high = low / 2, low
     unit = _unit_of(high)
-    rises, step = False, 0
-    while (units := round((high - low) / unit)) > 1:
-        # The secant leans over to the end that was not moved last, so that both close in.
+    low_moved, step = False, 0
+    while (gap := round((high - low) / unit)) > 1:
+        # Secant step, shifted by one unit towards the end that did not move last, so that both ends
+        # close in; every fourth step bisects.
         share = 0.5 if step % 4 == 3 else excess(low) / (excess(low) - excess(high))
-        place = round(units * share) + (1 if rises else -1)
-        middle = low + min(max(place, 1), units - 1) * unit
-        rises, step = excess(middle) <= 0, step + 1
-        low, high = (middle, high) if rises else (low, middle)
+        step_units = round(gap * share) + (1 if low_moved else -1)
+        middle = low + min(max(step_units, 1), gap - 1) * unit
+        low_moved, step = excess(middle) <= 0, step + 1
+        low, high = (middle, high) if low_moved else (low, middle)
     return low

@@ -1,4 +1,4 @@
-"""Reveal-or-Obscure: a uniform category with a probability that looks at the smallest count.
+"""Reveal-or-Obscure: a uniform category with a probability q_m of the smallest count m.
 
 The setting and its programs; the recursions that solve them are in `dpopt.roo.rules`.
 """
@@ -32,16 +32,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PUBLISHED = ("journal", "journal-repaired", "conference")
+# Largest M = floor(n / k) of a program.
 _LARGEST_PROGRAM = 200_000
-# Beyond, solvers refuse coefficients of e^epsilon beside those of 1.
+# Largest epsilon of a program: beyond, solvers refuse coefficients of e^epsilon next to 1.
 _LARGEST_EXPONENT = 30.0
+# Events of a dominating pair, and lines of a table of q_m.
 _MOST_EVENTS = 4_000_000
 _MOST_ROWS = 1_000_000
-# Names of the rows of published rules, in the journal paper: by how the smallest count moves, and
-# whether the category has the smallest count or all records.
+# Equation numbers of the rows in the journal paper, by (change of the smallest count, whether the
+# category has the smallest count; otherwise it has all records).
 _NUMBERS = {(0, True): "(68)", (1, True): "(69)", (-1, True): "(70)"}
 _NUMBERS |= {(0, False): "(72)", (1, False): "(73)", (-1, False): "(74)"}
-# What a published rule's program may lack by rounding; what it lacks beyond is the rule's fault.
+# Violation up to which a published rule is repaired as rounding; a larger one is the rule's own.
 _NOISE = Fraction(1, 10**9)
 
 
@@ -56,19 +58,19 @@ class RevealOrObscure(CategorySetting):
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
     over all moves (m, c) -> (m~, c~) of the smallest count and a category's count that one changed
-    record can make; O(1) rows for each m imply them all. That is the rule "exact". The others are
+    record can cause; O(1) rows for each m imply them all. This is the rule "exact". The others are
 
     - "roo": the same program with one q for all m (algorithm 1 of both papers);
     - "journal-repaired": the journal paper's program, rows "(68)" to "(70)" and "(72)" to "(74)";
-    - "journal": that without (68) at the last m, which its algorithm 2 leaves out; not always
+    - "journal": the same without (68) at the last m, which its algorithm 2 omits; not always
       private there;
-    - "conference": (68) at m = 0 and (70) alone; not private in general. In its objective q_M
-      counts 1/k: (70) at M could be met by a larger q_{M-1} too, and the plain sum would be less
-      than that of the paper's recursion.
+    - "conference": only (68) at m = 0 and (70); not private in general. In its objective q_M has
+      the coefficient 1/k: (70) at M could also be met by a larger q_{M-1}, and the sum of all q_m
+      would be less than that of the paper's recursion.
 
-    "exact" is least in every q_m at once, of all rules that are private and look at the smallest
-    count. The value of every rule is its objective; "roo" counts its q M + 1 times. Each has a
-    recursion (`rule_weights`), which finds the same point; the programs are written out up to
+    "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
+    has the least q_m for every m. The value of a rule is its objective; "roo" counts its q M + 1
+    times. A recursion (`rule_weights`) finds each solution; the programs are written out up to
     M = 200,000 and epsilon 30.
 
     Attributes:
@@ -77,7 +79,7 @@ class RevealOrObscure(CategorySetting):
         epsilon: above 0, in nats, at most 600.
         rule: "exact" (the best of its kind), "roo", "journal", "journal-repaired" or "conference".
 
-    Published rules that fail their audit can be looked at, but refuse to release.
+    Published rules that fail their audit can be inspected, but refuse to release.
 
     Example:
         >>> import dpopt
@@ -100,7 +102,7 @@ class RevealOrObscure(CategorySetting):
 
     @property
     def constant(self) -> bool:
-        """Whether one q is that of every m."""
+        """Whether q_m is the same for every m."""
         return self.rule == "roo"
 
     @property
@@ -109,7 +111,7 @@ class RevealOrObscure(CategorySetting):
         return self.rule in _PUBLISHED
 
     def problem(self) -> Problem:
-        """Return the rule's program: variable "q", the rows of the class.
+        """Return the rule's program: variable "q", rows "privacy" or numbered as in the paper.
 
         Raises:
             ParameterError: if M = floor(n / k) is above 200,000, or epsilon above 30.
@@ -133,18 +135,18 @@ class RevealOrObscure(CategorySetting):
                 blocks.setdefault(name if self.may_fail else "privacy", []).append(tuple(move))
         for name in sorted(blocks):
             moves = np.array(blocks[name])
-            # e c - c~ without cancellation where c~ is next to c.
-            most = math.expm1(self.epsilon) * moves[:, 1] - (moves[:, 3] - moves[:, 1])
-            problem.add_rows(name, {"q": self._coefficients(moves)}, upper=most)
+            # e^epsilon c - c~, computed without cancellation where c~ is close to c.
+            upper = math.expm1(self.epsilon) * moves[:, 1] - (moves[:, 3] - moves[:, 1])
+            problem.add_rows(name, {"q": self._coefficients(moves)}, upper=upper)
         problem.minimise({"q": self._costs()})
         return problem
 
     def _coefficients(self, moves: IntVector) -> sp.csr_array:
-        """Return q~ (n / k - c~) - e q (n / k - c), at most e c - c~, for each move."""
-        share, e = self.records / self.categories, math.exp(self.epsilon)
+        """Return the rows q~ (n / k - c~) - e^epsilon q (n / k - c), shape (moves, variables)."""
+        share, exp_epsilon = self.records / self.categories, math.exp(self.epsilon)
         minimum, count, new_minimum, new_count = moves.T
-        data = np.concatenate([share - new_count, -e * (share - count)])
-        # With one q for all m there is one column.
+        data = np.concatenate([share - new_count, -exp_epsilon * (share - count)])
+        # With one q for all m there is a single column, and its entries add up.
         columns = np.concatenate([new_minimum, minimum]) * (not self.constant)
         rows = np.tile(np.arange(len(moves)), 2)
         return sp.csr_array((data, (rows, columns)), shape=(len(moves), self._costs().size))
@@ -159,20 +161,20 @@ class RevealOrObscure(CategorySetting):
         return costs
 
     def closed_form(self) -> tuple[int, ...]:
-        """Return the rule by its recursion, rounded up."""
+        """Return q_0, q_1, ... over 2^62 by the rule's recursion, rounded up."""
         return rule_weights(self, self.rule)
 
     def point(self, solution: Solution) -> Vector:
-        """Return q_0, ..., q_M; of "roo" the one q."""
+        """Return q_0, ..., q_M; for "roo" the single q."""
         return solution["q"]
 
     def table(self, point: Vector) -> tuple[int, ...]:
-        """Return a point over 2^62, rounded up and raised until it is private.
+        """Return a solution as integers over 2^62, rounded up and raised until it is private.
 
-        q -> q + t (1 - q) mixes the distribution of the category with the uniform one, of which
-        every row has the slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation
-        v, which the judge finds exactly; v is taken larger by what the rounding of both sides can
-        cost. A published rule is raised only if v is below 1e-9, so that its own faults stay.
+        q -> q + t (1 - q) mixes the distribution of the category with the uniform one, at which
+        every row has slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation v,
+        which the verifier finds exactly; v is increased by the rounding error of both sides. A
+        published rule is raised only if v is below 1e-9, so that its own violations remain.
         """
         rounded = [round_up(Fraction(q)) for q in np.clip(point, 0.0, 1.0).tolist()]
         try:
@@ -187,7 +189,7 @@ class RevealOrObscure(CategorySetting):
         return tuple(round_up((w + share * (UNIT - w)) / UNIT) for w in rounded)
 
     def value(self, table: tuple[int, ...]) -> float:
-        """Return the objective: the sum of all q_m, with the last of "conference" over k."""
+        """Return the objective: the sum of all q_m, for "conference" with q_M / k."""
         total = Fraction(sum(table), UNIT)
         if self.constant:
             total *= self.largest_minimum + 1
@@ -226,15 +228,17 @@ class RevealOrObscure(CategorySetting):
         )
 
     def _decided(self, table: Sequence[int]) -> verify.Verdict:
-        growth = verify.exp(self.epsilon)[0]
-        return verify.decide_rule(self.records, self.categories, list(table), self.constant, growth)
+        exp_epsilon = verify.exp(self.epsilon)[0]
+        return verify.decide_rule(
+            self.records, self.categories, list(table), self.constant, exp_epsilon
+        )
 
     def _proof_size(self, table: tuple[int, ...]) -> int:
-        """Return the entries of the rows: at most five for each q_m, of two variables."""
+        """Estimate the entries of the rows: at most five rows for each q_m, of two variables."""
         return 10 * len(table)
 
     def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon for delta = 0: the worst ratio is attained by the witness."""
+        """Return the least epsilon for delta = 0, exactly: the witness attains the worst ratio."""
         require_pure(self.kind, epsilon, delta)
         audit = _audit(self, table)
         sides = (audit.witness.neighbour_runs, audit.witness.runs)
@@ -242,7 +246,7 @@ class RevealOrObscure(CategorySetting):
         return least_of_ratio(audit.worst_ratio, cast(tuple[str, str], words), (0,))
 
     def obscuring_weight(self, table: tuple[int, ...], minimum: int) -> int:
-        """Return q_m over 2^62 for a smallest count m."""
+        """Return q_m over 2^62 at the smallest count m."""
         if self.constant:
             return table[0]
         return table[minimum] if minimum < len(table) else 0
@@ -259,18 +263,19 @@ class RevealOrObscure(CategorySetting):
     def worst_case(self, table: tuple[int, ...]) -> float:
         """Return the largest total variation of K(x) from the empirical pmf, over all data x.
 
-        It is q_m times that of the empirical distribution from the uniform one, which is largest
-        where one category has all it can: q_m (1 - 1/k) (1 - k m / n). Where the maximum is at m =
-        0, also the largest distance from P over all P: then P is a single category.
+        It is q_m times TV(uniform, empirical(x)), which is largest where one category has as many
+        records as possible: q_m (1 - 1/k) (1 - k m / n). If the maximum is at m = 0, it is also the
+        largest distance from P over all P, attained by a P on a single category.
         """
         q = np.array(table[:1] if self.constant else table, dtype=float) / UNIT
+        # Over m = 0, 1, ...: TV(uniform, empirical) is (1 - 1/k) times this.
         spread = 1 - np.arange(q.size) * self.categories / self.records
         return float((q * spread).max()) * (1 - 1 / self.categories)
 
     def report(self, table: tuple[int, ...]) -> Mapping[str, Callable[[], Any]]:
-        """Return q_0, q_1, ... (all later ones 0; of "roo", all like the first), and the audit.
+        """Return q_0, q_1, ... (all later ones 0; for "roo" equal to q_0), and the audit.
 
-        ``obscuring(m)`` returns q_m; ``excess_factor`` is None where the ratio is unbounded.
+        ``obscuring(m)`` returns q_m; ``excess_factor`` is None if the ratio is unbounded.
         """
 
         def excess_factor() -> float | None:
@@ -305,7 +310,7 @@ class RevealOrObscure(CategorySetting):
         axes.set_ylim(bottom=0.0)
 
     def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
-        """Return m and q; where each m has a q of its own, those beyond the last row are 0."""
+        """Return m and q_m; except for "roo", q_m is 0 beyond the last line."""
         rows = self.largest_minimum + 1 if self.constant else len(table)
         if rows > _MOST_ROWS:
             raise ParameterError(f"result has {rows:,} rows; a table is made for at most 1e6.")
@@ -321,7 +326,7 @@ class RevealOrObscure(CategorySetting):
         return self.checked([whole(weight) for weight in plain])
 
     def checked(self, weights: object) -> tuple[int, ...]:
-        """Return integers as what `rule_weights` returns, checked in form.
+        """Return integers in the form of `rule_weights`, checked.
 
         Raises:
             ParameterError: if they are not 1 to M + 1 integers in 0..2^62, one for "roo".
@@ -339,12 +344,17 @@ class RevealOrObscure(CategorySetting):
 
 @lru_cache(maxsize=8)
 def _audit(setting: RevealOrObscure, table: tuple[int, ...]) -> RooAudit:
-    """Return the audit; kept, since refusals and the numbers of a design both speak of it."""
+    """Return the audit, cached: errors and the report of a design both use it."""
     return audited(setting, table, constant=setting.constant)
 
 
 def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Design:
-    """Audit a rule given as integers over 2^62; without a certificate if it is not private.
+    """Return a rule given as integers over 2^62 as a design, without a certificate if not private.
+
+    Args:
+        setting: n, k and epsilon.
+        rule: one of `RULES`, for the setting of the design; "roo" has a single weight.
+        weights: q_0, q_1, ... over 2^62; all later ones are 0.
 
     Raises:
         ParameterError: for weights that are not 1 to M + 1 integers in 0..2^62, one for "roo".
@@ -356,14 +366,15 @@ def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Desi
 
 
 def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]:
-    """Yield the chances of events under neighbours, which dominate all others; over k n 2^62.
+    """Yield the probabilities, over k n 2^62, of the events under neighbours that dominate all.
 
-    An event of s categories with C records in sum has q_m s / k + (1 - q_m) C / n, affine in (s,
-    C), so that the corners of the possible (s, C) decide. A record moves from category a to
-    category b. Where the smallest count stays m, only a and b change: {b} from the count m, and all
-    but a from the count m + 1. Where it falls to m - 1, a had m; an event with b and without a
-    gains a record, one without both gains none. Complements and exchanged neighbours give all the
-    others. Smallest counts whose q and neighbours' q are 0 add less the larger they are.
+    An event of s categories with C records in total has probability q_m s / k + (1 - q_m) C / n,
+    affine in (s, C), so the corners of the possible (s, C) suffice. A record moves from category a
+    to category b. If the smallest count stays m, the extreme events are {b}, where b had count m,
+    and all categories but a, where a had count m + 1. If it falls to m - 1, a had count m; an event
+    with b and without a gains a record, one without both gains none. Complements and exchanged
+    neighbours give all others. Smallest counts whose q, and whose neighbours' q, are 0 are
+    dominated by smaller ones.
     """
     n, k = setting.records, setting.categories
     last = min(setting.largest_minimum, 1 if setting.constant else len(table) + 1)
@@ -389,10 +400,11 @@ def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]
 
 
 def _corners(n: int, k: int, m: int) -> list[tuple[int, int, int]]:
-    """Return (s, C, C after) where the smallest count falls from m to m - 1."""
+    """Return (s, C, C after) of the extreme events if the smallest count falls from m to m - 1."""
     if k == 2:
         return [(1, n - m, n - m + 1)]
-    rest = n - (k - 1) * m
-    gains = [(1, m), (1, rest), (k - 2, (k - 2) * m), (k - 1, n - m)]
-    others = [(1, m), (1, rest), (k - 2, (k - 2) * m), (k - 2, n - 2 * m)]
+    remaining = n - (k - 1) * m
+    # gains: b in the event, a not; others: neither.
+    gains = [(1, m), (1, remaining), (k - 2, (k - 2) * m), (k - 1, n - m)]
+    others = [(1, m), (1, remaining), (k - 2, (k - 2) * m), (k - 2, n - 2 * m)]
     return [(s, c, c + 1) for s, c in gains] + [(s, c, c) for s, c in others]

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OPTIMAL_OBJECTIVES = ("worst-case", "mean", "output")
+# Largest number of histograms and of categories of a program.
 _MOST_HISTOGRAMS, _MOST_CATEGORIES = 2000, 100
-# Coefficients below this part of the largest would leave K undefined where they stand.
+# Least coefficient, as a share of the largest: a solver ignores less and leaves K undetermined.
 _VISIBLE = 1e-9
-# A mean is a sum over all histograms, whose multipliers have the noise of as many.
+# Relative gap of a mean: it sums the multipliers of all histograms, and so their noise.
 _MEAN_GAP = 1e-7
 
 
@@ -40,8 +41,9 @@ _MEAN_GAP = 1e-7
 class BestSampler(CategorySetting):
     """The best private sampler of one category from n records.
 
-    One variable for each histogram x (sorted counts) and each of its counts c: M, the probability
-    of all categories of x that have it, as many as there are. With K = M / categories,
+    For each histogram x (sorted counts) and each count c in it there is a variable M(x, c), the
+    probability of all categories of x with count c. With their number ``categories`` and
+    K = M / categories,
 
         minimise   objective
         subject to sum_c M(x, c) = 1                              "sums"
@@ -51,23 +53,22 @@ class BestSampler(CategorySetting):
     over all neighbours x, x~ and categories y. With TV(K(x), empirical(x)) = sum_c S(x, c), the
     objective is one of
 
-    - "worst-case": the largest TV(K(x), empirical(x)) of all data sets x, rows "distance". No
-      sampler that tells categories apart does better: averaged over all relabellings it does no
-      worse, and depends on the counts in this way.
-    - "mean": the mean of TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha);
-      alpha = 1 is uniform over all P. Nor does any other sampler do better here. With a
-      ``distribution`` P: the mean for n records of this one P, how far the output's distribution is
-      from the data that one has, over all data that P gives.
-    - "output": TV(Q, P) for Q = the mean of K(x) over n records of P (the papers' d_TV), rows
-      "output".
+    - "worst-case": the largest TV(K(x), empirical(x)) over data sets x, rows "distance". Samplers
+      that distinguish categories do no better: averaging one over all relabellings does not raise
+      its worst case, and gives a sampler of this form.
+    - "mean": the mean of TV(K(x), empirical(x)) over n records drawn from P, with P symmetric
+      Dirichlet(alpha); alpha = 1 is uniform over all P. Again no other sampler does better. With a
+      ``distribution`` P: the mean over n records drawn from this P.
+    - "output": TV(Q, P), where Q is the mean of K(x) over n records drawn from P (the papers'
+      d_TV), rows "output".
 
-    With a distribution the optimum is the least, over all samplers, of the largest value over all
-    orders of P's categories; a sampler that knows P with its labels could do better, and for
-    "output" needs no data.
+    With a distribution, the optimum is minimax over the orders of P's categories: no sampler has a
+    smaller maximum over these orders. A sampler that knows which category has which probability
+    could do better, and for "output" would need no data.
 
-    Where "worst-case" or "output" leave a choice, the least mean under the prior among the optima
-    is taken (see `dpopt.Problem.then_minimise`). Takes less than a second for k = 3 and seconds for
-    the largest n at k = 6; rows grow with k, not only with the number of histograms.
+    Among the optima of "worst-case" or "output" the one with the least mean under the prior is
+    taken (see `dpopt.Problem.then_minimise`). It takes less than a second for k = 3 and seconds for
+    the largest n at k = 6; the number of rows grows with k as well as with that of histograms.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
@@ -125,38 +126,41 @@ class BestSampler(CategorySetting):
 
     @cached_property
     def domain(self) -> SortedHistograms:
-        """Sorted counts of all data sets; a variable is a histogram and one of its counts."""
+        """The sorted histograms of n records; a variable is a histogram and one of its counts."""
         return SortedHistograms(self.records, self.categories)
 
     @cached_property
     def joint(self) -> Matrix:
-        """Pr[the data have this histogram and category y this count] under P."""
+        """Pr[the histogram and the count of category y are those of a variable] under P.
+
+        Shape (k, variables).
+        """
         return incidence(self.domain, np.array(self.distribution))
 
     @cached_property
     def shares(self) -> Vector:
-        """Distribution of the histogram: of "mean" under P if given, else under the prior."""
+        """Probability of each histogram: for "mean" under a given P, else under the prior."""
         if self.objective == "mean" and self.distribution is not None:
-            # Every category has one count of a histogram: k categories count each one k times.
+            # The joint sums to 1 for each of the k categories.
             return frozen(np.bincount(self.domain.rows, self.joint.sum(axis=0) / self.categories))
         return histogram_prior(self.domain, self.prior)
 
     def problem(self) -> Problem:
-        """Return the program; "worst-case" and "output" have the least mean as second objective."""
+        """Return the program; the secondary objective of "worst-case" and "output" is the mean."""
         inputs, n, k = self.domain, self.records, self.categories
         problem = Problem("optimal sampler of one category")
         add_table(problem, inputs, self.guarantee)
-        # What no record has is short of nothing.
+        # A count of 0 has no shortfall.
         positive = np.flatnonzero(inputs.values > 0)
         problem.add_variables("shortfall", positive.size, lower=0.0, upper=1.0)
-        chosen = sp.eye_array(inputs.size, format="csr")[positive]
+        selector = sp.eye_array(inputs.size, format="csr")[positive]
         over = partial(over_masses, problem, inputs, self.guarantee)
-        sides = {**over(chosen), "shortfall": sp.eye_array(positive.size)}
+        sides = {**over(selector), "shortfall": sp.eye_array(positive.size)}
         least = (inputs.counts * inputs.values)[positive] / n
         problem.add_rows("short", sides, lower=least)
         # Row: a histogram; column: one of its counts.
-        owned = (np.ones(positive.size), (inputs.rows[positive], np.arange(positive.size)))
-        distances = sp.csr_array(owned)
+        entries = (np.ones(positive.size), (inputs.rows[positive], np.arange(positive.size)))
+        distances = sp.csr_array(entries)
         goals, bound = [{"shortfall": distances.T @ visible(self.shares)}], dict[str, float]()
         if self.objective == "worst-case":
             problem.add_variables("worst", 1, lower=0.0, upper=1.0)
@@ -176,7 +180,7 @@ class BestSampler(CategorySetting):
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program; a mean to the gap that its multipliers' noise allows."""
+        """Solve the program; "mean" up to a gap that the noise of its multipliers allows."""
         gap = None
         if self.objective == "mean":
             gap = max(_MEAN_GAP, 10 * get_backend(backend).tolerance)
@@ -197,9 +201,9 @@ class BestSampler(CategorySetting):
         return float(distances.max() if self.objective == "worst-case" else self.shares @ distances)
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return the dual bound; a mean's, less what its coefficients were raised by.
+        """Return the dual bound; for "mean" minus the total by which coefficients were raised.
 
-        A distance is at most 1, so that raised coefficients cost no more than they were raised by.
+        Distances are at most 1, so raising coefficients adds no more than that to the objective.
         """
         del table
         if solution is None or self.objective != "mean":
@@ -207,15 +211,16 @@ class BestSampler(CategorySetting):
         return solution.bound - float(np.sum(visible(self.shares) - self.shares))
 
     def _proof_size(self, table: Table) -> int:
-        """Return the entries of the privacy rows, and of the pmf of counts where P is given."""
+        """Estimate the entries of the privacy rows, and of the pmf of the counts if P is given."""
         del table
         n, k = self.records, self.categories
         counts = k * comb(n + k - 1, n) if self.distribution is not None else 0
         return 4 * len(self.domain.neighbours) + counts
 
     def weights(self, table: Table, counts: IntVector, categories: IntVector) -> list[int]:
-        """Return the integers of a histogram's counts."""
+        """Return the integer weight of a category with each count of a histogram."""
         row = int(self.domain.rows_of(np.repeat(counts, categories)[None])[0])
+        # A histogram's variables are its counts in descending order; ``counts`` are ascending.
         start, end = self.domain.starts[row : row + 2].tolist()
         return list(table.weights[start:end][::-1])
 
@@ -230,9 +235,9 @@ class BestSampler(CategorySetting):
         return float(self.distances(table).max())
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the probabilities, the histograms, and their distances: each, largest and mean.
+        """Return the kernel, the histograms, and the distances with their maximum and mean.
 
-        The mean is that of the prior, whatever the objective is.
+        The mean is under the prior, whatever the objective.
         """
 
         def mean() -> float:
@@ -247,7 +252,7 @@ class BestSampler(CategorySetting):
         }
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
-        """Draw a category's probability against its count, a point for each variable.
+        """Draw a category's probability against its count, one point per variable.
 
         The line is the empirical probability c / n.
         """
@@ -265,7 +270,7 @@ class BestSampler(CategorySetting):
         axes.set_ylim(-0.03, 1.03)
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
-        """Return histogram, count, multiplicity (categories with it) and probability of each."""
+        """Return one line per variable: histogram, count, categories with it, and probability."""
         inputs = self.domain
         return {
             "histogram": inputs.rows.tolist(),
@@ -276,15 +281,15 @@ class BestSampler(CategorySetting):
 
 
 def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:
-    """Return the distribution of the histogram of n records of P, P symmetric Dirichlet(alpha).
+    """Return the pmf of the histogram of n records from P, with P symmetric Dirichlet(alpha).
 
-    Shape (histograms,): the Dirichlet-multinomial distribution of the counts times the number of
-    their orders. alpha = 1, P uniform on the simplex, makes all count vectors alike likely.
+    Shape (histograms,): the Dirichlet-multinomial pmf of the counts times the number of their
+    orders. With alpha = 1, P uniform on the simplex, all count vectors are equally likely.
     """
     counts, n, k = inputs.histograms, inputs.records, inputs.categories
     orders = np.full(len(counts), gammaln(k + 1))
     np.subtract.at(orders, inputs.rows, gammaln(inputs.counts + 1))
-    # Axis 0: histograms; axis 1 of each: categories.
+    # Log of the number of orders above; below, axis 0: histograms, axis 1: categories.
     each = gammaln(counts + alpha) - gammaln(alpha) - gammaln(counts + 1)
     logs = orders + each.sum(axis=1) + gammaln(n + 1) + gammaln(k * alpha) - gammaln(n + k * alpha)
     prior = np.exp(logs - logs.max())
@@ -292,19 +297,24 @@ def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:
 
 
 def visible(coefficients: Vector) -> Vector:
-    """Return coefficients of an objective, raised to what a solver can see."""
+    """Return coefficients of an objective, raised to at least 1e-9 of the largest."""
     return np.maximum(coefficients, _VISIBLE * coefficients.max())
 
 
 def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
-    """Return Pr[the data have this histogram and category y this count], shape (k, variables).
+    """Return Pr[the histogram and the count of category y are those of a variable] under P.
 
-    Times K, it gives the distribution of the released category under n records of P.
+    Shape (k, variables). Its product with K is the pmf of the released category for n records
+    drawn from P.
+
+    Args:
+        inputs: the sorted histograms.
+        pmf: P, shape (k,).
     """
     joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
     # Axis 0 of counts and variables: count vectors; axis 1: categories.
     for counts, chances in outcomes(inputs.records, checked_pmf(pmf, inputs.categories)):
         mass += float(chances.sum())
-        for y, own in enumerate(inputs.variables_of(counts).T):
-            joint[y] += np.bincount(own, chances, inputs.size)
+        for y, variables in enumerate(inputs.variables_of(counts).T):
+            joint[y] += np.bincount(variables, chances, inputs.size)
     return joint / mass

@@ -1,6 +1,6 @@
-"""The recursions for q_m, the obscuring probability at the smallest count m: closed forms.
+"""Recursions for q_m, the obscuring probability at the smallest count m.
 
-Each solves a program of `dpopt.roo.minimum.RevealOrObscure`.
+Each solves a program of `dpopt.roo.minimum.RevealOrObscure` in closed form.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ from dpopt.roo.setting import BITS, RooSetting
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 """The rules that `rule_weights` and `RevealOrObscure` take."""
 
+# Largest number of q_m that are not 0.
 _LONGEST = 1_000_000
 _STAGE = "rule of the smallest count"
-# Steps a second, with the audit that follows.
+# Steps per second, including the audit that follows, for the progress estimate.
 _SPEED = 1e5
 
 Next = Callable[[int, int], int]
-"""From m and q_{m-1} over 2^62 to what q_m is at least, rounded up; it may be below 0."""
+"""Maps m and q_{m-1} over 2^62 to a lower bound of q_m, rounded up; it may be negative."""
 
 
 def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
-    """Return q_0, q_1, ... over 2^62, trimmed: all that follow are 0 (for "roo", all are q_0).
+    """Return q_0, q_1, ... of a rule as integers over 2^62; later ones are 0 ("roo": equal to q_0).
 
-    In integers, with the rational r <= e^epsilon in the place of e^epsilon, and rounded up as they
-    go.
+    The recursions run in integers, with a rational r <= e^epsilon instead of e^epsilon, and round
+    up in every step.
 
-    - "exact": the least q_m of any rule in the smallest count that is epsilon-DP; it is least for
-      every m at once.
+    - "exact": pointwise optimal: no epsilon-DP rule in the smallest count has a smaller q_m, for
+      any m.
     - "roo": q_0 for every m (algorithm 1 of both papers).
     - "journal": algorithm 2 of the journal paper; not always private at the last m, see
       `journal_is_private`.
-    - "journal-repaired": the same with q_M raised to what its own linear program asks for; always
-      private, see there.
+    - "journal-repaired": the same with q_M raised to what the paper's own linear program requires;
+      always private, see `journal_is_private`.
     - "conference": the recursion of the conference paper; not private in general.
 
     Args:
         setting: n, k and epsilon.
-        rule: one of the above; all are rounded up, the private direction.
+        rule: one of the above; rounding up is the private direction.
 
     Raises:
         ParameterError: for another rule, or if more than 1,000,000 of the q_m are not 0.
@@ -62,9 +63,9 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
         return max(first_term(m, before), last_term(m, before))
 
     def repaired(m: int, before: int) -> int:
-        """Ask for (68) at the last m too, which lemma 2 does not imply there."""
-        alone = m == last and setting.records % setting.categories > 0
-        return max(journal(m, before), _least_alone(setting, m) if alone else 0)
+        """Require (68) at the last m too, where lemma 2 does not imply it."""
+        last_alone = m == last and setting.records % setting.categories > 0
+        return max(journal(m, before), _least_alone(setting, m) if last_alone else 0)
 
     following = {"conference": first_term, "journal": journal, "journal-repaired": repaired}
     return _run(setting, following.get(rule) or _exact(setting), first)
@@ -73,10 +74,10 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
 def journal_is_private(setting: RooSetting) -> bool:
     """Return whether the journal's recursion is epsilon-DP: theorem 2 of the paper, repaired.
 
-    With e for e^epsilon, M = floor(n / k) and t_M = (1 - (e - 1) M) / (1 + (e - 1) (n / k - M)), it
-    is epsilon-DP if and only if k divides n, or n < k, or e >= 1 + 1 / M, or q_M >= t_M. With q_M
-    raised to t_M where k does not divide n ("journal-repaired") it is always so. The proof is on
-    the page docs/theorems/journal.md.
+    Let e = e^epsilon, M = floor(n / k) and t_M = (1 - (e - 1) M) / (1 + (e - 1) (n / k - M)). The
+    recursion is epsilon-DP if and only if k divides n, or n < k, or e >= 1 + 1 / M, or q_M >= t_M.
+    Raising q_M to t_M where k does not divide n ("journal-repaired") makes it always private. The
+    proof is on the page docs/theorems/journal.md.
 
     Args:
         setting: n, k and epsilon; e is its `ratio`.
@@ -96,14 +97,14 @@ def journal_is_private(setting: RooSetting) -> bool:
 
 
 def first_free(setting: RooSetting) -> int:
-    """Return the least m with m (r - 1) >= 1: from there, counts c and c + 1 are within r."""
+    """Return the least m with m (r - 1) >= 1: (c + 1) / c <= r for all counts c >= m."""
     return math.ceil(1 / (setting.ratio - 1)) if setting.ratio > 1 else setting.records + 1
 
 
 def _foresee(setting: RooSetting) -> None:
-    """Refuse a recursion that is too long, and announce one that is long.
+    """Refuse a recursion that is too long, and announce a long one, before it starts.
 
-    Every rule obscures where counts m and m + 1 are not within r: known before any work.
+    Every rule has q_m > 0 where (m + 1) / m > r, which bounds the number of steps from below.
     """
     steps = min(first_free(setting), setting.largest_minimum) + 1
     if steps > _LONGEST:
@@ -120,7 +121,7 @@ def _too_long(setting: RooSetting) -> ParameterError:
 
 
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
-    """Follow a recursion until it stays at 0."""
+    """Run a recursion from q_0 until q_m is 0 for good."""
     weight, free = round_up(first), first_free(setting)
     weights = [weight]
     _foresee(setting)
@@ -138,7 +139,7 @@ def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ..
 
 
 def _first_term(setting: RooSetting) -> Next:
-    """Return what takes m, q_{m-1} to (u_m q_{m-1} - w_m) / v_m where m < n / k, else to 0.
+    """Return the map from m, q_{m-1} to (u_m q_{m-1} - w_m) / v_m if m < n / k, else to 0.
 
     Times k n, u_m = n - (m + 1) k, v_m = r (n - m k) and w_m = k (m (r - 1) - 1).
     """
@@ -156,7 +157,7 @@ def _first_term(setting: RooSetting) -> Next:
 
 
 def _last_term(setting: RooSetting) -> Next:
-    """Return what takes m, q_{m-1} to (v' q_{m-1} + w') / u', of a category with all n records.
+    """Return the map from m, q_{m-1} to (v' q_{m-1} + w') / u', for a category with all n records.
 
     Times -k n, u' = n k + k - n, v' = r n (k - 1) and w' = k - n k (r - 1).
     """
@@ -167,7 +168,7 @@ def _last_term(setting: RooSetting) -> Next:
 
 
 def _least_alone(setting: RooSetting, m: int) -> int:
-    """Return t / (1 + t) with t = (k / n) (1 / (r - 1) - m), rounded up, or 0: rows m to m."""
+    """Return the q_m that rows m -> m need: t / (1 + t), t = (k / n) (1 / (r - 1) - m), or 0."""
     n, k, over, under = _sizes(setting)
     gain = over - under
     share = k * (under - m * gain)
@@ -179,27 +180,27 @@ def _exact(setting: RooSetting) -> Next:
     gain, least_first = over - under, _first_term(setting)
 
     def following(m: int, before: int) -> int:
-        found = least_first(m, before)
-        # Rows m to m, _least_alone, written out: it is 0 for most m.
+        bound = least_first(m, before)
+        # The rows m -> m, as in `_least_alone`, inlined for speed: they need 0 for most m.
         share = k * (under - m * gain)
         if share > 0 and n > k * m:
-            found = max(found, -((-share << BITS) // (n * gain + share)))
-        # A category that has all it can, n - (k - 1) m, keeps it while the smallest count rises.
+            bound = max(bound, -((-share << BITS) // (n * gain + share)))
+        # A category with the largest count n - (k - 1) m keeps it while the smallest count rises.
         top = k * setting.largest_count(m)
         if top > n:
             spread = top - n
-            found = max(
-                found, -(((gain * top << BITS) - over * before * spread) // (under * spread))
+            bound = max(
+                bound, -(((gain * top << BITS) - over * before * spread) // (under * spread))
             )
-        return found
+        return bound
 
     return following
 
 
 def _exact_two(setting: RooSetting) -> tuple[int, ...]:
-    """Return the exact rule of two categories, from the largest m down.
+    """Return the exact rule for two categories, computed from the largest m down.
 
-    p_m, the probability of the rarer category, is max(m / n, p_{m+1} / e^epsilon), and
+    The rarer category has the probability p_m = max(m / n, p_{m+1} / e^epsilon), and
     q_m = (p_m - m / n) / (1/2 - m / n).
     """
     n, _, over, under = _sizes(setting)
@@ -208,29 +209,29 @@ def _exact_two(setting: RooSetting) -> tuple[int, ...]:
     start = min(first_free(setting), last)
     weights = []
     if start == last and 2 * last < n:
-        # p_M is 1 / (1 + r), or M / n if that is more.
+        # p_M = max(1 / (1 + r), M / n).
         lifted = (n * under - last * (over + under)) << BITS + 1
         weights.append(max(0, -(-lifted // ((over + under) * (n - 2 * last)))))
     else:
         weights.append(0)
-    # p_{m+1} times 2 n 2^62, with what was rounded up, which the next one has to follow.
+    # p_{m+1} times 2 n 2^62, from the rounded q_{m+1}, which q_m has to be private against.
     p = (2 * start << BITS) + weights[0] * (n - 2 * start)
     for m in track(range(start - 1, -1, -1), _STAGE, start):
-        floor, rest = 2 * m << BITS, n - 2 * m
-        weight = max(0, -((floor * over - p * under) // (over * rest)))
+        floor, free = 2 * m << BITS, n - 2 * m
+        weight = max(0, -((floor * over - p * under) // (over * free)))
         weights.append(weight)
-        p = floor + weight * rest
+        p = floor + weight * free
     weights.reverse()
     return trimmed(weights)
 
 
 def _sizes(setting: RooSetting) -> tuple[int, int, int, int]:
-    """Return n, k, and numerator and denominator of r."""
+    """Return n, k, and the numerator and denominator of r."""
     return setting.records, setting.categories, setting.ratio.numerator, setting.ratio.denominator
 
 
 def trimmed(weights: list[int]) -> tuple[int, ...]:
-    """Return weights without the zeros at their end; the first one stays."""
+    """Return weights without trailing zeros, but with at least one entry."""
     end = len(weights)
     while end > 1 and weights[end - 1] == 0:
         end -= 1
@@ -238,5 +239,5 @@ def trimmed(weights: list[int]) -> tuple[int, ...]:
 
 
 def round_up(value: Fraction) -> int:
-    """Return the least integer over 2^62 that is not below a value."""
+    """Return ceil(2^62 value)."""
     return -((-value.numerator << BITS) // value.denominator)

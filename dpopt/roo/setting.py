@@ -1,6 +1,6 @@
-"""The setting of Reveal-or-Obscure: n records over k categories, of which one category is released.
+"""The setting of Reveal-or-Obscure: n records over k categories, one category is released.
 
-Also what the samplers of one category share: counts in, one category out.
+Also the base class of all samplers of one category from counts.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from dpopt.shape import Setting
 
 BITS = 62
 UNIT = 1 << BITS
-"""Obscuring probabilities are integers over this."""
+"""Obscuring probabilities are integers over UNIT = 2^62."""
 
 _LARGEST_EPSILON = 600.0
 _LARGEST_RECORDS = 10**15
-# Counts whose sum may overflow 64 bits are added as Python integers.
+# If a count is above this, counts are added as Python integers, as the sum may overflow 64 bits.
 _LARGE = 1 << 40
-# Vectors of counts that are listed, and together: bounds time and memory.
-_MOST_COUNTS, _PART = 1_000_000, 1 << 15
+# Count vectors that are enumerated: in all, which bounds time, and at once, which bounds memory.
+_MOST_COUNTS, _BATCH = 1_000_000, 1 << 15
 
 
 @dataclass(frozen=True)
 class RooSetting:
     """n records over a public alphabet of k categories; neighbours differ in one record.
 
-    What bounds are about, and what the settings of all samplers of one category share.
+    The setting of bounds, and the base class of the settings of all samplers of one category.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
@@ -67,11 +67,11 @@ class RooSetting:
 
     @property
     def largest_minimum(self) -> int:
-        """M = floor(n / k): the largest count that every category can reach."""
+        """M = floor(n / k): the largest possible value of the smallest count."""
         return self.records // self.categories
 
     def largest_count(self, minimum: int) -> int:
-        """Return n - (k - 1) m: the largest count of a category where the smallest is m."""
+        """Return n - (k - 1) m: the largest possible count if the smallest count is m."""
         return self.records - (self.categories - 1) * minimum
 
     @property
@@ -81,7 +81,7 @@ class RooSetting:
 
     @property
     def ratio(self) -> Fraction:
-        """Rational lower bound of e^epsilon, of 128 bits: what rules are rounded for."""
+        """Rational lower bound r of e^epsilon, of 128 bits, that integer tables satisfy."""
         return exp_lower(self.epsilon)
 
     @property
@@ -90,7 +90,7 @@ class RooSetting:
         return 1.0 / (1.0 + self.records / self.categories * math.expm1(self.epsilon))
 
     def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
-        """Return counts as integers, checked against the setting.
+        """Return counts as integers, shape (k,), checked against n and k.
 
         Raises:
             ParameterError: for another number of categories or records, or negative counts.
@@ -109,8 +109,8 @@ class CategorySetting(RooSetting, Setting):
 
     Data are the records (a sequence, an array, a pandas or polars column) over the categories
     0..k-1, a mapping from these to their counts, or a `dpopt.roo.Tally` over k categories of any
-    kind, one of which is released. The alphabet is public: it is fixed before the data are looked
-    at.
+    type, one of which is released. The alphabet is public: it must be fixed before looking at the
+    data.
     """
 
     @classmethod
@@ -120,17 +120,17 @@ class CategorySetting(RooSetting, Setting):
 
     @classmethod
     def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
-        """Return twelve records, and one of them changed."""
+        """Return pairs of twelve records that differ in one record."""
         return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @abstractmethod
     def weights(self, table: Any, counts: IntVector, categories: IntVector) -> list[int]:  # noqa: ANN401
-        """Return integers in proportion to the probability of a category with each count.
+        """Return integers proportional to the probability of one category with each count.
 
         Args:
             table: of the design.
-            counts: the counts that occur, each once, ascending.
-            categories: how many categories have each of them.
+            counts: the distinct counts, ascending.
+            categories: number of categories with each of them.
         """
 
     @abstractmethod
@@ -138,27 +138,27 @@ class CategorySetting(RooSetting, Setting):
         """Return the largest total variation of K(x) from the empirical pmf, over all data x."""
 
     def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the category, as integers in proportion."""
+        """Return the distribution of the category as integer weights, shape (k,)."""
         return self._of_counts(table, self.fitting(self._tally(data).counts))
 
     def drawn(self, table: Any, data: Any, source: Source) -> Hashable:  # noqa: ANN401
-        """Return one category, drawn exactly: first its count, then one of those with it."""
+        """Return one category, drawn exactly: first a count, then a category that has it."""
         records = self._tally(data)
         counts, categories = np.unique(self.fitting(records.counts), return_counts=True)
         weights = self.weights(table, counts, categories)
         sums = list(accumulate(map(mul, weights, categories.tolist())))
-        chosen = bisect_right(sums, below(sums[-1], source))
-        alike = np.flatnonzero(records.counts == counts[chosen])
+        index = bisect_right(sums, below(sums[-1], source))
+        alike = np.flatnonzero(records.counts == counts[index])
         return records.labels[int(alike[below(alike.size, source)])]
 
     def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return how many categories are drawn for data, which are checked: 1."""
+        """Return 1, the number of categories drawn, after checking the data."""
         del table
         self.fitting(self._tally(data).counts)
         return 1
 
     def report(self, table: Any) -> Mapping[str, Callable[[], Any]]:  # noqa: ANN401
-        """Return the distribution of the category for given counts, and the worst case."""
+        """Return the function from counts to the output distribution, and the worst case."""
         return {
             "output_distribution": lambda: partial(self._output_distribution, table),
             "worst_case": lambda: self.worst_case(table),
@@ -174,14 +174,14 @@ class CategorySetting(RooSetting, Setting):
         return [weights[i] for i in index.tolist()]
 
     def _output_distribution(self, table: Any, counts: npt.ArrayLike) -> Vector:  # noqa: ANN401
-        """Return the distribution of the category given the counts, both of shape (k,)."""
+        """Return the pmf of the released category given counts, both of shape (k,)."""
         weights = self._of_counts(table, self.fitting(counts))
         total = sum(weights)
         return frozen([weight / total for weight in weights])
 
 
 def checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
-    """Return a distribution P of the records as floats that sum to 1, shape (k,)."""
+    """Return a distribution P of the records, checked and normalised, shape (k,)."""
     pmf = _checks.floats("distribution", distribution)
     if pmf.shape != (categories,):
         raise ParameterError(f"distribution has shape {pmf.shape}; it must be ({categories},).")
@@ -191,9 +191,13 @@ def checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
 
 
 def outcomes(records: int, pmf: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
-    """Yield all counts of n records drawn from a distribution of k categories, a part at a time.
+    """Yield all count vectors of n records drawn from a pmf over k categories, in batches.
 
-    Counts of shape (part, k), and their chances, of shape (part,), which sum to 1 up to rounding.
+    Each batch has counts of shape (batch, k) and their probabilities of shape (batch,); all
+    probabilities sum to 1 up to rounding.
+
+    Raises:
+        ParameterError: for more than 1e6 count vectors.
     """
     n, k = records, pmf.size
     if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:
@@ -201,9 +205,9 @@ def outcomes(records: int, pmf: Vector) -> Iterator[tuple[npt.NDArray[np.int64],
             f"records is {n} over {k} categories; a sum over all their counts is over at most "
             f"{_MOST_COUNTS:,}."
         )
-    # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
+    # Stars and bars: k - 1 bars at n + k - 1 positions; the counts are the gaps between bars.
     choices = combinations(range(n + k - 1), k - 1)
-    while bars := list(islice(choices, _PART)):
+    while bars := list(islice(choices, _BATCH)):
         edges = np.full((len(bars), k + 1), -1)
         edges[:, 1:-1] = np.fromiter(chain.from_iterable(bars), np.int64).reshape(-1, k - 1)
         edges[:, -1] = n + k - 1

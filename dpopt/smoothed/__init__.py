@@ -1,8 +1,8 @@
-"""Smoothed differential privacy: what a sample, or any anonymous mechanism, reveals on its own.
+"""Smoothed differential privacy: what sampling, or any anonymous mechanism, reveals without noise.
 
-Liu, Wang, Xia, "Smoothed Differential Privacy". delta(x) of a database is the largest hockey-stick
-divergence from any neighbour; smoothed delta is its largest expectation when each record is drawn
-from a distribution of a set that the adversary picks from. All are exact sums, in logarithms.
+Liu, Wang, Xia, "Smoothed Differential Privacy". delta(x) of a database is its largest hockey-stick
+divergence from a neighbour; smoothed delta is the largest expectation of delta(x) if the adversary
+picks each record's distribution from a given set. All values are exact sums, in logarithms.
 """
 
 from dpopt.prob.batches import BatchDistribution, batch_distribution

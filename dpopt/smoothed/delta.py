@@ -1,4 +1,4 @@
-"""Smoothed delta and smoothed epsilon: the worst way to draw the records from a set of pmfs."""
+"""Smoothed delta and epsilon: the worst case over distributions of the records from a set."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from dpopt.prob.histograms import (
 from dpopt.prob.sum_pmf import allowance
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.profile import LARGEST_EPSILON, log_exposure, log_profile
-from dpopt.smoothed.results import LN10, Found, finite
+from dpopt.smoothed.results import LN10, DeltaResult, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothedDelta(Found[float]):
+class SmoothedDelta(DeltaResult[float]):
     """max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x) (Definition 3), and where it is.
 
     Attributes:
         mechanism: M.
         epsilon: in nats.
         distributions: Pi: one distribution in each row, shape (l, m), read-only.
-        certificate: the maximum, the bound on all compositions, and how it was found.
+        certificate: the maximum, the bound on all compositions, and the method.
         log_dp_delta: natural logarithm of DP's delta at the same epsilon.
     """
 
@@ -68,7 +68,7 @@ class SmoothedDelta(Found[float]):
 
     @property
     def argmax(self) -> tuple[int, ...]:
-        """How many records come from each distribution where the maximum is, summing to n."""
+        """Numbers of records from each distribution at the maximum, summing to n."""
         return self.certificate.composition
 
     @property
@@ -82,7 +82,7 @@ class SmoothedDelta(Found[float]):
         return math.exp(self.log_dp_delta)
 
     def facts(self) -> Json:
-        """Return what the one-line repr tells."""
+        """Return the summary of the one-line repr."""
         return {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon,
@@ -92,7 +92,7 @@ class SmoothedDelta(Found[float]):
         }
 
     def to_dict(self) -> Json:
-        """Return the maximum, where it is, why it is one, and DP's, as plain values."""
+        """Return the maximum, its composition, its certificate and DP's delta as plain values."""
         return {
             "kind": self.kind,
             "mechanism": self.mechanism.to_dict(),
@@ -108,7 +108,7 @@ class SmoothedDelta(Found[float]):
         }
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return each distribution and how many records come from it."""
+        """Return each distribution and its number of records."""
         shares = {f"p_{c}": column.tolist() for c, column in enumerate(self.distributions.T)}
         return {**shares, "records": list(self.argmax)}
 
@@ -127,7 +127,7 @@ class ExpectedDelta:
 
     Attributes:
         log_delta: natural logarithm of the expected delta(x), -inf if it is 0.
-        rounding: what rounding can have changed in the logarithm, for the profile as computed.
+        rounding: bound on the rounding error of ``log_delta``, given the profile as computed.
     """
 
     log_delta: float
@@ -144,10 +144,10 @@ class SmoothedEpsilon:
     """The least epsilon at which smoothed delta is at most a target.
 
     Attributes:
-        target: the delta that was asked for.
-        epsilon: an epsilon that suffices up to the rounding that ``at`` states: the upper end of
-            the bracket; infinite if none below 700 does.
-        lower: an epsilon that was not found to suffice, or 0.
+        target: the target delta.
+        epsilon: upper end of the bracket, which suffices up to the rounding error stated in
+            ``at``; infinite if no epsilon up to 700 suffices.
+        lower: lower end of the bracket, which does not suffice (or could not be proved to), or 0.
         at: smoothed delta at ``epsilon``; at 700 if ``epsilon`` is infinite.
     """
 
@@ -167,27 +167,27 @@ def smoothed_delta(
 ) -> SmoothedDelta:
     """Return max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x), with its certificate.
 
-    Each of the n records is drawn independently, from a distribution of Pi that the adversary
-    chooses. M is anonymous, so what matters is how many records come from which; by Proposition 7
-    only the vertices of the convex hull of Pi do. Every composition over the vertices is evaluated
-    or bounded, none is skipped.
+    Each of the n records is drawn independently from a distribution in Pi that the adversary
+    chooses. Since M is anonymous, only the composition matters: how many records come from each
+    distribution. By Proposition 7 the vertices of the convex hull of Pi suffice. Every composition
+    over the vertices is evaluated or bounded.
 
     Args:
         mechanism: M.
         epsilon: from 0 to 700, in nats.
-        distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the shares
-            of the first category.
+        distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the
+            probabilities of the first category.
 
     Returns:
-        The maximum, the composition that attains it, an upper bound for all others, and DP's delta.
+        The maximum, a composition that attains it, an upper bound for all others, and DP's delta.
 
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
 
     Example:
         >>> from dpopt import smoothed
-        >>> found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
-        >>> round(found.delta, 12), found.certified, found.argmax
+        >>> worst = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
+        >>> round(worst.delta, 12), worst.certified, worst.argmax
         (0.478070349009, True, (18, 18))
 
     References:
@@ -212,15 +212,15 @@ def expected_delta(
     distributions: npt.ArrayLike,
     composition: Sequence[int],
 ) -> ExpectedDelta:
-    """Return E_{x ~ pi} delta_{epsilon,M}(x) where n_j of the records come from distribution j.
+    """Return E_{x ~ pi} delta_{epsilon,M}(x) if n_j of the records come from distribution j.
 
-    Records are independent, and the order does not matter: M is anonymous. `smoothed_delta` is the
-    largest of these numbers over all compositions n_1 + ... + n_l = n.
+    Records are independent, and their order does not matter since M is anonymous. `smoothed_delta`
+    is the maximum over all compositions n_1 + ... + n_l = n.
 
     Args:
-        mechanism: M, as in `smoothed_delta`, likewise epsilon and the distributions.
+        mechanism: M.
         epsilon: from 0 to 700, in nats.
-        distributions: the distributions.
+        distributions: as for `smoothed_delta`, shape (l, m) or (l,).
         composition: n_1, ..., n_l, integers of at least 0 that sum to n.
 
     Raises:
@@ -242,6 +242,7 @@ def expected_delta(
     used = np.unique(pmfs[counts > 0], axis=0)
     if m > 2 or len(used) > 2:
         return ExpectedDelta(*log_composed(values, n, m, pmfs, counts.tolist()))
+    # At most two distinct pmfs over two categories; ``ones`` records come from the larger.
     low, high = (used[row] for row in extremes(used))
     ones = int(counts[np.all(pmfs == high, axis=1)].sum()) if len(used) == 2 else 0
     log_value = log_composition(values, binary_share(low), binary_share(high), ones)
@@ -257,18 +258,18 @@ def smoothed_epsilon(
 ) -> SmoothedEpsilon:
     """Return the least epsilon, up to ``tolerance``, at which smoothed delta is at most ``delta``.
 
-    delta(x) falls as epsilon grows, and so does its maximum: bisection. What is returned suffices,
-    up to the rounding that the certificate states; ``lower`` was not found to (or is 0).
+    Smoothed delta falls as epsilon grows, so that epsilon is found by bisection. It suffices up to
+    the rounding error stated in the certificate; ``lower`` does not suffice, or is 0.
 
     Args:
         mechanism: M.
         delta: the target, in (0, 1).
-        distributions: see `smoothed_delta`.
+        distributions: as for `smoothed_delta`.
         tolerance: width of the bracket, at least 1e-12.
 
     Returns:
-        The bracket; epsilon is infinite if even 700 does not suffice, as where a category can be
-        absent from a database.
+        The bracket; epsilon is infinite if even 700 does not suffice, for example if a category can
+        be absent from a database.
 
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
@@ -287,6 +288,7 @@ def smoothed_epsilon(
 
     if _suffices(at := answer_at(0.0), target):
         return SmoothedEpsilon(target, 0.0, 0.0, at)
+    # Double the upper end until it suffices, then bisect.
     lower, upper = 0.0, 1.0
     while not _suffices(at := answer_at(upper), target):
         if upper >= LARGEST_EPSILON:
@@ -297,9 +299,9 @@ def smoothed_epsilon(
         middle = 0.5 * (lower + upper)
         if middle in (lower, upper):
             break
-        tried = answer_at(middle)
-        if _suffices(tried, target):
-            upper, at = middle, tried
+        candidate = answer_at(middle)
+        if _suffices(candidate, target):
+            upper, at = middle, candidate
         else:
             lower = middle
     advance("smoothed epsilon", 1, 1)
@@ -307,19 +309,20 @@ def smoothed_epsilon(
 
 
 def _largest(mechanism: AnonymousMechanism, values: Vector, pmfs: Matrix) -> MaximumCertificate:
-    """Return the maximum over all compositions by exact sums."""
+    """Return the maximum over all compositions, counted over all given distributions."""
     n, vertices = mechanism.records, _vertices(tuple(map(tuple, pmfs.tolist())))
     if mechanism.categories == 2:
-        places = vertices[list(extremes(pmfs[vertices]))]
-        best = maximise(values, *(binary_share(pmfs[place]) for place in places))
+        rows = vertices[list(extremes(pmfs[vertices]))]
+        best = maximise(values, *(binary_share(pmfs[row]) for row in rows))
     else:
-        places = vertices
+        rows = vertices
         best = largest_expectation(values, n, mechanism.categories, pmfs[vertices])
         if vertices.size < len(pmfs):
             rounding = best.rounding + dropping_loss(n)
             best = replace(best, rounding=rounding, log_bound=best.log_value + rounding)
     counts = np.zeros(len(pmfs), dtype=np.int64)
-    np.add.at(counts, places, best.composition)
+    # From counts by vertex to counts by given distribution; two vertices may be the same row.
+    np.add.at(counts, rows, best.composition)
     return replace(best, composition=tuple(counts.tolist()))
 
 
@@ -334,14 +337,14 @@ def _checked(
 
 @lru_cache(maxsize=8)
 def _vertices(distributions: tuple[tuple[float, ...], ...]) -> IntVector:
-    """Return `hull_vertices`, kept for the next epsilon."""
+    """Return `hull_vertices`, cached for the next epsilon."""
     return hull_vertices(distributions)
 
 
 def _checked_composition(composition: npt.ArrayLike, records: int, pmfs: int) -> IntVector:
-    given = _checks.array("composition", composition)
-    if given.shape == (pmfs,):
-        counts = [_checks.integer("composition", count, 0, records) for count in given.tolist()]
+    array = _checks.array("composition", composition)
+    if array.shape == (pmfs,):
+        counts = [_checks.integer("composition", count, 0, records) for count in array.tolist()]
         if sum(counts) == records:
             return np.array(counts, dtype=np.int64)
     raise ParameterError(
@@ -351,6 +354,6 @@ def _checked_composition(composition: npt.ArrayLike, records: int, pmfs: int) ->
 
 
 def _suffices(answer: SmoothedDelta, target: float) -> bool:
-    """Whether a maximum is at most delta; one that is not proved counts with its bound."""
+    """Whether the maximum, or its upper bound if not certified, is at most ``target``."""
     largest = answer.log_delta if answer.certified else answer.certificate.log_bound
     return largest <= math.log(target)

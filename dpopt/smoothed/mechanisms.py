@@ -1,7 +1,7 @@
-"""Anonymous mechanisms: the pmf of the output depends on the histogram of the records only.
+"""Anonymous mechanisms, whose output pmf depends on the database only through its histogram.
 
-Of a `SamplingHistogram` the divergences are known in closed form for up to 10^10 records; of any
-other `AnonymousMechanism` they are summed from the distributions of its output.
+The divergences of a `SamplingHistogram` are closed-form sums for up to 10^10 records; those of any
+other `AnonymousMechanism` are summed over its outputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from dpopt.prob.histograms import (
 from dpopt.prob.pmf import binomial_pmf, from_ratios
 
 LARGEST_RECORDS = 10**10
+# Entries of the table of count weights, 400 MB.
 LARGEST_ENTRIES = 50_000_000
+# Largest deviation of a row's sum from 1, which is then divided out.
 _SUM_TOLERANCE = 1e-9
 
 
@@ -41,10 +43,10 @@ def settle(instance: object, **values: object) -> None:
 
 
 class AnonymousMechanism(ABC):
-    """A mechanism that treats all records alike, given by the distribution of its output.
+    """A mechanism that is symmetric in the records, given by the pmf of its output.
 
     Attributes:
-        records: n, the same for all databases, and public.
+        records: n, the size of every database, which is public.
         categories: m, the number of values that a record can take.
     """
 
@@ -54,11 +56,11 @@ class AnonymousMechanism(ABC):
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """Number of outputs."""
+        """Number of possible outputs."""
 
     @abstractmethod
     def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return the distribution of the output for each database.
+        """Return the pmf of the output for each database.
 
         Args:
             histograms: counts of the categories, shape (N, m), each row summing to n.
@@ -77,14 +79,14 @@ class AnonymousMechanism(ABC):
 
 @dataclass(frozen=True, eq=False)
 class KernelMechanism(AnonymousMechanism):
-    """Any anonymous mechanism, by its distribution over all histograms.
+    """An anonymous mechanism given by its kernel, one pmf for each histogram.
 
     Attributes:
         records: n, at least 1.
         categories: m, at least 2.
         kernel: Pr[output | histogram], shape (C(n + m - 1, m - 1), outputs), rows in the order of
             `histograms`, divided by their sums, which must be 1 to 1e-9; read-only.
-        name: what `to_dict` calls it.
+        name: name of the mechanism in `to_dict`.
     """
 
     records: int
@@ -98,15 +100,16 @@ class KernelMechanism(AnonymousMechanism):
     def __post_init__(self) -> None:
         n = _checks.integer("records", self.records, 1)
         m = _checks.integer("categories", self.categories, 2)
-        wanted = histogram_count(n, m)
+        count = histogram_count(n, m)
         rows = _checks.floats("kernel", self.kernel)
-        if rows.ndim != 2 or rows.shape[0] != wanted or rows.shape[1] < 1:
+        if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] < 1:
             raise ParameterError(
-                f"kernel has shape {rows.shape}; it must be ({wanted}, outputs), one row for each "
+                f"kernel has shape {rows.shape}; it must be ({count}, outputs), one row for each "
                 "histogram."
             )
         if not np.all(np.isfinite(rows) & (rows >= 0)):
             raise ParameterError("kernel holds a value that is not finite or below 0.")
+        # Axes of rows: database, output.
         sums = rows.sum(axis=1, keepdims=True)
         if np.any(np.abs(sums - 1.0) > _SUM_TOLERANCE):
             raise ParameterError("kernel has a row whose sum is not 1.")
@@ -135,14 +138,15 @@ class KernelMechanism(AnonymousMechanism):
 
 @dataclass(frozen=True)
 class SamplingHistogram(AnonymousMechanism):
-    """Draw T of the n records at random and publish how many of each category were drawn.
+    """Draw T of the n records at random and publish the histogram of those drawn.
 
     Without replacement Pr[h | H] = prod_c C(H_c, h_c) / C(n, T); with replacement the multinomial
-    T! prod_c (H_c / n)^h_c / h_c!. Outputs are histograms of T records, in their order.
+    T! prod_c (H_c / n)^h_c / h_c!. Outputs are the histograms of T records, in the order of
+    `histograms`.
 
     Attributes:
-        records: n, at least 1; the same for all databases, and public.
-        drawn: T, from 1 to n; with replacement any T of at least 1.
+        records: n, at least 1; the size of every database, which is public.
+        drawn: T, from 1 to n; with replacement any T >= 1.
         categories: m, at least 2: the number of values that a record can take.
         replacement: whether records are put back before the next draw (Theorem 5).
 
@@ -157,16 +161,16 @@ class SamplingHistogram(AnonymousMechanism):
 
     def __post_init__(self) -> None:
         records = _checks.integer("records", self.records, 1, LARGEST_RECORDS)
-        again = _checks.flag("replacement", self.replacement)
-        drawn = _checks.integer("drawn", self.drawn, 1, LARGEST_RECORDS if again else records)
+        replacement = _checks.flag("replacement", self.replacement)
+        drawn = _checks.integer("drawn", self.drawn, 1, LARGEST_RECORDS if replacement else records)
         categories = _checks.integer("categories", self.categories, 2)
-        settle(self, records=records, drawn=drawn, categories=categories, replacement=again)
+        settle(self, records=records, drawn=drawn, categories=categories, replacement=replacement)
 
     @classmethod
     def of_lost_rate(
         cls, records: int, lost_rate: float | str | Fraction, categories: int = 2
     ) -> SamplingHistogram:
-        """Return the mechanism that loses a share r of the records: T = ceil((1 - r) n).
+        """Return the mechanism that omits a fraction r of the records: T = ceil((1 - r) n).
 
         Args:
             records: n.
@@ -203,14 +207,15 @@ class SamplingHistogram(AnonymousMechanism):
         return count_weights(self), histograms(self.drawn, self.categories)
 
     def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return distributions of the drawn histogram; see `AnonymousMechanism.pmfs`.
+        """Return pmfs of the drawn histogram; see `AnonymousMechanism.pmfs`.
 
         Each probability has a relative error of about n + T rounding errors, down to 1e-300.
 
         Raises:
-            ParameterError: as there, or if there are more than 5e7 weights.
+            ParameterError: if a row is no histogram, or there are more than 5e7 weights.
         """
         rows = checked_histograms(histograms, self.records, self.categories)
+        # Axes of weights: count in the database, count drawn; of pmf: database, output.
         weights, drawn = self._parts
         pmf = np.ones((rows.shape[0], drawn.shape[0]))
         for c in range(self.categories):
@@ -226,13 +231,12 @@ class SamplingHistogram(AnonymousMechanism):
 def count_weights(mechanism: SamplingHistogram) -> Matrix:
     """Return weights W[c, j] with Pr[h | H] proportional to prod_c W[H_c, h_c].
 
-    Without replacement the number drawn of each category is as if every record were drawn with
-    probability T/n, given that T are drawn in all: W[c, j] = Pr[Bin(c, T/n) = j]. With replacement
-    it is Poisson(T c / n) given the same: W[c, j] is proportional to (T c / n)^j / j!, scaled to
-    sum 1 over j <= T.
+    Without replacement the counts drawn are independent Bin(H_c, T/n), conditioned on the sum T:
+    W[c, j] = Pr[Bin(c, T/n) = j]. With replacement they are independent Poisson(T H_c / n) under
+    the same condition: W[c, j] is proportional to (T c / n)^j / j!, with sum 1 over j <= T.
 
     Args:
-        mechanism: n, T and whether there is replacement.
+        mechanism: n, T and replacement.
 
     Returns:
         Shape (n + 1, T + 1).
@@ -247,6 +251,7 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
             f"{(n + 1) * (drawn + 1):,} entries, more than {LARGEST_ENTRIES:,}."
         )
     weights = np.zeros((n + 1, drawn + 1))
+    # Row: count in the database; column: count drawn.
     for count in range(n + 1):
         if mechanism.replacement:
             rate = drawn * count / n

@@ -1,4 +1,4 @@
-"""How private a database is: delta(x), of one or of all, and the worst of them (Definition 2)."""
+"""delta(x) of one database or of all (Definition 2), and the worst case over databases."""
 
 from __future__ import annotations
 
@@ -24,29 +24,32 @@ from dpopt.prob.histograms import (
 )
 from dpopt.smoothed import sampling
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
-from dpopt.smoothed.results import Found, finite
+from dpopt.smoothed.results import DeltaResult, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Largest epsilon, in nats: e^700 is within doubles.
 LARGEST_EPSILON = 700.0
+# Databases that are listed, probabilities held at once (128 MB), outputs of a mechanism, and terms
+# (pairs of neighbours times outputs) that are summed.
 _LARGEST_LISTED = 10**7
 _HELD_ENTRIES = 1 << 24
 _LARGEST_OUTPUTS = 10**7
 _LARGEST_WORK = 10**11
 
 Divergence = Callable[[Matrix, Matrix], Vector]
-"""Of the distributions in the rows of two arrays, at least 0."""
+"""Divergences, at least 0, between the pmfs in corresponding rows of two arrays."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivacyProfile(Found[Vector]):
+class PrivacyProfile(DeltaResult[Vector]):
     """delta_{epsilon,M}(x) of one database or of all (Definition 2).
 
     Attributes:
         mechanism: M.
         epsilon: in nats.
-        counts: the database that was asked for, shape (m,); None for every one.
+        counts: histogram of the one database, length m; None for all databases.
         log_delta: natural logarithm of delta, shape (N,), -inf where delta is 0; read-only.
     """
 
@@ -68,7 +71,7 @@ class PrivacyProfile(Found[Vector]):
 
     @property
     def method(self) -> str:
-        """How it was computed."""
+        """Method of computation, in words."""
         if not isinstance(self.mechanism, SamplingHistogram):
             return "every output"
         return "tail sums" if self.mechanism.categories == 2 else "pooled pairs of categories"
@@ -79,11 +82,11 @@ class PrivacyProfile(Found[Vector]):
         return int(np.argmax(self.log_delta))
 
     def facts(self) -> Json:
-        """Return what the one-line repr tells."""
-        told: Json = {"mechanism": self.mechanism, "epsilon": self.epsilon}
+        """Return the summary of the one-line repr."""
+        fields: Json = {"mechanism": self.mechanism, "epsilon": self.epsilon}
         if len(self.log_delta) == 1:
-            told["log10_delta"] = float(self.log10_delta[0])
-        return {**told, "databases": len(self.log_delta), "method": repr(self.method)}
+            fields["log10_delta"] = float(self.log10_delta[0])
+        return {**fields, "databases": len(self.log_delta), "method": repr(self.method)}
 
     def to_dict(self) -> Json:
         """Return log10 delta of each database, in the order of `histograms`, as plain values."""
@@ -113,7 +116,7 @@ class PrivacyProfile(Found[Vector]):
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """max over databases of delta_{epsilon,M}(x), which is DP's delta (Theorem 1).
+    """DP's delta, the maximum of delta_{epsilon,M}(x) over databases (Theorem 1).
 
     Attributes:
         mechanism: M.
@@ -138,11 +141,11 @@ class WorstCase:
 def privacy_profile(
     mechanism: AnonymousMechanism, epsilon: float, histogram: npt.ArrayLike | None = None
 ) -> PrivacyProfile:
-    """Return delta_{epsilon,M}(x) of one database, or of all of them.
+    """Return delta_{epsilon,M}(x) of one database or of all.
 
     delta(x) = max(0, max over x' of d(x, x'), max over x' of d(x', x)), where x' replaces one
-    record of x and d(x, x') = max over S of Pr[M(x) in S] - e^epsilon Pr[M(x') in S]. All
-    mechanisms here are anonymous: a database is its histogram.
+    record of x and d(x, x') = max over S of Pr[M(x) in S] - e^epsilon Pr[M(x') in S]. Since M is
+    anonymous, a database is represented by its histogram.
 
     Args:
         mechanism: M.
@@ -169,18 +172,15 @@ def privacy_profile(
     if histogram is None:
         return PrivacyProfile(mechanism, epsilon, None, frozen(log_profile(mechanism, epsilon)))
     counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
-    found = frozen(log_delta_at(mechanism, epsilon, counts))
-    return PrivacyProfile(mechanism, epsilon, tuple(counts.tolist()), found)
+    log_delta = frozen(log_delta_at(mechanism, epsilon, counts))
+    return PrivacyProfile(mechanism, epsilon, tuple(counts.tolist()), log_delta)
 
 
 def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase:
     """Return DP's delta: the largest delta_{epsilon,M}(x) of any database (Theorem 1).
 
-    For `SamplingHistogram` it is the chance r that the replaced record is drawn, at every epsilon:
-    T / n, or 1 - (1 - 1/n)^T with replacement. It cannot be more: draw the same places from x and
-    x', and the outputs differ only if the replaced place is among them, so Pr[M(x) in S] <=
-    Pr[M(x') in S] + r. It is no less: where all records but one are equal, a database without that
-    one never shows it.
+    For `SamplingHistogram` it is, at every epsilon, the probability r that a given record is drawn;
+    `log_exposure` has the proof.
 
     Args:
         mechanism: M.
@@ -208,20 +208,19 @@ def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase
 
 
 def log_exposure(mechanism: SamplingHistogram) -> float:
-    """Return ln r, r the chance that a given record is drawn: DP's delta at every epsilon.
+    """Return ln r, where r, the probability that a given record is drawn, is DP's delta.
 
-    r = T/n without replacement, 1 - (1 - 1/n)^T with it. No database has more: draw the same
-    places from x and x'; the outputs differ only if the replaced place is among them, so that
-    Pr[M(x) in S] <= Pr[M(x') in S] + r. A database in which a category occurs at most once has
-    no less: with a neighbour it makes a pair of which one database has a single record of the
-    category and the other none; the output shows the category with probability r from the one
-    and 0 from the other. So delta(x) = r wherever min_i H_i <= 1.
+    r = T/n without replacement and 1 - (1 - 1/n)^T with it, at every epsilon. Upper bound: draw
+    the same record indices from x and x'; the outputs differ only if the replaced index is among
+    them, so that Pr[M(x) in S] <= Pr[M(x') in S] + r. Lower bound: if a category occurs at most
+    once in x, then in one of x and some neighbour it occurs once and in the other never; the output
+    shows the category with probability r and 0, respectively. So delta(x) = r if min_i H_i <= 1.
 
-    Theorem 5 names T/(n + 1) as a delta that is out of reach with replacement. That holds for
+    Theorem 5 states that (epsilon, T/(n + 1))-DP is out of reach with replacement. That holds for
     T <= 2 only: r is concave in T and below T/(n + 1) from T = 3 on.
 
     Args:
-        mechanism: n, T and whether there is replacement.
+        mechanism: n, T and replacement.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (iii) and Theorem 5.
@@ -259,17 +258,24 @@ def general_log_profile(
     epsilon: float,
     histogram: npt.ArrayLike | None = None,
 ) -> Vector:
-    """Return log delta of all databases, or of one, from the distributions of the output.
+    """Return log delta of one database or of all, from the output pmfs of any mechanism.
 
-    delta(x) = max over x' that replaces one record of x, and both orders, of
-    sum over outputs of (P - e^epsilon P')_+.
+    delta(x) is the maximum of sum_y (P(y) - e^epsilon P'(y))_+ over neighbours x' and both orders.
 
-    The terms are added pairwise, so that log delta is wrong by a few rounding errors and the
-    relative error of the distributions, times P(S) / delta with S the outputs where P > e^epsilon
-    P'. That factor is large only where P is hardly above e^epsilon P' on all of S. Probabilities
-    that underflow (below 1e-308) count as 0.
+    Summation is pairwise: the error of log delta is a few rounding errors plus the relative error
+    of the pmfs, times P(S) / delta with S the outputs where P > e^epsilon P'. That factor is large
+    only if P is hardly above e^epsilon P' on all of S. Probabilities below 1e-308 count as 0.
 
-    Takes and returns, and refuses, what `general_epsilon` does, and epsilon from 0 to 700.
+    Args:
+        mechanism: M.
+        epsilon: from 0 to 700, in nats.
+        histogram: counts of the m categories of one database, shape (m,); all if None.
+
+    Returns:
+        Shape (N,) in the order of `histograms`, or (1,).
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many outputs or databases.
     """
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
@@ -283,11 +289,10 @@ def general_log_profile(
 def general_epsilon(
     mechanism: AnonymousMechanism, histogram: npt.ArrayLike | None = None
 ) -> Vector:
-    """Return the least epsilon with delta = 0, for all databases or one: pure DP.
+    """Return the least epsilon with delta(x) = 0 (pure DP), for one database or for all.
 
-    max over x' that replaces one record of x, and over outputs, of |ln(P / P')|; infinite where an
-    output is possible for one database only. The maximum over databases is the epsilon of
-    (epsilon, 0)-DP.
+    It is the maximum, over neighbours x' and outputs, of |ln(P / P')|, and infinite if an output is
+    possible for one of x and x' only. Its maximum over databases is the epsilon of (epsilon, 0)-DP.
 
     Args:
         mechanism: M.
@@ -301,6 +306,7 @@ def general_epsilon(
     """
 
     def ratio(p: Matrix, q: Matrix) -> Vector:
+        # P / P' where P' > 0; infinite where only P' is 0, and 1 where both are 0.
         quotient = np.divide(p, q, out=np.where(p > 0.0, np.inf, 1.0), where=q > 0.0)
         return np.log(np.maximum(quotient.max(axis=1), 1.0))
 
@@ -329,6 +335,7 @@ def _largest(
         table = histograms(mechanism.records, mechanism.categories)
         return _over_pairs(mechanism, divergence, table, replacements(table))
     one = checked_histogram(histogram, mechanism.records, mechanism.categories)
+    # Row 0 is the database, the other rows are its neighbours: pairs (0, i).
     table = np.concatenate([one[None], neighbours(one)])
     pairs = np.zeros((table.shape[0] - 1, 2), dtype=np.int64)
     pairs[:, 1] = np.arange(1, table.shape[0])
@@ -338,13 +345,14 @@ def _largest(
 def _over_pairs(
     mechanism: AnonymousMechanism, divergence: Divergence, table: IntMatrix, pairs: IntMatrix
 ) -> Vector:
-    """Return the largest divergence at each row of the table over its pairs, pmfs in portions."""
+    """Return the largest divergence of each row of the table over its pairs, pmfs in portions."""
     largest = np.zeros(table.shape[0])
+    # Pairs sorted by database, so that the pairs of a portion share rows.
     order = np.argsort(pairs[:, 0], kind="stable")
     rows = max(2, _HELD_ENTRIES // mechanism.outputs)
     step = order.size if table.shape[0] <= rows else max(1, rows // 2)
     for start in range(0, order.size, max(1, step)):
-        # Rows of pairs are (database, neighbour); used[rows] gives their places in the table.
+        # Rows of pairs are (database, neighbour) in the table; rows_of are their rows in ``used``.
         portion = pairs[order[start : start + step]]
         used, rows_of = np.unique(portion, return_inverse=True)
         pmfs = mechanism.pmfs(table[used])
@@ -355,11 +363,12 @@ def _over_pairs(
 
 
 def _both_orders(pmfs: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:
-    """Return the larger divergence of each pair of rows, shape (pairs,)."""
+    """Return the larger of both divergences of each pair of rows, shape (pairs,)."""
     largest = np.empty(pairs.shape[0])
+    # Pairs per block: both divergences hold a few arrays of shape (step, outputs).
     step = max(1, (_HELD_ENTRIES >> 3) // pmfs.shape[1])
     for start in range(0, pairs.shape[0], step):
         block = slice(start, start + step)
-        left, right = pmfs[pairs[block, 0]], pmfs[pairs[block, 1]]
-        largest[block] = np.maximum(divergence(left, right), divergence(right, left))
+        p, q = pmfs[pairs[block, 0]], pmfs[pairs[block, 1]]
+        largest[block] = np.maximum(divergence(p, q), divergence(q, p))
     return largest

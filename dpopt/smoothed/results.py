@@ -1,4 +1,4 @@
-"""What results share that are deltas: kept as logarithms, since they may underflow."""
+"""The base class of results that are deltas, stored as logarithms since they may underflow."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ T = TypeVar("T")
 LN10 = math.log(10.0)
 
 
-class Found(ABC, Generic[T]):
-    """A delta, or a vector of them; its subclasses are frozen dataclasses.
+class DeltaResult(ABC, Generic[T]):
+    """A result that is a delta or a vector of deltas; subclasses are frozen dataclasses.
 
     Attributes:
         log_delta: natural logarithm of delta, -inf where it is 0; a vector is read-only.
-        kind: what `to_dict` says it is.
+        kind: the name of the kind of result in `to_dict`.
     """
 
     log_delta: T
@@ -35,7 +35,7 @@ class Found(ABC, Generic[T]):
 
     @property
     def delta(self) -> T:
-        """Return delta itself; 0 below 1e-308, where `log10_delta` still tells it."""
+        """Delta itself; 0 below 1e-308, where `log10_delta` is still accurate."""
         return _like(self.log_delta, np.exp(cast(Any, self.log_delta)))
 
     @property
@@ -45,7 +45,7 @@ class Found(ABC, Generic[T]):
 
     @abstractmethod
     def facts(self) -> Json:
-        """Return what the one-line repr, the page and the command line tell."""
+        """Return the summary shown by the repr, the notebook page and the command line."""
 
     @abstractmethod
     def to_dict(self) -> Json:
@@ -53,7 +53,7 @@ class Found(ABC, Generic[T]):
 
     @abstractmethod
     def columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return one tidy table, columns by name: for frames and the command line."""
+        """Return a tidy table, columns by name, for data frames and the command line."""
 
     @abstractmethod
     def draw(self, axes: Axes, label: str | None) -> None:
@@ -77,15 +77,15 @@ class Found(ABC, Generic[T]):
         return brief(self, **self.facts())
 
     def _repr_html_(self) -> str:
-        """Return picture and facts, for notebooks."""
+        """Return plot and summary as HTML, for notebooks."""
         return result_page(type(self).__name__, "", None, self.facts(), self.plot)
 
 
 def finite(value: float) -> float | None:
-    """Return the value for JSON: None if it is not finite (log10 of a delta that is 0)."""
+    """Return the value, or None if it is not finite (log10 of a delta of 0), for JSON."""
     return value if math.isfinite(value) else None
 
 
-def _like(given: T, value: Any) -> T:  # noqa: ANN401
-    """Return a value as what was given: a float, or a read-only vector."""
-    return cast(T, frozen(value) if isinstance(given, np.ndarray) else float(value))
+def _like(template: T, value: Any) -> T:  # noqa: ANN401
+    """Return a value in the type of the template: a float, or a read-only vector."""
+    return cast(T, frozen(value) if isinstance(template, np.ndarray) else float(value))

@@ -1,26 +1,25 @@
-"""What drawing T of n records shows: the exact divergences of the sampling-histogram.
+"""The exact hockey-stick divergences of the sampling histogram, which draws T of n records.
 
-*Two categories, without replacement.* Neighbouring databases hold H and H + 1 = G ones; L = n - T
-records are lost. Compare them at one published count and write K for the ones that the database
-with G ones lost (the other lost K - 1). With h the distribution of K ~ Hypergeometric(n + 1, G
-ones, L + 1 lost),
+*Two categories, without replacement.* Neighbouring databases have H and H + 1 = G ones, and L = n -
+T records are not drawn (lost). At one published count let K be the number of ones lost from the
+database with G ones; the other lost K - 1. With h the pmf of K ~ Hypergeometric(n + 1, G ones,
+L + 1 lost),
 
     P_G = C h(K) a(K),  a = G (L + 1 - K),
     P_H = C h(K) b(K),  b = (n + 1 - G) K,      C = (n + 1) / ((L + 1) G (n + 1 - G)),
 
-and a/b falls in K, so every hockey-stick divergence is a tail sum of positive terms whose
-numerator a - e^epsilon b is linear in K: nothing cancels. `_put_back` is the distribution with
-replacement.
+and a/b falls in K, so that every hockey-stick divergence is a tail sum of positive terms whose
+numerator a - e^epsilon b is linear in K: nothing cancels. `_with_replacement` treats replacement.
 
-*More categories.* Two neighbours H and H - e_a + e_b differ in the categories a and b only. How
-many of the drawn records fall into this pool of n' = H_a + H_b, and what is drawn outside it, has
-the same distribution in both; given that T' of the drawn are from the pool, the rest is the binary
-mechanism that draws T' of n'. `pooled_log_divergence` averages over T': one table over n' and H_a
-serves any number of categories. For one database the two rarest categories decide; without
-replacement `few_log_divergences` takes one operation for each T'.
+*More categories.* Two neighbours H and H - e_a + e_b differ in the categories a and b only. The
+number T' of drawn records from this pool of n' = H_a + H_b records, and the draws outside it, have
+the same pmf for both; given T', the draws from the pool are the binary mechanism that draws T' of
+n'. `pooled_log_divergence` averages over T': one table over n' and H_a serves any number of
+categories. For one database only the two rarest categories matter; without replacement
+`few_log_divergences` takes one operation for each T'.
 
-The logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in
-the last place of its logarithm, 7e-12 for a delta of e^(-100000).
+Logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in the
+last place of its logarithm, 7e-12 for a delta of e^(-100000).
 """
 
 from __future__ import annotations
@@ -38,17 +37,22 @@ from dpopt.prob.histograms import histograms
 from dpopt.prob.tails import Share
 from dpopt.smoothed.mechanisms import SamplingHistogram
 
-# Above n^2: only counts that H + 1 alone can publish exceed, as at infinity.
+# e^50 is above n^2, so that above this epsilon only outputs impossible under H count.
 _LARGEST_EPSILON = 50.0
+# Databases computed together.
 _BLOCK = 4096
+# Databases in one call, as a fraction of n, above which ln N! is tabulated.
 _TABLE_SHARE = 0.1
+# All databases over more than two categories: records, and pairs (n', T').
 _LARGEST_TABLE = 2000
 _LARGEST_SUMS = 500_000
+# All databases over two categories: terms of tail sums.
 _LARGEST_TERMS = 3 * 10**10
-# Sums over each number drawn from a pool: some seconds.
+# Records drawn with replacement, over more than two categories: some seconds.
 _LARGEST_PUT_BACK = 10**5
-# What is left out of a sum is below e^-40 = 4e-18 of it.
+# Terms left out of a sum are below e^-40 = 4e-18 of it.
 _NEGLIGIBLE = 40.0
+# Points of the first grid of T', and points into which a range is split.
 _FIRST_GRID = 65
 _NEXT_GRID = 9
 
@@ -56,8 +60,8 @@ _NEXT_GRID = 9
 def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
     """Return ln delta of every database, in the order of `histograms`; -inf where it is 0 exactly.
 
-    For two categories it takes about 150 bytes of memory for each record, and as much time for
-    L = n - T lost records as n min(1/epsilon, sqrt(L)) terms.
+    For two categories it takes about 150 bytes of memory per record, and n min(1/epsilon, sqrt(L))
+    terms for L = n - T lost records.
 
     Raises:
         ParameterError: if there is too much to sum.
@@ -65,8 +69,8 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
     n, m = mechanism.records, mechanism.categories
     _require_feasible(mechanism, epsilon)
     if m == 2:
-        # A pair of neighbours counts in both directions, as D(H || H + 1) = D(n - H || n - 1 - H),
-        # and for both of its databases.
+        # Each pair of neighbours (H, H + 1) counts in both directions, as D(H || H + 1) =
+        # D(n - H || n - 1 - H), and for both databases: first for H, then for H + 1.
         forward = log_divergence(mechanism, epsilon, np.arange(n))
         result = np.full(n + 1, -np.inf)
         np.maximum(forward, forward[::-1], out=result[:-1])
@@ -74,7 +78,7 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
         return result
     rows, table = histograms(n, m), _table(mechanism, epsilon)
     result = np.full(rows.shape[0], -np.inf)
-    # table[n', H_a] is the divergence of a pool; each database takes its largest over (a, b).
+    # table[n', H_a] is the divergence of a pool; delta(x) is the largest over pairs (a, b).
     for a, b in permutations(range(m), 2):
         np.maximum(result, table[rows[:, a] + rows[:, b], rows[:, a]], out=result)
     return result
@@ -83,18 +87,19 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
 def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector) -> Vector:
     """Return ln delta of the database with these counts of the categories, shape (1,).
 
-    It is the largest D(H || H') and D(H' || H) over H' = H - e_a + e_b. Only the rarest categories
-    are looked at: D(H || H') falls in H_a and in H_b, for the mechanism that merges a category into
-    a, or into b, publishes less and has that category's records more of a, or of b. D(H' || H) is
-    D of the counts H_b + 1 and H_a - 1, and falls as well. So no pair exceeds both orders of the
-    two smallest counts, or, where a category is empty, the smallest of the others and an empty one.
+    It is the largest of D(H || H') and D(H' || H) over H' = H - e_a + e_b, and the rarest
+    categories attain it. D(H || H') falls in H_a and H_b: merging another category into a (or b) is
+    post-processing, and turns its records into records of a (or b). D(H' || H) is D for the counts
+    H_b + 1 and H_a - 1, and falls too. So both orders of the two smallest counts suffice; if a
+    category is empty, the smallest positive count and an empty category.
 
     Raises:
         ParameterError: if there is too much to sum.
     """
+    # H_a - 1 for each order of the pair (a, b) and for each direction.
     rising = np.sort(counts).tolist()
-    some = min(count for count in rising if count > 0)
-    first, second = (some, 0) if rising[0] == 0 else rising[:2]
+    rarest = min(count for count in rising if count > 0)
+    first, second = (rarest, 0) if rising[0] == 0 else rising[:2]
     ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
     pool, divergences = first + second, few_log_divergences
     if mechanism.replacement and pool < mechanism.records:
@@ -104,43 +109,51 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
                 f"categories it may be at most {_LARGEST_PUT_BACK:,}."
             )
         divergences = pooled_log_divergence
-    found = divergences(mechanism, epsilon, pool, np.array(sorted(ones)))
-    return np.array([float(found.max())])
+    log_divergences = divergences(mechanism, epsilon, pool, np.array(sorted(ones)))
+    return np.array([float(log_divergences.max())])
 
 
 def few_log_divergences(
     mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
 ) -> Vector:
-    """Return what `pooled_log_divergence` does, for few ``ones``.
+    """Return `pooled_log_divergence` for few ``ones``, by a faster method.
 
-    Only without replacement, or where all records are in the pool. `draws.average` takes time of
-    the order of the standard deviation of T', and of the terms of one tail sum, at most about
-    sqrt(n).
+    It requires draws without replacement, or a pool of all records. `draws.average` takes time
+    proportional to the standard deviation of T' plus the terms of one tail sum, about sqrt(n) at
+    most.
     """
     n, drawn = mechanism.records, mechanism.drawn
     if pool == n:
         return log_divergence(mechanism, epsilon, ones)
     factor = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
 
-    def of_one(one: int) -> float:
+    def divergence(one: int) -> float:
         def stick(count: int) -> float:
-            inside = SamplingHistogram(pool, count, 2)
-            return float(log_divergence(inside, epsilon, np.array([one]))[0])
+            binary = SamplingHistogram(pool, count, 2)
+            return float(log_divergence(binary, epsilon, np.array([one]))[0])
 
         return min(draws.average(draws.Pool(n, drawn, pool, one + 1, factor), stick), 0.0)
 
-    return np.array([of_one(one) for one in ones.tolist()])
+    return np.array([divergence(one) for one in ones.tolist()])
 
 
 def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:
-    """Return ln D(H + 1 || H) for each H in 0..n-1, of two categories; -inf where it is 0 exactly.
+    """Return ln D(H + 1 || H) for two categories and H in 0..n-1; -inf where D is exactly 0.
 
-    D(H + 1 || H) = sum_h max(0, Pr[h | H + 1] - e^epsilon Pr[h | H]) over the published counts;
-    the other direction is D(H || H + 1) = D(n - H || n - 1 - H) by exchanging ones and zeros.
+    D(H + 1 || H) = sum_h max(0, Pr[h | H + 1] - e^epsilon Pr[h | H]) over published counts h; the
+    other direction is D(H || H + 1) = D(n - H || n - 1 - H), by exchanging ones and zeros.
+
+    Args:
+        mechanism: n, T and replacement.
+        epsilon: at least 0, in nats.
+        ones: values of H, shape (k,).
+
+    Returns:
+        Natural logarithms, shape (k,).
     """
     records, drawn = mechanism.records, mechanism.drawn
     if mechanism.replacement:
-        return _put_back(records, drawn, epsilon, ones)
+        return _with_replacement(records, drawn, epsilon, ones)
     high, low = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
     return np.minimum(log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
 
@@ -153,12 +166,14 @@ def log_tails(
     beta: tuple[float, float],
     share: Share = "all",
 ) -> Vector:
-    """Return ln of C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k)), one for each G in ``held``.
+    """Return ln(C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k))) for each G in ``held``.
 
-    See the module's first lines for h, a, b and C; w is 1, a/(a + b) or b/(a + b), as `tails` says.
+    h, a, b and C are those of the module's docstring; w = 1, a/(a + b) or b/(a + b) for ``share``
+    "all", "a" or "b"; arguments are those of `dpopt.prob.tails.hypergeometric_tails`.
     """
     last, sums = tails.hypergeometric_tails(records, lost, held, alpha, beta, share)
     result = np.full(len(held), -np.inf)
+    # The divergence is exactly 0 where the sum is; other logarithms in blocks, to bound memory.
     positive = np.flatnonzero(sums > 0)
     table = len(positive) > _TABLE_SHARE * records
     factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
@@ -180,37 +195,39 @@ def _log_scaled(
 ) -> Vector:
     """Return ln(C h(k) sums) with k = ``last``, rounded once.
 
-    With C(n + 1, L + 1) = C(n, L) (n + 1)/(L + 1) the factors of C h(k) are factorials alone but
-    for 1/(G (n + 1 - G)).
+    Since C(n + 1, L + 1) = C(n, L) (n + 1)/(L + 1), C h(k) is 1/(G (n + 1 - G)) times a quotient
+    of factorials.
     """
     high, low = factorials(np.array([lost, records - lost, records]))
-    kept = logarithms.add((high[:1], low[:1]), (high[1:2], low[1:2]))
-    fixed = logarithms.add(kept, (-high[2:], -low[2:]))
+    denominator = logarithms.add((high[:1], low[:1]), (high[1:2], low[1:2]))
+    inverse_binomial = logarithms.add(denominator, (-high[2:], -low[2:]))
+    # denominator and inverse_binomial: ln of L! (n - L)! and of 1 / C(n, L).
     logs = np.log(sums / held / (records + 1 - held))
-    plus = (held, records + 1 - held)
-    minus = (last, held - last, lost + 1 - last, records - lost - held + last)
+    numerators = (held, records + 1 - held)
+    denominators = (last, held - last, lost + 1 - last, records - lost - held + last)
     return logarithms.total(
-        [(logs, fixed[1]), (fixed[0], np.zeros(1))]
-        + [factorials(counts) for counts in plus]
-        + [logarithms.negative(factorials(counts)) for counts in minus]
+        [(logs, inverse_binomial[1]), (inverse_binomial[0], np.zeros(1))]
+        + [factorials(counts) for counts in numerators]
+        + [logarithms.negative(factorials(counts)) for counts in denominators]
     )
 
 
-def _put_back(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
-    """Return ln D(H + 1 || H) for each H, where records are put back: counts Bin(T, H/n).
+def _with_replacement(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
+    """Return ln D(H + 1 || H) for each H with replacement, where counts are Bin(T, H/n).
 
-    The log ratio of Bin(T, (H + 1)/n) to Bin(T, H/n) at the count h,
+    The privacy loss, the log ratio of Bin(T, (H + 1)/n) to Bin(T, H/n) at the count h,
 
         lambda(h) = h ln((H + 1)/H) - (T - h) ln((n - H)/(n - H - 1)),
 
-    rises in h, so the divergence is a tail sum of the positive terms
-    P(h) (1 - e^(epsilon - lambda(h))). At the ends one of the counts is certain:
+    rises in h, so that the divergence is a tail sum of positive terms
+    P(h) (1 - e^(epsilon - lambda(h))). For H = 0 and H = n - 1 one of the counts is certain:
 
         D(1 || 0) = 1 - (1 - 1/n)^T,    D(n || n - 1) = max(0, 1 - e^epsilon (1 - 1/n)^T).
     """
     result = np.full(len(ones), -np.inf)
     result[ones == records - 1] = _log_certain(records, drawn, epsilon)
     result[ones == 0] = _log_certain(records, drawn, 0.0)
+    # H = 0 and H = n - 1 are the two certain cases; all others are tail sums, in blocks.
     inner = np.flatnonzero((ones > 0) & (ones < records - 1))
     for start in range(0, len(inner), _BLOCK):
         block = inner[start : start + _BLOCK]
@@ -222,6 +239,7 @@ def _log_certain(records: int, drawn: int, epsilon: float) -> float:
     """Return ln max(0, 1 - e^epsilon (1 - 1/n)^T)."""
     if records == 1:
         return 0.0
+    # exponent = epsilon + T ln((n - 1)/n).
     ends = np.array([records - 1, records])
     logs = logarithms.log_integer(ends)
     step = logarithms.add(
@@ -241,6 +259,7 @@ def _binomial_logs(records: int, drawn: int, epsilon: float, ones: IntVector) ->
     slope = logarithms.add(up, down)
     start, gap = tails.first_above(np.full(len(ones), float(drawn)), epsilon, up, down, slope)
     positive = np.flatnonzero(gap > 0)
+    # h* and the odds p / (1 - p) of the larger pmf, Bin(T, (H + 1)/n), the one that is summed.
     h = start[positive]
     odds = (ones[positive] + 1.0) / (records - ones[positive] - 1.0)
     sums = tails.binomial_tails(drawn, h, odds, gap[positive], slope[0][positive])
@@ -287,25 +306,25 @@ def pooled_log_divergence(
 ) -> Vector:
     """Return ln D(H || H - e_a + e_b) for H_a = ones + 1 records of a among the pool's n'.
 
-    What goes in is the size n' of the pool (the records of the categories a and b) and how many of
-    them are of a; what comes out is an average of binary divergences,
+    The pool is the n' records of the categories a and b. The divergence is an average of binary
+    divergences,
 
         D(H || H - e_a + e_b) = sum_{T'} Pr[T'] D_binary(n', T'; H_a || H_a - 1),
 
-    T' the number drawn from the pool: hypergeometric, or Bin(T, n'/n) with replacement. For n = 4
-    records of which T = 2 are drawn, and a pool of n' = 2 with one record of a, T' = 0, 1, 2 have
-    probabilities 1/6, 4/6, 1/6. At epsilon = 0 the binary divergences are 0 (nothing of the pool
-    is seen), 1/2 (the differing record is drawn half of the time) and 1 (it always is), and the
-    average is 0 + 2/6 + 1/6 = 1/2: the chance that the differing record is drawn.
+    with T', the number drawn from the pool, hypergeometric or, with replacement, Bin(T, n'/n). For
+    n = 4, T = 2 and a pool of n' = 2 with one record of a, T' = 0, 1, 2 have probabilities 1/6,
+    4/6, 1/6. At epsilon = 0 the binary divergences are 0 (no record of the pool is drawn), 1/2 (the
+    differing record is drawn half of the time) and 1 (it always is); the average is 0 + 2/6 + 1/6 =
+    1/2, the probability that the differing record is drawn.
 
-    The trick is to leave most T' out. D_binary rises with T', as drawing fewer is post-processing,
-    so the terms between two values of T' are at most the probability of that range times D_binary
-    at its upper end. Starting from a coarse grid of T', ranges are split until what they can hold
-    is below e^-40 of the largest term found, or nothing is left between.
+    Most T' need not be evaluated. D_binary rises with T', as drawing fewer records is
+    post-processing, so that the terms in a range of T' sum to at most its probability times
+    D_binary at its upper end. Starting from a coarse grid, ranges are split until their bound is
+    below e^-40 of the largest term, or they contain no further T'.
 
     Args:
-        mechanism: n, T and whether there is replacement.
-        epsilon: at least 0.
+        mechanism: n, T and replacement.
+        epsilon: at least 0, in nats.
         pool: n' = H_a + H_b, at least 1.
         ones: H_a - 1, from 0 to n' - 1, shape (k,).
 
@@ -317,21 +336,21 @@ def pooled_log_divergence(
     if drawn.size == 0:
         return np.full(len(ones), -np.inf)
 
-    def log_terms(places: IntVector) -> Matrix:
+    def log_terms(indices: IntVector) -> Matrix:
         rows = [
             logs[i]
             + log_divergence(
                 SamplingHistogram(pool, int(drawn[i]), 2, mechanism.replacement), epsilon, ones
             )
-            for i in places.tolist()
+            for i in indices.tolist()
         ]
-        return np.array(rows).reshape(places.size, len(ones))
+        return np.array(rows).reshape(indices.size, len(ones))
 
-    # grid: places of T' in ``drawn``, rising; terms[i, k]: the log term of grid[i] for ones[k].
+    # grid: increasing indices of T' in ``drawn``; terms[i, k]: log term of grid[i] for ones[k].
     grid = draws.between(0, drawn.size - 1, _FIRST_GRID)
     terms = log_terms(grid)
     while True:
-        # Range i holds what lies above grid[i], up to and with grid[i + 1].
+        # Range i is (grid[i], grid[i + 1]]; bounds has the axes (range, k).
         mass = np.logaddexp.reduceat(logs, grid[:-1] + 1) if grid.size > 1 else np.empty(0)
         bounds = mass[:, None] + terms[1:] - logs[grid[1:], None]
         unsettled = np.any(bounds > terms.max(axis=0) - _NEGLIGIBLE, axis=1)
@@ -348,7 +367,7 @@ def pooled_log_divergence(
 
 
 def _pool_pmf(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vector]:
-    """Return the possible numbers of drawn records from the pool, and their log probabilities."""
+    """Return the possible numbers of records drawn from the pool, and their log probabilities."""
     n, drawn, possible = mechanism.records, mechanism.drawn, _range(mechanism, pool)
     k = np.arange(possible.start, possible.stop, dtype=np.int64)
     if pool == n:
@@ -359,7 +378,7 @@ def _pool_pmf(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vecto
 
 
 def _range(mechanism: SamplingHistogram, pool: int) -> range:
-    """Return the possible numbers of drawn records from the pool."""
+    """Return the possible numbers of records drawn from the pool."""
     drawn, others = mechanism.drawn, mechanism.records - pool
     if mechanism.replacement:
         return range(drawn if others == 0 else 0, drawn + 1)
@@ -367,10 +386,11 @@ def _range(mechanism: SamplingHistogram, pool: int) -> range:
 
 
 def _table(mechanism: SamplingHistogram, epsilon: float) -> Matrix:
-    """Return the larger of both orders by n' and H_a, shape (n + 1, n + 1), -inf at H_a = 0."""
+    """Return the larger ln D of both orders by (n', H_a), shape (n + 1, n + 1), -inf at H_a = 0."""
     n = mechanism.records
     table = np.full((n + 1, n + 1), -np.inf)
     for pool in range(1, n + 1):
+        # Columns H_a = 1..n'; reversing them exchanges a and b, which is the other order.
         forward = pooled_log_divergence(mechanism, epsilon, pool, np.arange(pool))
         table[pool, 1 : pool + 1] = np.maximum(forward, forward[::-1])
     return table

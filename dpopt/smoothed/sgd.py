@@ -1,12 +1,12 @@
-"""One step of SGD with quantised gradients: delta(x) over every replacement of one record.
+"""One step of SGD with quantised gradients: delta(x) over all replacements of one record.
 
-Write the neighbour x' as x with one record a replaced by w, and split both databases at that
-record: with L the counts of batches without it and M those of the T - 1 others in a batch with it,
-x has L + M shifted by a, and x' has L + M shifted by w. At every output
+The neighbour x' is x with one record a replaced by w. Let L be the counts (by sum) of batches
+without that record, and M those of the other T - 1 records in batches with it: x has counts L + M
+shifted by a, and x' has L + M shifted by w. At every output
 
     P - e^eps P' = M_a - (e^eps - 1) L - e^eps M_w,
 
-which keeps its digits for small epsilon too, and likewise with a and w exchanged.
+which is accurate for small epsilon too, and likewise with a and w exchanged.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ from dpopt.prob.batches import (
     leave_one_out,
     subsets,
 )
-from dpopt.smoothed.results import Found, finite
+from dpopt.smoothed.results import DeltaResult, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LARGEST_EPSILON = 700.0
-"""Beyond ln 2^1000 = 693.2 no ratio of two batch pmfs is finite, and delta no longer changes."""
+"""In nats; above ln 2^1000 = 693.2, the largest log ratio of batch pmfs, delta is constant."""
+
+# Most values that a record can be replaced by.
 
 _LARGEST_RANGE = 1 << 16
 _NEIGHBOURS = ("all", "extreme")
@@ -49,8 +51,8 @@ class SgdNeighbour:
     """The neighbour at which delta is attained.
 
     Attributes:
-        replaced: the value of the record that is replaced.
-        replacement: what it is replaced by.
+        replaced: value of the replaced record.
+        replacement: its new value.
         direction: "d(x, x')" or "d(x', x)", x' being the neighbour.
     """
 
@@ -60,7 +62,7 @@ class SgdNeighbour:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SgdProfile(Found[Vector]):
+class SgdProfile(DeltaResult[Vector]):
     """delta_{eps,M}(x) of one database of quantised gradients, at one or several epsilon.
 
     Attributes:
@@ -69,7 +71,7 @@ class SgdProfile(Found[Vector]):
         epsilons: in nats, shape (E,), read-only.
         lowest: smallest value that a record can be replaced by.
         highest: largest value that a record can be replaced by.
-        rounded: whether the output is the rounded mean, or the sum.
+        rounded: whether the output is the rounded mean instead of the sum.
         neighbours: "all" replacements, or the two "extreme" ones.
         log_delta: natural logarithm of delta, shape (E,), -inf where delta is 0; read-only.
         worst: a neighbour that attains delta, for each epsilon; None where delta is 0.
@@ -88,14 +90,14 @@ class SgdProfile(Found[Vector]):
     worst: tuple[SgdNeighbour | None, ...]
 
     def facts(self) -> Json:
-        """Return what the one-line repr tells."""
-        told = ("drawn", "lowest", "highest", "neighbours", "epsilons", "log10_delta")
-        return {"records": self.values.size, **{name: getattr(self, name) for name in told}}
+        """Return the summary of the one-line repr."""
+        fields = ("drawn", "lowest", "highest", "neighbours", "epsilons", "log10_delta")
+        return {"records": self.values.size, **{name: getattr(self, name) for name in fields}}
 
     def to_dict(self) -> Json:
-        """Return x, how a batch is drawn and told, and delta at each epsilon, as plain values."""
-        told = ("kind", "drawn", "lowest", "highest", "rounded", "neighbours")
-        plain = {name: getattr(self, name) for name in told}
+        """Return x, the parameters of the batch, and delta at each epsilon, as plain values."""
+        fields = ("kind", "drawn", "lowest", "highest", "rounded", "neighbours")
+        plain = {name: getattr(self, name) for name in fields}
         rows = zip(*self.columns().values(), strict=True)
         deltas = [dict(zip(self.columns(), row, strict=True)) for row in rows]
         return {**plain, "values": self.values.tolist(), "deltas": deltas}
@@ -132,25 +134,25 @@ def sgd_profile(
     """Return delta(x) = max over x' of d(x, x') and d(x', x) for one database x.
 
     M draws T of the N values without replacement and publishes their sum, or their mean rounded to
-    the nearest integer, halves upwards. Every record may be replaced by every value of the range.
-    A range moved by one, -128 to 127 with all values, gives the same delta.
+    the nearest integer, halves upwards. Any record may be replaced by any value from ``lowest`` to
+    ``highest``. Shifting all values and the range by one, for example to -128 to 127, gives the
+    same delta.
 
-    The rounded mean is post-processing of the sum; the "extreme" neighbours are the two that
-    published estimates are based on (a record of the least value moved to ``highest``, one of the
-    largest moved to ``lowest``), which give a lower bound on delta only.
+    The rounded mean is post-processing of the sum. The two "extreme" neighbours, on which published
+    estimates are based, move a record of the least value to ``highest`` or one of the largest value
+    to ``lowest``; they give only a lower bound on delta.
 
     Args:
-        values: x: N integers from ``lowest`` to ``highest``.
+        values: x, N integers from ``lowest`` to ``highest``.
         drawn: T, from 1 to N.
         epsilons: one or several, each from 0 to 700, in nats.
         lowest: smallest value that a record can be replaced by.
         highest: largest value that a record can be replaced by, at most 65535 above ``lowest``.
-        rounded: True for the rounded mean, False for the sum.
+        rounded: True to publish the rounded mean, False to publish the sum.
         neighbours: "all" or "extreme".
 
     Raises:
-        ParameterError: if an argument is out of range, or the distribution of a batch too large a
-            table.
+        ParameterError: if an argument is out of range, or the table of partial sums too large.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2 and Section 6.
@@ -163,33 +165,35 @@ def sgd_profile(
             f"values holds {int(x.min()) if x.min() < low else int(x.max())}; each must be "
             f"from lowest = {low} to highest = {high}."
         )
-    given = np.atleast_1d(_checks.array("epsilons", epsilons))
-    if given.ndim != 1 or given.size == 0:
+    array = np.atleast_1d(_checks.array("epsilons", epsilons))
+    if array.ndim != 1 or array.size == 0:
         raise ParameterError(
-            f"epsilons has shape {given.shape}; it must be a number or a vector of numbers."
+            f"epsilons has shape {array.shape}; it must be a number or a vector of numbers."
         )
-    at = frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in given.tolist()])
+    grid = frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in array.tolist()])
     drawn = check_batch(x, drawn)
     rounded = _checks.flag("rounded", rounded)
     extreme = _checks.choice("neighbours", neighbours, _NEIGHBOURS) == "extreme"
-    best = _largest_sticks(x, drawn, at, (low, high), rounded, extreme)
+    best = _largest_sticks(x, drawn, grid, (low, high), rounded, extreme)
     log_total = math.log(subsets(x.size, drawn))
+    # Divergences are in the scale of the counts: divide by the number of batches.
     logs = [min(math.log(stick) - log_total, 0.0) if stick > 0 else -math.inf for stick, _ in best]
     worst = tuple(neighbour for _, neighbour in best)
-    return SgdProfile(x, drawn, at, low, high, rounded, neighbours, frozen(logs), worst)
+    return SgdProfile(x, drawn, grid, low, high, rounded, neighbours, frozen(logs), worst)
 
 
 def _largest_sticks(
     x: IntVector,
     drawn: int,
     epsilons: Vector,
-    allowed: tuple[int, int],
+    bounds: tuple[int, int],
     rounded: bool,
     extreme: bool,
 ) -> list[tuple[float, SgdNeighbour | None]]:
     """Return the largest hockey-stick at each epsilon, in the scale of the counts."""
+    # Values relative to the least value of x; moves: replacements by replaced value.
     least, largest = int(x.min()), int(x.max())
-    low, high = allowed[0] - least, allowed[1] - least
+    low, high = bounds[0] - least, bounds[1] - least
     outputs = Outputs.of(drawn, largest - least, low, high, rounded)
     sticks = HockeySticks(outputs, epsilons)
     moves: dict[int, list[int]] = {}

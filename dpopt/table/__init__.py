@@ -1,4 +1,4 @@
-"""Tables: a mechanism as integers over inputs up to symmetry, made private and proved so."""
+"""Tables: a mechanism as integer weights over inputs up to symmetry, repaired and certified."""
 
 from dpopt.table.histograms import SortedHistograms
 from dpopt.table.inputs import Edges, Graph, Inputs

@@ -1,8 +1,8 @@
-"""Counts of records over categories, up to the order of the categories.
+"""Histograms of n records over k categories, up to the order of the categories.
 
-A mechanism that treats categories alike gives one of them a probability that depends on its own
-count and on the sorted counts of all: one number for each sorted histogram lambda (a partition of n
-into at most k parts, the counts in falling order) and each distinct count c in it.
+A mechanism that treats all categories alike outputs a category with a probability that depends only
+on its count and on the sorted counts of all: there is one variable for each sorted histogram lambda
+(a partition of n into at most k parts, counts descending) and each distinct count c in it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ IntMatrix = npt.NDArray[np.int64]
 """Two-dimensional integer array."""
 
 MOST_HISTOGRAMS = 1_000_000
-"""Sorted histograms of the largest `SortedHistograms` that are listed; memory fixes it."""
+"""Sorted histograms of the largest `SortedHistograms`; memory fixes it."""
 
-# Digits of counts that are looked up.
+# Histograms, coded by k - 1 digits of base n + 1, that a lookup table may have; memory fixes it.
 _MOST_CODES = 1 << 16
 
 
@@ -39,7 +39,7 @@ def partition_count(records: int, categories: int) -> int:
 
 @lru_cache(maxsize=64)
 def _counted(records: int, largest: int) -> int:
-    # As many as partitions into parts of size at most k, which are counted part size by part size.
+    # By conjugation, as many as partitions into parts of size at most k: add one size at a time.
     counts = [1] + [0] * records
     for size in range(1, largest + 1):
         for total in range(size, records + 1):
@@ -48,11 +48,12 @@ def _counted(records: int, largest: int) -> int:
 
 
 def _listed(records: int, categories: int) -> IntMatrix:
-    """Return the partitions of n into at most k parts, falling lexicographically: shape (S, k)."""
+    """Return the partitions of n into at most k parts, descending, shape (partitions, k)."""
     columns: list[IntVector] = []
     remaining, largest = np.array([records]), np.array([records])
     for parts in range(categories, 0, -1):
-        # Of each row begun, all that the next count can be: from the largest down to the mean.
+        # Each partial row continues with every count from the largest possible down to the mean of
+        # what remains; `begun` is the partial row of each continuation.
         high = np.minimum(remaining, largest)
         choices = high - -(-remaining // parts) + 1
         begun = np.repeat(np.arange(remaining.size), choices)
@@ -65,13 +66,13 @@ def _listed(records: int, categories: int) -> IntMatrix:
 
 @dataclass(frozen=True)
 class Move:
-    """Records that leave the category at one place of a sorted histogram for that at a later one.
+    """Replacements of a record that move it from one position of a sorted histogram to a later one.
 
     Attributes:
-        giver: place of the category that loses a record.
-        taker: place of the category that gains it.
-        before: the histograms before, shape (n,).
-        after: the histograms after, shape (n,), sorted without any category changing its place.
+        giver: position of the category that loses a record.
+        taker: position of the category that gains it.
+        before: index of each histogram before the move, shape (histograms,).
+        after: its index after the move, likewise; it is sorted with all categories in position.
     """
 
     giver: int
@@ -84,8 +85,8 @@ class Move:
 class SortedHistograms(Inputs):
     """All sorted histograms of n records over k categories; neighbours differ by one record.
 
-    A variable is a sorted histogram and one of its distinct counts, falling; an output is a
-    category, told to others by its count.
+    A variable is a sorted histogram and one of its distinct counts, descending; an output is a
+    category, described by its count.
 
     Attributes:
         records: n, in 1..10,000.
@@ -96,10 +97,10 @@ class SortedHistograms(Inputs):
     categories: int
 
     def __post_init__(self) -> None:
-        """Refuse sizes out of range.
+        """Check the sizes.
 
         Raises:
-            ParameterError: naming the size; also for more than `MOST_HISTOGRAMS` histograms.
+            ParameterError: if one is out of range, or there are more than `MOST_HISTOGRAMS`.
         """
         records = _checks.integer("records", self.records, 1, 10_000)
         categories = _checks.integer("categories", self.categories, 2, 1_000)
@@ -114,12 +115,12 @@ class SortedHistograms(Inputs):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the variables follow from."""
+        """The parameters that determine the variables."""
         return "sorted histograms", self.records, self.categories
 
     @property
     def inputs(self) -> int:
-        """Number of histograms, in any order of the categories."""
+        """Number of histograms, unsorted."""
         return math.comb(self.records + self.categories - 1, self.records)
 
     @property
@@ -129,12 +130,13 @@ class SortedHistograms(Inputs):
 
     @cached_property
     def histograms(self) -> IntMatrix:
-        """The sorted histograms, from (n, 0, ..., 0) on, falling: shape (histograms, k)."""
+        """The sorted histograms, descending from (n, 0, ..., 0), shape (histograms, k)."""
         return read_only(_listed(self.records, self.categories))
 
     @cached_property
     def variables(self) -> IntMatrix:
         """The variable of each category of each sorted histogram, shape (histograms, k)."""
+        # A variable begins at the first category of each distinct count.
         new = np.ones(self.histograms.shape, dtype=np.int64)
         new[:, 1:] = self.histograms[:, 1:] != self.histograms[:, :-1]
         return read_only(np.cumsum(new).reshape(new.shape) - 1)
@@ -147,12 +149,12 @@ class SortedHistograms(Inputs):
 
     @cached_property
     def columns(self) -> IntVector:
-        """All categories are alike."""
+        """The orbit of outputs of each variable: there is one, as all categories are alike."""
         return np.zeros(self.size, dtype=np.int64)
 
     @property
     def column_sizes(self) -> IntVector:
-        """All categories are alike."""
+        """Number of outputs in the one orbit."""
         return np.array([self.categories])
 
     @cached_property
@@ -169,80 +171,82 @@ class SortedHistograms(Inputs):
 
     @cached_property
     def row_sizes(self) -> list[int]:
-        """Number of histograms that sort to each one: k! over the factorials of its counts'."""
-        whole = math.factorial(self.categories)
-        ways = [math.factorial(many) for many in self.counts.tolist()]
+        """Number of histograms that sort to each one: k! / prod_c (categories with count c)!."""
+        all_orders = math.factorial(self.categories)
+        orders_within = [math.factorial(count) for count in self.counts.tolist()]
         starts = self.starts.tolist()
-        return [whole // math.prod(ways[a:b]) for a, b in pairwise(starts)]
+        return [all_orders // math.prod(orders_within[a:b]) for a, b in pairwise(starts)]
 
     @cached_property
-    def _names(self) -> npt.NDArray[np.uint64]:
-        """A 64-bit number for each count, with a different sum for every sorted histogram.
+    def _hashes(self) -> npt.NDArray[np.uint64]:
+        """A 64-bit hash for each count, such that every sorted histogram has a different sum.
 
-        Drawn with a fixed seed, and drawn again until all sums differ, which is checked: so the sum
-        tells the histogram, and that after a move follows from that before.
+        They are drawn from a fixed seed, and drawn again until all sums differ. So the sum
+        identifies the histogram, and the sum after a move follows from the one before.
         """
         seed = 0
         while True:
             rng = np.random.default_rng(seed)
-            drawn = rng.integers(0, 1 << 64, self.records + 2, dtype=np.uint64)
-            sums = drawn[self.histograms].sum(axis=1, dtype=np.uint64)
+            hashes = rng.integers(0, 1 << 64, self.records + 2, dtype=np.uint64)
+            sums = hashes[self.histograms].sum(axis=1, dtype=np.uint64)
             if np.unique(sums).size == len(self.histograms):
-                return drawn
+                return hashes
             seed += 1
 
     @cached_property
     def _ordered(self) -> tuple[npt.NDArray[np.uint64], IntVector]:
-        """The sums of names, ascending, and the histograms in this order."""
-        sums = self._names[self.histograms].sum(axis=1, dtype=np.uint64)
+        """The sums of hashes, ascending, and the histograms in this order."""
+        sums = self._hashes[self.histograms].sum(axis=1, dtype=np.uint64)
         order = np.argsort(sums)
         return sums[order], order
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
-        """The replaced records between sorted histograms, each pair of neighbours once.
+        """The moves of a record between sorted histograms, each pair of neighbours once.
 
-        The record leaves the last category of its count for the first category of a count lower by
-        2 or more. So the result is sorted as it stands: every category keeps its place. The reverse
-        of such a move goes to a count that is not lower. What remains are moves to a count lower by
-        1, which swap two categories: see `swaps`.
+        The record moves from the last category with its count to the first category whose count is
+        lower by 2 or more. The result is then sorted with every category in position, and the
+        reverse move, to a count that is not lower, is not listed. Moves to a count lower by 1 only
+        swap two categories: see `swaps`.
         """
-        table, names = self.histograms, self._names
+        table, hashes = self.histograms, self._hashes
         ordered, order = self._ordered
-        sums = names[table].sum(axis=1, dtype=np.uint64)
+        sums = hashes[table].sum(axis=1, dtype=np.uint64)
+        # Whether a category is the last, or the first, with its count.
         last = np.ones(table.shape, dtype=bool)
         last[:, :-1] = table[:, :-1] != table[:, 1:]
         first = np.roll(last, 1, axis=1)
         moves = list[Move]()
-        # At most n categories have a record to give, and of those without one the first is meant.
+        # At most n categories have a record to give, and only the first empty one may receive it.
         for giver in range(min(self.categories - 1, self.records)):
             for taker in range(giver + 1, min(self.categories, self.records + 1)):
                 apart = table[:, giver] - table[:, taker] >= 2
                 before = np.flatnonzero(last[:, giver] & first[:, taker] & apart)
                 if before.size:
                     high, low = table[before, giver], table[before, taker]
-                    moved = sums[before] - names[high] - names[low]
-                    moved += names[high - 1] + names[low + 1]
+                    moved = sums[before] - hashes[high] - hashes[low]
+                    moved += hashes[high - 1] + hashes[low + 1]
                     moves.append(Move(giver, taker, before, order[np.searchsorted(ordered, moved)]))
         return tuple(moves)
 
     @cached_property
     def swaps(self) -> IntVector:
-        """The variables v whose next one, v + 1, is of the same histogram and a count lower by 1.
+        """The variables v where v + 1 is the same histogram's next count, lower by exactly 1.
 
-        A record from the category of the one to the category of the other swaps the two.
+        Moving a record from a category of v to one of v + 1 swaps the two categories.
         """
         same = self.rows[:-1] == self.rows[1:]
         return np.flatnonzero(same & (self.values[:-1] - self.values[1:] == 1))
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """The pairs of variables that one replaced record can exchange, each once: (pairs, 2).
+        """Pairs of variables of one output before and after a replaced record, shape (pairs, 2).
 
-        One category loses a record and another gains it. The two, and a category of every other
-        count, keep their names.
+        One category loses a record and another gains it. Each pair of different variables is listed
+        once, for these two categories and for one category of every other count.
         """
         size, variables = self.size, self.variables
+        # A pair v < w is coded as v * size + w.
         codes = [self.swaps * size + self.swaps + 1]
         for move in self.moves:
             v, w = variables[move.before].ravel(), variables[move.after].ravel()
@@ -253,21 +257,25 @@ class SortedHistograms(Inputs):
 
     @cached_property
     def edges(self) -> Edges:
-        """Each pair of neighbouring sorted histograms, with the categories that change alike."""
-        parts = list[tuple[IntVector, IntVector]]()
+        """Each pair of neighbouring histograms; categories that change alike are one entry."""
+        sides = list[tuple[IntVector, IntVector]]()
         for move in self.moves:
-            parts.append((self.variables[move.before], self.variables[move.after]))
+            sides.append((self.variables[move.before], self.variables[move.after]))
         swapped = self.variables[self.rows[self.swaps]]
-        place = np.arange(len(swapped))
+        row = np.arange(len(swapped))
         other = swapped.copy()
-        # The last category of a count and the first of the next one change places: `at`, counted
-        # from the histogram's first category.
+        # A swap exchanges the last category of a count and the first of the next count, which is at
+        # `position`, counted from the histogram's first category.
         begin, upto = self.starts[self.rows[self.swaps]], np.cumsum(self.counts)
-        at = upto[self.swaps] - upto[begin] + self.counts[begin]
-        other[place, at - 1], other[place, at] = swapped[place, at], swapped[place, at - 1]
-        parts.append((swapped, other))
-        first = np.concatenate([one for one, _ in parts])
-        second = np.concatenate([two for _, two in parts])
+        position = upto[self.swaps] - upto[begin] + self.counts[begin]
+        other[row, position - 1], other[row, position] = (
+            swapped[row, position],
+            swapped[row, position - 1],
+        )
+        sides.append((swapped, other))
+        first = np.concatenate([one for one, _ in sides])
+        second = np.concatenate([two for _, two in sides])
+        # Entries (edge, variable before, variable after), with the number of categories of each.
         edge = np.repeat(np.arange(len(first)), self.categories)
         codes = np.stack([edge, first.ravel(), second.ravel()], axis=1)
         entries, counts = np.unique(codes, axis=0, return_counts=True)
@@ -276,10 +284,10 @@ class SortedHistograms(Inputs):
         return Edges(ends, entries[:, 1], entries[:, 2], counts, starts)
 
     def located(self, data: Any) -> tuple[IntMatrix, bool]:  # noqa: ANN401
-        """Return counts of the categories, shape (queries, k), and whether they were of one query.
+        """Return the checked counts, shape (queries, k), and whether they were of a single query.
 
         Raises:
-            ParameterError: if they are no counts of n records over k categories.
+            ParameterError: if they are not counts of n records over k categories.
         """
         array = _checks.array("counts", data)
         fits = array.ndim in (1, 2) and array.shape[-1:] == (self.categories,)
@@ -294,7 +302,7 @@ class SortedHistograms(Inputs):
     def rows_of(self, located: IntMatrix) -> IntVector:
         """Return the sorted histogram of each query."""
         ordered, order = self._ordered
-        return order[np.searchsorted(ordered, self._names[located].sum(axis=1, dtype=np.uint64))]
+        return order[np.searchsorted(ordered, self._hashes[located].sum(axis=1, dtype=np.uint64))]
 
     def variables_of(self, located: IntMatrix) -> IntMatrix:
         """Return the variable of each category, shape (queries, k)."""
@@ -304,7 +312,7 @@ class SortedHistograms(Inputs):
         return variables
 
     def every(self) -> IntMatrix:
-        """Return all histograms, ascending lexicographically."""
+        """Return all unsorted histograms, ascending lexicographically, shape (inputs, k)."""
         columns: list[IntVector] = []
         remaining = np.array([self.records])
         for _ in range(self.categories - 1):
@@ -316,37 +324,38 @@ class SortedHistograms(Inputs):
         return np.stack([*columns, remaining], axis=1)
 
     @cached_property
-    def _places(self) -> IntVector:
-        """The place in `every` of the histogram with each code: all counts but one as digits."""
-        place = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
-        place[self._coded(self.every())] = np.arange(self.inputs)
-        return place
+    def _positions(self) -> IntVector:
+        """The row in `every` of the histogram with each code, see `_coded`."""
+        positions = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
+        positions[self._coded(self.every())] = np.arange(self.inputs)
+        return positions
 
     def _coded(self, located: IntMatrix) -> IntVector:
+        """Return all counts but the last, which follows from them, as digits of base n + 1."""
         code = located[:, 0]
         for column in located.T[1:-1]:
             code = code * (self.records + 1) + column
         return code
 
     def numbers(self, located: IntMatrix) -> IntVector | None:
-        """Return the place of each query in `every`; None for more than 65,536 codes."""
+        """Return the row of each query in `every`; None for more than 65,536 codes."""
         few = (self.records + 1) ** (self.categories - 1) <= _MOST_CODES
-        return self._places[self._coded(located)] if few else None
+        return self._positions[self._coded(located)] if few else None
 
     def chosen(self, located: IntMatrix, variables: IntVector, index: IntVector) -> IntVector:
-        """Return the category of an index among those with a variable's count, in their order."""
-        alike = located == self.values[variables][:, None]
-        return np.argmax(np.cumsum(alike, axis=1) == index[:, None] + 1, axis=1)
+        """Return, for each query, the index-th of the categories that have the variable's count."""
+        matching = located == self.values[variables][:, None]
+        return np.argmax(np.cumsum(matching, axis=1) == index[:, None] + 1, axis=1)
 
     def claim(self) -> str:
-        """Say between which inputs a table is proved private."""
+        """Return the sentence for a certificate: between which inputs the table is private."""
         return (
             f"the table is private between all neighbouring histograms of {self.records} records "
             f"over {self.categories} categories"
         )
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring histograms, and a category of both by its count in each."""
+        """Return two neighbouring histograms in words, and a category by its count in each."""
         one, two = (self.described(self.rows[v]) for v in (first, second))
         counts = f"the category with {self.values[first]}, then {self.values[second]}"
         return f"counts {one}", f"counts {two}", counts
@@ -356,12 +365,13 @@ class SortedHistograms(Inputs):
     ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
         """Return the two histograms of an edge, and the categories of some of its entries."""
         first, second = self.edges.first, self.edges.second
-        told = [self.words(int(first[entry]), int(second[entry]))[2] for entry in sorted(entries)]
+        pairs = ((int(first[entry]), int(second[entry])) for entry in sorted(entries))
+        categories = [self.words(v, w)[2] for v, w in pairs]
         one, two = (self.described(int(row)) for row in self.edges.ends[edge])
-        return (f"counts {one}", f"counts {two}"), tuple(told)
+        return (f"counts {one}", f"counts {two}"), tuple(categories)
 
     def described(self, row: int) -> str:
-        """Return a sorted histogram in words, its zeros counted."""
+        """Return a sorted histogram in words, such as "3, 1 and 2 of 0" with two zeros."""
         counts = self.histograms[row].tolist()
         positive = [str(count) for count in counts if count]
         zeros = len(counts) - len(positive)
@@ -374,5 +384,5 @@ class SortedHistograms(Inputs):
 
 @lru_cache(maxsize=8)
 def sorted_histograms(records: int, categories: int) -> SortedHistograms:
-    """Return the sorted histograms of a size, those made last kept with all that they found."""
+    """Return the sorted histograms of a size, cached together with their computed properties."""
     return SortedHistograms(records, categories)

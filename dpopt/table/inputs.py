@@ -1,12 +1,13 @@
-"""Inputs up to symmetry: which probabilities are one variable, and which are neighbours.
+"""Inputs up to symmetry: the variables of a mechanism, and which of them are neighbours.
 
-A symmetry permutes inputs (sigma) and outputs (tau) and keeps neighbours. A mechanism with
-K[sigma x, tau y] = K[x, y] has one probability on each orbit of pairs (x, y): that orbit is a
-*variable*. Averaging any mechanism over a group of symmetries makes it so, keeps its privacy, and
-keeps every loss that the group leaves alone. Without a symmetry every pair is an orbit of its own.
+A symmetry permutes inputs (sigma) and outputs (tau) such that neighbours stay neighbours. A
+mechanism with K[sigma x, tau y] = K[x, y] has one probability on each orbit of pairs (x, y): that
+orbit is a *variable*. Averaging any mechanism over a group of symmetries gives such a mechanism,
+with the same privacy and the same loss if the group leaves the loss unchanged. Without a symmetry
+every pair is a variable of its own.
 
-`Graph` has no symmetry; `dpopt.table.symmetric` finds the orbits of generators and has those of
-words by formula; `dpopt.table.histograms` has counts up to the order of their categories.
+`Graph` has no symmetry; `dpopt.table.symmetric` has orbits of generators, and of words by formula;
+`dpopt.table.histograms` has counts up to the order of their categories.
 """
 
 from __future__ import annotations
@@ -33,19 +34,20 @@ LARGEST_WRITTEN = 20_000_000
 """Entries of the largest kernel that is written out; memory fixes it."""
 
 Name = int | str
-"""Of an input or an output: its number, its name, or what it is in words."""
+"""An input or an output in messages: its number, its name, or a description."""
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Pairs of neighbouring inputs, up to symmetry, and what their outputs are.
+    """Pairs of neighbouring inputs (x, x') up to symmetry, with the variables of their outputs.
 
     Attributes:
-        ends: two neighbouring inputs of each edge, shape (edges, 2), if inputs are numbers.
-        first: variable of (x, y) by entry, edge after edge, shape (entries,).
+        ends: the two inputs of each edge, shape (edges, 2), if inputs are numbers.
+        first: variable of (x, y) for each entry, edge after edge, shape (entries,).
         second: variable of (x', y), likewise.
-        counts: number of outputs y of an entry, likewise.
-        starts: where the entries of each edge start, and their number, shape (edges + 1,).
+        counts: number of outputs y that an entry stands for, likewise.
+        starts: index of the first entry of each edge, then the number of entries, shape
+            (edges + 1,).
     """
 
     ends: IntVector
@@ -55,7 +57,7 @@ class Edges:
     starts: IntVector
 
     def listed(self) -> list[tuple[list[int], list[int], list[int]]]:
-        """Return the entries of each edge as `dpopt.verify` takes them."""
+        """Return (first, second, counts) of each edge as lists, as `dpopt.verify` takes them."""
         first, second, counts = (a.tolist() for a in (self.first, self.second, self.counts))
         bounds = self.starts.tolist()
         return [(first[a:b], second[a:b], counts[a:b]) for a, b in pairwise(bounds)]
@@ -67,17 +69,17 @@ class Inputs(ABC):
     Attributes:
         inputs: number of inputs.
         outputs: number of outputs.
-        key: what all of this follows from, for a certificate.
-        rows: the input, up to symmetry, of each variable, not falling, shape (size,).
-        columns: the output, up to symmetry, of each variable, likewise.
-        representatives: an input and an output that each variable stands for, shape (size, 2), if
-            they are numbers.
-        counts: how many outputs of one input each variable stands for, likewise.
-        row_sizes: how many inputs are alike, for each input up to symmetry; of any length.
-        column_sizes: how many outputs are alike, likewise.
-        neighbours: variables (x, y) and (x', y) of neighbouring inputs; those of a line are all
-            each other's neighbours, shape (groups, members).
-        edges: neighbouring inputs with all their outputs, at least one pair of each orbit, once or
+        key: the parameters that determine all of this, for the digest of a certificate.
+        rows: the orbit of inputs of each variable, nondecreasing, shape (size,).
+        columns: the orbit of outputs of each variable, likewise.
+        representatives: an input and an output of each variable, shape (size, 2), if they are
+            numbers.
+        counts: number of outputs of one input that each variable stands for, shape (size,).
+        row_sizes: number of inputs in each orbit of inputs; integers of any size.
+        column_sizes: number of outputs in each orbit of outputs.
+        neighbours: groups of variables (x, y) that are pairwise neighbours, with the same y and
+            neighbouring inputs x, shape (groups, members).
+        edges: neighbouring inputs with all their outputs: at least one pair of each orbit, once or
             in both directions.
     """
 
@@ -95,58 +97,58 @@ class Inputs(ABC):
 
     @abstractmethod
     def located(self, data: Any) -> tuple[Any, bool]:  # noqa: ANN401
-        """Return inputs, checked, as an array whose first axis is theirs, and if it was one.
+        """Return checked inputs as an array, shape (queries, ...), and whether it was a single one.
 
         Raises:
-            ParameterError: if they are no inputs; the refusal is for the curator alone.
+            ParameterError: if they are no inputs; the message is for the curator alone.
         """
 
     @abstractmethod
     def rows_of(self, located: Any) -> IntVector:  # noqa: ANN401
-        """Return each input up to symmetry, shape (queries,)."""
+        """Return the orbit of each input, shape (queries,)."""
 
     @abstractmethod
     def variables_of(self, located: Any) -> IntVector:  # noqa: ANN401
-        """Return the variable of each output of inputs, shape (queries, outputs)."""
+        """Return the variable of each pair of an input and an output, shape (queries, outputs)."""
 
     @abstractmethod
     def chosen(self, located: Any, variables: IntVector, index: IntVector) -> IntVector:  # noqa: ANN401
-        """Return outputs: of those that stand in a variable with an input, the one of an index.
+        """Return for each input x the index-th of the outputs y with (x, y) in its variable.
 
         Args:
             located: inputs, as `located` returns them.
-            variables: one for each, shape (queries,).
+            variables: one for each input, shape (queries,).
             index: in 0..counts-1 of the variable, likewise.
         """
 
     def numbers(self, located: Any) -> IntVector | None:  # noqa: ANN401
-        """Return inputs by their rows in `table`; None if they are too many to be numbered."""
+        """Return the row of each input in `table`; None if inputs are too many to be numbered."""
         return located
 
     @abstractmethod
     def claim(self) -> str:
-        """Say between which inputs a table is proved private."""
+        """Return the sentence for a certificate: between which inputs the table is private."""
 
     @abstractmethod
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring inputs and an output, whose variables these are."""
+        """Return neighbours x, x' and an output y whose variables (x, y), (x', y) these are."""
 
     def event(
         self, edge: int, entries: Collection[int]
     ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
-        """Return the two inputs of an edge, and the outputs of some of its entries."""
+        """Return the two inputs of an edge, and all outputs of some of its entries."""
         first, second = self.edges.first, self.edges.second
-        chosen = {(int(first[entry]), int(second[entry])) for entry in entries}
+        variable_pairs = {(int(first[entry]), int(second[entry])) for entry in entries}
         x, other = self.edges.ends[edge].tolist()
         pairs = zip(*self.variables_of(self.edges.ends[edge]).tolist(), strict=True)
-        return (x, other), tuple(y for y, pair in enumerate(pairs) if pair in chosen)
+        return (x, other), tuple(y for y, pair in enumerate(pairs) if pair in variable_pairs)
 
     def __eq__(self, other: object) -> bool:
         """Whether these are the same inputs, symmetries and neighbours."""
         return isinstance(other, Inputs) and fingerprint(self.key) == fingerprint(other.key)
 
     def __hash__(self) -> int:
-        """Return a number that follows from what the inputs follow from."""
+        """Return a hash of the parameters that determine the inputs."""
         return hash(fingerprint(self.key))
 
     @property
@@ -156,22 +158,23 @@ class Inputs(ABC):
 
     @cached_property
     def starts(self) -> IntVector:
-        """Where the variables of each input start, and their number, shape (rows + 1,)."""
+        """First variable of each orbit of inputs, then ``size``, shape (rows + 1,)."""
         return np.append(np.flatnonzero(np.diff(self.rows, prepend=-1)), self.size)
 
     @cached_property
     def sums(self) -> sp.csr_array:
-        """The matrix that sums probabilities over all outputs of each input, shape (rows, size)."""
+        """The matrix that sums the probabilities of all outputs of an input, shape (rows, size)."""
         entries = np.asarray(self.counts, dtype=np.float64)
         shape = (len(self.starts) - 1, self.size)
         return sp.csr_array((entries, (self.rows, np.arange(self.size))), shape=shape)
 
     @cached_property
     def parts(self) -> IntVector:
-        """Which variables a chain of neighbours joins, as labels, shape (size,)."""
+        """Connected component of each variable in the graph of neighbours, shape (size,)."""
         groups = self.neighbours
         if not groups.size:
             return np.arange(self.size)
+        # A star from the first member connects each group.
         first = np.repeat(groups[:, 0], groups.shape[1] - 1)
         links = sp.coo_array(
             (np.ones(first.size), (first, groups[:, 1:].ravel())), shape=(self.size, self.size)
@@ -179,11 +182,11 @@ class Inputs(ABC):
         return connected_components(links, directed=False)[1]
 
     def plain(self, *, sets: bool) -> Json:
-        """Return the variables and their neighbours for a file, from which `dpopt.verify` decides.
+        """Return the variables and their neighbours for a file, as `dpopt.verify` reads them.
 
         Args:
-            sets: of neighbouring inputs with all their outputs, as delta > 0 asks for; else of
-                neighbouring variables.
+            sets: whether to list edges with all their outputs, for delta > 0; otherwise the
+                neighbouring variables, for delta = 0.
         """
         body: Json = {"sizes": np.diff(self.starts).tolist(), "counts": self.counts.tolist()}
         if sets:
@@ -208,17 +211,22 @@ class Inputs(ABC):
         return np.arange(self.inputs)
 
     def mean_row(self, masses: Vector) -> Vector:
-        """Return the mean probability of an output over all inputs, by output up to symmetry."""
+        """Return the mean probability of one output over all inputs, for each orbit of outputs.
+
+        Args:
+            masses: probability of all outputs of each variable together, shape (size,).
+        """
         sizes = np.array([float(size) for size in self.row_sizes])
+        # Weight of each orbit of inputs by its size; then sum by orbit of outputs.
         weighed = masses * (sizes / sizes.sum())[self.rows]
         return np.bincount(self.columns, weighed, len(self.column_sizes)) / self.column_sizes
 
 
-def checked_places(data: object, inputs: int) -> tuple[IntVector, bool]:
-    """Return inputs 0..inputs-1 as an array, and whether it was a single one.
+def checked_indices(data: object, inputs: int) -> tuple[IntVector, bool]:
+    """Return inputs as an array of numbers in 0..inputs-1, and whether it was a single one.
 
     Raises:
-        ParameterError: if one is no input.
+        ParameterError: if one is out of range or no integer.
     """
     array = _checks.array("inputs", data)
     if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
@@ -230,7 +238,7 @@ def checked_places(data: object, inputs: int) -> tuple[IntVector, bool]:
 
 
 def edges_claim(inputs: int, pairs: IntVector | None) -> str:
-    """Say between which inputs privacy was proved: a list that names few of them proves little."""
+    """Return the sentence for a certificate, which counts unprotected inputs and separate parts."""
     if inputs == 1:
         return "the kernel has one input, which has no neighbour: there was nothing to prove"
     if pairs is None:
@@ -247,17 +255,17 @@ def edges_claim(inputs: int, pairs: IntVector | None) -> str:
 
 
 def check_pairs(pairs: IntVector, inputs: int) -> None:
-    """Refuse directed neighbours of which a proof would leave some out.
+    """Check that directed neighbours are sorted and hold both directions of each edge.
 
     Raises:
-        ParameterError: if they are not sorted, or lack a direction: differential privacy holds both
-            ways.
+        ParameterError: if they do not: a proof along one direction would not prove privacy.
     """
     if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ParameterError(
             f"pairs is {shown(pairs)}; it must be an array of shape (pairs, 2), as "
             "directed_pairs makes one of undirected edges."
         )
+    # A pair (x, x') is coded as x * inputs + x'.
     codes = pairs @ np.array([inputs, 1])
     turned = np.sort(pairs[:, ::-1] @ np.array([inputs, 1]))
     alone = np.any(pairs[:, 0] == pairs[:, 1])
@@ -288,18 +296,18 @@ class Graph(Inputs):
     pairs: IntVector | None = None
 
     def __post_init__(self) -> None:
-        """Refuse neighbours in one direction only."""
+        """Check the neighbours, see `check_pairs`."""
         if self.pairs is not None:
             check_pairs(self.pairs, self.inputs)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the variables follow from."""
+        """The parameters that determine the variables."""
         return "graph", self.inputs, self.outputs, self.pairs
 
     @property
     def size(self) -> int:
-        """Number of variables, which may be too many to be written out."""
+        """Number of variables, without listing them: they may be too many."""
         return self.inputs * self.outputs
 
     @cached_property
@@ -341,9 +349,10 @@ class Graph(Inputs):
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """Of a complete graph a group for each output; else one for each edge and output."""
+        """A group for each output on a complete graph, otherwise for each edge and output."""
         outputs = np.arange(self.outputs)
         if self.pairs is None and self.inputs > 1:
+            # Axes: output, input.
             return np.arange(self.inputs) * self.outputs + outputs[:, None]
         return (self.undirected[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
 
@@ -354,6 +363,7 @@ class Graph(Inputs):
         Raises:
             ParameterError: for more than 20,000,000 entries.
         """
+        # Entry edge * outputs + y has the variables (x, y) and (x', y) of the edge's ends x, x'.
         ends, outputs = self.undirected, np.arange(self.outputs)
         if len(ends) * self.outputs > LARGEST_WRITTEN:
             raise ParameterError(
@@ -365,15 +375,15 @@ class Graph(Inputs):
         return Edges(ends, first, second, np.ones(first.size, dtype=np.int64), starts)
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return inputs as checked numbers, and whether it was a single one."""
-        return checked_places(data, self.inputs)
+        """Return inputs as checked numbers, and whether ``data`` was a single one."""
+        return checked_indices(data, self.inputs)
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return each input."""
         return located
 
     def variables_of(self, located: IntVector) -> IntVector:
-        """Return the variable of each output of inputs, shape (queries, outputs)."""
+        """Return the variable of each pair of an input and an output, shape (queries, outputs)."""
         return located[:, None] * self.outputs + np.arange(self.outputs)
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
@@ -382,17 +392,17 @@ class Graph(Inputs):
         return variables % self.outputs
 
     def claim(self) -> str:
-        """Say between which inputs a table is proved private."""
+        """Return the sentence for a certificate: between which inputs the table is private."""
         return edges_claim(self.inputs, self.pairs)
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring inputs and an output, by their numbers."""
+        """Return two neighbouring inputs and an output as numbers, from their variables."""
         (x, y), other = divmod(first, self.outputs), second // self.outputs
         return x, other, y
 
 
 def read_only(values: npt.ArrayLike) -> IntVector:
-    """Return integers as an array that cannot be changed."""
+    """Return integers as a read-only array."""
     array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array

@@ -1,4 +1,4 @@
-"""The judge, in process: `dpopt.verify` decides the integers, and a certificate records it."""
+"""The verifier in process: `dpopt.verify` decides the integer weights; a certificate records it."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from dpopt.table.table import Table
 
 
 def certify_table(table: Table, guarantee: Guarantee) -> Certificate:
-    """Prove that a table is (epsilon, delta)-private between all its neighbours, in integers.
+    """Prove in integer arithmetic that a table is (epsilon, delta)-DP between all its neighbours.
 
-    For delta = 0, w_v <= e^epsilon w_u for all neighbouring variables; else for all neighbouring
-    inputs x, x', sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total. A table is decided once, see
-    `Table.proof`.
+    For delta = 0 the verifier checks w_v <= e^epsilon w_u for all neighbouring variables u, v; for
+    delta > 0, sum_y max(0, w_xy - e^epsilon w_x'y) <= delta total for all neighbouring inputs x,
+    x'. The proof of a table is made once, see `Table.proof`.
 
     Raises:
-        NotPrivateError: naming the inputs and the output, if an inequality fails.
+        NotPrivateError: if an inequality fails; it names the inputs and the output.
     """
     return table.proof(guarantee, partial(_certified, table, guarantee))
 
 
 def _certified(table: Table, guarantee: Guarantee) -> Certificate:
-    inputs, grown = table.inputs, verify.growth(Fraction(guarantee.epsilon))
+    inputs, exp_epsilon = table.inputs, verify.growth(Fraction(guarantee.epsilon))
     weights = list(table.weights)
     try:
         if guarantee.delta > 0:
             edges = inputs.edges.listed()
             verdict = verify.decide_sets(
-                weights, table.total, edges, grown, Fraction(guarantee.delta)
+                weights, table.total, edges, exp_epsilon, Fraction(guarantee.delta)
             )
         else:
+            # By member: first variables of all groups, second ones, ...
             columns = inputs.neighbours.T.tolist()
-            verdict = verify.decide_ratios(weights, table.total, columns, grown)
+            verdict = verify.decide_ratios(weights, table.total, columns, exp_epsilon)
     except verify.Refused as refusal:
         raise _refused(table, guarantee, refusal) from None
     return Certificate(
@@ -66,12 +67,12 @@ def _refused(table: Table, guarantee: Guarantee, refusal: verify.Refused) -> Not
 def _where(
     table: Table, at: tuple[int, int] | None, *, sets: bool
 ) -> tuple[str, tuple[str, str], str | None]:
-    """Return a row of the judge in words, its two inputs, and its output.
+    """Return an inequality of the verifier in words, its two inputs, and its output.
 
     Args:
-        table: the integers.
-        at: two variables, or of sets of outputs an edge and its direction; None of no row.
-        sets: which of both.
+        table: the weights.
+        at: two variables, or for ``sets`` an edge and its direction; None for no inequality.
+        sets: whether inequalities are over sets of outputs, as for delta > 0.
     """
     if at is None:
         return "no neighbours", ("", ""), None
@@ -85,14 +86,19 @@ def _where(
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
 
 
-def decided(kind: str, setting: Mapping[str, Any], units: Any) -> verify.Verdict:  # noqa: ANN401
-    """Return what `dpopt.verify` decides of plain integers, by the program of their kind.
+def decided(kind: str, setting: Mapping[str, Any], weights: Any) -> verify.Verdict:  # noqa: ANN401
+    """Return the verdict of `dpopt.verify` on plain integer weights of a kind of mechanism.
+
+    Args:
+        kind: of the mechanism, as in files.
+        setting: its parameters as plain values.
+        weights: as plain values.
 
     Raises:
-        verify.Refused: if they are not private, with the row that is broken.
+        verify.Refused: if they are not private, with the violated inequality.
         ParameterError: if they are malformed.
     """
     try:
-        return verify.decide(verify.KINDS[kind](dict(setting), units, None, {}))
+        return verify.decide(verify.KINDS[kind](dict(setting), weights, None, {}))
     except verify.Malformed as error:
         raise ParameterError(f"{error}.") from None

@@ -1,10 +1,10 @@
-"""What a table spends: its least epsilon or delta, and its tight dominating pair.
+"""The privacy cost of a table: its least epsilon or delta, and its tight dominating pair.
 
-For two neighbours with distributions P and Q, an event S and a ratio r = e^epsilon, privacy says
-P(S) <= r Q(S) + delta. So the least ratio of a table is the largest (P(S) - delta) / Q(S) over all
-neighbours and events, a rational number, and its least epsilon is the logarithm. Of all events only
-m matter: the first outputs, one, two, ..., by falling P / Q (Neyman, Pearson). The least delta for
-an epsilon is the largest sum_y max(0, P(y) - r Q(y)).
+For two neighbours with distributions P and Q and an event S, privacy says P(S) <= r Q(S) + delta
+with r = e^epsilon. So the least r of a table is the largest (P(S) - delta) / Q(S) over all
+neighbours and events, a rational number, and the least epsilon is its logarithm. With m outputs,
+only m events matter: the first 1, 2, ..., m outputs by descending P / Q (Neyman-Pearson). The least
+delta for an epsilon is the largest sum_y max(0, P(y) - r Q(y)).
 """
 
 from __future__ import annotations
@@ -26,38 +26,39 @@ from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table.table import Table
 
-# Of e^epsilon, where a delta may be as small as the least float.
+# Fractional bits of e^epsilon: enough for a delta as small as the least float, 2^-1074.
 _BITS = 1280
+# Largest epsilon in nats of `exp_lower` and `exp_upper`.
 _LARGEST_EXPONENT = 10_000
-# Above this a ratio may leave the floats.
-_LARGEST_RATIO = 1e300
-# Events of the largest dominating pair, and entries that are looked at together; memory fixes both.
+# A larger e^epsilon may overflow in products of floats.
+_LARGEST_FLOAT = 1e300
+# Events of the largest dominating pair, and entries processed at once; memory fixes both.
 _MOST_EVENTS, _TOGETHER = 4_000_000, 4_000_000
 
 
 def least_of_table(table: Table, epsilon: float | None, delta: float | None) -> Least:
-    """Return the least epsilon of a table for a delta, or the least delta for an epsilon, enclosed.
+    """Return an enclosure of a table's least epsilon for a delta, or least delta for an epsilon.
 
     Args:
         table: private or not.
-        epsilon: in [0, 10,000], in nats; None asks for the least one.
-        delta: in [0, 1), where epsilon is None.
+        epsilon: in [0, 10,000], in nats; None asks for the least epsilon.
+        delta: in [0, 1); ignored unless epsilon is None.
 
     Raises:
-        ParameterError: for numbers out of range, or too many edges with their outputs.
+        ParameterError: for numbers out of range, or too many edges times outputs.
     """
     if epsilon is not None:
         return _least_delta(table, _checks.real("epsilon", epsilon, 0.0, _LARGEST_EXPONENT))
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-    return _ratio_of_outputs(table) if delta == 0 else _ratio_of_events(table, delta)
+    return _least_epsilon_pure(table) if delta == 0 else _least_epsilon(table, delta)
 
 
-def _ratio_of_outputs(table: Table) -> Least:
-    """Return the least epsilon for delta = 0: one output is as good as an event.
+def _least_epsilon_pure(table: Table) -> Least:
+    """Return the least epsilon for delta = 0, where events of one output suffice.
 
-    The logarithm of a weight to base 2 is computed with an error of at most 2^-50 of its size, or
-    of 1, and the difference of two with one of at most 2^-48 of the largest. A group that falls
-    short of the largest difference by more than twice that has a smaller ratio.
+    Base-2 logarithms of weights preselect the groups. A logarithm has an error of at most 2^-50
+    times max(1, its size), a difference of two at most 2^-48 times the largest. A group whose
+    difference is below the largest one by more than twice that has a smaller ratio.
     """
     weights, inputs = table.weights, table.inputs
     high, low, at = 1, 1, None
@@ -77,56 +78,56 @@ def _ratio_of_outputs(table: Table) -> Least:
 
 
 def _first_neighbours(table: Table) -> tuple[int | str, int | str]:
-    """Return some neighbours, where all of them are alike."""
+    """Return some neighbours, for a result that holds with equality for all of them."""
     groups = table.inputs.neighbours
-    ends = next(((a, b) for a, *rest in groups.tolist() for b in rest if a != b), None)
+    ends = next(((a, b) for a, *others in groups.tolist() for b in others if a != b), None)
     return (0, 0) if ends is None else table.inputs.words(*ends)[:2]
 
 
-def _ratio_of_events(table: Table, delta: float) -> Least:
+def _least_epsilon(table: Table, delta: float) -> Least:
     """Return the least epsilon for delta > 0.
 
-    An edge that is private at the largest ratio so far has no larger one. Floats say so of most
-    edges, with room for their rounding, and integers of the others.
+    An edge that is private at the largest e^epsilon so far does not have a larger one. Floats show
+    this for most edges, with an allowance for rounding; integers decide the others.
     """
     edges, limit = _DirectedEdges(table), Fraction(delta)
-    ratio, worst, event = Fraction(1), None, list[int]()
+    exp_epsilon, worst, event = Fraction(1), None, list[int]()
     undecided = np.ones(edges.count, dtype=bool)
     while undecided.any():
-        # A smaller ratio says less: what is private for it is so for a larger one.
-        excess = edges.excesses(float(min(ratio, Fraction(_LARGEST_RATIO))))
+        # A smaller e^epsilon is safe: an edge that is private for it is so for a larger one.
+        excess = edges.excesses(float(min(exp_epsilon, Fraction(_LARGEST_FLOAT))))
         undecided &= excess > delta - edges.error
         if not undecided.any():
             break
-        # The worst first: it raises the ratio for all others.
+        # The worst edge first: it raises e^epsilon for all others.
         edge = int(np.argmax(np.where(undecided, excess, -1.0)))
         undecided[edge] = False
-        if edges.excess(edge, ratio) <= limit:
+        if edges.excess(edge, exp_epsilon) <= limit:
             continue
-        larger, event = edges.largest_ratio(edge, limit)
+        larger, event = edges.least_exp_epsilon(edge, limit)
         worst = edge
         if larger is None:
             return least_of_ratio(None, *edges.event(edge, event), delta)
-        ratio = larger
+        exp_epsilon = larger
     if worst is None:
         return least_of_ratio(Fraction(1), _first_neighbours(table), (), delta)
-    return least_of_ratio(ratio, *edges.event(worst, event), delta)
+    return least_of_ratio(exp_epsilon, *edges.event(worst, event), delta)
 
 
 def _least_delta(table: Table, epsilon: float) -> Least:
     """Return the least delta for an epsilon."""
     low, high = exp_lower(epsilon, _BITS), exp_upper(epsilon, _BITS)
     edges = _DirectedEdges(table)
-    near = np.ones(edges.count, dtype=bool)
-    if low < _LARGEST_RATIO:
-        # An edge that is not within the rounding of the largest one is not it.
+    contenders = np.ones(edges.count, dtype=bool)
+    if low < _LARGEST_FLOAT:
+        # An edge whose excess is below the largest by more than the rounding is not the worst.
         floats = edges.excesses(float(low))
-        near = floats >= floats.max(initial=0.0) - 2 * edges.error
-    candidates = ((edges.excess(edge, low), -edge) for edge in np.flatnonzero(near).tolist())
+        contenders = floats >= floats.max(initial=0.0) - 2 * edges.error
+    candidates = ((edges.excess(edge, low), -edge) for edge in np.flatnonzero(contenders).tolist())
     excess, edge = max(candidates, default=(Fraction(0), 0))
     if excess == 0:
         return Least("delta", 0.0, 0.0, epsilon, _first_neighbours(table), ())
-    # Of the same edge at the upper end: the least delta of all edges is at least that.
+    # The same edge at the upper bound of e^epsilon gives a lower bound of the least delta.
     under = edges.excess(-edge, high)
     ends, outputs = edges.event(-edge, edges.above(-edge, low))
     return Least("delta", float_down(under), float_up(excess), epsilon, ends, outputs)
@@ -134,10 +135,10 @@ def _least_delta(table: Table, epsilon: float) -> Least:
 
 @dataclass(frozen=True, eq=False)
 class _DirectedEdges:
-    """The edges of a table in both directions: 2 e is edge e, and 2 e + 1 the same turned.
+    """The edges of a table in both directions: 2 e is edge e, and 2 e + 1 its reverse.
 
     Attributes:
-        table: the integers.
+        table: the weights.
     """
 
     table: Table
@@ -149,55 +150,56 @@ class _DirectedEdges:
 
     @cached_property
     def error(self) -> float:
-        """What `excesses` are off by, at most.
+        """Largest absolute rounding error of `excesses`.
 
-        A term is at most P(y), and off by at most five roundings of it where it is above 0: the
-        positive part of what is below 0 is 0 whatever the rounding. So a sum of m terms is off by
-        less than (m + 10) 2^-51.
+        A positive term is at most P(y) and has at most five roundings of that size; a negative one
+        has the positive part 0 in any case. So a sum of m terms is off by less than
+        (m + 10) 2^-51.
         """
         return (int(np.diff(self.table.inputs.edges.starts).max(initial=0)) + 10) * 2.0**-51
 
-    def excesses(self, ratio: float) -> Vector:
+    def excesses(self, exp_epsilon: float) -> Vector:
         """Return sum_y max(0, P(y) - ratio Q(y)) of each directed edge in floats."""
         edges, values = self.table.inputs.edges, self.table.probabilities
         sums, starts = np.zeros((2, len(edges.starts) - 1)), edges.starts
-        # So many edges at a time that memory does not grow with them.
+        # Edges in chunks of bounded size; axis 0 of `sums` is the direction, axis 1 the edge.
         step = max(1, _TOGETHER // int(np.diff(starts).max(initial=1)))
         for begin in range(0, len(starts) - 1, step):
             ends = starts[begin : begin + step + 1]
-            part, counts = slice(ends[0], ends[-1]), edges.counts[ends[0] : ends[-1]]
-            p, q = values[edges.first[part]] * counts, values[edges.second[part]] * counts
+            entries, counts = slice(ends[0], ends[-1]), edges.counts[ends[0] : ends[-1]]
+            p, q = values[edges.first[entries]] * counts, values[edges.second[entries]] * counts
             for direction, (one, other) in enumerate(((p, q), (q, p))):
-                gains = np.maximum(one - ratio * other, 0.0)
+                gains = np.maximum(one - exp_epsilon * other, 0.0)
                 sums[direction, begin : begin + step] = np.add.reduceat(gains, ends[:-1] - ends[0])
         return sums.T.ravel()
 
     def rows(self, edge: int) -> tuple[list[int], list[int]]:
-        """Return the weights of both ends of a directed edge by entry, over the table's total."""
+        """Return the numerators of P and Q by entry, over the table's total."""
         edges, weights = self.table.inputs.edges, self.table.weights
-        part = slice(*edges.starts[edge // 2 : edge // 2 + 2])
-        many = edges.counts[part].tolist()
+        entries = slice(*edges.starts[edge // 2 : edge // 2 + 2])
+        counts = edges.counts[entries].tolist()
         first, second = (
-            [n * weights[v] for n, v in zip(many, side[part].tolist(), strict=True)]
+            [n * weights[v] for n, v in zip(counts, side[entries].tolist(), strict=True)]
             for side in (edges.first, edges.second)
         )
         return (second, first) if edge % 2 else (first, second)
 
-    def excess(self, edge: int, ratio: Fraction) -> Fraction:
+    def excess(self, edge: int, exp_epsilon: Fraction) -> Fraction:
         """Return sum_y max(0, P(y) - ratio Q(y)), exactly."""
-        up, down = ratio.denominator, ratio.numerator
+        up, down = exp_epsilon.denominator, exp_epsilon.numerator
         total = sum(max(0, up * p - down * q) for p, q in zip(*self.rows(edge), strict=True))
         return Fraction(total, up * self.table.total)
 
-    def above(self, edge: int, ratio: Fraction) -> list[int]:
+    def above(self, edge: int, exp_epsilon: Fraction) -> list[int]:
         """Return the entries with P(y) > ratio Q(y)."""
-        up, down = ratio.denominator, ratio.numerator
+        up, down = exp_epsilon.denominator, exp_epsilon.numerator
         both = enumerate(zip(*self.rows(edge), strict=True))
         return [entry for entry, (p, q) in both if up * p > down * q]
 
-    def largest_ratio(self, edge: int, delta: Fraction) -> tuple[Fraction | None, list[int]]:
+    def least_exp_epsilon(self, edge: int, delta: Fraction) -> tuple[Fraction | None, list[int]]:
         """Return the largest (P(S) - delta) / Q(S), None if infinite, and the entries of S."""
         p, q = self.rows(edge)
+        # Entries by descending P / Q: the best S is among their initial segments.
         entries = [entry for entry in range(len(p)) if p[entry]]
         entries.sort(key=lambda entry: (q[entry] > 0, Fraction(q[entry], p[entry])))
         best, size, above, below = Fraction(1), 0, 0, 0
@@ -225,7 +227,7 @@ class _DirectedEdges:
 def dominating_pair(table: Table) -> DominatingPair:
     """Return the tight dominating pair over all neighbours.
 
-    Outputs that two neighbours have with the same two weights are told apart together.
+    Outputs with the same two variables for a pair of neighbours count as one outcome.
 
     Raises:
         ParameterError: for more than 4,000,000 events.

@@ -1,4 +1,4 @@
-"""Objectives that are a loss of each input and output: the mean, or that of the worst input."""
+"""Objectives with a loss for each input and output: the mean loss, or that of the worst input."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ from dpopt.table.inputs import Inputs
 from dpopt.table.program import over_masses
 from dpopt.table.table import Table
 
-# The least unit of losses in a program, as a share of the largest loss.
+# Smallest scale of losses in a program, over the largest loss: see `_unit`.
 _LEAST_UNIT = 2.0**-12
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What a table loses: minimise sum_x weight_x sum_y cost_xy K[x, y], or the largest such sum.
+    """Objective: minimise sum_x weight_x sum_y cost_xy K[x, y], or max_x sum_y cost_xy K[x, y].
 
     Attributes:
-        costs: of one output of each variable, shape (size,), flat in the order of the inputs'
-            ``rows`` and ``columns``.
-        weights: of the inputs up to symmetry in the mean, shape (rows,): at least 0, and not all
-            of them 0; scaled to sum 1. None minimises the loss of the worst input.
-        maximise: whether costs are utilities: the mean, or the least sum, is maximised.
+        costs: cost of one output of each variable, shape (size,), in the order of the variables.
+        weights: weight of each orbit of inputs in the mean, shape (rows,): at least 0, not all 0,
+            scaled to sum 1. None minimises the loss of the worst input.
+        maximise: whether costs are utilities: then the mean, or the least sum, is maximised.
 
     Raises:
-        ParameterError: for costs or weights of another shape, or that are no such numbers.
+        ParameterError: for costs or weights of another shape or out of range.
     """
 
     costs: Vector
@@ -44,22 +43,22 @@ class Losses:
 
     def __post_init__(self) -> None:
         for name in ("costs", "weights"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, _numbers(name, given))
+            numbers = getattr(self, name)
+            if numbers is not None:
+                object.__setattr__(self, name, _numbers(name, numbers))
         if self.weights is not None and not (min(self.weights) >= 0 < sum(self.weights)):
             raise ParameterError(
                 f"weights is {shown(self.weights)}; they must be at least 0, and not all of them 0."
             )
 
     def add(self, problem: Problem, inputs: Inputs, guarantee: Guarantee) -> float:
-        """Add the objective to a program of tables; of the worst case with rows "losses".
+        """Add the objective to a program of tables; for the worst input with rows "losses".
 
         Returns:
-            The loss that 1 of the variable "worst" stands for; 1 of a mean.
+            The loss that a value 1 of the variable "worst" stands for; 1 for a mean.
 
         Raises:
-            ParameterError: if the costs or the weights are of other inputs.
+            ParameterError: if costs or weights do not have one number for each variable or input.
         """
         costs, rows = self.costs, len(inputs.starts) - 1
         if costs.size != inputs.size:
@@ -80,12 +79,13 @@ class Losses:
             sides = over_masses(problem, inputs, guarantee, mean)
             optimise({name: side.toarray()[0] for name, side in sides.items()})
             return 1.0
-        # Rows of K sum to 1: what most losses of an input are may go to the other side.
+        # Rows of K sum to 1, so a cost common to most outputs of an input moves to the right side:
+        # sum_y (cost_xy - common_x) K[x, y] - worst <= -common_x has fewer coefficients.
         common = _common(costs, inputs)
-        rest = costs - common[inputs.rows]
-        unit = _unit(rest, inputs)
-        variables = np.flatnonzero(rest)
-        entries = (rest[variables] / unit, (inputs.rows[variables], variables))
+        excess = costs - common[inputs.rows]
+        unit = _unit(excess, inputs)
+        variables = np.flatnonzero(excess)
+        entries = (excess[variables] / unit, (inputs.rows[variables], variables))
         problem.add_variables("worst", 1, lower=costs.min() / unit, upper=costs.max() / unit)
         sides = dict(over_masses(problem, inputs, guarantee, sp.csr_array(entries, shape=shape)))
         limits: Any = {"lower" if self.maximise else "upper": -common / unit}
@@ -107,18 +107,18 @@ class Losses:
         return {"costs": self.costs.tolist(), "weights": weights}
 
 
-def _numbers(name: str, given: object) -> Vector:
-    values = _checks.floats(name, given)
+def _numbers(name: str, numbers: object) -> Vector:
+    values = _checks.floats(name, numbers)
     if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
-        what = f"has shape {values.shape}" if values.ndim != 1 else f"is {shown(given)}"
+        what = f"has shape {values.shape}" if values.ndim != 1 else f"is {shown(numbers)}"
         raise ParameterError(f"{name} {what}; it must be finite numbers, shape (n,).")
     return frozen(values)
 
 
 def _common(costs: Vector, inputs: Inputs) -> Vector:
-    """Return the cost of more than half of the outputs, for each input; 0 where there is none."""
+    """Return for each input the cost that more than half of its outputs have; 0 if none."""
     common, rows = np.zeros(len(inputs.starts) - 1), inputs.rows
-    # Variables by row and cost; those that are alike in both are one group.
+    # Sort variables by row and cost; equal pairs (row, cost) form a group, counted by outputs.
     order = np.lexsort((costs, rows))
     new = (np.diff(rows[order], prepend=-1) != 0) | (np.diff(costs[order], prepend=np.nan) != 0)
     outputs = np.bincount(np.cumsum(new) - 1, np.asarray(inputs.counts, dtype=np.float64)[order])
@@ -128,9 +128,10 @@ def _common(costs: Vector, inputs: Inputs) -> Vector:
 
 
 def _unit(costs: Vector, inputs: Inputs) -> float:
-    """Return a small cost that many inputs have: a solver's tolerance is a share of it.
+    """Return the scale of losses: the median over inputs of the least nonzero cost.
 
-    In units of the largest one, 3,481 on a path of 60 with squared losses, it would be 1e-7.
+    A solver's tolerance is relative to it. Scaled by the largest cost instead, 3,481 for squared
+    losses on a path of 60, the tolerance would be far coarser than small losses.
     """
     sizes = np.abs(costs)
     least = np.minimum.reduceat(np.where(sizes > 0, sizes, np.inf), inputs.starts[:-1])

@@ -1,6 +1,6 @@
-"""The rows that every private table has in a linear program: distributions and privacy.
+"""Variables and rows of a private table in a linear program: probabilities and privacy.
 
-Over the masses M_v = counts_v K_v of all outputs of each variable v:
+Variables are the masses M_v = counts_v K_v of all outputs of each variable v of the table:
 
     sum_v of x  M_v = 1                                    for each input x     "sums"
     e^-epsilon K_v <= K_u                                  for neighbours u, v  "privacy"
@@ -10,8 +10,8 @@ For delta > 0, with the excess s >= 0 of each entry of an edge (x, x'),
     e^-epsilon K_v - K_u <= e^-epsilon s                   for each entry       "privacy"
     sum of counts s <= delta                               for each edge        "delta"
 
-Where many variables are each other's neighbours (a complete graph), K_v = e^-epsilon w + V_v with
-the ceiling w of their group and V_v <= (1 - e^-epsilon) w: one row for each variable.
+In groups of pairwise neighbours (a complete graph), K_v = e^-epsilon w + V_v with the ceiling w of
+the group and 0 <= V_v <= (1 - e^-epsilon) w: one row for each variable instead of each pair.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpopt.table.inputs import Inputs
 MOST_ROWS = 2_000_000
 """Privacy rows of the largest program that is written out; memory fixes it."""
 
-# By which a row of a family counts as violated.
+# Violation above which the separation oracle returns a row.
 _VIOLATED = 1e-10
 
 
@@ -42,12 +42,13 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     Raises:
         ParameterError: for more than 2,000,000 rows of privacy.
     """
-    # Before anything is made of that size.
+    # Check sizes before allocating arrays.
     _require_rows(inputs.size)
     counts = np.asarray(inputs.counts, dtype=np.float64)
     groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
     _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
     if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
+        # In masses: excess_v <= (1 - e^-epsilon) counts_v ceiling of v's group.
         lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
@@ -71,11 +72,13 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
         return
     first, second = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
     ratios, unit = _ratios(first, second, counts, shrink)
-    many = np.tile(edges.counts, 2).astype(np.float64)
-    # Of an entry the excess over all its outputs.
+    multiplicities = np.tile(edges.counts, 2).astype(np.float64)
+    # Two copies of the entries, one for each direction. A variable is counts times the excess s of
+    # an entry; its row is divided by `unit`, as in `ratios`.
     problem.add_variables("excess_mass", first.size, lower=0.0, upper=1.0)
-    excess = sp.diags_array(-shrink / many / unit)
+    excess = sp.diags_array(-shrink / multiplicities / unit)
     problem.add_rows("privacy", {"kernel": ratios, "excess_mass": excess}, upper=0.0)
+    # A row "delta" for each directed edge sums the excess masses of its entries.
     edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
     direction = np.append(edge, edge + len(edges.starts) - 1)
     totals = sp.csr_array((np.ones(first.size), (direction, np.arange(first.size))))
@@ -89,21 +92,21 @@ def add_lazy_table(
     written: tuple[IntVector, IntVector],
     name: str,
 ) -> None:
-    """Add the variables and the rows of a private table with delta = 0, few of them written out.
+    """Add a private table with delta = 0 whose privacy rows are mostly lazy.
 
     Args:
         problem: without a table.
-        inputs: whose neighbours are pairs.
-        epsilon: above 0.
-        written: variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are written; all
-            others are a family "privacy", of which violated ones are.
-        name: of the rows that are written.
+        inputs: with pairs as groups of neighbours.
+        epsilon: above 0, in nats.
+        written: variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are written out;
+            all others are the lazy rows "privacy", added by a separation oracle when violated.
+        name: of the rows that are written out.
     """
     counts, pairs = np.asarray(inputs.counts, dtype=np.float64), inputs.neighbours
     first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
-    known = np.isin(first * inputs.size + second, written[0] * inputs.size + written[1])
+    is_written = np.isin(first * inputs.size + second, written[0] * inputs.size + written[1])
     rows = _ratios(first, second, counts, math.exp(-epsilon))[0]
-    others = rows[~known]
+    others = rows[~is_written]
 
     def separate(masses: Vector) -> Separation:
         excess = others @ masses
@@ -114,23 +117,23 @@ def add_lazy_table(
 
     problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
     problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
-    problem.add_rows(name, {"kernel": rows[known]}, upper=0.0)
+    problem.add_rows(name, {"kernel": rows[is_written]}, upper=0.0)
     problem.add_family("privacy", separate, over="kernel")
 
 
 def over_masses(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, matrix: SparseMatrix
 ) -> dict[str, SparseMatrix]:
-    """Return a matrix over the masses M as one over the program's own variables.
+    """Return rows over the masses M as rows over the variables of the program.
 
     Args:
         problem: to which `add_table` added a table.
         inputs: of this table.
-        guarantee: likewise.
+        guarantee: of this table.
         matrix: over the masses of all outputs of each variable, shape (rows, size).
 
     Returns:
-        What `Problem.add_rows` takes.
+        A matrix for each of the program's variables, as `Problem.add_rows` takes them.
     """
     if "kernel" in problem.variables:
         return {"kernel": matrix}
@@ -138,7 +141,7 @@ def over_masses(
 
 
 def probabilities_of(inputs: Inputs, guarantee: Guarantee, solution: Solution) -> Vector:
-    """Return the probability of one output of each variable, as the solver left it."""
+    """Return the probability of one output of each variable in a solution, shape (size,)."""
     counts = np.asarray(inputs.counts, dtype=np.float64)
     if "kernel" in solution.values:
         return solution["kernel"].ravel() / counts
@@ -147,23 +150,24 @@ def probabilities_of(inputs: Inputs, guarantee: Guarantee, solution: Solution) -
 
 
 def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
-    """Return the matrix from ceilings w to the masses e^-epsilon w counts."""
+    """Return the matrix from ceilings w to masses e^-epsilon w counts, shape (size, groups)."""
     counts = np.asarray(inputs.counts, dtype=np.float64) * math.exp(-guarantee.epsilon)
     entries = (counts, (np.arange(inputs.size), _group_of(inputs)))
     return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
 
 
 def _apart(inputs: Inputs) -> bool:
-    """Whether each variable is in one group, so that its row stands beside a ceiling.
+    """Whether the groups of neighbours partition the variables, so that ceilings can be used.
 
-    Of two inputs, too: pairs of a rare output would be far below a solver's tolerance.
+    They are used for two inputs as well: rows between the two small probabilities of a rare output
+    would be far below a solver's tolerance.
     """
     groups = inputs.neighbours
     return groups.size == inputs.size == len(np.unique(groups))
 
 
 def _group_of(inputs: Inputs) -> IntVector:
-    """Return the group of neighbours that each variable is in, shape (size,).
+    """Return the group of neighbours of each variable, shape (size,).
 
     Raises:
         ParameterError: if some variable is in none, or in two.
@@ -177,7 +181,7 @@ def _group_of(inputs: Inputs) -> IntVector:
 
 
 def _ones(inputs: Inputs) -> SparseMatrix:
-    """Return the rows that sum the masses of each input."""
+    """Return the rows that sum the masses of each input, shape (rows, size)."""
     shape = (len(inputs.starts) - 1, inputs.size)
     return sp.csr_array((np.ones(inputs.size), (inputs.rows, np.arange(inputs.size))), shape=shape)
 
@@ -185,12 +189,12 @@ def _ones(inputs: Inputs) -> SparseMatrix:
 def _ratios(
     first: IntVector, second: IntVector, counts: Vector, shrink: float
 ) -> tuple[SparseMatrix, Vector]:
-    """Return rows e^-epsilon K_first - K_second over masses, largest entry 1, and their units."""
+    """Return rows e^-epsilon K_first - K_second over masses and their scale: largest entry 1."""
     above, below = shrink / counts[first], 1.0 / counts[second]
     unit = np.maximum(above, below)
-    place = np.arange(first.size)
+    row = np.arange(first.size)
     entries = np.concatenate([above / unit, -below / unit])
-    where = (np.tile(place, 2), np.concatenate([first, second]))
+    where = (np.tile(row, 2), np.concatenate([first, second]))
     return sp.csr_array((entries, where), shape=(first.size, counts.size)), unit
 
 

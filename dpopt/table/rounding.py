@@ -1,8 +1,8 @@
-"""From a solver's floats to a private table: polished, rounded to integers, mixed, judged.
+"""From a solver's floats to a private table: polish, round to integers, mix, certify.
 
-A solver's point breaks its rows by about 1e-9. `polished` removes what its tolerance left where
-probabilities are small, `rounded` makes integers whose rows sum exactly, and `repair` mixes the
-table with one whose inequalities all hold strictly, until the judge accepts it.
+A solver's solution violates its rows by about 1e-9. `polished` makes the errors of small
+probabilities relative, `rounded` returns integers whose rows sum exactly to the total, and `repair`
+mixes the table with one that satisfies all inequalities strictly, until the verifier accepts it.
 """
 
 from __future__ import annotations
@@ -21,35 +21,37 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.inputs import Inputs
 from dpopt.table.table import BITS, Table
 
-Judge = Callable[[Table], Certificate]
+Certifier = Callable[[Table], Certificate]
+"""Returns the certificate of a table, or raises `NotPrivateError` with the excess."""
 
-# An output whose probability is nowhere above this is taken to be unused: solvers' noise.
+# Probability; an output that no input gives more than this counts as unused: it is solver noise.
 UNUSED = 1e-13
-# Below this delta, epsilon = 0 asks for equal rows: solvers do not tell the rest apart.
+# With epsilon = 0 and a delta up to this, rows are made equal: solvers cannot tell them apart.
 _ALIKE = 1e-10
-# What is too small by rounding alone is not raised.
+# Relative rounding error within which a probability is not raised.
 _ROUNDING = 2.0**-50
-# The n-th mixture has 4^n times the share that makes rounding good, at least 2^-_SHARE, more than
-# the chord asks for.
+# Mixture n = 0, 1, ... adds to the chord's share 4^n times one that covers rounding, which is at
+# least 2^-_SHARE: the last of _TRIES adds at least 2^-6.
 _SHARE, _TRIES = 60, 28
 
 
 def alike(guarantee: Guarantee) -> bool:
-    """Whether neighbours must have equal rows, up to what solvers tell apart."""
+    """Whether neighbours must have equal rows, up to differences that solvers cannot resolve."""
     return guarantee.epsilon == 0 and guarantee.delta <= _ALIKE
 
 
 def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
-    """Return probabilities next to a solver's, without noise, rows summing to 1 up to rounding.
+    """Return probabilities near a solver's, without noise, whose rows sum to 1 up to rounding.
 
-    For delta = 0 every probability is raised to e^-epsilon of its neighbours' largest, so that the
-    error is relative; then all rows are scaled alike and filled up with multiples of one row that
-    differ by less than e^epsilon, which keeps all ratios. For epsilon = 0 neighbours get the mean.
+    For delta = 0 every probability is raised to at least e^-epsilon times its neighbours' largest,
+    so that its error is relative. Then all rows are scaled by one factor and filled up to 1 with
+    multiples of one common row; the multiples differ by less than e^epsilon, so all ratios stay
+    within it. For epsilon = 0 neighbours get their mean.
 
     Args:
         inputs: the variables.
         point: probability of one output of each variable, shape (size,).
-        guarantee: what is asked.
+        guarantee: to be satisfied.
     """
     values = np.maximum(np.asarray(point, dtype=np.float64), 0.0)
     if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
@@ -59,6 +61,7 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
     np.maximum.at(largest, inputs.columns, values)
     values = np.where(largest[inputs.columns] <= UNUSED, 0.0, values)
     if alike(guarantee):
+        # Mean over each component, weighted by the pairs (x, y) that a variable stands for.
         sizes = counts * np.array([float(size) for size in inputs.row_sizes])[inputs.rows]
         values = (np.bincount(inputs.parts, values * sizes) / np.bincount(inputs.parts, sizes))[
             inputs.parts
@@ -70,6 +73,7 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
     headroom = math.expm1(guarantee.epsilon) if guarantee.delta == 0 else 0.0
     if not short < headroom * 1e-3:
         return values / sums[inputs.rows]
+    # Scaled sums fall short of 1 by between short / headroom and e^epsilon times that.
     scale = (1.0 - short / headroom) / top
     mean = inputs.mean_row(values * counts)
     missing = (1.0 - scale * sums)[inputs.rows]
@@ -77,14 +81,14 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
 
 
 def _raised(inputs: Inputs, values: Vector, epsilon: float) -> Vector:
-    """Return the least numbers above these of which neighbours differ by e^epsilon at most."""
+    """Return the least values >= these such that neighbours differ by at most e^epsilon."""
     shrink, values = math.exp(-epsilon), values.copy()
-    # By member, so that what is looked at of all groups lies together.
+    # Transposed to shape (members, groups), so that one member of all groups is contiguous.
     every = columns = np.ascontiguousarray(inputs.neighbours.T)
     while columns.size:
         least = shrink * values[columns].max(axis=0)
         members, groups = np.nonzero(least > values[columns] * (1.0 + _ROUNDING))
-        # The largest of a group is not raised: where all are neighbours, one round is enough.
+        # The largest of a group is not raised: in a complete graph one round is enough.
         np.maximum.at(values, columns[members, groups], least[groups])
         if not members.size or len(columns) > 2:
             break
@@ -101,26 +105,27 @@ def rounded(
     *,
     equal: bool = False,
 ) -> Table:
-    """Return the table of integers in proportion to values; the rows are divided by their sums.
+    """Return the table of integer weights in proportion to values, each row divided by its sum.
 
-    In each row the variable with the largest mass takes what the rounding of the others leaves:
-    these are rounded to multiples of its number of outputs, so that it can be shared.
+    In each row, all variables but the one with the largest mass are rounded down, to multiples of
+    that one's number of outputs. The remainder is then divisible among its outputs.
 
     Args:
         inputs: the variables.
-        values: of one output of each variable, at least 0, shape (size,): floats and fractions are
-            taken exactly, integers may have any common factor in each row.
-        bits: the total has about so many.
-        equal: whether variables that neighbours join are to have equal weights.
+        values: value of one output of each variable, at least 0, shape (size,): floats and
+            fractions are taken exactly; only proportions within a row matter.
+        bits: of the total, about.
+        equal: whether variables connected by neighbours get equal weights.
 
     Raises:
-        ParameterError: if a row holds zeros alone, or a value is negative.
+        ParameterError: if a row is all zeros, or a value is negative.
     """
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if min(listed) < 0:
         raise ParameterError("point holds a negative probability.")
     labels = inputs.parts.tolist() if equal else list(range(inputs.size))
     counts = inputs.counts.tolist()
+    # For each row: value and number of outputs of each label, and the label of largest mass.
     rows = list[tuple[dict[int, int], dict[int, int], int]]()
     for start, end in pairwise(inputs.starts.tolist()):
         ratios = [value.as_integer_ratio() for value in listed[start:end]]
@@ -131,6 +136,7 @@ def rounded(
             outputs[labels[v]] = outputs.get(labels[v], 0) + counts[v]
         largest = max(outputs, key=lambda label: wholes[label] * outputs[label])
         rows.append((wholes, outputs, largest))
+    # A multiple of the number of outputs of every row's largest variable.
     total = math.lcm(*{outputs[largest] for _, outputs, largest in rows}) << bits
     weights = dict[int, int]()
     for wholes, outputs, largest in rows:
@@ -140,27 +146,27 @@ def rounded(
             raise ParameterError("point holds an input whose outputs all have probability 0.")
         for label, value in wholes.items():
             weights[label] = unit * (value * total // mass)
-        rest = sum(n * weights[label] for label, n in outputs.items() if label != largest)
-        weights[largest] = (total - rest) // unit
+        others_mass = sum(n * weights[label] for label, n in outputs.items() if label != largest)
+        weights[largest] = (total - others_mass) // unit
     return Table(inputs, tuple(weights[label] for label in labels), total)
 
 
 def constant(inputs: Inputs, row: Vector, bits: int = BITS) -> Table:
-    """Return the table that does not look at its input: its neighbours are equal.
+    """Return the table whose distribution is the same for every input.
 
     Args:
         inputs: the variables.
-        row: probability of one output, by output up to symmetry.
+        row: probability of one output, for each orbit of outputs.
         bits: of the total.
     """
     return rounded(inputs, np.asarray(row, dtype=np.float64)[inputs.columns], bits, equal=False)
 
 
 def interior(inputs: Inputs, point: Vector, bits: int = BITS) -> Table:
-    """Return a table that does not look at its input: half the mean of a point, half uniform.
+    """Return a strictly feasible table: every row is half a point's mean row, half uniform.
 
-    Outputs that the point does not use stay unused. With epsilon or delta above 0 all privacy rows
-    hold strictly.
+    Outputs that the point does not use stay unused. All privacy rows hold strictly if epsilon or
+    delta is above 0.
     """
     mean = inputs.mean_row(np.asarray(point) * np.asarray(inputs.counts, dtype=np.float64))
     used = (mean > 0) / ((mean > 0) @ inputs.column_sizes)
@@ -176,54 +182,56 @@ def mixed(one: Table, other: Table, share: Fraction, bits: int = BITS) -> Table:
         share: in [0, 1].
         bits: of the total.
     """
-    left = (share.denominator - share.numerator) * other.total
-    right = share.numerator * one.total
+    factor = (share.denominator - share.numerator) * other.total
+    other_factor = share.numerator * one.total
     both = zip(one.weights, other.weights, strict=True)
-    return rounded(one.inputs, [left * a + right * b for a, b in both], bits)
+    return rounded(one.inputs, [factor * a + other_factor * b for a, b in both], bits)
 
 
 def repair(
     table: Table,
     strict: Table,
-    judge: Judge,
+    certify: Certifier,
     bits: int = BITS,
     headroom: Fraction | None = None,
 ) -> tuple[Table, Certificate]:
-    """Return a table next to one that the judge accepts, mixed with a strictly private one.
+    """Return a table near the given one that is certified private, and its certificate.
 
-    The least slack is concave between the two tables: where its chord is above 0, so is it. The
-    chord asks for s / (s + t), s what the table is short of and t the slack of the strict one;
-    rounding asks for a little more, so that the share grows until the judge accepts. The chord of
-    every mixture that is refused says by how much, at least.
+    It is a mixture with a strictly feasible table. The least slack is concave along the segment
+    between the two tables, hence at least its chord, which reaches 0 at the share s / (s + t) of
+    the strict table: s is the excess of the table, t the slack of the strict one. Rounding needs a
+    little more, so the share grows until the verifier accepts; each refusal's excess gives a new
+    chord.
 
     Args:
         table: rounded, perhaps not private.
-        strict: a table whose inequalities all hold with slack.
-        judge: decides a table exactly, or raises `NotPrivateError` with the excess.
-        bits: of the tables that are made.
-        headroom: slack of the strict table, where it is known; else it is judged.
+        strict: a table that satisfies all inequalities with slack.
+        certify: returns the certificate of a table, or raises `NotPrivateError` with the excess.
+        bits: of the totals of mixtures.
+        headroom: slack of the strict table; computed by ``certify`` if None.
 
     Raises:
         NotPrivateError: if the strict table has no slack, or no mixture is accepted.
     """
     try:
-        return table, judge(table)
+        return table, certify(table)
     except NotPrivateError as error:
         refusal = error
     short = Fraction(refusal.excess)
-    headroom = judge(strict).slack if headroom is None else headroom
+    headroom = certify(strict).slack if headroom is None else headroom
     if headroom <= 0:
         raise refusal
     chord = short / (short + headroom)
-    # Rounding takes a unit of 2^-bits for each variable of a row.
-    units = 4 + int(np.diff(table.inputs.starts).max())
-    rounding = max(Fraction(1, 1 << _SHARE), units / headroom / (1 << bits))
+    # Rounding changes a row by at most a unit of 2^-bits for each of its variables.
+    rounding_units = 4 + int(np.diff(table.inputs.starts).max())
+    rounding = max(Fraction(1, 1 << _SHARE), rounding_units / headroom / (1 << bits))
     for attempt in range(_TRIES):
         share = min(chord + 4**attempt * rounding, Fraction(1))
+        # Rounded up to a multiple of 2^-bits, which keeps the integers of the mixture small.
         share = Fraction(-(-share.numerator << bits) // share.denominator, 1 << bits)
         mixture = mixed(table, strict, min(share, Fraction(1)), bits)
         try:
-            return mixture, judge(mixture)
+            return mixture, certify(mixture)
         except NotPrivateError as error:
             refusal, short = error, Fraction(error.excess)
             chord = share + (1 - share) * short / (short + headroom)

@@ -1,4 +1,4 @@
-"""Inputs with symmetries: orbits of generators, by a search, and those of words, by formula."""
+"""Inputs with symmetries: orbits of generators by search, and orbits of words by formula."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpopt.table.inputs import (
     Inputs,
     Name,
     check_pairs,
-    checked_places,
+    checked_indices,
     edges_claim,
     read_only,
 )
@@ -30,14 +30,18 @@ Permutation = npt.NDArray[np.int64]
 Generator = tuple[Permutation, Permutation]
 """(sigma, tau): input x goes to sigma[x], output y to tau[y]."""
 
-# Pairs (x, y) whose orbits are searched; memory fixes it.
+# Pairs (x, y) among which orbits are searched; memory fixes it.
 _MOST_SEARCHED = 2**26
 
 
 def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
-    """Return the orbit of each of ``size`` points under maps that are given as arrays.
+    """Return the orbit of each of 0..size-1 under permutations, shape (size,).
 
-    Orbits are numbered in the order of their first points.
+    Orbits are numbered in the order of their first elements.
+
+    Args:
+        size: number of elements.
+        images: the image of each element under each permutation, shape (size,).
     """
     listed = list(images)
     start = np.tile(np.arange(size), len(listed))
@@ -57,14 +61,14 @@ def _edges_of(entries: Iterable[tuple[int, int, int, int]], ends: IntVector) -> 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Generated(Inputs):
-    """Orbits of pairs under generators: (x, y) is one variable with (sigma x, tau y).
+    """Orbits of pairs under generators: (x, y) and (sigma x, tau y) are the same variable.
 
     Attributes:
         inputs: number of inputs.
         outputs: number of outputs.
         generators: permutations (sigma, tau) of the inputs and of the outputs.
-        pairs: directed neighbours, sorted, shape (pairs, 2); None for all. Each sigma maps them to
-            themselves.
+        pairs: directed neighbours, sorted, shape (pairs, 2), which each sigma maps to neighbours;
+            None if every two inputs are neighbours.
     """
 
     inputs: int
@@ -73,11 +77,11 @@ class Generated(Inputs):
     pairs: IntVector | None
 
     def __post_init__(self) -> None:
-        """Refuse what are no symmetries of the graph: a proof relies on them.
+        """Check that the generators are symmetries of the graph, on which proofs rely.
 
         Raises:
-            ParameterError: if a generator is none, pairs are not sorted or lack a direction, or
-                there are more than 2^26 pairs of input and output.
+            ParameterError: if they are not, pairs are not sorted or lack a direction, or there are
+                more than 2^26 pairs of input and output.
         """
         n = self.inputs
         if n * self.outputs > _MOST_SEARCHED:
@@ -104,7 +108,7 @@ class Generated(Inputs):
 
     @cached_property
     def _variables(self) -> IntVector:
-        """The variable of each pair, shape (inputs, outputs)."""
+        """The variable of each pair (x, y), shape (inputs, outputs)."""
         sides = [(s[:, None] * self.outputs + t).ravel() for s, t in self.generators]
         return orbits(self.inputs * self.outputs, sides).reshape(self.inputs, self.outputs)
 
@@ -134,7 +138,7 @@ class Generated(Inputs):
 
     @cached_property
     def counts(self) -> IntVector:
-        """Number of outputs of one input in each variable."""
+        """Number of outputs of one input in each variable: its pairs over its inputs."""
         return np.bincount(self._variables.ravel()) // self.row_sizes[self.rows]
 
     @cached_property
@@ -149,30 +153,30 @@ class Generated(Inputs):
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """Pairs of different variables that an edge and an output join, each once.
+        """Pairs of different variables (x, y), (x', y) with neighbours x, x', each once.
 
-        Of a complete graph all variables with an output are neighbours: a group for each orbit of
-        outputs, filled up with its last variable.
+        In a complete graph all variables with the same orbit of outputs are neighbours: one group
+        for each orbit, padded with its last variable.
         """
         if self.pairs is None:
             order = np.argsort(self.columns, kind="stable")
             members = np.bincount(self.columns)
             last = np.cumsum(members)[:, None] - 1
             groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
-            # What has an output to itself has no neighbour that differs.
+            # The only variable of an orbit of outputs has no neighbour but itself.
             return groups[members > 1]
-        found = np.zeros(0, dtype=np.int64)
-        # A million entries at a time, so that memory does not grow with the edges.
+        distinct = np.zeros(0, dtype=np.int64)
+        # About a million entries at a time: memory does not grow with the number of edges.
         ends = self._edge_ends
-        for part in np.array_split(ends, 1 + len(ends) * self.outputs // 2**20):
-            one, other = (self._variables[part[:, side]].ravel() for side in (0, 1))
+        for chunk in np.array_split(ends, 1 + len(ends) * self.outputs // 2**20):
+            one, other = (self._variables[chunk[:, side]].ravel() for side in (0, 1))
             codes = np.minimum(one, other) * self.size + np.maximum(one, other)
-            found = np.unique(np.concatenate([found, codes[one != other]]))
-        return np.stack(np.divmod(found, self.size), axis=1)
+            distinct = np.unique(np.concatenate([distinct, codes[one != other]]))
+        return np.stack(np.divmod(distinct, self.size), axis=1)
 
     @cached_property
     def edges(self) -> Edges:
-        """One edge of each orbit, with its outputs."""
+        """One edge of each orbit of edges, with its outputs."""
         ends = self._edge_ends
         if len(ends) * self.outputs > LARGEST_WRITTEN:
             raise ParameterError(
@@ -182,6 +186,7 @@ class Generated(Inputs):
         size = self.size
         entries = list[tuple[int, int, int, int]]()
         for edge, (x, other) in enumerate(ends.tolist()):
+            # Outputs y with the same two variables, of (x, y) and (x', y), are one entry.
             codes = self._variables[x] * size + self._variables[other]
             both, counts = np.unique(codes, return_counts=True)
             for code, count in zip(both.tolist(), counts.tolist(), strict=True):
@@ -197,9 +202,11 @@ class Generated(Inputs):
             turned = np.arange(n * n).reshape(n, n).T.ravel()
             images = [(sigma[:, None] * n + sigma).ravel() for sigma, _ in self.generators]
             labels = orbits(n * n, [turned, *images])
+            # Pairs (x, x), every n + 1, become a last orbit, which is dropped.
             labels[:: n + 1] = labels.max() + 1
             first = np.unique(labels, return_index=True)[1][:-1]
             return np.stack(np.divmod(first, n), axis=1)
+        # Images of the directed edges, as indices of the sorted pairs.
         codes = self.pairs[:, 0] * n + self.pairs[:, 1]
         ends = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
         images = [np.searchsorted(codes, end @ np.array([n, 1])) for end in ends]
@@ -207,7 +214,7 @@ class Generated(Inputs):
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
         """Return inputs as checked numbers, and whether it was a single one."""
-        return checked_places(data, self.inputs)
+        return checked_indices(data, self.inputs)
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return the orbit of each input."""
@@ -219,73 +226,78 @@ class Generated(Inputs):
 
     @cached_property
     def _by_variable(self) -> tuple[IntVector, IntVector]:
-        """For each input its outputs by variable, and where those of a variable start."""
+        """For each input its outputs sorted by variable, and where those of a variable start."""
         starts = np.cumsum(self.counts) - self.counts
         order = np.argsort(self._variables, axis=1, kind="stable")
         return order, starts - starts[self.starts[self.rows]]
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
-        """Return the outputs of an index among those that are in a variable with x, in order."""
+        """Return for each x the index-th output y with (x, y) in the variable."""
         if len(located) < self.inputs:
-            # To sort all outputs of all inputs would take longer.
+            # For few draws, sorting all outputs of all inputs would take longer.
             draws = zip(located.tolist(), variables.tolist(), index.tolist(), strict=True)
-            outputs = [np.flatnonzero(self._variables[x] == v)[at] for x, v, at in draws]
+            outputs = [np.flatnonzero(self._variables[x] == v)[rank] for x, v, rank in draws]
             return np.array(outputs, dtype=np.int64)
         ordered, starts = self._by_variable
         return ordered[located, starts[variables] + index]
 
     def claim(self) -> str:
-        """Say between which inputs a table is proved private."""
+        """Return the sentence for a certificate: between which inputs the table is private."""
         said = edges_claim(self.inputs, self.pairs)
         return f"{said}; one of each orbit under its symmetries was decided"
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring inputs and an output, whose variables these are."""
         x, y = self.representatives[first].tolist()
-        near = np.ones(self.inputs, dtype=bool)
+        adjacent = np.ones(self.inputs, dtype=bool)
         if self.pairs is not None:
-            near = np.zeros(self.inputs, dtype=bool)
-            near[self.pairs[self.pairs[:, 0] == x, 1]] = True
-        # Of a variable with several inputs or outputs, the one whose neighbour is in the other.
+            adjacent = np.zeros(self.inputs, dtype=bool)
+            adjacent[self.pairs[self.pairs[:, 0] == x, 1]] = True
+        # Find y with (x, y) in `first` and a neighbour x' of x with (x', y) in `second`.
         column = np.flatnonzero(self._variables[x] == first)
-        there = (self._variables[:, column] == second) & near[:, None]
-        there[x] = False
-        if there.any():
-            other, place = np.argwhere(there)[0].tolist()
-            return x, other, int(column[place])
+        matches = (self._variables[:, column] == second) & adjacent[:, None]
+        matches[x] = False
+        if matches.any():
+            other, position = np.argwhere(matches)[0].tolist()
+            return x, other, int(column[position])
         return x, int(self.representatives[second, 0]), y
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Words(Inputs):
-    """Words as inputs and outputs, under all permutations of symbols and of places, by formula.
+    """Words as inputs and outputs, under all permutations of symbols and positions, by formula.
 
-    Symbols may be permuted at each place, and places that have as many symbols. Two pairs (x, y)
-    are one variable if their words differ in as many places, among the places of each size: for
-    {0, 1}^d, if they have the same Hamming distance, so that there are d + 1 variables.
+    The group permutes the symbols at each position, and positions with equally many symbols. Two
+    pairs (x, y) are the same variable if x and y differ in equally many positions of each number of
+    symbols: for {0, 1}^d, if the Hamming distance is equal, which gives d + 1 variables.
 
     Attributes:
-        shape: number of symbols at each place, each at least 2.
-        differences: in how many places neighbours differ, among those of each size of `sizes`;
-            None if every two words are neighbours.
+        shape: number of symbols at each position, each at least 2.
+        differences: for each kind of neighbours, in how many positions they differ, by number of
+            symbols as in `sizes`; None if every two words are neighbours.
     """
 
     shape: tuple[int, ...]
     differences: tuple[tuple[int, ...], ...] | None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no words, or differences that no two of them have.
+        """Check shape and differences.
 
         Raises:
-            ParameterError: if there are such.
+            ParameterError: if a position has fewer than 2 symbols, or no two words differ so.
         """
         if not self.shape or min(self.shape) < 2:
-            raise ParameterError(f"shape is {self.shape}; each place must have at least 2 symbols.")
-        known = set(self._distances[1:])
+            raise ParameterError(
+                f"shape is {self.shape}; each position must have at least 2 symbols."
+            )
+        possible = set(self._distances[1:])
         if self.differences is not None and not (
-            self.differences and known.issuperset(self.differences)
+            self.differences and possible.issuperset(self.differences)
         ):
-            raise ParameterError("differences must be numbers of places of each size, not all 0.")
+            raise ParameterError(
+                "differences must be numbers of positions that differ, by their number of symbols, "
+                "not all 0."
+            )
 
     @property
     def inputs(self) -> int:
@@ -307,10 +319,10 @@ class Words(Inputs):
         """Directed neighbours, shape (pairs, 2); None if every two words are neighbours."""
         if self.differences is None:
             return None
-        return np.argwhere(np.isin(self.table(), self._near))
+        return np.argwhere(np.isin(self.table(), self._neighbour_variables))
 
     @cached_property
-    def _near(self) -> list[int]:
+    def _neighbour_variables(self) -> list[int]:
         """The variables of neighbouring words."""
         if self.differences is None:
             return list(range(1, self.size))
@@ -322,8 +334,8 @@ class Words(Inputs):
         return tuple(sorted(set(self.shape)))
 
     @cached_property
-    def _places(self) -> tuple[tuple[int, ...], ...]:
-        """The places with each number of symbols."""
+    def _positions(self) -> tuple[tuple[int, ...], ...]:
+        """The positions with each number of symbols, in the order of `sizes`."""
         return tuple(
             tuple(i for i, size in enumerate(self.shape) if size == symbols)
             for symbols in self.sizes
@@ -331,42 +343,44 @@ class Words(Inputs):
 
     @cached_property
     def _grid(self) -> tuple[int, ...]:
-        """How many numbers of differing places there are, among the places of each size."""
-        return tuple(len(places) + 1 for places in self._places)
+        """Number of possible counts 0, 1, ... of differing positions, for each of `sizes`."""
+        return tuple(len(positions) + 1 for positions in self._positions)
 
     @cached_property
     def _distances(self) -> tuple[tuple[int, ...], ...]:
-        """In how many places of each size the words of a variable differ."""
+        """In how many positions of each of `sizes` the two words of a variable differ."""
         return tuple(tuple(map(int, k)) for k in np.ndindex(self._grid))
 
     @cached_property
     def representatives(self) -> IntVector:
-        """The word 0 with one whose first places are 1, for each variable."""
-        units = _place_values(self.shape)
+        """The word 0 and one with symbol 1 at the first positions of each size, by variable."""
+        place_values = _place_values(self.shape)
         ends = [
-            sum(int(units[i]) for kind, k in enumerate(ks) for i in self._places[kind][:k])
+            sum(
+                int(place_values[i]) for kind, k in enumerate(ks) for i in self._positions[kind][:k]
+            )
             for ks in self._distances
         ]
         return np.stack([np.zeros(len(ends), dtype=np.int64), np.array(ends)], axis=1)
 
     @cached_property
     def rows(self) -> IntVector:
-        """All words are alike."""
+        """The orbit of inputs of each variable: there is one, as all words are alike."""
         return np.zeros(len(self._distances), dtype=np.int64)
 
     @property
     def columns(self) -> IntVector:
-        """All words are alike."""
+        """The orbit of outputs of each variable, likewise."""
         return self.rows
 
     @cached_property
     def counts(self) -> IntVector:
-        """Number of words at each distance: the product of C(d, k) (q - 1)^k."""
+        """Number of words at each distance: the product over sizes q of C(d, k) (q - 1)^k."""
         return read_only(
             [
                 math.prod(
-                    math.comb(len(places), k) * (symbols - 1) ** k
-                    for places, symbols, k in zip(self._places, self.sizes, ks, strict=True)
+                    math.comb(len(positions), k) * (symbols - 1) ** k
+                    for positions, symbols, k in zip(self._positions, self.sizes, ks, strict=True)
                 )
                 for ks in self._distances
             ]
@@ -374,58 +388,64 @@ class Words(Inputs):
 
     @property
     def row_sizes(self) -> list[int]:
-        """All words are alike."""
+        """Number of words in the one orbit of inputs."""
         return [self.inputs]
 
     @property
     def column_sizes(self) -> IntVector:
-        """All words are alike."""
+        """Number of words in the one orbit of outputs."""
         return np.array([self.inputs])
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """Pairs of different variables that an edge and an output join, each once."""
+        """Pairs of different variables (x, y), (x', y) with neighbours x, x', each once."""
         first, second = self.edges.first, self.edges.second
         codes = np.minimum(first, second) * self.size + np.maximum(first, second)
         return np.stack(np.divmod(np.unique(codes[first != second]), self.size), axis=1)
 
     @cached_property
     def edges(self) -> Edges:
-        """One edge of each number of differing places, its outputs counted place by place.
+        """One edge for each of `differences`, its outputs y counted position by position.
 
-        Where x and x' agree, y is as they are, or differs from both. Where they do not, y is as x,
-        as x', or differs from both.
+        Where x and x' agree, y agrees with both or differs from both. Where they differ, y agrees
+        with x, with x', or with neither.
         """
         entries = [
             (edge, *step, count)
-            for edge, variable in enumerate(self._near)
+            for edge, variable in enumerate(self._neighbour_variables)
             for step, count in self._changes(self._distances[variable]).items()
         ]
-        return _edges_of(entries, self.representatives[self._near])
+        return _edges_of(entries, self.representatives[self._neighbour_variables])
 
     def _changes(self, apart: tuple[int, ...]) -> dict[tuple[int, int], int]:
-        """Return how many y there are for each pair of variables with two words so far apart."""
-        ways = {((0,) * len(apart), (0,) * len(apart)): 1}
+        """Return the number of y for each pair of variables (x, y), (x', y), x and x' so far apart.
+
+        Args:
+            apart: in how many positions of each of `sizes` x and x' differ.
+        """
+        # Number of partial words y by their differences from x and from x'.
+        counts = {((0,) * len(apart), (0,) * len(apart)): 1}
         for kind, symbols in enumerate(self.sizes):
-            for place in range(len(self._places[kind])):
+            for position in range(len(self._positions[kind])):
+                # (added difference from x, from x', number of symbols of y that do so)
                 same = [(0, 0, 1), (1, 1, symbols - 1)]
                 differ = [(0, 1, 1), (1, 0, 1), (1, 1, symbols - 2)]
                 new: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-                for (one, other), number in ways.items():
-                    for left, right, times in differ if place < apart[kind] else same:
-                        step = (_raised(one, kind, left), _raised(other, kind, right))
+                for (one, other), number in counts.items():
+                    for one_step, other_step, times in differ if position < apart[kind] else same:
+                        step = (_raised(one, kind, one_step), _raised(other, kind, other_step))
                         if times:
                             new[step] = new.get(step, 0) + times * number
-                ways = new
+                counts = new
         variable = {k: i for i, k in enumerate(self._distances)}
-        return {(variable[a], variable[b]): number for (a, b), number in ways.items()}
+        return {(variable[a], variable[b]): number for (a, b), number in counts.items()}
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
         """Return words as checked numbers, and whether it was a single one."""
-        return checked_places(data, self.inputs)
+        return checked_indices(data, self.inputs)
 
     def rows_of(self, located: IntVector) -> IntVector:
-        """All words are alike."""
+        """Return the orbit of each word: there is one."""
         return np.zeros(len(located), dtype=np.int64)
 
     def variables_of(self, located: IntVector) -> IntVector:
@@ -433,11 +453,11 @@ class Words(Inputs):
         return self._variable(located[:, None], np.arange(self.outputs))
 
     def apart(self, first: IntVector, second: IntVector) -> tuple[tuple[int, ...], ...]:
-        """Return in how many places of each size some pairs of words differ, each number once."""
+        """Return the distinct `differences` of pairs of words: positions that differ, by size."""
         return tuple(self._distances[v] for v in np.unique(self._variable(first, second)).tolist())
 
     def _variable(self, x: IntVector, y: IntVector) -> IntVector:
-        """Return the variable of pairs of words, of one shape or broadcast to one."""
+        """Return the variable of pairs of words, which broadcast to one shape."""
         weights = _place_values(self._grid)
         kind_of = {symbols: kind for kind, symbols in enumerate(self.sizes)}
         variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
@@ -447,32 +467,37 @@ class Words(Inputs):
         return variables
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
-        """Return the words of an index among those that differ from x in the variable's numbers."""
-        units = _place_values(self.shape)
+        """Return for each x the index-th word that differs from it as the variable says."""
+        place_values = _place_values(self.shape)
         distances, words = np.array(self._distances)[variables].T, located.copy()
-        for places, symbols, k in zip(self._places, self.sizes, distances, strict=True):
-            # ways[m, k] is the number of sets of k among m places.
-            ways = np.array(
-                [[math.comb(m, j) for j in range(len(places) + 1)] for m in range(len(places) + 1)]
+        for positions, symbols, k in zip(self._positions, self.sizes, distances, strict=True):
+            # subsets[m, k] is the number of sets of k among m positions.
+            subsets = np.array(
+                [
+                    [math.comb(m, j) for j in range(len(positions) + 1)]
+                    for m in range(len(positions) + 1)
+                ]
             )
-            index, rank = np.divmod(index, ways[-1, k])
-            for left, place in zip(range(len(places), 0, -1), places, strict=True):
-                without = ways[left - 1, k]
+            index, rank = np.divmod(index, subsets[-1, k])
+            for remaining, position in zip(range(len(positions), 0, -1), positions, strict=True):
+                # Sets of k of the remaining positions: first those without this one, then with it.
+                without = subsets[remaining - 1, k]
                 changed = rank >= without
                 rank, k = np.where(changed, rank - without, rank), k - changed
+                # A changed position takes one of the symbols - 1 others, cyclically after its own.
                 fewer, shift = np.divmod(index, symbols - 1)
                 index = np.where(changed, fewer, index)
-                symbol = located // units[place] % symbols
+                symbol = located // place_values[position] % symbols
                 moved = (symbol + 1 + shift) % symbols - symbol
-                words += np.where(changed, moved, 0) * units[place]
+                words += np.where(changed, moved, 0) * place_values[position]
         return words
 
     def claim(self) -> str:
-        """Say between which words a table is proved private."""
+        """Return the sentence for a certificate: between which words the table is private."""
         if self.differences is None:
             said = edges_claim(self.inputs, None)
             return f"{said}; one of each orbit under its symmetries was decided"
-        edges = self.inputs * int(self.counts[self._near].sum())
+        edges = self.inputs * int(self.counts[self._neighbour_variables].sum())
         return (
             f"the kernel is private along {edges} directed edges of {self.inputs} inputs; one of "
             "each orbit under its symmetries was decided"
@@ -487,15 +512,20 @@ class Words(Inputs):
             hits = np.flatnonzero((edges.first == second) & (edges.second == first))
         edge = int(np.searchsorted(edges.starts, hits[0], side="right")) - 1
         ends = edges.ends[edge][::-1] if swapped else edges.ends[edge]
-        here, there = self.variables_of(ends)
+        outputs_of_x, outputs_of_other = self.variables_of(ends)
         x, other = ends.tolist()
-        return x, other, int(np.flatnonzero((here == first) & (there == second))[0])
+        return (
+            x,
+            other,
+            int(np.flatnonzero((outputs_of_x == first) & (outputs_of_other == second))[0]),
+        )
 
 
 def _place_values(sizes: tuple[int, ...]) -> IntVector:
-    """Return what a step at each place of a word adds to its number."""
+    """Return by how much a word's number grows when the symbol at each position grows by 1."""
     return np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)
 
 
-def _raised(numbers: tuple[int, ...], place: int, by: int) -> tuple[int, ...]:
-    return (*numbers[:place], numbers[place] + by, *numbers[place + 1 :]) if by else numbers
+def _raised(numbers: tuple[int, ...], index: int, by: int) -> tuple[int, ...]:
+    """Return the numbers with the one at ``index`` raised."""
+    return (*numbers[:index], numbers[index] + by, *numbers[index + 1 :]) if by else numbers

@@ -1,4 +1,4 @@
-"""A table: one integer weight for each variable, which is what is proved, saved and drawn from."""
+"""A table: one integer weight for each variable; it is proved, saved and sampled from."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from dpopt.privacy.release import Pmfs, Source, below_each
 from dpopt.table.inputs import Inputs
 
 BITS = 62
-"""Of the total of a table's weights, where a setting does not ask for more."""
+"""Bits of the total of a table's weights, unless a setting needs more."""
 
-# Draws at once: bounds memory.
+# Draws made at once, which bounds memory.
 _DRAWN = 1 << 18
-# Entries of a kernel whose rows are written out for as many draws.
+# Entries of the largest kernel that is expanded to one weight per entry for sampling.
 _WRITTEN = 1 << 16
 
 
@@ -37,11 +37,11 @@ class Table:
 
     Attributes:
         inputs: the variables and their neighbours.
-        weights: of one output of each variable, Python integers of at least 0, shape (size,).
-        total: what the weights of all outputs of an input sum to.
+        weights: weight of one output of each variable, Python integers >= 0, shape (size,).
+        total: sum of the weights of all outputs of an input, the same for every input.
 
     Raises:
-        ParameterError: if they are no such integers.
+        ParameterError: if these are not such integers.
     """
 
     inputs: Inputs
@@ -49,7 +49,7 @@ class Table:
     total: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no table."""
+        """Check types, signs and row sums."""
         weights, total, inputs = self.weights, self.total, self.inputs
         if type(total) is not int or total <= 0 or total.bit_length() > MOST_BITS:
             raise ParameterError(f"total must be a positive integer of at most {MOST_BITS:,} bits.")
@@ -70,25 +70,25 @@ class Table:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What a certificate of the table is about."""
+        """The parameters and numbers that a certificate's digest covers."""
         return "table", self.inputs.key, self.weights, self.total
 
-    def proof(self, asked: Hashable, judge: Callable[[], Certificate]) -> Certificate:
-        """Return the judge's proof of these integers, which travels with them: it is made once.
+    def proof(self, statement: Hashable, decide: Callable[[], Certificate]) -> Certificate:
+        """Return the certificate of a statement about these weights, computed at most once.
 
-        A table that differs is another object, without proofs; so is a copy or an unpickled one.
+        Certificates are cached on this object; a copy or an unpickled table has none.
 
         Args:
-            asked: all that the judge looks at beside the table.
-            judge: returns the proof, or raises `NotPrivateError`.
+            statement: everything that ``decide`` depends on apart from the table; the cache's key.
+            decide: returns the certificate, or raises `NotPrivateError`.
         """
         proofs: dict[Hashable, Certificate] = vars(self).setdefault("_proofs", {})
-        if asked not in proofs:
-            proofs[asked] = judge()
-        return proofs[asked]
+        if statement not in proofs:
+            proofs[statement] = decide()
+        return proofs[statement]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the integers alone: their proof is to be made again."""
+        """Pickle the integers without certificates, which must be computed again."""
         return type(self), (self.inputs, self.weights, self.total)
 
     def __eq__(self, other: object) -> bool:
@@ -99,7 +99,7 @@ class Table:
         return same and self.inputs == other.inputs
 
     def __hash__(self) -> int:
-        """Return a number that follows from the integers."""
+        """Return a hash of the inputs and the integers."""
         return hash(fingerprint(*self.key))
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ class Table:
 
     @cached_property
     def probabilities(self) -> Vector:
-        """Pr[y | x] of each variable, shape (size,), read-only; for reading only."""
+        """Pr[y | x] of each variable as floats, shape (size,), read-only; never sampled from."""
         return frozen([weight / self.total for weight in self.weights])
 
     @cached_property
@@ -116,7 +116,7 @@ class Table:
         return frozen(self.probabilities * self.inputs.counts)
 
     def matrix(self) -> Matrix:
-        """Return the probabilities as floats, shape (inputs, outputs); for reading only.
+        """Return the probabilities as floats, shape (inputs, outputs); they are never sampled from.
 
         Raises:
             ParameterError: for more than 20,000,000 entries.
@@ -124,14 +124,14 @@ class Table:
         return self.probabilities[self.inputs.table()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401
-        """Return the probabilities, as `matrix` does: what numpy takes a kernel for."""
+        """Return the probabilities, as `matrix` does, for `numpy.asarray`."""
         return np.asarray(self.matrix(), dtype=dtype)
 
     def row(self, data: Any) -> list[int]:  # noqa: ANN401
         """Return the weights of all outputs for one input, over `total`.
 
         Raises:
-            ParameterError: if it is no input, or several.
+            ParameterError: if ``data`` is no input, or several.
         """
         located, single = self.inputs.located(data)
         if not single:
@@ -140,15 +140,15 @@ class Table:
         return list(map(self.weights.__getitem__, variables.tolist()))
 
     def means(self, costs: npt.ArrayLike) -> list[Fraction]:
-        """Return sum_y cost_xy Pr[y | x] of each input up to symmetry, exactly.
+        """Return sum_y cost_xy Pr[y | x] for each orbit of inputs, exactly.
 
         Args:
-            costs: of each variable, shape (size,), floats taken exactly, or integers.
+            costs: cost of each variable, shape (size,), floats taken exactly, or integers.
         """
         listed = np.asarray(costs, dtype=np.float64).tolist()
         counts = self.inputs.counts.tolist()
         ratios = [cost.as_integer_ratio() for cost in listed]
-        # Denominators of floats are powers of 2: the largest is a multiple of all.
+        # Denominators of floats are powers of 2: the largest is a common multiple.
         common = max((below for _, below in ratios), default=1)
         terms = [
             above * (common // below) * count * weight
@@ -158,17 +158,17 @@ class Table:
         return [Fraction(sum(terms[a:b]), scale) for a, b in pairwise(self.inputs.starts.tolist())]
 
     def drawn(self, data: Any, source: Source) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return one output for each input, drawn exactly, and whether it was a single input.
+        """Return an exactly drawn output for each input, and whether ``data`` was a single one.
 
-        First the variable is drawn in which the output is with its input, then one of its outputs;
-        for many draws from a small kernel both together.
+        A draw picks one of the input's variables, then uniformly one of its outputs; many draws
+        from a small kernel pick the output directly.
 
         Args:
             data: inputs, as `Inputs.located` takes them.
             source: of random bytes.
 
         Raises:
-            ParameterError: if one is no input; the refusal is for the curator alone.
+            ParameterError: if one is no input; the message is for the curator alone.
         """
         inputs = self.inputs
         located, single = inputs.located(data)
@@ -180,26 +180,27 @@ class Table:
         pmfs, members = self._pmfs
         outputs = np.empty(queries, dtype=np.int64)
         for start in range(0, queries, _DRAWN):
-            part = located[start : start + _DRAWN]
-            rows = inputs.rows_of(part)
+            chunk = located[start : start + _DRAWN]
+            rows = inputs.rows_of(chunk)
             variables = members[rows, pmfs.draw(rows, source)]
             index = below_each(inputs.counts[variables], source)
-            outputs[start : start + _DRAWN] = inputs.chosen(part, variables, index)
+            outputs[start : start + _DRAWN] = inputs.chosen(chunk, variables, index)
         return outputs, single
 
     @cached_property
     def _written(self) -> Pmfs:
-        """The distribution of each input, written out."""
+        """The distribution of each input over all outputs."""
         weights = self.weights
         rows = self.inputs.table().tolist()
         return Pmfs([[weights[v] for v in row] for row in rows])
 
     @cached_property
     def _pmfs(self) -> tuple[Pmfs, IntVector]:
-        """For each input up to symmetry the distribution of its variables, and what these are."""
+        """For each orbit of inputs the distribution over its variables, and these variables."""
         starts = self.inputs.starts.tolist()
         masses = list(map(mul, self.weights, self.inputs.counts.tolist()))
         most = max(end - start for start, end in pairwise(starts))
+        # Rows are padded with weights 0, which are never drawn, to the length of the longest.
         rows = [masses[a:b] + [0] * (most - b + a) for a, b in pairwise(starts)]
         return Pmfs(rows), np.array(starts[:-1])[:, None] + np.arange(most)
 
@@ -208,10 +209,10 @@ class Table:
         inputs: Sequence[Hashable] | None = None,
         outputs: Sequence[Hashable] | None = None,
     ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
-        """Return input, output and probability, a line for each entry, for a frame.
+        """Return columns input, output and probability with a line for each entry, for a frame.
 
         Args:
-            inputs: names of the inputs; their places if None.
+            inputs: names of the inputs; 0, 1, ... if None.
             outputs: names of the outputs, likewise.
 
         Raises:
@@ -229,14 +230,14 @@ class Table:
         }
 
     def plain(self) -> Json:
-        """Return the integers as text for a file, a list of weights for each input."""
+        """Return the integers as text for a file, a list of weights for each orbit of inputs."""
         texts = [exact_text(weight) for weight in self.weights]
         rows = [texts[a:b] for a, b in pairwise(self.inputs.starts.tolist())]
         return {"total": exact_text(self.total), "weights": rows}
 
     @classmethod
     def read(cls, inputs: Inputs, plain: object) -> Table:
-        """Return the table that `plain` wrote, checked in form.
+        """Return the table that `plain` wrote, after checking its form.
 
         Raises:
             ParameterError: if it is malformed.
@@ -257,10 +258,10 @@ class Table:
 def _repeated(
     names: Sequence[Hashable], times: int, *, each: bool
 ) -> list[Hashable] | npt.NDArray[np.int64]:
-    """Return names, each of them or all of them repeated; ranges as arrays."""
+    """Return names repeated one by one (``each``) or as a whole; ranges as arrays."""
     if isinstance(names, range):
-        places = np.asarray(names, dtype=np.int64)
-        return np.repeat(places, times) if each else np.tile(places, times)
+        numbers = np.asarray(names, dtype=np.int64)
+        return np.repeat(numbers, times) if each else np.tile(numbers, times)
     if each:
         return [name for name in names for _ in range(times)]
     return list(names) * times

@@ -109,7 +109,7 @@ def test_repair_of_a_target_below_the_units_of_gamma_is_a_fair_coin(
     allowance: float, delta: float
 ) -> None:
     repaired = majority.assess(Majority(3, 0.5, allowance, 0.0, delta), [1, 1], repair=True)
-    assert repaired.verdict == "private"
+    assert repaired.private
     # One unit of 2^-62 is more than such a target allows; a smaller allowance, all the more.
     assert max(repaired.gamma) <= 4 * allowance
 

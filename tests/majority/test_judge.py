@@ -118,7 +118,7 @@ def test_the_screen_leaves_open_what_it_must(
     for reach in (1e-12, 1e-9, 1e-3):
         low, high = budget * (1 - reach), budget * (1 + 1e-9)
         reached = rows_of.reaching(h, low, high, float(error), 10**9)
-        names = [row_of(counts) for _, counts in reached.near]
+        names = [row_of(counts) for _, counts in reached.multisets]
         assert len(set(names)) == len(names)
         found = set(names)
         for at in np.argwhere(best.values > -np.inf).tolist():
@@ -158,7 +158,7 @@ def test_what_floats_cannot_decide_is_decided() -> None:
         size = rng.choice([3, 1000, 20_000, 10**6])
         moved = tuple(min(ONE, w + size * rng.randint(-1, 2)) for w in known)
         low = float(budget) * (1 - 1e-12)
-        near = rows_of.reaching(levels(moved), low, np.inf, float(error), 10**6).near
+        near = rows_of.reaching(levels(moved), low, np.inf, float(error), 10**6).multisets
         private = max(left_side(setting, moved, counts) for _, counts in near) <= budget
         assert verdict(setting, moved) == private
         assert verdict_of_verify(setting, moved) == private

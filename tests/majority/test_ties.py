@@ -27,7 +27,7 @@ TIES = {
 def test_a_tie_is_private(name: str) -> None:
     setting, gamma = TIES[name]
     found = majority.assess(setting, gamma)
-    assert found.verdict == "private"
+    assert found.private
     assert found.certificate is not None
     assert found.certificate.slack == 0
     assert found.release([1] * setting.voters) in (0, 1)
@@ -40,11 +40,11 @@ def test_more_than_a_tie_is_not(name: str) -> None:
     setting, gamma = TIES[name]
     higher = np.ones_like(gamma)
     found = majority.assess(setting, higher)
-    assert found.verdict == "not private"
+    assert not found.private
     with pytest.raises(NotPrivateError, match=r"^gamma breaks") as caught:
         found.release([1] * setting.voters)
     assert caught.value.excess > 1e-5
-    assert majority.assess(setting, higher, repair=True).verdict == "private"
+    assert majority.assess(setting, higher, repair=True).private
 
 
 @pytest.mark.parametrize("k", [5, 9, 13])
@@ -59,7 +59,7 @@ def test_what_rounding_to_doubles_explains_is_not_proved(k: int) -> None:
     assert 0 < caught.value.excess <= 3 * 2.0**-54
     assert "break" not in str(caught.value)
     repaired = majority.assess(setting, gamma, repair=True)
-    assert repaired.verdict == "private"
+    assert repaired.private
     assert np.max(np.abs(repaired.gamma - gamma)) < 1e-12
 
 

@@ -120,7 +120,7 @@ def test_a_large_one_is_proved_when_asked_for() -> None:
 def test_rows_of_a_majority_are_enough(voters: int) -> None:
     found: Any = dpopt.design(dpopt.Majority(voters, 0.1, voters // 10 + 1))
     # What is left is the design's own: no solver's point is nearer.
-    assert abs(float(found.optimality.bound) - found.float_bound) <= 2e-10
+    assert abs(float(found.optimality.bound) - found._float_bound) <= 2e-10
     assert found.optimality.gap <= 5e-10
 
 

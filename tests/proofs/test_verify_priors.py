@@ -292,7 +292,7 @@ def rows_of(made: verify.Layers) -> list[list[int]]:
 @pytest.fixture
 def any_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a prior drift as far as it does in integers that were written down for their columns."""
-    monkeypatch.setattr(verify, "SMALL", Fraction(1))
+    monkeypatch.setattr(verify, "RESIDUAL", Fraction(1))
 
 
 def ratio(low: int, high: int, unit: int) -> verify.Growth:
@@ -388,9 +388,9 @@ def test_a_prior_s_slack_rows_and_drift_are_those_of_all_entries() -> None:
 
 def test_a_drift_at_its_limit_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     made = LAYERED[0]
-    monkeypatch.setattr(verify, "SMALL", made.drift())
+    monkeypatch.setattr(verify, "RESIDUAL", made.drift())
     verify.decide_layers(made, ratio(9, 9, 1))
-    monkeypatch.setattr(verify, "SMALL", made.drift() - Fraction(1, 1 << 40))
+    monkeypatch.setattr(verify, "RESIDUAL", made.drift() - Fraction(1, 1 << 40))
     with pytest.raises(verify.Refused, match="the prior is kept up to"):
         verify.decide_layers(made, ratio(9, 9, 1))
 

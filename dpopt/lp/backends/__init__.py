@@ -1,4 +1,4 @@
-"""Solvers behind one protocol, reached by name so that an optional one stays optional."""
+"""Solvers under one protocol, imported by name so that optional ones stay optional."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dpopt.lp.solution import Status
 
 @dataclass(frozen=True)
 class RawSolution:
-    """What a solver says before anything is checked.
+    """What a solver reports, before anything is checked.
 
     Attributes:
-        status: the end of this run.
-        x: the point, shape (variables,); None unless the status is optimal.
+        status: how this run ended.
+        x: the solution, shape (variables,); None unless the status is optimal.
         y: row multipliers of the minimisation, shape (rows,), positive at a lower limit.
         iterations: iterations of this run.
-        detail: the solver's own words.
+        detail: the solver's own message.
     """
 
     status: Status
@@ -34,51 +34,51 @@ class RawSolution:
 
 
 class Session(Protocol):
-    """One model loaded into a solver, with one or more ways to solve it."""
+    """One model loaded into a solver, with one or more strategies (ways) to solve it."""
 
     @property
     def ways(self) -> int:
-        """How many ways there are; `solve` tries the next where an answer fails its checks."""
+        """Number of strategies; `solve` falls back to the next if an answer fails its checks."""
         ...
 
     def append(self, rows: Rows) -> None:
-        """Add rows below those present, keeping what can be kept for a warm start."""
+        """Add rows below those present, keeping the basis for a warm start if possible."""
         ...
 
     def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
-        """Solve: 0 is the ordinary way, from where the last run ended; others start anew."""
+        """Solve; way 0 warm-starts from the end of the last run, the others start from scratch."""
         ...
 
 
 @runtime_checkable
 class WarmSession(Session, Protocol):
-    """A session that can begin at a basis, and tell the one at which it ended."""
+    """A session that can start from a basis and return the final one."""
 
     def begin(self, columns: Statuses, rows: Statuses) -> None:
-        """Take a basis for the first run: any, of this model or not, square or not."""
+        """Start the first run from a basis, which need be neither square nor of this model."""
         ...
 
     def basis(self) -> tuple[Statuses, Statuses] | None:
-        """Return the statuses of columns and rows after the last run, if it had a basis."""
+        """Return the statuses of columns and rows after the last run; None without a basis."""
         ...
 
 
 @runtime_checkable
 class Backend(Protocol):
-    """A solver that can be handed to `dpopt.solve`."""
+    """A solver that can be passed to `dpopt.solve`."""
 
     @property
     def name(self) -> str:
-        """Shown in results."""
+        """Name shown in results."""
         ...
 
     @property
     def tolerance(self) -> float:
-        """The residual that the solver reaches as a rule; the default of `solve`."""
+        """Residual that the solver usually reaches: the default tolerance of `solve`."""
         ...
 
     def load(self, model: Model) -> Session:
-        """Hand the model to the solver."""
+        """Load the model into the solver."""
         ...
 
 
@@ -86,7 +86,7 @@ def get_backend(backend: str | Backend) -> Backend:
     """Return the backend for a name such as ``"highs"``, ``"cvxpy"`` or ``"cvxpy:CLARABEL"``.
 
     Raises:
-        ParameterError: if the name is unknown or the solver behind it is not installed.
+        ParameterError: if the name is unknown or its solver is not installed.
     """
     if not isinstance(backend, str):
         if isinstance(backend, Backend) and not isinstance(backend, type):

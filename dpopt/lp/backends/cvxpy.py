@@ -19,16 +19,17 @@ from dpopt.lp.backends.interrupt import interruptible
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
-# cvxpy reports a zero vector with status "user_limit" after a time limit: never a solution.
+# After a time limit cvxpy reports "user_limit" and a vector of zeros, which is no solution.
 _STATUS = {
     cp.OPTIMAL: Status.OPTIMAL,
-    # `solve` judges every point by its own residual and dual bound.
+    # `solve` checks the residual and the dual bound of every solution itself.
     cp.OPTIMAL_INACCURATE: Status.OPTIMAL,
     cp.INFEASIBLE: Status.INFEASIBLE,
     cp.UNBOUNDED: Status.UNBOUNDED,
     "user_limit": Status.TIME_LIMIT,
 }
 
+# Each solver's name of the time limit, in seconds.
 _TIME_OPTION = {
     "HIGHS": "time_limit",
     "CLARABEL": "time_limit",
@@ -36,12 +37,14 @@ _TIME_OPTION = {
     "OSQP": "time_limit",
 }
 
+# Tolerances near the limit of what each solver reaches: the default ones are 1e-4 to 1e-8.
 _TIGHT: dict[str, dict[str, Any]] = {
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
     "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 1_000_000},
 }
 
+# Residuals that these tolerances give as a rule; 1e-5 for other solvers.
 _TOLERANCE = {"HIGHS": 1e-9, "CLARABEL": 1e-7}
 
 
@@ -64,21 +67,21 @@ class Cvxpy:
 
     @property
     def name(self) -> str:
-        """Shown in results."""
+        """Name shown in results."""
         return f"cvxpy:{self.solver}"
 
     @property
     def tolerance(self) -> float:
-        """The residual that the solver reaches as a rule."""
+        """Residual that the solver usually reaches."""
         return _TOLERANCE.get(self.solver, 1e-5)
 
     def load(self, model: Model) -> CvxpySession:
-        """Keep the model; cvxpy compiles it at every run."""
+        """Store the model; cvxpy compiles it at every run."""
         return CvxpySession(model, self.solver)
 
 
 class CvxpySession:
-    """A model and the rows appended to it; every run starts anew, in the one way there is."""
+    """A model and the rows appended to it; every run starts from scratch by one strategy."""
 
     ways = 1
 
@@ -92,14 +95,15 @@ class CvxpySession:
         self._rows = stack([self._rows, rows], self._model.cost.size)
 
     def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
-        """Solve from nothing."""
+        """Solve from scratch."""
         del way
         silence()
         options = _options(self._solver, time_limit)
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
+        # Costs of size one, as the solvers' dual tolerances are absolute.
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
-        stated = list(_as_constraints(self._rows, x))
-        cost, constraints = (self._model.cost / scale) @ x, [part[-1] for part in stated]
+        triples = list(_as_constraints(self._rows, x))
+        cost, constraints = (self._model.cost / scale) @ x, [triple[-1] for triple in triples]
         problem = cp.Problem(cp.Minimize(cost), constraints)
         try:
             with warnings.catch_warnings():
@@ -113,41 +117,42 @@ class CvxpySession:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
             return RawSolution(status, None, None, iterations, str(problem.status))
         y = np.zeros(self._rows.count)
-        for sign, chosen, constraint in stated:
+        for sign, rows, constraint in triples:
             if constraint.dual_value is None:
                 raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
             dual = scale * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
-            y[chosen] += sign * dual
+            y[rows] += sign * dual
         return RawSolution(status, np.array(x.value), y, iterations, str(problem.status))
 
 
 def _as_constraints(
     rows: Rows, x: cp.Variable
 ) -> Iterator[tuple[float, npt.NDArray[np.bool_], cp.Constraint]]:
-    """Yield constraints of cvxpy, with the rows in each and the sign of our multipliers there.
+    """Yield (sign, rows, constraint) for the constraints of cvxpy.
 
-    A row limited on both sides stands in two of them.
+    The sign turns cvxpy's dual into our multiplier, which is positive at a lower limit. A row with
+    two limits is in two constraints.
     """
     equal = rows.lower == rows.upper
-    for sign, chosen, compare, limits in (
+    for sign, selected, compare, limits in (
         (-1.0, equal, operator.eq, rows.lower),
         (1.0, ~equal & np.isfinite(rows.lower), operator.ge, rows.lower),
         (-1.0, ~equal & np.isfinite(rows.upper), operator.le, rows.upper),
     ):
-        if np.any(chosen):
-            part = rows.matrix[np.flatnonzero(chosen)]
-            yield sign, chosen, compare(part @ x, limits[chosen])
+        if np.any(selected):
+            block = rows.matrix[np.flatnonzero(selected)]
+            yield sign, selected, compare(block @ x, limits[selected])
 
 
 def _options(solver: str, time_limit: float | None) -> dict[str, Any]:
     """Return cvxpy's options for a solver.
 
     Args:
-        solver: its name.
+        solver: the solver's name.
         time_limit: in seconds; None for no limit.
 
     Raises:
-        ParameterError: if there is a time limit that the solver is not known to take.
+        ParameterError: if a time limit is given and the solver has no known option for it.
     """
     options: dict[str, Any] = dict(_TIGHT.get(solver, {}))
     if time_limit is not None:

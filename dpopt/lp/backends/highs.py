@@ -1,4 +1,4 @@
-"""HiGHS through its own Python interface: arrays in, rows appended to a kept basis."""
+"""HiGHS through its own Python interface: arrays in, rows appended with a warm basis."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class Highs:
-    """HiGHS, called directly: the simplex method, on grids and the like first interior points.
+    """HiGHS: the simplex method; interior points first on grids and similar programs.
 
     Attributes:
         feasibility: HiGHS's primal and dual feasibility tolerance; its floor is 1e-10.
-        interior: take interior points only, and no basis: for programs that the simplex method
-            stalls on. Their gap is wider, and the solution states it.
-        rounds: of a program with families and a point inside (`Problem.set_inside`): "simplex" for
-            warm simplex rounds, "interior" for rounds of `dpopt.lp.interior`, "auto" for these
-            where a family gives rows to begin with. Other programs have simplex rounds.
+        interior: use interior points without crossover, for programs on which the simplex method
+            stalls. The duality gap is wider, and the solution states it.
+        rounds: method for programs with lazy rows and a Slater point (`Problem.set_inside`):
+            "simplex" for warm simplex rounds, "interior" for `dpopt.lp.interior`, "auto" for the
+            latter if a family has initial rows. Other programs use simplex rounds.
     """
 
     feasibility: float = 1e-10
@@ -56,25 +56,25 @@ class Highs:
 
     @property
     def name(self) -> str:
-        """Shown in results."""
+        """Name shown in results."""
         return "highs"
 
     @property
     def tolerance(self) -> float:
-        """Ten times the feasibility tolerance: entries below 1e-12 are dropped by HiGHS."""
+        """Ten times the feasibility tolerance, as HiGHS drops matrix entries below 1e-12."""
         return 10 * self.feasibility
 
     def load(self, model: Model) -> HighsSession:
-        """Hand the model to a new HiGHS instance."""
-        return HighsSession(model, self.feasibility, _INTERIOR if self.interior else _WAYS)
+        """Load the model into a new HiGHS instance."""
+        return HighsSession(model, self.feasibility, _INTERIOR if self.interior else _STRATEGIES)
 
 
 @cache
 def silence() -> None:
     """Keep HiGHS from writing its header to standard output.
 
-    From version 1.16 on the first `highspy.Highs` of a process, ours or cvxpy's, writes it to the
-    descriptor before any option can be set. Here it is written first, and to no console.
+    From version 1.16 on, the first `highspy.Highs` of a process (ours or cvxpy's) prints the header
+    before any option can be set. A silent instance of the core class prints it first, to nowhere.
     """
     first = highspy._core._Highs()
     first.setOptionValue("log_to_console", False)
@@ -114,6 +114,8 @@ def _require(status: highspy.HighsStatus, what: str) -> None:
 
 Option = bool | float | int | str
 
+# Options that every run sets, so that those of an earlier run do not persist; strategy 1 is the
+# dual simplex method.
 _ORDINARY: dict[str, Option] = {
     "solver": "choose",
     "presolve": "choose",
@@ -121,57 +123,62 @@ _ORDINARY: dict[str, Option] = {
     "simplex_strategy": 1,
     "simplex_scale_strategy": 2,
 }
-# After the warm start each way begins with a new instance: HiGHS scales appended rows by the
-# factors of the first ones, and can lose eight digits; its presolve may end without a status.
-_WAYS: tuple[dict[str, Option], ...] = (
+# Fallback strategies. All but the first, a warm start, use a new instance: HiGHS scales appended
+# rows by the factors of the first ones and can lose eight digits; its presolve may end without a
+# status.
+_STRATEGIES: tuple[dict[str, Option], ...] = (
     {},
     {"solver": "ipm"},
     {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
 )
+# Interior points without crossover, with looser and looser tolerances.
 _NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
 _INTERIOR: tuple[dict[str, Option], ...] = (
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-12},
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-10, "presolve": "off"},
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-8},
 )
-# Where interior points, and then a basis, take a half to a tenth of the simplex method's time: from
-# so many variables on, with equations of so many entries (a distribution that couples outputs), on
-# grids and the like, with so many rows for each variable. On paths, of fewer rows, where the
-# coefficients of a row are alike, ratios of up to 2; up to 3 where a largest loss is asked for, on
-# whose ties the simplex method stalls.
+# Interior points with crossover take a half to a tenth of the simplex method's time on programs
+# with at least _LEAST_COLUMNS variables, equations of _LONG_PMF entries (pmfs that couple outputs)
+# and _ROWS_EACH rows per variable, such as grids. From _PATH_ROWS_EACH rows per variable (paths),
+# they do so if the smallest coefficient of the median row is at least _ALIKE of its largest, or
+# _TIED_ALIKE in minimax programs, on whose ties the simplex method stalls.
 _LEAST_COLUMNS, _LONG_PMF, _ROWS_EACH, _PATH_ROWS_EACH = 1_000, 30.0, 3.0, 1.9
 _ALIKE, _TIED_ALIKE = 0.5, 0.3
-# A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
-# and column, and interior points less than 50 in all.
+# Iteration limits, against cycling: _LEAST_ITERATIONS plus _ITERATIONS_EACH per row and column for
+# the simplex method, where ordinary runs take less than 5 each; ordinary interior points take 50.
 _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
-# From a basis of another program the primal simplex begins at once, where the dual one first has
-# to find its edge weights: 6 against 30 ms on a 40 x 40 kernel. One that does not find its way soon
-# is left for a run from nothing.
+# From the basis of another program the primal simplex method starts at once, while the dual one
+# first computes edge weights: 6 against 30 ms on a 40 x 40 kernel. After _FROM_BASIS_EACH
+# iterations per row and column the run is abandoned for one from scratch.
 _FROM_BASIS: dict[str, Option] = {"simplex_strategy": 4}
 _FROM_BASIS_EACH = 5
 
 
 class HighsSession:
-    """One HiGHS instance and the rows given to it."""
+    """One HiGHS instance and the rows loaded into it."""
 
     def __init__(
-        self, model: Model, feasibility: float, ways: tuple[dict[str, Option], ...] = _WAYS
+        self,
+        model: Model,
+        feasibility: float,
+        strategies: tuple[dict[str, Option], ...] = _STRATEGIES,
     ) -> None:
-        self._ways = ways
-        # HiGHS measures dual feasibility absolutely: bring the costs to size one.
+        self._strategies = strategies
+        # HiGHS measures dual feasibility absolutely, so costs are scaled to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         self._model = replace(model, cost=model.cost / self._scale)
         self._feasibility = feasibility
         self._appended: list[Rows] = []
         self._begun = False
-        self._central = ways is _WAYS and _suits_interior(model)
+        self._central = strategies is _STRATEGIES and _suits_interior(model)
         self._solver = self._loaded()
 
     @property
     def ways(self) -> int:
-        """How many ways there are."""
-        return len(self._ways)
+        """Number of strategies."""
+        return len(self._strategies)
 
     def _loaded(self) -> highspy.Highs:
         rows = stack([self._model.rows, *self._appended], self._model.cost.size)
@@ -183,7 +190,7 @@ class HighsSession:
         )
 
     def append(self, rows: Rows) -> None:
-        """Add rows below those present; the basis is kept."""
+        """Add rows below those present, and keep the basis."""
         self._appended.append(rows)
         matrix = rows.matrix
         status = self._solver.addRows(
@@ -198,7 +205,7 @@ class HighsSession:
         _require(status, "it refused appended rows")
 
     def begin(self, columns: Statuses, rows: Statuses) -> None:
-        """Take a basis for the first run; HiGHS completes one that is not square or singular."""
+        """Start the first run from a basis, which HiGHS repairs if it is singular or not square."""
         model, appended = self._model, stack(self._appended, self._model.cost.size)
         lower = np.concatenate([model.rows.lower, appended.lower])
         upper = np.concatenate([model.rows.upper, appended.upper])
@@ -209,7 +216,7 @@ class HighsSession:
         self._begun = self._solver.setBasis(basis) != highspy.HighsStatus.kError
 
     def basis(self) -> tuple[Statuses, Statuses] | None:
-        """Return the statuses of columns and rows; none after an interior point without them."""
+        """Return the statuses of columns and rows; None after interior points without crossover."""
         basis = self._solver.getBasis()
         if not basis.valid:
             return None
@@ -217,19 +224,21 @@ class HighsSession:
         return columns, np.fromiter(map(int, basis.row_status), np.int8)
 
     def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
-        """Solve: by warm simplex, or in another way from a new instance; iterations are bounded.
+        """Solve by a warm simplex run (way 0) or by a fallback strategy on a new instance.
 
-        A first run from nothing is by interior points where `_suits_interior` says so.
+        The first run from scratch uses interior points if `_suits_interior` recommends them.
         """
         if way > 0:
             self._solver = self._loaded()
         solver = self._solver
-        # Rows that are appended later leave the basis dual feasible: then the dual simplex is due.
+        # Appended rows leave the basis dual feasible, so that later runs use the dual simplex.
         begun, self._begun = self._begun and way == 0, False
         central = self._central and way == 0 and not begun and not self._appended
-        options = self._ways[1] if central else _FROM_BASIS if begun else self._ways[way]
+        options = (
+            self._strategies[1] if central else _FROM_BASIS if begun else self._strategies[way]
+        )
         size = self._model.cost.size + solver.getNumRow()
-        # HiGHS compares time_limit with the clock of the instance, which goes on between runs.
+        # HiGHS compares time_limit with the run time summed over all runs of the instance.
         limit = np.inf if time_limit is None else solver.getRunTime() + max(time_limit, 0.0)
         set_options(
             solver,
@@ -247,7 +256,7 @@ class HighsSession:
         return self._answer(code)
 
     def _stop(self) -> None:
-        """End a run that was left; a callback at each iteration would wait for other threads."""
+        """Stop an abandoned run; a callback at each iteration would wait for other threads."""
         set_options(self._solver, time_limit=0.0)
 
     def _answer(self, code: highspy.HighsModelStatus) -> RawSolution:
@@ -265,16 +274,17 @@ class HighsSession:
 
 
 def _suits_interior(model: Model) -> bool:
-    """Whether the shape of a program says that interior points find its first optimum sooner."""
+    """Whether interior points find the first optimum sooner, judging by the program's shape."""
     rows, columns = model.rows, model.cost.size
     entries, equal = np.diff(rows.matrix.indptr), rows.lower == rows.upper
-    # Rows of one entry are limits of a variable.
+    # Rows with one entry are bounds of a variable.
     pmfs, linked = entries[equal], entries > 1
-    each = np.count_nonzero(linked) / columns
+    rows_each = np.count_nonzero(linked) / columns
     if columns < _LEAST_COLUMNS or not pmfs.size or pmfs.mean() < _LONG_PMF:
         return False
-    if each >= _ROWS_EACH or each < _PATH_ROWS_EACH:
-        return bool(each >= _ROWS_EACH)
+    if rows_each >= _ROWS_EACH or rows_each < _PATH_ROWS_EACH:
+        return bool(rows_each >= _ROWS_EACH)
+    # For each non-empty row, its smallest coefficient over its largest.
     starts, sizes = rows.matrix.indptr[:-1][entries > 0], np.abs(rows.matrix.data)
     ratios = np.minimum.reduceat(sizes, starts) / np.maximum.reduceat(sizes, starts)
     tied = bool(np.any(entries[~equal] >= _LONG_PMF))
@@ -285,16 +295,17 @@ _STATUSES = tuple(highspy.HighsBasisStatus(code) for code in range(4))
 
 
 def _settled(statuses: Statuses, lower: Vector, upper: Vector) -> list[highspy.HighsBasisStatus]:
-    """Return statuses that fit these limits: none is at a limit that is infinite."""
+    """Return the statuses with nonbasic entries moved from infinite limits to finite ones."""
+    # Codes: 0 at the lower limit, 2 at the upper one, 3 free at zero.
     low, high = np.isfinite(lower), np.isfinite(upper)
-    outside = np.where(low & ((statuses != 2) | ~high), 0, np.where(high, 2, 3))
-    return [_STATUSES[code] for code in np.where(statuses == BASIC, BASIC, outside).tolist()]
+    nonbasic = np.where(low & ((statuses != 2) | ~high), 0, np.where(high, 2, 3))
+    return [_STATUSES[code] for code in np.where(statuses == BASIC, BASIC, nonbasic).tolist()]
 
 
 def conflict(model: Model) -> tuple[list[int], list[int]] | None:
-    """Return an irreducible infeasible set: indices of its rows, and of its bounded variables.
+    """Return an irreducible infeasible set: indices of its rows and of its bounded variables.
 
-    None if HiGHS finds the model feasible or cannot tell.
+    None if HiGHS finds the model feasible or cannot decide.
     """
     solver = load_model(model, iis_strategy=6)
     interruptible(solver.run)

@@ -1,4 +1,4 @@
-"""Ctrl-C while a solver's own code runs, which takes no signal until it returns."""
+"""Ctrl-C while compiled solver code runs: Python handles no signal until it returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Job = tuple[Callable[[], object], "Future[object]"]
 
 
 class _Worker(threading.Thread):
-    """Does one job after another until it is told that it was left."""
+    """A thread that runs one job after another until it receives None."""
 
     def __init__(self) -> None:
         super().__init__(name="dpopt solver", daemon=True)
@@ -26,43 +26,43 @@ class _Worker(threading.Thread):
             work, done = job
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001 (it is raised where the job came from)
+            except BaseException as error:  # noqa: BLE001 (raised in the calling thread)
                 done.set_exception(error)
-            # Nothing of a job is kept while there is no other.
+            # Drop references to the job while waiting for the next one.
             del job, work, done
 
 
-# A wait without end could not be interrupted on every system.
+# Seconds between polls: an unlimited wait cannot be interrupted on every system.
 _POLL = 0.1
-# Kept between jobs: HiGHS starts its own threads anew for each thread that calls it.
+# Workers are reused: HiGHS starts its own threads again for each thread that calls it.
 _idle: list[_Worker] = []
-# Seconds that the end of the process waits for work that was left, asked to stop or not: a solver
-# that is at work while its library is unloaded aborts the process. On an idle machine one that was
-# asked stops in a fraction of a second; a second Ctrl-C ends the wait.
+# Seconds that the end of the process waits for abandoned work that can be stopped, or cannot: a
+# solver that runs while its library is unloaded aborts the process. On an idle machine a solver
+# stops within a fraction of a second; a second Ctrl-C ends the wait.
 _STOPPING, _RUNNING = 60.0, 5.0
-_left: list[tuple[_Worker, float]] = []
+_abandoned: list[tuple[_Worker, float]] = []
 
 
 @atexit.register
-def _await_left() -> None:
+def _await_abandoned() -> None:
     with suppress(KeyboardInterrupt):
-        for worker, seconds in _left:
+        for worker, seconds in _abandoned:
             worker.join(seconds)
 
 
 def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """Return ``work()``, and let Ctrl-C raise KeyboardInterrupt at once while it runs.
+    """Return ``work()``; while it runs, Ctrl-C raises KeyboardInterrupt at once.
 
-    Signals go to the main thread: there, the work is done by another thread, which is left if the
-    signal comes. In any other thread the work is just done.
+    Only the main thread receives signals. Called there, the work runs in another thread, which is
+    abandoned on Ctrl-C; called in any other thread, the work runs in that thread.
 
     Args:
-        work: returns to Python only when it is done.
-        stop: asks work that was left to end early; only the end of the process waits for it.
+        work: a function whose compiled code may not return to Python before it ends.
+        stop: makes abandoned work end early; only the end of the process waits for it.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    # After a fork no thread but the caller's is alive.
+    # After a fork only the calling thread is alive.
     worker = _idle.pop() if _idle else _Worker()
     if not worker.is_alive():
         worker = _Worker()
@@ -74,7 +74,7 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
             try:
                 return cast(T, done.result(timeout=_POLL))
             except TimeoutError:
-                # Of the wait, or of the work; the work may also have ended just after the wait.
+                # Raised by the wait or by the work, which may also have ended just after the wait.
                 if done.done():
                     return cast(T, done.result())
     finally:
@@ -82,7 +82,7 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
             _idle.append(worker)
         else:
             worker.jobs.put(None)
-            _left[:] = [left for left in _left if left[0].is_alive()]
-            _left.append((worker, _RUNNING if stop is None else _STOPPING))
+            _abandoned[:] = [entry for entry in _abandoned if entry[0].is_alive()]
+            _abandoned.append((worker, _RUNNING if stop is None else _STOPPING))
             if stop is not None:
                 stop()
