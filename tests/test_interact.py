@@ -82,7 +82,7 @@ def test_what_a_setting_fills_in_by_itself_follows_its_controls() -> None:
     """The outputs of a kernel are its inputs, unless they are stated."""
     box = interact(Kernel("absolute", 1.0, graph="path", inputs=4))
     assert "outputs" not in controls(box)
-    controls(box)["size"].value = 6
+    controls(box)["inputs"].value = 6
     assert answer(box) == shown(Kernel("absolute", 1.0, graph="path", inputs=6))
     box = interact(Kernel("absolute", 1.0, graph="path", inputs=4), outputs=[4, 6])
     controls(box)["outputs"].value = 6

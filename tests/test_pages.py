@@ -24,7 +24,10 @@ from experiments.catalogue import all_experiments, matching
 from experiments.parameters import parameters_of
 from tests.pages import ROOT, Page, differs, failures, printed
 
-NAMES = ("README", "docs/tools", "docs/your_program", "docs/closed_forms", "docs/referee")
+NAMES = (
+    *("README", "docs/mechanisms", "docs/tools", "docs/your_program", "docs/closed_forms"),
+    "docs/referee",
+)
 PAGES = {name: Page.of(f"{name}.md") for name in NAMES}
 SCRIPTS = [
     pytest.param(script, id=f"{name}-{number}")
@@ -33,6 +36,16 @@ SCRIPTS = [
 ]
 LINES = [line for page in PAGES.values() for line in page.lines]
 FINDINGS = sorted(path.stem for path in (ROOT / "docs/findings").glob("*.md"))
+PROSE = ["README.md", "SECURITY.md", *(f"docs/{p.name}" for p in sorted(ROOT.glob("docs/*.md")))]
+# What is of no field of the readers', or has another meaning there.
+OTHER_WORDS = r"\b(laws?|letters?|told|units?|places?|rooms?|spare|judged?|doors?)\b"
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_CELLS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in ("docs", "docs/findings")
+    for path in (ROOT / folder).glob("*.md")
+    if CELL.search(path.read_text(encoding="utf-8"))
+)
 
 
 def text_of(name: str) -> str:
@@ -77,21 +90,40 @@ def test_the_rule_of_the_last_sentence_on_closed_forms_is_not_private() -> None:
 def test_commands_print_what_the_page_says(name: str) -> None:
     assert PAGES[name].commands
     for command, expected in PAGES[name].commands:
-        assert differs(expected, printed(command)) == "", command
+        if command.startswith("dpopt "):
+            assert differs(expected, printed(command)) == "", command
 
 
-def test_what_the_referee_is_told() -> None:
-    """The README's files, checked by their own verify.py, say what is printed there."""
-    (saved,) = (script for script in PAGES["README"].scripts if "verifier=True" in script)
-    exec(compile(saved, "README.md", "exec"), {})
-    ((command, expected),) = PAGES["README"].commands
+def test_the_readme_shows_what_its_example_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    shown = text_of("README.md").partition("It prints:\n\n```\n")[2].partition("```")[0]
+    (script,) = (script for script in PAGES["README"].scripts if "verifier=True" in script)
+    exec(compile(script, "README.md", "exec"), {})
+    assert capfd.readouterr().out == shown
+    assert {path.name for path in Path().iterdir()} == {"x.json", "x.proof.json", "verify.py"}
+
+
+@pytest.mark.slow_after(2)
+@pytest.mark.parametrize("name", WITH_CELLS)
+def test_cells_run(name: str) -> None:
+    scope: dict = {}
+    for cell in CELL.findall(text_of(name)):
+        exec(compile(cell, name, "exec"), scope)
+
+
+def test_what_the_referee_reads() -> None:
+    """The page's files, checked by their own verify.py, print what is shown there."""
+    (saved,) = PAGES["docs/referee"].scripts
+    exec(compile(saved, "docs/referee.md", "exec"), {})
+    ((command, expected),) = (
+        each for each in PAGES["docs/referee"].commands if each[0].startswith("python ")
+    )
     ran = [sys.executable, "-I", *shlex.split(command)[1:]]
-    told = subprocess.run(ran, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(ran, capture_output=True, text=True, check=True).stdout
     number = r"\d+(?:\.\d+)?(?:e-\d+)?"
-    assert re.sub(number, "N", told) == re.sub(number, "N", expected)
+    assert re.sub(number, "N", out) == re.sub(number, "N", expected)
     # The gap is what rounding leaves, and another solver's basis leaves another.
     (*found, gap), (*shown, _) = (
-        [float(n) for n in re.findall(number, text)] for text in (told, expected)
+        [float(n) for n in re.findall(number, text)] for text in (out, expected)
     )
     assert found == pytest.approx(shown, abs=1e-12)
     assert gap < 1e-12
@@ -99,8 +131,9 @@ def test_what_the_referee_is_told() -> None:
 
 @pytest.mark.slow
 def test_command_line_examples_run() -> None:
-    commands = [line for line in PAGES["README"].lines if line.startswith("dpopt ")]
-    assert commands
+    pages = (PAGES["docs/mechanisms"], Page.of("docs/quickstart.md"), PAGES["docs/tools"])
+    commands = [line for page in pages for line in page.lines if line.startswith("dpopt ")]
+    assert len(commands) > 10
     for command in commands:
         out = printed(command)
         assert out
@@ -112,7 +145,7 @@ def test_command_line_examples_run() -> None:
 def test_commands_of_the_experiments_run(capfd: pytest.CaptureFixture[str]) -> None:
     start = ".venv/bin/python -m experiments "
     given = [shlex.split(line.removeprefix(start)) for line in LINES if line.startswith(start)]
-    assert [arguments[0] for arguments in given] == ["list", "show", "run", "run"]
+    assert [arguments[0] for arguments in given] == ["list", "run", "run", "show", "run"]
     for arguments in given:
         if "--full" in arguments:
             # Minutes; only whether there are such experiments.
@@ -127,7 +160,9 @@ def test_commands_of_the_experiments_run(capfd: pytest.CaptureFixture[str]) -> N
 
 def test_what_is_named_is_there() -> None:
     readme = text_of("README.md")
-    for name, field in re.findall(r"`run ([\w-]+) --set (\w+)=", readme):
+    given = re.findall(r"experiments run ([\w-]+) --set (\w+)=", readme + text_of("docs/tools.md"))
+    assert {"majority-figure-2", "prior-figure-4"} <= {name for name, _ in given}
+    for name, field in given:
         assert field in parameters_of(all_experiments()[name])
     links = re.findall(r"\]\(([^)#]+)\)", readme)
     assert "docs/limits.md" in links
@@ -159,6 +194,16 @@ def test_few_results_stand_in_prose() -> None:
     ):
         prose = re.sub(r"```.*?```|`[^`]*`", "", "".join(map(text_of, names)), flags=re.DOTALL)
         assert len(re.findall(r"\d*\.\d{2,}", prose)) < most, names
+
+
+@pytest.mark.parametrize("name", PROSE)
+def test_prose_is_in_the_words_of_the_field(name: str) -> None:
+    prose = re.sub(r"^```.*?^```|`[^`]*`", "", text_of(name), flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(OTHER_WORDS, prose, re.IGNORECASE) == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(text_of("README.md").splitlines()) <= 130
 
 
 def test_the_first_screen_has_the_two_commands() -> None:
@@ -202,5 +247,5 @@ def test_the_main_functions_have_an_example(function: type) -> None:
     assert f"{function.__module__}.{function.__qualname__}" in found
 
 
-def test_a_wrong_example_is_told() -> None:
+def test_a_wrong_example_is_reported() -> None:
     assert "Expected" in failures([">>> 1 + 1\n3\n"])

@@ -104,7 +104,11 @@ def by_the_door(instance: tuple[np.ndarray, float]) -> Answer:
     n = len(loss)
     kernel = cp.Variable((n, n), nonneg=True, name="K")
     safe = cast(Any, cp.sum(cp.multiply(loss >= FAR, kernel), axis=1) <= risk).set_label("risk")
-    rules = [cp.sum(kernel, axis=1) == 1, safe, *dpopt.private(kernel, EPSILON, graph="path")]
+    rules = [
+        cp.sum(kernel, axis=1) == 1,
+        safe,
+        *dpopt.privacy_constraints(kernel, EPSILON, graph="path"),
+    ]
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss / n, kernel))), rules)
     solution = dpopt.solve(problem)
     design = dpopt.certify(kernel, EPSILON, graph="path", constraints=[safe])
@@ -124,7 +128,7 @@ def _missed(problem: Any) -> Answer:  # noqa: ANN401
 
 
 def _proved(solution: Any, design: Any) -> Answer:  # noqa: ANN401
-    design.require_private()
+    design._require_private()
     note = f"gap {solution.gap:.1e}; proved, at a cost of {design.value:.1e}"
     return Answer(float(solution.objective), note=note)
 

@@ -33,7 +33,7 @@ def exact_rule(instance: roo.RooSetting) -> dpopt.RevealOrObscure:
 def certified(instance: roo.RooSetting) -> Answer:
     """Make the least rule by its recursion and audit it in exact arithmetic."""
     sampler: Any = design(exact_rule(instance))
-    sampler.require_private()
+    sampler._require_private()
     rows = sampler.certificate.constraints
     return Answer(float(sampler.q.sum()), note=f"{rows:,} rows decided")
 
@@ -114,7 +114,7 @@ def optimal_setting(records: int) -> dpopt.BestSampler:
 def optimal(instance: dpopt.BestSampler) -> Answer:
     """Design the best sampler there is, with the second program, the repair and the proof."""
     found: Any = design(instance)
-    found.require_private()
+    found._require_private()
     return Answer(found.value, note=f"{found.certificate.constraints:,} rows decided")
 
 

@@ -57,7 +57,7 @@ def designed(symmetry: str, instance: Instance) -> Answer:
         symmetry=symmetry,
     )
     design = dpopt.design(setting)
-    problem = design.problem
+    problem = design.setting.problem()
     rows = sum(block.count for block in problem.blocks.values())
     return Answer(design.value, note=f"{problem.size} variables, {rows} rows")
 

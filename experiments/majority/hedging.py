@@ -116,7 +116,7 @@ def run(config: Config) -> Outcome:
                         "best": known.best,
                         "coin": known.coin,
                         "regret": 0.0 if abs(regret) < _ZERO else regret,
-                        "verdict": design.verdict,
+                        "verdict": "private" if design.private else "not private",
                         "lp_gap": design.gap,
                     }
                 )

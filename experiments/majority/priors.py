@@ -133,7 +133,7 @@ def run(config: Config) -> Outcome:
                         "actual": actual,
                         "error": found.value,
                         "method": found.method,
-                        "verdict": design.verdict,
+                        "verdict": "private" if design.private else "not private",
                         "exact_slack": float(design.certificate.slack)
                         if design.certificate
                         else None,

@@ -64,7 +64,7 @@ def run(config: Config) -> Outcome:
     for n in track(config.categories):
         found = dpopt.design(Workload(config.workload, config.epsilon, n))
         records.append(
-            _record(config, config.workload, n, found.variance)
+            _record(config, config.workload, n, found.value)
             | {"bound": found.bound, "bound_proved_by": found.proof}
         )
     for n in track(config.closed):

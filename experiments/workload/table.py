@@ -66,7 +66,7 @@ def run(config: Config) -> Outcome:
         setting = Workload(workload, epsilon, config.categories)
         found = dpopt.design(setting)
         # Up to 20 categories there is one: all patterns are looked at.
-        bound = cast(float, found.float_bound)
+        bound = cast(float, found._float_bound)
         others = variances(config.categories, epsilon, setting.gram, setting.weights)
         every = {OURS: found.value, **others, GRADIENT: _descended(config, setting)}
         records += [

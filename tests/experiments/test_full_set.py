@@ -64,7 +64,7 @@ def test_a_broken_gamma_breaks_it_by_what_the_proof_says() -> None:
     check = check_design(broken)
     assert check is not None
     with pytest.raises(NotPrivateError) as caught:
-        broken.require_private()
+        broken._require_private()
     assert check.excess == pytest.approx(caught.value.excess, rel=1e-12)
     assert check.excess > 0.01
 

@@ -212,10 +212,10 @@ def test_the_bound_is_that_of_the_program(objective: str, sense: str, graph: str
     asked: dict[str, Any] = {"objective": objective, "sense": sense, "shape": shape}
     found = optimal(sign * loss, epsilon=0.7, graph=graph, **asked)
     assert found.solution is None
-    solved = dpopt.solve(found.problem)
-    assert sign * found.float_bound <= sign * solved.objective + 1e-9
-    assert found.float_bound == pytest.approx(solved.objective, abs=1e-8)
-    assert 0 <= sign * (found.value - found.float_bound) <= 1e-8
+    solved = dpopt.solve(found.setting.problem())
+    assert sign * found._float_bound <= sign * solved.objective + 1e-9
+    assert found._float_bound == pytest.approx(solved.objective, abs=1e-8)
+    assert 0 <= sign * (found.value - found._float_bound) <= 1e-8
 
 
 def on_grid(shape: tuple[int, ...], exponent: int) -> Array:

@@ -59,7 +59,7 @@ def random_program(seed: int) -> Program:
     prior = rng.dirichlet(np.ones(n)) if rng.random() < 0.5 else None
     losses = cp.sum(cp.multiply(loss, kernel), axis=1)
     objective = cp.max(losses) if prior is None else prior @ losses
-    private = dpopt.private(kernel, epsilon, delta, graph=graph)
+    private = dpopt.privacy_constraints(kernel, epsilon, delta, graph=graph)
     rules = [cp.sum(kernel, axis=1) == 1, *own, *private]
     problem = cp.Problem(cp.Minimize(objective), rules)
     return Program(kernel, problem, own, epsilon, delta, graph, edges, loss, prior)

@@ -97,8 +97,8 @@ def test_a_cycle(symmetry: str) -> None:
     found = optimal(ring(40), symmetry=symmetry, **settings)
     assert found.value == pytest.approx(1.918126711515, abs=6e-13)
     assert sure(found.bound) == pytest.approx(found.value, abs=1e-9)
-    rows = found.problem.blocks
-    assert found.problem.size == (41 if symmetry == "cyclic" else 22)
+    rows = found.setting.problem().blocks
+    assert found.setting.problem().size == (41 if symmetry == "cyclic" else 22)
     assert rows["sums"].count == rows["losses"].count == 1
 
 
@@ -187,7 +187,7 @@ def test_orbits_are_as_good_as_entries(seed: int) -> None:
     assert sure(found.bound) <= min(least + 1e-9, full.value + 1e-11)
     assert found.value == pytest.approx(least, abs=1e-9)
     assert found.value == pytest.approx(full.value, abs=1e-9)
-    assert found.problem.size <= full.problem.size + 1
+    assert found.setting.problem().size <= full.setting.problem().size + 1
     judge(found, edges)
     rows = rows_of(found)
     for sigma, tau in group:

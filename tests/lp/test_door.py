@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import InfeasibleError, ParameterError, Problem, SolverError, majority, private, solve
+from dpopt import (
+    InfeasibleError,
+    ParameterError,
+    Problem,
+    SolverError,
+    majority,
+    privacy_constraints,
+    solve,
+)
 from dpopt.lp import Separation, make_rows
 from dpopt.lp.bounds import implied_bound, implied_box
 
@@ -289,7 +297,7 @@ def sweep_problem(epsilon: float | cp.Parameter) -> tuple[cp.Problem, cp.Variabl
     kernel: Any = cp.Variable((6, 6), name="K", nonneg=True)
     loss = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
     pmf = label(cp.sum(kernel, axis=1) == 1, "pmf")
-    rows = [pmf, *private(kernel, epsilon, graph="path")]
+    rows = [pmf, *privacy_constraints(kernel, epsilon, graph="path")]
     return cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel)) / 6), rows), kernel
 
 

@@ -28,7 +28,7 @@ ROUTES = {
         "with ThreadPoolExecutor(2) as pool:\n"
         "    list(pool.map(lambda name: dpopt.solve(problem, name), ['cvxpy:HIGHS', 'highs']))"
     ),
-    "a closed form's bound": "dpopt.design(dpopt.kernel.Kernel.example()).bound",
+    "a closed form's bound": "dpopt.design(dpopt.Kernel.example()).bound",
     "two solvers that cvxpy has": (
         "for name in ('CLARABEL', 'SCIPY'):\n    dpopt.solve(problem, 'cvxpy:' + name)"
     ),

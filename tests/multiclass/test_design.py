@@ -37,7 +37,7 @@ ERRORS = {
 def test_optima_known_from_elsewhere(sizes: tuple[int, int, float, float]) -> None:
     found = dpopt.design(dpopt.Multiclass(*sizes))
     assert found.value == pytest.approx(ERRORS[sizes], abs=1e-11)
-    assert found.verdict == "private"
+    assert found.private
     assert found.gap is not None
     assert abs(found.gap) < 1e-10
     assert found.certificate is not None

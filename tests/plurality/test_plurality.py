@@ -216,7 +216,8 @@ def test_measured_rules(
 
 
 def test_rules_at_half_of_epsilon() -> None:
-    table = designed(20, 3, 0.5).compare()
+    best = designed(20, 3, 0.5)
+    table = best.setting.compared(best.table)
     rows = {
         (rule, step): mean
         for rule, step, mean in zip(table["rule"], table["step"], table["mean_regret"], strict=True)
@@ -361,7 +362,7 @@ def test_rules_need_no_list_of_histograms(rule: Any) -> None:
     with pytest.raises(ParameterError):
         found.setting.read(["3", "4"])
     with pytest.raises(ParameterError, match="listed|at most"):
-        found.compare()
+        found.setting.compared(found.table)
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])

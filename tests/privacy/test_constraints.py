@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import dpopt
-from dpopt import ParameterError, private, solve
+from dpopt import ParameterError, privacy_constraints, solve
 from dpopt.privacy import directed_pairs
 from dpopt.privacy.graph import all_pairs
 
@@ -29,7 +29,7 @@ def least_loss(inputs: int, *privacy: Any, **how: Any) -> tuple[float, npt.NDArr
     K = cp.Variable((inputs, inputs), name="K", nonneg=True)
     problem = cp.Problem(
         cp.Minimize(cp.sum(cp.multiply(loss(inputs), K)) / inputs),
-        [pmf_of(K), *private(K, *privacy, **how)],
+        [pmf_of(K), *privacy_constraints(K, *privacy, **how)],
     )
     solution = solve(problem)
     return solution.objective, solution["K"]
@@ -45,7 +45,7 @@ def excess(K: npt.NDArray[np.float64], epsilon: float, pairs: npt.NDArray[np.int
 @pytest.mark.parametrize("delta", [1e-3, 0.2, 1.0])
 def test_randomised_response_with_delta(epsilon: float, delta: float) -> None:
     K = cp.Variable((2, 2), nonneg=True)
-    rows = [pmf_of(K), *private(K, epsilon, delta)]
+    rows = [pmf_of(K), *privacy_constraints(K, epsilon, delta)]
     best = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
     solution = solve(cp.Problem(cp.Maximize(cp.trace(K) / 2), rows))
     assert solution.objective == pytest.approx(min(best, 1.0), abs=1e-9)
@@ -76,7 +76,9 @@ def test_the_kernels_of_graphs(graph: Any, shape: Any, delta: float) -> None:
 def test_an_expression_is_a_kernel_too() -> None:
     half = cp.Variable((3, 2), nonneg=True)
     K = cp.vstack([half.T, cp.reshape(cp.Constant([0.2, 0.3, 0.5]), (1, 3), order="F")])
-    solution = solve(cp.Problem(cp.Maximize(K[0, 0] - K[1, 0]), [pmf_of(K), *private(K, 0.5)]))
+    solution = solve(
+        cp.Problem(cp.Maximize(K[0, 0] - K[1, 0]), [pmf_of(K), *privacy_constraints(K, 0.5)])
+    )
     values = np.asarray(K.value)
     assert excess(values, 0.5, all_pairs(None, 3)) < 1e-9
     assert solution.objective == pytest.approx(best_difference(0.5), abs=1e-9)
@@ -105,10 +107,10 @@ def test_parameters_are_disciplined_and_change() -> None:
     delta = cp.Parameter(nonneg=True, name="delta", value=0.1)
     K = cp.Variable((4, 4), name="K", nonneg=True)
     for rows in (
-        private(K, epsilon),
-        private(K, epsilon, form="edges"),
-        private(K, epsilon, delta, "path"),
-        private(K, 2 * epsilon, graph="cycle"),
+        privacy_constraints(K, epsilon),
+        privacy_constraints(K, epsilon, form="edges"),
+        privacy_constraints(K, epsilon, delta, "path"),
+        privacy_constraints(K, 2 * epsilon, graph="cycle"),
     ):
         problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss(4), K))), [pmf_of(K), *rows])
         assert problem.is_dpp()
@@ -146,17 +148,19 @@ K3 = cp.Variable((3, 3), name="K")
 )
 def test_what_is_refused(given: Any, how: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        private(*given, **how)
+        privacy_constraints(*given, **how)
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", None])
 def test_a_parameter_without_a_value_has_its_own_name(name: str | None) -> None:
     given: Any = cp.Parameter(nonneg=True) if name is None else cp.Parameter(nonneg=True, name=name)
     K: Any = cp.Variable((2, 2), name="K", nonneg=True)
-    privacies = [private(K, 1.0, given)] if name == "delta" else [private(K, given)]
+    privacies = (
+        [privacy_constraints(K, 1.0, given)] if name == "delta" else [privacy_constraints(K, given)]
+    )
     if name != "delta":
         known = cp.Parameter(nonneg=True, value=0.5)
-        privacies.append(private(K, known + 2 * given))
+        privacies.append(privacy_constraints(K, known + 2 * given))
     for privacy in privacies:
         problem = cp.Problem(cp.Maximize(cp.trace(K)), [pmf_of(K), *privacy])
         with pytest.raises(ParameterError, match=f"parameter '{given.name()}' has no value"):

@@ -93,7 +93,7 @@ class Fuzz:
         content = self.saved[kind]
         for _ in range(self.rng.randint(1, 3)):
             damage = self.rng.choice((cut_off, a_flipped_bit, bytes_inserted_removed_and_doubled))
-            content = self.rng.choice(list(damage(content or b" ", self.rng)))
+            content = self.rng.choice(list(damage(content if content.strip() else b"x", self.rng)))
         return Entry(f"bytes of {kind}", self._use(kind), "harmless", hex=content.hex())
 
     def _damaged_body(self) -> Entry:

@@ -108,7 +108,7 @@ BY_NAME: Makers = {
     "histogram": lambda: [2, 2],
     "kept": lambda: 0.5,
     "lowest": lambda: 0,
-    "masses": lambda: PRIOR,
+    "public": lambda: PRIOR,
     "matrix": lambda: [[1.0, 2.0]],
     "path": lambda: "missing.csv",
     "population": lambda: 9,
@@ -147,7 +147,7 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.subsampling": {"voters": lambda: 5},
     "roo.from_weights": {"weights": lambda: sampler().table},
     "public_prior.draw_own_category": {"counts": lambda: [1, 2, 3]},
-    "public_prior.drop_zeros": {"masses": lambda: [0.5, 0.0, 0.5]},
+    "public_prior.drop_zeros": {"public": lambda: [0.5, 0.0, 0.5]},
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")
@@ -217,7 +217,7 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         },
     ),
     "dpopt.sweep": lambda: (dpopt, {"function": abs, "grid": [{"x": 1}], "workers": 1}),
-    "dpopt.private": lambda: (
+    "dpopt.privacy_constraints": lambda: (
         dpopt,
         {"K": cp.Variable((3, 3)), "epsilon": 1.0, "delta": 0.1, "graph": "path", "form": "edges"},
     ),

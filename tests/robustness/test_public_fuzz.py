@@ -137,7 +137,7 @@ REFUSED = {
 }
 # Words of a refusal where they are not the parameter's own: what it is made into, or counted as.
 CALLED = {
-    **dict.fromkeys(("intervals", "masses", "text"), ("prior",)),
+    **dict.fromkeys(("intervals", "text"), ("prior",)),
     "pmfs": ("p ",),
     "voters": ("mechanism",),
     "data": ("votes", "inputs", "counts", "own", "p "),

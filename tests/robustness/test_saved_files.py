@@ -269,7 +269,7 @@ def test_a_rule_that_stops_too_early_is_refused_at_once(path: Path) -> None:
 
 def test_what_a_file_says_of_optimality_is_named_as_said(path: Path) -> None:
     made = dpopt.design(dpopt.Majority(5, 0.5, 2.0))
-    assert made.stated == ()
+    assert made._stated == ()
     assert "stated" not in repr(made)
     assert "stated_by_file" not in made.to_dict()
     found = resealed(path, made, value=0.1, bound=0.9, gap=0.0, expected_error=0.0)
@@ -278,7 +278,7 @@ def test_what_a_file_says_of_optimality_is_named_as_said(path: Path) -> None:
     assert found.expected_error == made.expected_error
     # Nothing here can check a bound; the gap is to that bound.
     assert (found.bound, found.gap) == (0.9, -(found.value - 0.9))
-    assert found.stated == ("bound",)
+    assert found._stated == ("bound",)
     assert found.to_dict()["stated_by_file"] == ["bound"]
     assert "stated_by_file=bound" in repr(found)
 
@@ -289,7 +289,7 @@ def test_values_are_computed_again_for_each_objective(objective: Any, path: Path
     made = dpopt.design(dpopt.Majority(5, 0.5, 2.0, objective=objective, prior="beta:2,3", **own))
     found = resealed(path, made, value=7.0)
     assert found.value == pytest.approx(made.value, rel=1e-12)
-    assert found.stated == ("bound",)
+    assert found._stated == ("bound",)
 
 
 # --- What is written

@@ -300,7 +300,7 @@ def test_value_is_the_largest_distance_by_enumeration() -> None:
 
 def test_among_the_optima_the_mean_is_least() -> None:
     sampler = best_sampler(12, 3, 0.4)
-    problem = sampler.problem
+    problem = sampler.setting.problem()
     problem.minimise({"worst": 1.0})
     first = sampler.setting.table(sampler.setting.point(solve(problem)))
     prior = histogram_prior(sampler.setting.domain, 1.0)
@@ -326,7 +326,7 @@ def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, pmf: tuple[floa
     """The least of the means among the optima gives nothing of the optimum away."""
     sampler = best_sampler(n, len(pmf), epsilon, objective="output", distribution=pmf)
     assert -1e-12 <= sampler.gap <= 5e-9
-    problem = sampler.problem
+    problem = sampler.setting.problem()
     problem.minimise({"below": 1.0})
     found = solve(problem, "cvxpy")
     assert sampler.value == pytest.approx(found.objective, abs=5e-9)

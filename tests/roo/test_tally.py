@@ -74,10 +74,10 @@ def test_booleans_are_not_numbers_nor_numbers_text() -> None:
     assert counted([True, True, 0, "1", np.True_, np.int64(0)], labels) == [3, 2, 1]
     assert counted({True: 4, 0: 2}, labels) == [4, 2, 0]
     for data in ([1], [1.0], [False], ["0"], [np.int8(1)], {1: 2}, np.array([1]), np.array([1.0])):
-        with pytest.raises(ParameterError, match="outside the alphabet"):
+        with pytest.raises(ParameterError, match="none of the labels"):
             counted(data, labels)
     for data in ([True], np.array([True]), ["1"], np.array(["1"]), {True: 1}, [b"1"], [1.5], [1j]):
-        with pytest.raises(ParameterError, match="outside the alphabet"):
+        with pytest.raises(ParameterError, match="none of the labels"):
             counted(data, 2)
     assert counted([1.0, 0, Decimal(1)], 2) == counted([1.0, 0, Decimal(1)], (0, 1)) == [1, 2]
 
@@ -157,10 +157,10 @@ def test_pandas_columns() -> None:
     for dtype in ("bool", "boolean", object):
         column = pd.Series([True, False, True], dtype=dtype)
         assert counted(column, (False, True)) == [1, 2]
-        with pytest.raises(ParameterError, match="outside"):
+        with pytest.raises(ParameterError, match="none of the labels"):
             counted(column, 2)
     assert counted(pd.Series([True, 0, True], dtype=object), (True, 0, "1")) == [2, 1, 0]
-    with pytest.raises(ParameterError, match="outside"):
+    with pytest.raises(ParameterError, match="none of the labels"):
         counted(pd.Series([True, 1, 0], dtype=object), (True, 0, "1"))
     days = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01"]))
     assert counted(days, (pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-02"))) == [2, 1]
@@ -170,7 +170,7 @@ def test_pandas_columns() -> None:
         pd.Series(["a", None]),
         pd.Series([1, 6174]),
     ):
-        with pytest.raises(ParameterError, match="outside") as caught:
+        with pytest.raises(ParameterError, match="none of the labels") as caught:
             counted(column, (1, "a"))
         assert SECRET not in str(caught.value)
     with pytest.raises(ParameterError, match="type DataFrame"):
@@ -187,7 +187,7 @@ def test_polars_columns() -> None:
     flags = pl.Series([True, False, True])
     assert counted(flags, (False, True)) == [1, 2]
     for column in (flags, pl.Series([1, None]), pl.Series([1.0, float("nan")]), pl.Series([6174])):
-        with pytest.raises(ParameterError, match="outside") as caught:
+        with pytest.raises(ParameterError, match="none of the labels") as caught:
             counted(column, 2)
         assert SECRET not in str(caught.value)
     with pytest.raises(ParameterError, match="type DataFrame"):

@@ -199,11 +199,11 @@ def is_shown(kind: Kind) -> None:
     page = found._repr_html_()
     assert page.startswith("<div><figure"), page[:200]
     assert page.endswith("</table></div>"), page[-200:]
-    assert escape(found.statement) in page
+    assert escape(found._statement) in page
     assert "script" not in page
     promised = found.guarantee
     assert f">({promised.epsilon:.6g}, {promised.delta:.6g})-DP<" in page
-    assert f">{found.verdict}<" in page
+    assert f">{found._verdict}<" in page
     axes = found.plot()
     assert axes.has_data()
     assert found.plot(axes) is axes
@@ -528,7 +528,7 @@ def proof_is_about_its_integers(kind: Kind) -> None:
     }.items():
         _refused(found, certificate=replace(proof, **{field: value}))
     bare = replace(found, certificate=None)
-    assert bare.verdict != "private"
+    assert not bare.private
     with pytest.raises(NotPrivateError):
         bare.release(input_of(kind))
 

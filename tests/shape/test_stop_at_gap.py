@@ -102,15 +102,15 @@ WAYS: dict[str, Designed] = {
         backend="highs",
         **way,
     ),
-    "category": lambda **way: dpopt.design(dpopt.BestSampler(8, 3, 1.0, **way)),
+    "category": lambda **way: dpopt.design(dpopt.BestSampler(8, 3, 1.0), **way),
     "category of a prior": lambda **way: dpopt.design(
-        dpopt.BestSampler(8, 3, 1.0, objective="mean", **way)
+        dpopt.BestSampler(8, 3, 1.0, objective="mean"), **way
     ),
-    "plurality": lambda **way: dpopt.design(dpopt.Plurality(12, 3, 0.7, **way)),
+    "plurality": lambda **way: dpopt.design(dpopt.Plurality(12, 3, 0.7), **way),
     "worst plurality": lambda **way: dpopt.design(
-        dpopt.Plurality(12, 3, 0.7, objective="worst-case", **way)
+        dpopt.Plurality(12, 3, 0.7, objective="worst-case"), **way
     ),
-    "private voters": lambda **way: dpopt.design(dpopt.Multiclass(9, 3, 0.5, 2.0, **way)),
+    "private voters": lambda **way: dpopt.design(dpopt.Multiclass(9, 3, 0.5, 2.0), **way),
     "population": lambda **way: dpopt.design(
         dpopt.Population([0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40)),
         **way,
@@ -132,7 +132,7 @@ def full_of(way: str) -> Any:
 def test_designs_of_other_programs(way: str, gap: float) -> None:
     full, found = full_of(way), WAYS[way](stop_at_gap=gap)
     # A share is of the objective's largest coefficient: of a worst case, the unit of its losses.
-    costs = np.abs(full.problem.assemble().cost)
+    costs = np.abs(full.setting.problem().assemble().cost)
     stands(found, full, gap, max(1.0, abs(full.value), float(costs.max())))
 
 
