@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
-def description(command: click.Command) -> list[str]:
-    """Return a command's help as reStructuredText.
+def description(text: str | None) -> list[str]:
+    """Return a command's help, or what follows its options, as reStructuredText.
 
     Its examples, which start with the program's name, and its displayed programs are literals.
     """
     lines = []
-    for paragraph in inspect.cleandoc(command.help or "").replace("\b\n", "").split("\n\n"):
+    for paragraph in inspect.cleandoc(text or "").replace("\b\n", "").split("\n\n"):
         if is_displayed(paragraph):
             lines += ["::", "", *paragraph.split("\n"), ""]
             continue
@@ -45,7 +45,7 @@ def options(context: click.Context) -> list[str]:
 
 
 def _description(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
-    lines[:] = description(context.command)
+    lines[:] = description(context.command.help)
 
 
 def _options(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
@@ -53,8 +53,13 @@ def _options(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
 
 
 def _epilog(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
-    text = inspect.cleandoc((context.command.epilog or "").replace("\b\n", ""))
-    lines[:] = ["::", "", *(f"    {line}" for line in text.splitlines()), ""] if text else []
+    text = context.command.epilog
+    if not isinstance(context.command, click.Group):
+        lines[:] = description(text)
+        return
+    # The exit codes, as they are printed.
+    codes = inspect.cleandoc((text or "").replace("\b\n", "")).splitlines()
+    lines[:] = ["::", "", *(f"    {line}" for line in codes), ""]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

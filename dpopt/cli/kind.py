@@ -31,7 +31,7 @@ class Kind(click.Command):
         if not self.params:
             about = described(self._class)
             self.params = [*parameters(about.fields), *_OPTIONS, *answer.OPTIONS]
-            self.help = help_of(about)
+            self.help, self.epilog = help_of(about)
         return super().get_params(ctx)
 
     @property
@@ -99,11 +99,18 @@ def _designed(
 
 
 _OPTIONS = parameters(described(_designed).fields[3:])
+_KNOWN_BY = {
+    "proved": "proved in exact arithmetic",
+    "float": "the solver's dual bound in floating point, not proved",
+    "stated": "what the file says, not checked",
+}
 
 
 def _facts(found: Design) -> dict[str, Any]:
     """Return what is printed of a design above its table."""
     facts, proof = found.summary(), found.certificate
+    if found.bound is not None:
+        facts["bound_is"] = _KNOWN_BY[found.bound.how]
     facts["certificate"] = "none"
     if proof is not None:
         plural = "" if proof.constraints == 1 else "s"

@@ -58,7 +58,7 @@ class Rows(Words):
     Rows of one number each, without a colon, are a list of numbers.
     """
 
-    name = "constraints"
+    name = "rows"
 
     def __init__(self, *words: str) -> None:
         super().__init__(*words, files=True)
@@ -159,25 +159,32 @@ def command(*more: click.Parameter) -> Callable[[Callable[..., None]], click.Com
 
         options = [*parameters(about.fields), *more]
         short = about.about.partition(".")[0]
-        return click.Command(about.name, None, callback, options, help_of(about), short_help=short)
+        words, program = help_of(about)
+        return click.Command(about.name, None, callback, options, words, program, short_help=short)
 
     return made
 
 
-def help_of(about: Described) -> str:
-    """Return what a docstring says, for click: displayed programs keep their lines."""
+def help_of(about: Described) -> tuple[str, str]:
+    """Return a docstring for click: what stands before the options, and after them.
+
+    Of what displays a program the first paragraph and the example come first, the mathematics last,
+    with its lines kept.
+    """
     paragraphs = [
         f"\b\n{text}" if "\n  " in f"\n{text}" else text
         for text in about.about.replace("`", "").split("\n\n")
     ]
-    return "\n\n".join([*paragraphs, f"\b\nExample: {about.example}"])
+    first = 1 if any(text.startswith("\b") for text in paragraphs) else len(paragraphs)
+    example = f"\b\nExample: {about.example}"
+    return "\n\n".join([*paragraphs[:first], example]), "\n\n".join(paragraphs[first:])
 
 
 def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
     """Return the arguments and options of a command's parameters.
 
     The other word of a choice between two is a flag, too, unless a parameter has its name:
-    --minimax for --objective minimax.
+    --worst-case for --objective worst-case.
     """
     options, names = list[click.Parameter](), {hyphened(field.name) for field in fields}
     for field in fields:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # Values of the parameters ``objective`` and ``sense``.
 OBJECTIVES = ("mean", "worst-case")
 SENSES = ("minimise", "maximise")
+_AMERICAN = ("minimize", "maximize")
 
 Invariances = tuple[Matrix, Matrix]
 GraphLike = str | npt.ArrayLike
@@ -81,7 +82,7 @@ class Kernel(Setting):
         squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ
 
     Attributes:
-        loss: its name, as above, or a table of shape (inputs, outputs), at least 2 inputs, as a
+        loss: its name or a table of shape (inputs, outputs), at least 2 inputs, as a
             text 0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
@@ -93,8 +94,8 @@ class Kernel(Setting):
             "hamming" and losses by name.
         prior: weights of the inputs for "mean", shape (inputs,), non-negative, scaled to sum 1,
             as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
-        objective: "mean" or "worst-case", as above; the worst case of a utility is its least value.
-        sense: "minimise" a loss or "maximise" a utility.
+        objective: "mean" or "worst-case"; the worst case of a utility is its least value.
+        sense: "minimise" a loss or "maximise" a utility; with a z as well.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
         inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.
@@ -119,7 +120,7 @@ class Kernel(Setting):
     shape: Sizes | None = None
     prior: Numbers | None = None
     objective: Literal["mean", "worst-case"] = "mean"
-    sense: Literal["minimise", "maximise"] = "minimise"
+    sense: Literal["minimise", "maximise", "minimize", "maximize"] = "minimise"
     invariant: Numbers | None = None
     # None until `__post_init__` has derived them.
     inputs: int = cast(int, None)
@@ -133,7 +134,7 @@ class Kernel(Setting):
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
-        _checks.choice("sense", self.sense, SENSES)
+        sense = _checks.choice("sense", self.sense, (*SENSES, *_AMERICAN)).replace("z", "s")
         if self.prior is not None and self.objective == "worst-case":
             raise ParameterError(
                 "prior is given and objective is 'worst-case'; it belongs to objective 'mean', "
@@ -152,7 +153,7 @@ class Kernel(Setting):
             "inputs": size,
             "outputs": outputs,
         }
-        self.keep(**values)
+        self.keep(**values, sense=sense)
         self.keep(constraints=self._constraint_blocks())
         by_name = isinstance(graph, str) and isinstance(loss, str)
         if by_name and (shape is not None or graph not in SHAPED):

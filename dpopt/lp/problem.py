@@ -245,6 +245,9 @@ class Problem:
         """Maximise ``objective @ x`` among the earlier optima, as `then_minimise` does."""
         self._then(objective, maximising=True)
 
+    minimize, maximize = minimise, maximise
+    then_minimize, then_maximize = then_minimise, then_maximise
+
     def add_rows(
         self,
         name: str,

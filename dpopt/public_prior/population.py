@@ -55,7 +55,7 @@ class Population(KeptPriorSetting):
         users: p_u, shape (users, n), rows summing to 1.
         weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Equal if None.
         slack: how much the worst case may exceed the least possible, in [0, 1].
-        objective: "mean" or "diagonal", as above.
+        objective: "mean" or "diagonal"; see the formula.
         labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
     """
 

@@ -75,7 +75,7 @@ class BestSampler(CategorySetting):
         categories: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
             k = 5: 41, k = 6: 34).
         epsilon: above 0, in nats, at most 600.
-        objective: "worst-case", "mean" or "output", as above.
+        objective: "worst-case", "mean" or "output"; see the formula.
         distribution: P, shape (k,), for "output", and for "mean" in place of the prior; at most
             1e6 count vectors.
         prior: alpha, in [0.001, 1000].
