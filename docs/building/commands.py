@@ -19,9 +19,11 @@ def description(text: str | None) -> list[str]:
     Its examples, which start with the program's name, and its displayed programs are literals.
     """
     lines = []
-    for paragraph in inspect.cleandoc(text or "").replace("\b\n", "").split("\n\n"):
+    if not text:
+        return lines
+    for paragraph in inspect.cleandoc(text).replace("\b\n", "").split("\n\n"):
         if is_displayed(paragraph):
-            lines += ["::", "", *paragraph.split("\n"), ""]
+            lines += ["::", "", *(f"    {line}" for line in paragraph.split("\n")), ""]
             continue
         joined = " ".join(paragraph.split())
         head, mark, example = joined.partition("Example: ")
@@ -54,11 +56,11 @@ def _options(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
 
 def _epilog(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
     text = context.command.epilog
-    if not isinstance(context.command, click.Group):
+    if not text or not isinstance(context.command, click.Group):
         lines[:] = description(text)
         return
     # The exit codes, as they are printed.
-    codes = inspect.cleandoc((text or "").replace("\b\n", "")).splitlines()
+    codes = inspect.cleandoc(text.replace("\b\n", "")).splitlines()
     lines[:] = ["::", "", *(f"    {line}" for line in codes), ""]
 
 

@@ -27,7 +27,7 @@ FIRST = (
     "load",
     "kinds",
     "certify",
-    "private",
+    "privacy_constraints",
     "solve",
     "sweep",
     "interact",
@@ -68,7 +68,7 @@ def _index_page(modules: tuple[str, ...]) -> str:
     lines = [*_title("Reference")]
     lines += [
         "Every public name, on the page of the module that a user imports it from. `dpopt.design`",
-        "answers any setting; the settings stand with their mechanisms. Commands have",
+        "answers any setting; settings are on the page of `dpopt`. Commands have",
         ":doc:`a page of their own </commands>`; all names in one list: :ref:`genindex`.",
         "",
     ]
@@ -98,7 +98,7 @@ def _module_page(module: ModuleType) -> str:
                 lines += _entry(module, each)
     others = [each for each in public if each not in inner and each not in own]
     if others:
-        lines += [*_title("Told of elsewhere", "-")]
+        lines += [*_title("Documented elsewhere", "-")]
         for each in others:
             lines += _pointer(each, home_of(module, each), getattr(module, each))
     return "\n".join([*lines, ""])

@@ -52,7 +52,7 @@ def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:
 
     - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
       prior: every two categories, which covers every two users, since a divergence is jointly
-          convex.
+      convex.
     - A majority: every choice of corners for the voters (lemma 5.1 of the DaRRM paper) up to the
       reduction theorem, whose proof holds at every alpha. One query.
     - A min-count rule: all neighbouring data sets, from O(1) events for each smallest count.

@@ -156,7 +156,7 @@ def _squares(
     so that ten million people cost what ten do. The generator is seeded: nothing here is private.
     """
     truth = found.setting.matrix @ histogram
-    pmfs = found.table.matrix().T.T
+    pmfs = found.table.matrix()
     outputs = np.zeros((runs, pmfs.shape[1]))
     for pmf, people in zip(pmfs, histogram, strict=True):
         outputs += rng.multinomial(people, pmf / pmf.sum(), size=runs)

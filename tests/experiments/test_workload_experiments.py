@@ -180,7 +180,7 @@ def test_counts_of_outputs_are_those_of_people_one_by_one() -> None:
     found = dpopt.design(Workload("prefix", 1.0, 3))
     histogram, runs = np.array([40, 10, 30]), 4_000
     by_counts = simulation._squares(found, histogram, runs, np.random.default_rng(1))
-    truth, pmfs = np.cumsum(histogram), found.rows.T.cumsum(axis=1)
+    truth, pmfs = np.cumsum(histogram), found.table.matrix().cumsum(axis=1)
     rng = np.random.default_rng(2)
     one_by_one = []
     for _ in range(runs):

@@ -66,7 +66,7 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "released == 3 and 'left of the budget' in beyond",
     ),
     "workload": (
-        "np.isclose(compared['this'], compared['bound'], rtol=1e-8) and decoded > design.variance",
+        "np.isclose(compared['this'], compared['bound'], rtol=1e-8) and decoded > design.value",
         "np.all(abs(estimate.values - truth) <= 6 * estimate.standard_errors + 1e-6)",
     ),
     "your_program_proved": (
