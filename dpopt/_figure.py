@@ -60,7 +60,7 @@ def new_axes(ax: Axes | None) -> Axes:
 
 
 def save_figure(axes: Axes, path: Path) -> None:
-    """Write the figure that ``axes`` belong to; the ending of ``path`` tells the format."""
+    """Write the figure that ``axes`` belong to; the ending of ``path`` is the format."""
     figure = axes.get_figure(root=True)
     if figure is not None:
         figure.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)

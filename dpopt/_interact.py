@@ -20,7 +20,7 @@ def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: 
     """Show a control for each number and each choice of a setting, above its answer.
 
     In a notebook, at the end of a cell: ``interact(RevealOrObscure, epsilon=(0.1, 2))``.
-    Moving a control designs anew, as long as that takes; what the setting refuses is told in place
+    Moving a control designs anew, as long as that takes; what the setting refuses is shown in place
     of the answer. Needs ipywidgets (extra ``explore``).
 
     Args:
@@ -75,7 +75,7 @@ def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: 
 
 
 def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:  # noqa: ANN401
-    """Return the widget of a field, told when it is let go; None if it has none."""
+    """Return the widget of a field, which reports on release; None if it has none."""
     import ipywidgets as widgets
 
     options: dict[str, Any] = {"description": name, "style": {"description_width": "initial"}}

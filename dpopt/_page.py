@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt._errors import DpoptError
 from dpopt._figure import BAD, GOOD, LIMIT, context
-from dpopt._types import told
+from dpopt._types import brief_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,11 +37,12 @@ def result_page(
         facts: by name.
         plot: draws the result on axes; where it refuses, its reason is the picture.
     """
+    texts = {key: each if isinstance(each, str) else brief_of(each) for key, each in facts.items()}
     rows = "".join(
         f"<tr><th scope='row' style='text-align: left'>{escape(key)}</th>"
-        f"<td style='text-align: left'>{escape(value if isinstance(value, str) else told(value))}"
+        f"<td style='text-align: left'>{escape(text)}"
         "</td></tr>"
-        for key, value in facts.items()
+        for key, text in texts.items()
     )
     edge = "#7A7A7A" if good is None else GOOD if good else BAD
     said = statement and (

@@ -1,6 +1,6 @@
-"""Progress of long computations, told to one callback; nobody listens unless asked to.
+"""Progress of long computations, reported to one callback; nobody listens unless asked to.
 
-A loop tells where it is by `advance` or `track`. Who listens is a context variable, so that no
+A loop reports its position by `advance` or `track`. Who listens is a context variable, so that no
 function in between hands a callback through:
 
     with reporting(callback):       # or: with progress_bar():
@@ -44,7 +44,7 @@ class ProgressEvent:
         done: steps finished, at least 0.
         total: steps in all; None while it is unknown. The task is over when ``done`` equals it.
         message: detail to show beside it, such as the worst violation so far.
-        seconds: of an event before the task: an estimate of how long all of it will take, told
+        seconds: of an event before the task: an estimate of how long all of it will take, stated
             where that is more than a minute; else None.
     """
 

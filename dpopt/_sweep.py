@@ -76,7 +76,7 @@ def sweep(
     {'a': 2, 'b': 20, 'value': 40}
 
     Needs joblib (extra ``sweeps``); within ``joblib.parallel_config("dask")`` it computes on a
-    cluster. Finished points are told to `dpopt.reporting`. After an interruption, the same call
+    cluster. Finished points are reported to `dpopt.reporting`. After an interruption, the same call
     with the same table computes what is not in it; points that failed never are.
 
     Args:
@@ -164,7 +164,7 @@ def _mark(function: Any, version: str | None, digest: Callable[..., str]) -> str
 
 
 def _described(value: object) -> object:
-    """Return what tells a function from others, but for addresses and numbers of lines."""
+    """Return what distinguishes a function from others, except addresses and numbers of lines."""
     if isinstance(value, partial):
         return [_described(value.func), value.args, value.keywords]
     if isinstance(value, FunctionType):

@@ -46,11 +46,11 @@ def brief(result: object, **facts: object) -> str:
     """
     if not facts:
         facts = {field.name: getattr(result, field.name) for field in fields(cast(Any, result))}
-    words = (f"{name}={told(value)}" for name, value in facts.items())
+    words = (f"{name}={brief_of(value)}" for name, value in facts.items())
     return f"{type(result).__name__}({', '.join(words)})"
 
 
-def told(value: object) -> str:
+def brief_of(value: object) -> str:
     """Return a few words for a value: an array by its shape, a large object by its type."""
     if isinstance(value, float):
         return f"{value:.6g}"

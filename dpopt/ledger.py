@@ -453,7 +453,7 @@ def _described(mechanism: object) -> str:
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection that begins and commits when it is told, and waits for the disk."""
+    """Return a connection that begins and commits on demand, and waits for the disk."""
     db = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None
     )

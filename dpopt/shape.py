@@ -1,4 +1,4 @@
-"""The shape of every mechanism: setting -> problem -> table -> repair -> judge -> design.
+"""The shape of every mechanism: setting -> problem -> table -> repair -> verifier -> design.
 
 A `Setting` is a frozen dataclass of parameters; its `Design` is the optimum of a linear program: a
 mechanism, which is proved private and releases. Where the optimum is known in closed form, the
@@ -12,7 +12,7 @@ What a solver returned is made a *table* of integers, repaired until the judge (
 accepts it; the table is saved and released from, and nothing else is.
 
 A class that says ``kind`` is a kind: it is what `dpopt.kinds` lists, it has the command ``dpopt
-KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.md.
+KIND``, and `dpopt.load` reads its files. docs/adding.md says how to add one.
 """
 
 from __future__ import annotations
@@ -497,7 +497,7 @@ class Design:
     is first asked for: `design.gamma` of a majority, `design.kernel` of a kernel.
 
     A result's certificate is about its own integers and no others: a constructor call,
-    `dataclasses.replace` and a copy compare its digest with them, and a pickle is judged anew. Who
+    `dataclasses.replace` and a copy compare its digest with them, and a pickle is proved again. Who
     writes into ``__dict__`` is not stopped.
 
     Attributes:
@@ -738,7 +738,7 @@ class Design:
         return brief(self, **{**self._headline(), **self._stopped(), **stated})
 
     def _stopped(self) -> Json:
-        """Return what is told of an answer that was stopped before the optimum, else nothing."""
+        """Return status and gap of an answer that was stopped before the optimum, else nothing."""
         return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
 
     @property
@@ -764,7 +764,7 @@ class Design:
         return {
             "kind": self.setting.kind,
             "setting": self.setting.to_dict(),
-            "units": self.setting.plain(self.table),
+            "table": self.setting.plain(self.table),
             **self._written_out(),
             "value": _known(self.value),
             "bound": self.bound,
@@ -873,23 +873,24 @@ def design(
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
 ) -> Design:
-    """Return the mechanism of a setting, proved private.
+    """Return the best mechanism of a setting, proved private.
+
+    A published rule that is not private does not raise: its design has no certificate and releases
+    nothing.
 
     Args:
         setting: one of `dpopt.kinds`, or your own.
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
-        stop_at_gap: in [0, 1]; how far from the optimum is near enough, in the units of
-            `dpopt.solve`: a share of the program's objective. 0 goes on to the optimum. A design
-            that was stopped is repaired, proved private and bounded like any other; its `status`
-            is then ``"gap"``, and its `gap` says how far value and bound are apart. A closed form
-            is the optimum at once: there is nothing to stop.
+        stop_at_gap: in [0, 1]; the distance to the optimum at which the solve stops, as a share of
+            the program's objective; 0 goes on to the optimum. The design is repaired, proved
+            private and bounded like any other; its `status` is then ``"gap"``, and its `gap` says
+            how far value and bound are apart. A closed form has nothing to stop.
 
     Raises:
         ParameterError: for another object, or a program that is too large to write out.
         InfeasibleError: if the program has no solution.
-        NotPrivateError: if what was found cannot be proved; of a published rule that fails, the
-            design has no certificate instead.
+        NotPrivateError: if privacy cannot be proved.
         SolverError: if the solver found no answer.
 
     Example:
@@ -992,7 +993,7 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
 def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
     with _refusing(sealed):
         setting = kind.from_dict(sealed.body["setting"])
-        table = setting.read(sealed.body["units"])
+        table = setting.read(sealed.body["table"])
         stated = sealed.body["bound"]
         bound = None if stated is None else _checks.real("bound", stated)
         # Strict also for a published rule: a file without a proof is not a mechanism's.
@@ -1004,7 +1005,7 @@ def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
 
 
 def _require_the_same(found: Design, sealed: Sealed) -> None:
-    """Refuse a file that tells `dpopt.verify` of another kind, guarantee or program than this one.
+    """Refuse a file that names for `dpopt.verify` another kind, guarantee or program than this one.
 
     What a file says stands in it twice: once to be loaded, once to be read without this package.
     """
@@ -1030,7 +1031,7 @@ def _refusing(sealed: Sealed) -> Iterator[None]:
         raise sealed.refuse(str(error).rstrip(".")) from None
     except _MALFORMED as error:
         # The cause is kept: in a kind of one's own, it may be an error of that kind.
-        raise sealed.refuse("its setting, units or bound are missing or malformed") from error
+        raise sealed.refuse("its setting, table or bound are missing or malformed") from error
 
 
 def _register(cls: type[Setting]) -> None:

@@ -290,7 +290,7 @@ def decide_ratios(
             raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
         bits *= 2
         if bits > FINEST:
-            raise Refused("a ratio is too close to e^epsilon to be told from it", at)
+            raise Refused("a ratio is too close to e^epsilon to be distinguished from it", at)
 
 
 def decide_sets(
@@ -1890,7 +1890,7 @@ def add_largest(program: Program, setting: Setting, table: WeightTable | None) -
     errors, others = LargestError(setting), program.row
     row = cache(errors.row)
     if table is None:
-        raise Malformed("a worst case is checked with its units alone")
+        raise Malformed("a worst case is checked with its weights alone")
     program.point["t",] = errors.largest(table.weights[1::2], table.total)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
     program.row = lambda name: (row if name[0] == "error" else others)(name)
@@ -3069,7 +3069,7 @@ def mollifier(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
     program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
     if units:
         if len(pmf) != n or not sum(pmf):
-            raise Malformed("units are no weights of the categories")
+            raise Malformed("the weights are not those of the categories")
         probabilities = [Fraction(weight, sum(pmf)) for weight in pmf]
         program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(probabilities)}
         program.point |= {("r", j): a for j, a in enumerate(probabilities)}
@@ -3202,7 +3202,7 @@ class Formulas:
             relation is operator.eq and meet and isinstance(lhs, tuple) | isinstance(rhs, tuple)
         )
         if len(outcomes) > 1 or undecided:
-            raise Refused("two numbers are too close to be told apart")
+            raise Refused("two numbers are too close to be distinguished")
         return outcomes.pop(), lhs, rhs
 
     def value(self, node: ast.expr, names: dict[str, Value]) -> Value:
@@ -3270,13 +3270,13 @@ def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
         if saved["kind"] not in KINDS:
             raise Malformed(f"its kind is {str(saved['kind'])[:40]!r}, which is not checked here")
         allowed(saved["kind"], saved["setting"])
-        program = KINDS[saved["kind"]](saved["setting"], saved["units"], None, {})
+        program = KINDS[saved["kind"]](saved["setting"], saved["table"], None, {})
         count = decide(program).rows
         where = f"{count} inequalities decided exactly, {program.neighbours}"
         yield f"private: {saved['kind']}, {where}"
         yield about(saved["setting"])
-        rows = [[*map(number, row)] for row in saved["units"]["weights"]]
-        values = {"weights": rows, "total": number(saved["units"]["total"]), "value": program.value}
+        rows = [[*map(number, row)] for row in saved["table"]["weights"]]
+        values = {"weights": rows, "total": number(saved["table"]["total"]), "value": program.value}
     formulas = Formulas(file["formulas"], values)
     for text in file["given"]:
         if not formulas.sides(formulas.parsed(text), {})[0]:
@@ -3584,7 +3584,7 @@ def rows_of_table(
     return names, row
 
 
-# Each takes the setting; the integer weights ("units" of a file; None for the program alone); an
+# Each takes the setting; the integer weights ("table" of a file; None for the program alone); an
 # enclosure of e^epsilon (None: that of the setting); and the proof, which has irrational numbers.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "kernel": kernel,
@@ -3710,12 +3710,12 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     if proof is not None and (proof.get("format"), proof.get("kind")) != ("dpopt proof", kind):
         raise Malformed(f"the second file is no proof of a {kind!r}")
     allowed(kind, setting)
-    if body["units"] is None:
-        raise Malformed("it has no units")
+    if body["table"] is None:
+        raise Malformed("it has no integer weights")
     # The target of voters is (m epsilon, delta); most other kinds have no delta.
     epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
     delta, stated = number(setting.get("delta", 0)), body["guarantee"]
-    program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
+    program = KINDS[kind](setting, body["table"], None, {} if proof is None else proof)
     verdict = decide(program)
     count, missed = verdict.rows, verdict.missed
     # Decided was the guarantee of the setting; the file may state a weaker one only.

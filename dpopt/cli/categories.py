@@ -63,7 +63,7 @@ def sample(
 
     The alphabet is public: it must be fixed before the data are looked at. A record outside it is
     an error, not a category. The number of records is public too. With --ledger it is written down
-    before it is drawn; what is spent is told on standard error.
+    before it is drawn; the privacy cost is printed on standard error.
 
     Args:
         epsilon: privacy of the category, above 0.
@@ -95,11 +95,11 @@ def mode(
 
     Private for one record that is replaced by another. The alphabet is public: it must be fixed
     before the data are looked at. A record outside it is an error, not a category. The number of
-    records is public too. With --ledger the release is written down before it is drawn; what is
-    spent is told on standard error.
+    records is public too. With --ledger the release is written down before it is drawn; its
+    privacy cost is printed on standard error.
 
-    Told beside the category: by which rule it was drawn, and why that is private. By default it is
-    the rule of least mean regret where its tables are small, as for few records, and
+    Printed beside the category: by which rule it was drawn, and why that is private. By default it
+    is the rule of least mean regret where its tables are small, as for few records, and
     permute-and-flip elsewhere.
 
     Args:

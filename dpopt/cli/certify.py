@@ -37,11 +37,11 @@ def certify(
     FILE is a mechanism that was saved, proved again from its integers; or a table of probabilities,
     .csv, .tsv, .npz, .npy or .parquet, with a row for each input or the columns input, output and
     probability. With --epsilon the table is moved to a private one next to it, which is proved;
-    without, the least epsilon of the table is told. Exit code 4 if it is not private.
+    without, the least epsilon of the table is printed. Exit code 4 if it is not private.
 
     Args:
         file: the mechanism or the table.
-        epsilon: of a table: private for this; else the least is told.
+        epsilon: of a table: private for this; else the least is printed.
         delta: In [0, 1), or least: the least one.  [0]
         graph: neighbouring inputs: complete, path, cycle, grid, hamming, or edges 0:1,1:2, between
             names where inputs have names.  [complete]
@@ -122,7 +122,7 @@ def _delta(text: str) -> float | None:
 
 
 def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
-    """Return what is told of a least epsilon or delta."""
+    """Return the lines about a least epsilon or delta."""
     x, other = least.inputs
     outputs = ", ".join(map(str, least.outputs)) or "none"
     fixed = "delta" if least.parameter == "epsilon" else "epsilon"
@@ -136,7 +136,7 @@ def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
 
 
 def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
-    """Return what is told of a certificate; of a table, also what its own rows are missed by."""
+    """Return the lines about a certificate; of a table, also what its constraints are missed by."""
     from dpopt.privacy.guarantee import in_short
 
     proof = made.certificate

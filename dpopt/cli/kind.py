@@ -50,7 +50,7 @@ class Kind(click.Command):
 def _designed(
     kind: Any,  # noqa: ANN401
     given: dict[str, Any],
-    told: Answer,
+    answer: Answer,
     backend: str | Literal["highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:GUROBI"] | None = None,
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
@@ -62,7 +62,7 @@ def _designed(
     Args:
         kind: class of the setting.
         given: its fields; None for one that was not typed.
-        told: what becomes of the design.
+        answer: what becomes of the design.
         backend: solve the linear program with highs, cvxpy or cvxpy:SOLVER, such as cvxpy:GUROBI;
             otherwise the closed form is taken where there is one, else highs.
         time_limit: seconds for the solve.
@@ -75,7 +75,7 @@ def _designed(
     """
     from dpopt.shape import design
 
-    if proof and told.save is None:
+    if proof and answer.save is None:
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
     start = time.perf_counter()
     setting = kind(**{name: value for name, value in given.items() if value is not None})
@@ -84,17 +84,17 @@ def _designed(
     # First what may be refused: without a proof that a kind could have nothing is written.
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        if told.save is not None and (mechanism.private or even_if_not_private):
-            mechanism.save(told.save, even_if_not_private=even_if_not_private, proof=proof)
-    told.draw(mechanism.plot)
+        if answer.save is not None and (mechanism.private or even_if_not_private):
+            mechanism.save(answer.save, even_if_not_private=even_if_not_private, proof=proof)
+    answer.draw(mechanism.plot)
     for warning in said:
         click.echo(f"Note: {warning.message}", err=True)
     columns = lambda: mechanism.setting.columns(mechanism.table)  # noqa: E731
-    told.show(mechanism.to_dict(), _facts(mechanism), columns, seconds)
+    answer.show(mechanism.to_dict(), _facts(mechanism), columns, seconds)
     try:
         mechanism._require_private()
     except NotPrivateError as error:
-        unsaved = told.save is not None and not even_if_not_private
+        unsaved = answer.save is not None and not even_if_not_private
         raise NotPrivateError(f"{error}{_NOTHING if unsaved else ''}") from None
 
 

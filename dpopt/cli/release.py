@@ -37,7 +37,7 @@ def release(
     """Release from a saved mechanism, once for each query, with the system's randomness.
 
     With --ledger it is written down before anything is drawn, and refused beyond the budget; what
-    all releases from the data set spend so far is told on standard error.
+    all releases from the data set spend so far is printed on standard error.
 
     Args:
         file: the mechanism.

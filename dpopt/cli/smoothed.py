@@ -81,7 +81,7 @@ def profile(
     """How private each database of a sample is: delta(x), its largest divergence to a neighbour.
 
     T of its n records are drawn and published as a histogram, without noise. Without counts it is
-    told of every database.
+    printed for every database.
 
     Args:
         epsilon: From 0 to 700, in nats.

@@ -244,7 +244,7 @@ def _vote(voter: Measurement, data: Any) -> int:  # noqa: ANN401
     try:
         answer = voter(data)
         return int(isinstance(answer, Number | np.bool_) and answer == 1)
-    except Exception:  # noqa: BLE001 - an error is an answer, not to be told from the others
+    except Exception:  # noqa: BLE001 - an error is an answer, which must look like any other
         return 0
 
 
@@ -259,7 +259,7 @@ class _Categories(NamedTuple):
     """An alphabet for OpenDP.
 
     Attributes:
-        domain: of one category; its name tells alphabets apart.
+        domain: of one category; its name differs between lists of categories.
         into: leaves a category as it is and makes the first one of all else.
         output: type of what is released.
     """

@@ -66,7 +66,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         estimator: one unfitted classifier, instead of ``estimators``; for "plain" only.
         n_estimators: K, of an ``estimator``.
         classes: all classes that there are, public; None: those on which fitted estimators agree;
-            "in-y": those that occur in y, which are then told to everyone.
+            "in-y": those that occur in y, which then become public.
         allowance: m in (0, K], of private estimators.
         trained_once: of private estimators, see `dpopt.votes.Spending`; no default.
         voter_delta: Delta of each private estimator, in [0, 1).
@@ -375,7 +375,7 @@ def _votes(
     """Return a vote for each row: the place of the class that the estimator says.
 
     What it answers, how much, and whether it raises an error depend on the data that it was trained
-    on: all else is a vote for the first class, and nothing is told apart.
+    on: all else is a vote for the first class, and no other value can be recognised.
     """
     votes = np.zeros(rows, dtype=np.int64)
     try:
@@ -385,6 +385,6 @@ def _votes(
     except KeyboardInterrupt:
         # Of the person at the keyboard, not of the estimator.
         raise
-    except BaseException:  # noqa: BLE001 - an error is an answer, not to be told from the others
+    except BaseException:  # noqa: BLE001 - an error is an answer, which must look like any other
         votes[:] = 0
     return votes

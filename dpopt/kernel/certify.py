@@ -120,7 +120,7 @@ def certify(
       below the promised one, or above it for a published rule that is not private. With delta = 0
       it is available for every mechanism. A least delta, or a least epsilon for a delta above 0, is
       available for tables over inputs and for majorities only; a majority is checked for up to
-      4,000,000 choices of its voters' corners.
+      4,000,000 choices of its voters' corners (see `dpopt.Majority`).
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
@@ -142,9 +142,9 @@ def certify(
         constraints: linear constraints of yours on K, which repair keeps too: tuples (name, matrix,
             lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a JSON
             file of them, see `dpopt.kernel.read_constraints`; or, if ``kernel`` is a cvxpy
-            variable, cvxpy constraints that are affine in it alone. Inequalities that can hold
-            strictly hold exactly; others, and equalities, hold up to the design's ``residuals``,
-            about 1e-15: see `NearestKernel`.
+            variable, cvxpy constraints that are affine in it alone. An inequality that some
+            private kernel satisfies strictly is satisfied exactly; other inequalities, and
+            equalities, up to the design's ``residuals``, about 1e-15: see `NearestKernel`.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: parameters of the mechanism that ``kernel`` was solved for, such as a
             `dpopt.majority.Majority`; it brings its own epsilon and other parameters.

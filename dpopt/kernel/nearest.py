@@ -63,8 +63,8 @@ class NearestKernel(Setting):
     for all outputs y and all neighbours x, x' of the graph; K, P >= 0. given[x] is the sum of row
     x, which solvers leave next to 1. t is the largest change of the probability of any event, over
     all inputs: for distributions, half of sum_y |K[x, y] - given[x, y]|, their total variation.
-    With delta > 0 a pair of neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y],
-    "privacy", whose sum is at most delta, "delta".
+    With delta > 0 a pair of neighbours has variables s[y] >= 0 with s[y] >= K[x, y] - e^epsilon
+    K[x', y], "privacy", whose sum is at most delta, "delta".
 
     The program finds the nearest kernel up to the tolerance of its solver. Its solution is then
     mixed with a strictly feasible kernel, by the least share that makes every inequality true in

@@ -70,9 +70,9 @@ class Kernel(Setting):
                    lower <= sum_xy c_xy K[x, y] <= upper            by their names
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
-    neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum is at most
-    delta, "delta". The rows of "privacy" are divided by e^epsilon, and there may be at most
-    2,000,000; `dpopt.table.add_table` writes them. To add rows over K to the program, use
+    neighbours has variables s[y] >= 0 with s[y] >= K[x, y] - e^epsilon K[x', y], "privacy"; their
+    sum is at most delta, "delta". The rows of "privacy" are divided by e^epsilon, and there may be
+    at most 2,000,000; `dpopt.table.add_table` writes them. To add rows over K to the program, use
     `dpopt.table.over_masses`.
 
     Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape, x is a word
@@ -95,7 +95,7 @@ class Kernel(Setting):
         prior: weights of the inputs for "mean", shape (inputs,), non-negative, scaled to sum 1,
             as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
         objective: "mean" or "worst-case"; the worst case of a utility is its least value.
-        sense: "minimise" a loss or "maximise" a utility; with a z as well.
+        sense: "minimise" a loss or "maximise" a utility; "minimize" and "maximize" as well.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
         inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.

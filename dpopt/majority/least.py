@@ -51,7 +51,7 @@ class Chances:
         if bits > _MOST_BITS:
             raise ParameterError(
                 f"voters is {setting.voters} and epsilon {setting.epsilon:g}; "
-                f"probabilities of output 1 that are below 2^-{_MOST_BITS // 2} are not told apart."
+                f"probabilities of output 1 that are below 2^-{_MOST_BITS // 2} are taken as equal."
             )
         self.bits, self.unit, self.error = bits, 1 << bits, 2 * setting.voters + 1
         self.voters, self.total = verify.Voters(parameters, None), table.total

@@ -103,8 +103,11 @@ class Majority(Voters, Setting):
                    0 <= gamma <= 1; if contrary, -1 <= gamma <= 1
 
     where L is the number of ones among voters who say 1 with p_i (under E' with p'_i), and c comes
-    from the objective. The objective "worst-case" has a variable t instead, and one more set of
-    rows:
+    from the objective. Given the data, the votes are assumed independent. A corner is a vertex of
+    {(p, p') in [0, 1]^2: p <= e^epsilon p' + Delta, and the same for p', p, for 1 - p, 1 - p' and
+    for 1 - p', 1 - p}: what a voter's privacy allows on two neighbouring data sets. With error(p) =
+    Pr[output 1] - Pr[majority 1] for voters of p = (p_1, .., p_K), the objective "worst-case" has a
+    variable t instead, and one more set of rows:
 
         minimise   t
         subject to |error(p)| <= t  for every p that the prior allows           "worst case"
@@ -121,9 +124,9 @@ class Majority(Voters, Setting):
 
     The table of a design holds (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the
     majority's answer and of the other one, for l = (K + 1) / 2..K. Its report: ``gamma`` on 0..K;
-    ``expected_error`` E|error| under the prior, with ``expected_error_standard_error``;
-    ``sampled_error(rng, draws)`` mean and standard error over p drawn from the prior; ``regrets``
-    under each of several priors.
+    ``expected_error`` E|error| under the prior as for "mean", with
+    ``expected_error_standard_error``; ``sampled_error(rng, draws)`` mean and standard error over p
+    drawn from the prior; ``regrets`` under each of several priors.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -131,11 +134,12 @@ class Majority(Voters, Setting):
         allowance: m, real, in (0, K]: the majority is to be (m epsilon, delta)-DP.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
-        objective: "mean" minimises E|error| under the prior, "surrogate" maximises the
-            paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
-            minimises the largest error over all p that the prior allows (all of [0, 1] if none is
-            given). "least-regret" minimises the largest loss against the best gamma of each of
-            several priors, relative to the error of a fair coin.
+        objective: "mean" minimises E|error| under the prior (for independent p_i a lower
+            bound of it that is linear in gamma, see `expected_error_weights`), "surrogate"
+            maximises the paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior,
+            "worst-case" minimises the largest error over all p that the prior allows (all of [0, 1]
+            if none is given). "least-regret" minimises the largest loss against the best gamma of
+            each of several priors, relative to the error of a fair coin.
         prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before
             it (one p for all), or point:P[,P]. One p for all means that voters tend to agree;
             independent p's, that unanimous votes are rare. The default is common-uniform:0,1; for

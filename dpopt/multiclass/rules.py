@@ -55,8 +55,8 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
             if keeps(np.array([float(share) for share in exact])):
                 return list(exact)
         raise ParameterError(
-            "allowance is below 1; it must be at least 1 with rule 'subsampling', which tells the "
-            "vote of one voter at least."
+            "allowance is below 1; it must be at least 1 with rule 'subsampling', which returns "
+            "the vote of one voter at least."
         )
     at, root = rule_at(rule, pricing.inputs), 1 if rule == "ladder" else 2
 

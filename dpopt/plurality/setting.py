@@ -337,7 +337,7 @@ class Plurality(ClassSetting):
             above, below = 0, 0
         if not 0 < below < above or above.bit_length() > 4 * (_STEP_BITS + 64):
             raise ParameterError(
-                "units must be numerator and denominator of a step above 1: two integers, of at "
+                "table must be numerator and denominator of a step above 1: two integers, of at "
                 f"most {4 * (_STEP_BITS + 64)} bits."
             )
         return Fraction(above, below)

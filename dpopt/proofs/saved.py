@@ -59,7 +59,7 @@ def optimality(
     Args:
         kind: of the design.
         setting: its parameters as plain values, as a file has them.
-        weights: its integer weights as plain values ("units" of a file).
+        weights: its integer weights as plain values ("table" of a file).
         names: rows that may have multipliers; those that are tight at the design if None.
         data: fields of the proof file other than its bound and multipliers.
 

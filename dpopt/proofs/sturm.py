@@ -77,7 +77,7 @@ class Root:
             if d < a or (d == a and (a < b or c < d)):
                 return False
             width /= 4
-        raise ArithmeticError("two different roots were not told apart")  # pragma: no cover
+        raise ArithmeticError("two different roots were not separated")  # pragma: no cover
 
     @property
     def polynomial(self) -> str:

@@ -274,7 +274,7 @@ class PublicPrior(KeptPriorSetting):
         public: q, shape (n,), each above 0, summing to 1 up to 1e-9, in any order.
         epsilon: in [1e-9, 600], in nats: local privacy of a released category.
         labels: n distinct names, texts or integers; 0..n-1 if None. As a text, a,b,c.
-        objective: "minimax", or "leximin", which is minimax and best for the other categories too.
+        objective: "minimax", or "leximin", lexicographic max-min of the K_ii.
 
     References:
         Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and

@@ -170,7 +170,7 @@ class SmoothFloor(CategorySetting):
             raise _too_many(self) from None
         except verify.Refused as refusal:
             if refusal.at is None:
-                raise ParameterError(f"units are refused: {refusal}.") from None
+                raise ParameterError(f"table is refused: {refusal}.") from None
             c, d = refusal.at
             before, after = _ends(c, d)
             excess = float(_worst(self, table)[0] / self.ratio - 1)
@@ -259,10 +259,10 @@ class SmoothFloor(CategorySetting):
             ParameterError: if it is not bits and 1 to 2e6 weights.
         """
         if not isinstance(table, tuple) or len(table) != 2 or not isinstance(table[1], tuple):
-            raise ParameterError("units must be a number of bits and a list of weights.")
+            raise ParameterError("table must be a number of bits and a list of weights.")
         bits = _checks.integer("bits", table[0], 1, _most_bits())
         if set(map(type, table[1])) != {int} or min(table[1]) <= 0 or len(table[1]) > _LONGEST:
-            raise ParameterError(f"units must hold 1 to {_LONGEST} whole weights above 0.")
+            raise ParameterError(f"table must hold 1 to {_LONGEST} whole weights above 0.")
         return bits, table[1]
 
 

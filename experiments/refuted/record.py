@@ -83,7 +83,7 @@ class Refutation:
 
 def _plain(design: Any) -> dict[str, Any]:  # noqa: ANN401
     body = design.to_dict()
-    return {name: body[name] for name in ("kind", "setting", "units")}
+    return {name: body[name] for name in ("kind", "setting", "table")}
 
 
 def checker() -> bytes:

@@ -92,7 +92,7 @@ def test_a_little_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capfd: Cap
         steps = [(i == place) * 2**46 for i in range(len(ones))]
         rows = [[str(a + s), str(b - s)] for a, b, s in zip(ones, zeros, steps, strict=True)]
         units = {"total": str(design.table.total), "weights": rows}
-        edit(path, lambda record, units=units: record["body"].update(units=units))
+        edit(path, lambda record, units=units: record["body"].update(table=units))
         line = refused(["certify", str(path)], 4, capfd)
         assert re.search(r"(\d+ voters at .*); neighbour: (\d+ voters at .*)\.$", line)
 
@@ -189,7 +189,7 @@ def test_a_table_is_made_private_saved_and_released(
     assert found["private"] is True
     assert 0.008 < found["moved"] < 0.009
     assert found["residuals"] == {"near": 0.0}
-    weights = json.loads(saved.read_text())["body"]["units"]["weights"]
+    weights = json.loads(saved.read_text())["body"]["table"]["weights"]
     assert 10 * (int(weights[0][0]) + int(weights[0][1])) >= 6 * sum(map(int, weights[0]))
     code, out, _ = run(["certify", str(saved)], capfd)
     assert (code, out.splitlines()[0]) == (

@@ -434,7 +434,7 @@ def test_files_hold_the_group_and_the_weights(tmp_path: Path, symmetry: Any, del
     assert body["setting"]["symmetry"] == (
         symmetry if isinstance(symmetry, str) else plain(symmetry)
     )
-    assert sum(map(len, body["units"]["weights"])) == found.table.inputs.size
+    assert sum(map(len, body["table"]["weights"])) == found.table.inputs.size
 
 
 def plain(symmetry: Any) -> Any:
@@ -444,7 +444,7 @@ def plain(symmetry: Any) -> Any:
 def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
     _, path = saved(tmp_path, symmetry="dihedral")
     whole = json.loads(path.read_text())
-    whole["body"]["units"] |= {"weights": [["994", "1", "1", "2"]], "total": "1000"}
+    whole["body"]["table"] |= {"weights": [["994", "1", "1", "2"]], "total": "1000"}
     path.write_text(json.dumps(whole))
     with pytest.raises(
         NotPrivateError, match=r"breaks \(1, 0\)-DP at inputs \d and \d, output \d"

@@ -354,7 +354,7 @@ def test_the_program_of_tangents_takes_them_as_one() -> None:
 def test_the_checker_refuses_outputs_that_tell_too_few_categories_apart(tmp_path: Path) -> None:
     x, _ = saved(tmp_path, SETTINGS[0])
     whole = json.loads(x.read_text(encoding="utf-8"))
-    rows = whole["body"]["units"]["weights"]
+    rows = whole["body"]["table"]["weights"]
     rows[3] = rows[2]
     x.write_text(json.dumps(whole), encoding="utf-8")
     assert verify.main([str(x)]) == 4
@@ -431,7 +431,7 @@ def test_a_changed_proof_shows_no_more_than_is_true(setting: Workload, tmp_path:
             changed["multipliers_of_categories"][place] *= 1 - abs(rng.normal()) / 10
         whole = json.loads(x.read_text(encoding="utf-8"))["body"]
         try:
-            program = verify.workload(whole["setting"], whole["units"], None, changed)
+            program = verify.workload(whole["setting"], whole["table"], None, changed)
         except verify.Refused:
             continue
         assert verify.bound(program, [(("tangent",), Fraction(1))]) <= design.value + 1e-12

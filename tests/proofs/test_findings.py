@@ -100,7 +100,7 @@ def test_a_given_that_does_not_hold_is_refused(tmp_path: Path) -> None:
 
 def test_a_design_that_is_not_private_is_refused(tmp_path: Path) -> None:
     content = ALL["darrm-lemma-3-2"].to_dict()
-    units = content["design"]["units"]
+    units = content["design"]["table"]
     units["weights"][1] = [units["total"], "0"]
     assert decided(content, tmp_path) == 4
 

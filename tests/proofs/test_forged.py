@@ -119,7 +119,7 @@ def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
     n = 2001
     record = record_of(Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, delta=0.1), tmp_path)
     record["body"]["setting"] |= {"loss": [[0.0, 1.0]] * n, "inputs": n}
-    record["body"]["units"] = {"total": "2", "weights": [["1", "1"]] * n}
+    record["body"]["table"] = {"total": "2", "weights": [["1", "1"]] * n}
     assert answered(record, tmp_path) == 2
 
 

@@ -95,8 +95,8 @@ def judged(path: Path, code: int, lines: list[str]) -> None:
     setting: Any = kind.from_dict(body["setting"])
     try:
         if isinstance(setting, Setting):
-            setting.judge(setting.read(body["units"]))
-            value = setting.value(setting.read(body["units"]))
+            setting.judge(setting.read(body["table"]))
+            value = setting.value(setting.read(body["table"]))
         else:
             value = dpopt.design(setting).value
     except dpopt.ParameterError:

@@ -635,7 +635,7 @@ def test_files_are_accepted_and_displayed_programs_have_their_optimum(
     assert lines[0].endswith(f"among {listed} groups of neighbours that it lists")
     assert lines[3].startswith("optimal: ")
     body = design["body"]
-    program = verify.KINDS["table"](body["displayed"], body["units"], None, {})
+    program = verify.KINDS["table"](body["displayed"], body["table"], None, {})
     assert float(program.value) == pytest.approx(body["value"], rel=1e-12)
     assert optimum(program) == pytest.approx(body["value"], rel=1e-7)
     # At its point all rows hold, also looked at one by one.
@@ -692,17 +692,17 @@ def test_files_whose_weights_are_moved_are_decided_by_brute_force(
     for power, (row, (a, b)) in product((0, 10, 40, 55, 58), enumerate(pairwise(starts))):
         for v, u in list(permutations(range(a, b), 2))[:6]:
             design = copy.deepcopy(original)
-            line = design["body"]["units"]["weights"][row]
+            line = design["body"]["table"]["weights"][row]
             line[v - a] = str(int(line[v - a], 0) + counts[u] * (1 << power))
             line[u - a] = str(int(line[u - a], 0) - counts[v] * (1 << power))
             if int(line[u - a]) < 0:
                 continue
             # The value moves with them.
             program = verify.KINDS["table"](
-                design["body"]["displayed"], design["body"]["units"], None, {}
+                design["body"]["displayed"], design["body"]["table"], None, {}
             )
             design["body"]["value"] = float(program.value)
-            broken = broken_by_hand(name, design["body"]["units"])
+            broken = broken_by_hand(name, design["body"]["table"])
             outcomes.add(broken)
             if broken:
                 with pytest.raises(verify.Refused, match="above"):
@@ -713,7 +713,7 @@ def test_files_whose_weights_are_moved_are_decided_by_brute_force(
 
 
 def edited(design: Any, path: str, value: Any) -> Any:
-    """A copy of a file with another value at a path such as body.units.total."""
+    """A copy of a file with another value at a path such as body.table.total."""
     changed = copy.deepcopy(design)
     *parents, last = path.split(".")
     place: Any = changed
@@ -746,14 +746,14 @@ FORGED: list[tuple[str, str, Any, str]] = [
     (PURE, "body.displayed.epsilon", -0.7, "epsilon is -0.7"),
     (PURE, "body.displayed.delta", 0.05, "edges"),
     (PURE, "body.guarantee.epsilon", 0.6, "smaller guarantee"),
-    (PURE, "body.units.total", "4611686018427387905", "no distribution"),
-    (PURE, "body.units.total", "0", "no integer from 1"),
-    (PURE, "body.units.weights.0.0", "-1", "no integer from 0"),
-    (PURE, "body.units.weights.3.3", "7", "no distribution"),
-    (PURE, "body.units.weights.3", ["1"], "row of 4 weights"),
-    (PURE, "body.units.weights.3", 5, "row of 4 weights"),
-    (PURE, "body.units.weights", [], "table of 4 rows"),
-    (PURE, "body.units.weights", {}, "table of 4 rows"),
+    (PURE, "body.table.total", "4611686018427387905", "no distribution"),
+    (PURE, "body.table.total", "0", "no integer from 1"),
+    (PURE, "body.table.weights.0.0", "-1", "no integer from 0"),
+    (PURE, "body.table.weights.3.3", "7", "no distribution"),
+    (PURE, "body.table.weights.3", ["1"], "row of 4 weights"),
+    (PURE, "body.table.weights.3", 5, "row of 4 weights"),
+    (PURE, "body.table.weights", [], "table of 4 rows"),
+    (PURE, "body.table.weights", {}, "table of 4 rows"),
     (PURE, "body.value", 0.9, "states the value"),
     (PURE, "body.displayed.losses.costs.0", 0.5, "states the value"),
     (SETS, "body.displayed.inputs.edges.0.0", [0, 1, 2], "different lengths"),
@@ -805,7 +805,7 @@ def test_files_with_other_multipliers_show_no_better_bound(name: str, tmp_path: 
     design, proof = map(json.loads, written(name))
     rng = random.Random(5)
     body, claimed = design["body"], Fraction(proof["bound"])
-    program = verify.KINDS["table"](body["displayed"], body["units"], None, {})
+    program = verify.KINDS["table"](body["displayed"], body["table"], None, {})
     outcomes = set()
     for line in rng.sample(proof["multipliers"], k=min(6, len(proof["multipliers"]))):
         at = proof["multipliers"].index(line)

@@ -177,7 +177,7 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     record["body"]["setting"]["voters"] = 2
     levels = [int(gamma * share * 2**62) for share in (1 / 3, 1)]
     weights = [[str(2**62 + w), str(2**62 - w)] for w in levels]
-    record["body"]["units"] = {"total": str(2**63), "weights": weights}
+    record["body"]["table"] = {"total": str(2**63), "weights": weights}
     path.write_text(json.dumps(record))
     code, lines, err = run(path, None)
     assert (code, lines) == (2, [])

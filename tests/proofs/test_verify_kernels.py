@@ -63,7 +63,7 @@ def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
 def test_a_changed_kernel_is_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(SETTINGS[name], tmp_path)
     file = json.loads(path.read_text())
-    units = file["body"]["units"]
+    units = file["body"]["table"]
     rows = units["weights"]
     rows[0][0] = str(int(rows[0][0], 0) + (1 << 40))
     path.write_text(json.dumps(file))
@@ -73,7 +73,7 @@ def test_a_changed_kernel_is_refused(name: str, tmp_path: Path) -> None:
 def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
     path, _ = saved(Kernel("zero-one", math.log(2), inputs=2), tmp_path)
     file = json.loads(path.read_text())
-    units = file["body"]["units"]
+    units = file["body"]["table"]
     total = int(units["total"])
     low = math.floor(total / (1 + Fraction(verify.exp(Fraction(math.log(2)))[1])))
     for least, code in ((low - 1, 4), (low + 1, 0)):
@@ -86,7 +86,7 @@ def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
 def test_a_majority_with_less_noise_is_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(SETTINGS[name], tmp_path)
     file = json.loads(path.read_text())
-    units = file["body"]["units"]
+    units = file["body"]["table"]
     total = int(units["total"])
     for row in units["weights"]:
         more = min(int(row[0]) + (1 << 40), total)
@@ -114,7 +114,7 @@ def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
 def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> None:
     path, _ = saved(SETTINGS["q K = q"], tmp_path)
     file = json.loads(path.read_text())
-    weights = file["body"]["units"]["weights"]
+    weights = file["body"]["table"]["weights"]
     # Both rows move alike, and privacy does not change by more than its slack.
     for row in weights:
         row[0], row[1] = str(int(row[0], 0) + (1 << 30)), str(int(row[1], 0) - (1 << 30))

@@ -281,7 +281,7 @@ def test_the_worst_case_of_one_voter_by_hand() -> None:
     assert program.row(("error", 0, 1)).terms["t",] == -1
     corner = next(iter(program.names()))
     assert ("t",) not in program.row(corner).terms
-    with pytest.raises(verify.Malformed, match="with its units alone"):
+    with pytest.raises(verify.Malformed, match="with its weights alone"):
         verify.majority(setting, None, None, {})
 
 
@@ -376,7 +376,7 @@ def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
 def test_less_noise_is_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(SETTINGS[name], tmp_path)
     file = json.loads(path.read_text())
-    rows = file["body"]["units"]["weights"]
+    rows = file["body"]["table"]["weights"]
     for row in rows:
         step = min(1 << 40, int(row[1], 0))
         row[:] = [str(int(row[0], 0) + step), str(int(row[1], 0) - step)]

@@ -159,7 +159,7 @@ def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_pat
     assert lines[0] == said
     assert lines[3].startswith("optimal: no other is below")
     body = json.loads((tmp_path / "x.json").read_text())
-    weights = body["body"]["units"]["weights"]
+    weights = body["body"]["table"]["weights"]
     first, *others = weights[1]
     # More for the first count of (K - 1, 1, ..., 0): the distribution breaks, and so does privacy.
     weights[1] = [str(int(first) + 2**40), *others]

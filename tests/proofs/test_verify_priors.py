@@ -180,7 +180,7 @@ def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_pat
     )
 
     def change(body: Any, units: int) -> None:
-        row = body["units"]["weights"][x]
+        row = body["table"]["weights"][x]
         other = (y + 1) % len(row)
         row[y], row[other] = str(int(row[y]) + units), str(int(row[other]) - units)
 
@@ -200,8 +200,8 @@ def test_a_unit_outside_the_mollifier_is_refused(tmp_path: Path) -> None:
     assert 0 <= slack < 1
 
     def change(body: Any) -> None:
-        units = [int(unit) for unit in body["units"]]
-        body["units"] = [str(units[0] + 1), str(units[1]), str(units[2] - 1)]
+        units = [int(unit) for unit in body["table"]]
+        body["table"] = [str(units[0] + 1), str(units[1]), str(units[2] - 1)]
 
     edited(path, change)
     assert verify.main([str(path)]) == 4
@@ -233,7 +233,7 @@ def test_a_corrupted_multiplier_never_raises_a_bound_above_the_optimum(
 @pytest.mark.parametrize("bits", [1, 30])
 def test_too_few_bits_are_refused(bits: int, tmp_path: Path) -> None:
     _, path, _ = saved("Algorithm 1", tmp_path)
-    edited(path, lambda body: body["units"].update(bits=bits))
+    edited(path, lambda body: body["table"].update(bits=bits))
     assert verify.main([str(path)]) == 4
 
 
@@ -495,7 +495,7 @@ def test_a_distribution_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_no
 @pytest.mark.parametrize("units", [["1", "1"], ["0", "0", "0"]])
 def test_units_that_are_no_weights_of_the_categories_are_refused(units: list[str]) -> None:
     setting = Mollifier([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]).to_dict()
-    with pytest.raises(verify.Malformed, match="no weights of the categories"):
+    with pytest.raises(verify.Malformed, match="not those of the categories"):
         verify.mollifier(setting, units, None, {})
 
 

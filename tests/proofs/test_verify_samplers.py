@@ -255,7 +255,7 @@ def test_every_unit_of_the_exact_rule_is_needed(
     for m, w in enumerate(design.table):
         if w:
             units = [str(other - (place == m)) for place, other in enumerate(design.table)]
-            file["body"]["units"] = units
+            file["body"]["table"] = units
             (tmp_path / "y.json").write_text(json.dumps(file))
             assert refused(tmp_path, "y.json")[:2] == (4, "")
 
@@ -292,7 +292,7 @@ def test_published_rules_that_fail_are_refused(
     )
     honest.save(tmp_path / "x.json")
     file = json.loads((tmp_path / "x.json").read_text())
-    file["body"]["units"] = [str(w) for w in units]
+    file["body"]["table"] = [str(w) for w in units]
     (tmp_path / "x.json").write_text(json.dumps(file))
     assert alone(tmp_path / "alone", tmp_path / "x.json").returncode == 4
 
@@ -575,7 +575,7 @@ def test_a_unit_that_is_too_large_is_refused(setting: dpopt.BestSampler, tmp_pat
     weights[other] -= more * counts[raised]
     wrong = Table(inputs, tuple(weights), table.total)
     assert sampler_ratio(setting, wrong) > Fraction(exp(setting.epsilon))
-    file["body"]["units"] = wrong.plain()
+    file["body"]["table"] = wrong.plain()
     (tmp_path / "y.json").write_text(json.dumps(file))
     assert refused(tmp_path, "y.json")[:2] == (4, "")
 

@@ -45,7 +45,7 @@ def test_coefficients_of_a_proof_do_not_count_where_the_setting_has_its_own(tmp_
     assert run(false, its_proof)[0] == 0
     body = json.loads(false.read_text())["body"]
     record = json.loads(path.read_text())
-    for name in ("units", "value", "bound"):
+    for name in ("table", "value", "bound"):
         record["body"][name] = body[name]
     path.write_text(json.dumps(record))
     change(its_proof, coefficients=wrong)

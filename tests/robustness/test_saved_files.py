@@ -151,7 +151,7 @@ def test_more_private_with_a_wrong_hash_is_refused(kind: str, path: Path) -> Non
         # A uniform category, whatever the smallest of 12 counts of 3 categories is: 0..4.
         weights[:] = [str(2**62)] * 5
     else:
-        half = str(int(record["body"]["units"]["total"]) // 2)
+        half = str(int(record["body"]["table"]["total"]) // 2)
         weights[:] = [[half, half] for _ in weights]
     error = refused(path, json.dumps(record).encode())
     assert isinstance(error, ParameterError)
@@ -224,7 +224,7 @@ BREAKING = [
 
 def integers(body: Json) -> list[Any]:
     """The integers of a mechanism's file."""
-    found = body["weights"] if "weights" in body else body["units"]
+    found = body["weights"] if "weights" in body else body["table"]
     return found["weights"] if isinstance(found, dict) else found
 
 
@@ -299,12 +299,12 @@ def test_weights_are_decimal_texts_and_beyond_256_bits_hexadecimal(path: Path) -
     design = solved("kernel-tight")
     design.save(path)
     weights = [str(weight) for weight in design.table.weights]
-    units = json.loads(path.read_text())["body"]["units"]
+    units = json.loads(path.read_text())["body"]["table"]
     assert units == {"total": str(2**62), "weights": [weights[:2], weights[2:]]}
     design = made_of([[2**299 + 1, 2**299 - 1]] * 2, 0.1)
     design.save(path)
     body = json.loads(path.read_text())["body"]
-    assert body["units"]["weights"] == [[hex(2**299 + 1), hex(2**299 - 1)]] * 2
+    assert body["table"]["weights"] == [[hex(2**299 + 1), hex(2**299 - 1)]] * 2
     top, bottom = body["certificate"]["slack_exact"].split("/")
     assert Fraction(int(top, 16), int(bottom, 16)) == design.certificate.slack
     assert dpopt.load(path).table == design.table

@@ -616,7 +616,7 @@ def loaded_as_it_is(kind: Kind, path: Path) -> None:
     assert type(again.setting) is kind
     body = read_sealed(path).body
     assert again.certificate is not None
-    assert same(again.table, again.setting.read(body["units"]))
+    assert same(again.table, again.setting.read(body["table"]))
     assert again.certificate == _proved(again.setting, again.table)
     assert again.value == again.setting.value(again.table)
     assert math.isfinite(again.value)

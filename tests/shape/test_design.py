@@ -136,7 +136,7 @@ def test_a_kind_has_a_name_of_its_own() -> None:
 @pytest.mark.parametrize("kind", ["nonsense", "", "../majority", "audit?", "x" * 5000, "\u202e"])
 def test_a_file_of_an_unknown_kind(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
-    seal(kind, {"setting": {}, "units": [], "bound": None}, path)
+    seal(kind, {"setting": {}, "table": [], "bound": None}, path)
     with pytest.raises(
         ParameterError, match="its kind is .*; known are .* import the module"
     ) as caught:
@@ -149,7 +149,7 @@ def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(tmp_path: Path) -> 
     with registered():
         dpopt.design(Careless(1.0)).save(path)
         body = json.loads(path.read_text())["body"]
-        seal(Careless.kind, {**body, "units": [3, None]}, path)
+        seal(Careless.kind, {**body, "table": [3, None]}, path)
         with pytest.raises(ParameterError, match="missing or malformed") as caught:
             dpopt.load(path)
     assert isinstance(caught.value.__cause__, TypeError)

@@ -90,7 +90,7 @@ def test_each_kind_displays_a_program_as_the_theorem_asks(kind: str, tmp_path: P
     setting = next(known for known in dpopt.kinds() if known.kind == kind)
     dpopt.design(setting.example()).save(tmp_path / "x.json")
     body = verify.read(str(tmp_path / "x.json"))["body"]
-    program = verify.KINDS[kind](body["setting"], body["units"], None, {})
+    program = verify.KINDS[kind](body["setting"], body["table"], None, {})
     inside = Counter(v for variables, _ in program.pmfs for v in variables)
     inside.update(list(program.boxes))
     assert inside
