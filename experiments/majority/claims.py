@@ -1,4 +1,4 @@
-"""What the DaRRM paper states, judged by its own program and by exact arithmetic."""
+"""Claims of the DaRRM paper, checked with its own program and in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INTEGERS = "exact integers over the reduced corner set, rounded outward"
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Instances of the statements; they are ours, where the paper prints none.
+    """Instances of the statements; we chose them where the paper prints none.
 
     Attributes:
         epsilon: of each voter, in nats, unless a case has its own.
@@ -79,15 +79,15 @@ _PMF = majority.parse_prior(PAPER_PRIOR)
 
 @plain_dataclass(frozen=True)
 class Statement:
-    """What the paper states of a number, and how its verdict follows.
+    """A number that the paper states, and how its verdict follows.
 
     Attributes:
-        claim: in the paper's words, with its place.
-        instances: yields the instance in words, what is claimed and what was found.
+        claim: in the paper's words, with the section or number.
+        instances: yields the instance in words, the claimed number and the computed one.
         certificate: what proves the latter.
         least: whether the claimed number is a lower bound; an upper one if not.
-        sharper: whether a number beyond it in every instance says more than the paper.
-        wider: what of the paper's premise the instances do without, so that they say more.
+        sharper: whether a better number in every instance is a stronger result than the paper's.
+        wider: the assumption of the paper that the instances do not need.
     """
 
     claim: str
@@ -98,7 +98,7 @@ class Statement:
     wider: str = ""
 
     def judge(self, name: str, rows: list[dict[str, Any]]) -> Comparison:
-        """Judge the statement by its instances: refuted by one, sharper if more holds in all."""
+        """Decide the statement: one instance refutes it; it is sharper if more holds in all."""
         sign = 1.0 if self.least else -1.0
         beyond = [
             sign * (row["found"] - row["claimed"]) / (max(row["claimed"], row["found"]) or 1.0)
@@ -109,7 +109,7 @@ class Statement:
         return statement(
             self.claim,
             f"{worst['instance']}: {short(worst['found'])}, where {short(worst['claimed'])} is "
-            f"claimed; {'against it' if against else 'beyond it'} in "
+            f"claimed; {'violated' if against else 'stronger'} in "
             f"{against or sum(step > _ROUNDING for step in beyond)} of {len(rows)} instances.",
             self.certificate,
             holds=not against,
@@ -259,8 +259,8 @@ STATEMENTS: Mapping[str, Statement] = {
     "majority-claims",
     "DaRRM",
     "Claims",
-    "What the paper states of errors, losses and constants, beside what its program and exact "
-    "arithmetic give.",
+    "Errors, losses and constants as the paper states them, and as its program and exact "
+    "arithmetic give them.",
     published="lemma 3.2, equation 3, theorem 4.1, lemmas 3.1 and A.1, section 6.2; no numbers.",
     config=Config(at_one=(3, 5, 7, 9, 11, 21, 51), doubled=(3, 11, 21, 31, 51)),
     quick=Config(),
@@ -279,7 +279,9 @@ def run(config: Config) -> Outcome:
         for name, each in STATEMENTS.items()
         for where, claimed, found in each.instances(config)
     ]
-    table = Table.of("What the paper claims in each instance, and what was found.", rows)
+    table = Table.of(
+        "The number that the paper claims in each instance, and the computed number.", rows
+    )
     judged = {name: list(part) for name, part in groupby(rows, lambda row: row["statement"])}
     comparisons = tuple(STATEMENTS[name].judge(name, part) for name, part in judged.items())
     return Outcome({"claims": table}, (), comparisons)
@@ -287,10 +289,10 @@ def run(config: Config) -> Outcome:
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw each instance's number over the claimed one, a row for each statement."""
+    """Draw the computed over the claimed number of each instance, a row per statement."""
     table = outcome.tables["claims"]
     names = list(dict.fromkeys(table.column("statement")))
-    figure, (axes,) = drawing.panels(1, 1, "found / claimed", "statement", height=0.7)
+    figure, (axes,) = drawing.panels(1, 1, "computed / claimed", "statement", height=0.7)
     for place, name in enumerate(reversed(names)):
         least = STATEMENTS[name].least
         pairs = [(row["found"], row["claimed"]) for row in table.select(statement=name).records]

@@ -2,8 +2,8 @@
 
 The paper composes queries by theorem 2.3. That is an argument for votes drawn afresh for each
 query, not for voters trained once, whose votes on several queries share the randomness of training:
-there it can fail, see `experiments.majority.claims`. The printed totals bound what such
-voters spend nevertheless, for another reason: all labels are computed from K voters, each
+there it can fail, see `experiments.majority.claims`. The printed totals still bound the privacy
+cost of such voters, for another reason: all labels are computed from K voters, each
 (epsilon, Delta)-DP; (K epsilon, K Delta) bounds any number of them, and every total is larger.
 """
 
@@ -92,7 +92,7 @@ class Config:
     """Parameters of the tables.
 
     Attributes:
-        allowance: m for each curve, in (0, K]: a query spends (m epsilon, m Delta).
+        allowance: m for each curve, in (0, K]: a query costs (m epsilon, m Delta).
         epsilon: of a voter, for each panel, in nats; 0.0892 is MNIST's, 0.0852 Fashion-MNIST's.
         voter_delta: Delta, of a voter.
         queries: Q of each total.
@@ -142,9 +142,9 @@ class Config:
     "majority-tables-2-5-7-9",
     "DaRRM",
     "Tables 2, 5, 7 and 9",
-    "Total privacy loss over Q queries by general composition, delta' = 1e-4; beside "
-    "it what K = 11 teachers spend who were trained once, and GNMax's labels by Renyi "
-    "composition.",
+    "Total privacy loss over Q queries by general composition, delta' = 1e-4; "
+    "also the privacy cost of K = 11 teachers that were trained once, and of GNMax's labels by "
+    "Renyi composition.",
     published="Epsilon and delta in the columns named so, three decimals each.",
     config=Config(),
     mathematics=(
@@ -174,7 +174,7 @@ def run(config: Config) -> Outcome:
             for count in range(1, max(config.queries) + 1)
         ]
     tables = {
-        "totals": Table.of("The total loss beside the printed one.", totals),
+        "totals": Table.of("The computed and the printed total loss.", totals),
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
     }
     totalled = tables["totals"]
@@ -184,12 +184,12 @@ def run(config: Config) -> Outcome:
 
 
 def _total(config: Config, row: Row, label: float, count: int) -> dict[str, Cell]:
-    """Compose one loss; ``label`` is the rho of GNMax's label that spends as much."""
+    """Compose one loss; ``label`` is the rho of GNMax's label at the same cost."""
     one = row.guarantee
     total = general_composition(one, count, config.slack)
     terms = terms_of_theorem(one, count, config.slack)
     printed = row.printed.get(count) if config.slack == PAPER_SLACK else None
-    # Any number of labels computed from K voters spends no more (theorem 2.2, post-processing).
+    # Any number of labels of K voters costs no more (theorem 2.2, post-processing).
     together = [config.voters * spent for spent in row.voter]
     rho = float_up(count * Fraction(label))
     return {
@@ -269,7 +269,7 @@ def of_totals(totals: Table) -> tuple[Comparison, ...]:
         statement(
             f"GNMax's {at['queries']} labels spend epsilon = {at['printed_epsilon']:.3f} "
             f"({at['data']}, m = {at['m']}).",
-            f"Composed as Renyi divergences they spend {at['gnmax_rdp_epsilon']:.3f} at the same "
+            f"Composed as Renyi divergences, they cost {at['gnmax_rdp_epsilon']:.3f} at the same "
             "delta.",
             "closed form; theorem D.1 over all orders",
             holds=all(row["gnmax_rdp_epsilon"] <= row["epsilon"] for row in rows),
@@ -282,7 +282,7 @@ def of_totals(totals: Table) -> tuple[Comparison, ...]:
 
 
 def _trained_once(rows: list[dict[str, Any]]) -> Comparison:
-    """Judge the totals for the paper's teachers, who are trained once and asked Q times."""
+    """Decide whether the totals hold for teachers that are trained once and queried Q times."""
     held = sum(row["holds_trained_once"] for row in rows)
     spent = " and ".join(
         dict.fromkeys(
@@ -291,8 +291,8 @@ def _trained_once(rows: list[dict[str, Any]]) -> Comparison:
     )
     return statement(
         "The printed totals bound what the labels of teachers trained once spend (section 6.2).",
-        f"{held} of {len(rows)} do: all labels together spend at most {spent}, for any Q; "
-        "composing queries does not show it.",
+        f"{held} of {len(rows)} do: all labels together cost at most {spent}, for any Q; "
+        "composing queries does not prove it.",
         "fractions; the labels are computed from K private teachers (theorem 2.2)",
         holds=held == len(rows),
         more=all(
@@ -300,7 +300,7 @@ def _trained_once(rows: list[dict[str, Any]]) -> Comparison:
             and row["trained_once_delta"] < row["printed_delta"]
             for row in rows
         ),
-        more_if="the teachers together spend less than every total",
+        more_if="the teachers together cost less than every total",
         name="totals for voters trained once",
     )
 

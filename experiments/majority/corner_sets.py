@@ -1,8 +1,8 @@
-"""Lemma 5.1: the program with every corner multiset written out, beside the one with few of them.
+"""Lemma 5.1: the program with a constraint for every multiset of corners, and the reduced one.
 
 The paper solves its program over all multisets of corners, O(K^3) for Delta = 0 and O(K^7) else.
-Here both programs are solved: the paper's, with every row, and the one whose reduced set of O(K^2)
-or O(K^4) multisets is priced, of which few become rows. Their optima are to be one.
+Here both programs are solved: the paper's, with every constraint, and the reduced one. The latter
+adds the violated constraints among O(K^2) or O(K^4) multisets. Both should have the same optimum.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Config:
         voters_approximate: each K for Delta > 0, odd; may be empty.
         epsilon: of each voter, in nats.
         voter_delta: Delta of each voter where it is above 0.
-        allowance: each m, at least 1; those above a K are left out for it. The target is
+        allowance: each m, at least 1; an m above K is skipped. The target is
             (m epsilon, m Delta).
-        objective: whose weights are maximised: "surrogate", the paper's, or "mean", for
+        objective: "surrogate", the paper's, or "mean", for
             independent p_i ~ U[0, 1].
     """
 
@@ -93,9 +93,8 @@ _FIELDS = {"pure": "voters", "approximate": "voters_approximate"}
     "majority-corner-sets",
     "DaRRM",
     "Lemma 5.1, the full and the reduced program",
-    "The paper's program with a row for every multiset of corners, solved beside the one "
-    "over the reduced set. K, m and epsilon are ours. How long both take is in benchmark "
-    "majority-corner-sets.",
+    "The paper's program with a constraint for every multiset of corners, and the program over "
+    "the reduced set. We chose K, m and epsilon. Benchmark majority-corner-sets has the times.",
     published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
     config=Config(
         voters=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
@@ -153,8 +152,8 @@ def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cel
 
 
 def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
-    """Judge lemma 5.1 in each case: its set decides, and a smaller one does."""
-    for case, place in _PLACES.items():
+    """Decide lemma 5.1 in each case: its set suffices, and so does a smaller one."""
+    for case, words in _PLACES.items():
         part = [record for record in records if record["case"] == case]
         if not part:
             continue
@@ -164,28 +163,28 @@ def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
         private = all(record["excess"] <= _ALIKE + record["rounding"] for record in part)
         yield statement(
             f"{paper} multisets of corners decide privacy (lemma 5.1).",
-            f"{place}: in {len(part)} programs the optimum over all of them and over {reduced} of "
+            f"{words}: in {len(part)} programs the optima over all of them and over {reduced} of "
             f"them differ by at most {short(gap)}; at K = {largest['K']} the paper writes "
-            f"{largest['paper']:,} rows, {largest['reduced']:,} multisets decide, and "
-            f"{largest['rows']} were written.",
+            f"{largest['paper']:,} constraints, {largest['reduced']:,} multisets suffice, and "
+            f"{largest['rows']} constraints were generated.",
             "both programs solved, and every multiset of the paper's set checked at the reduced "
             "optimum, in double precision; the reduction is proved",
             holds=all(
                 record["optimum_paper"] <= record["optimum_reduced"] + _ALIKE for record in part
             ),
             more=private and gap <= _ALIKE,
-            more_if="a smaller set has the same optimum, to 1e-9, and its gamma breaks no row",
-            name=f"lemma 5.1, {place}",
+            more_if="a smaller set has the same optimum, to 1e-9, and its gamma is feasible",
+            name=f"lemma 5.1, {words}",
         )
 
 
 def _findings(table: Table) -> Iterator[str]:
-    for case, place in _PLACES.items():
+    for case, words in _PLACES.items():
         part = table.select(case=case).records
         apart = max(part, key=lambda record: record["gamma_difference"], default=None)
         if apart and apart["gamma_difference"] > 1e-6:
             yield (
-                f"{place}: the optimum may be had by more than one gamma: the two found at K = "
+                f"{words}: the optimal gamma need not be unique: the two solutions at K = "
                 f"{apart['K']}, m = {apart['m']:g} differ by {short(apart['gamma_difference'])}."
             )
 

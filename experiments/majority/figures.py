@@ -132,8 +132,8 @@ for _figure, _config, _summary, _published in (
             samples=(10, 13, 15, 20),
             slack=0.1,
         ),
-        "The target is what the majority of M of K = 35 voters spends by general composition "
-        "(delta' = 0.1), epsilon = 0.1, Delta = 1e-5.",
+        "The target is the privacy cost of the majority of M of K = 35 voters by general "
+        "composition (delta' = 0.1), epsilon = 0.1, Delta = 1e-5.",
         "Table 3: m = 6.4521, 7.5742, 8.2708, 9.8823; tau = 14.0328; lambda = 0.1003; "
         "delta = 0.1001, 0.1001, 0.1001, 0.1002.",
     ),
@@ -145,7 +145,7 @@ for _figure, _config, _summary, _published in (
             voter_delta=0.0,
             allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0),
         ),
-        "Pure differential privacy, K = 11: double subsampling joins the curves.",
+        "Pure differential privacy, K = 11: also with double subsampling.",
         None,
     ),
     (

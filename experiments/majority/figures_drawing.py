@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Largest K whose noise functions are drawn whole, and the largest with a marker at every count.
+# Largest K whose noise functions are drawn for all counts, and with a marker at every count.
 _WHOLE_RANGE, _MARKED = 41, 15
 # Errors below it are rounding.
 _SAME_AS_ZERO = 1e-12
-# The most decades of errors that are told apart; those below are as good as 0.
+# Decades of errors on the axis; smaller errors are drawn as 0.
 _DECADES = 7
 
 
@@ -107,7 +107,7 @@ def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
 
 
 def scale_errors(axes: Axes, values: Sequence[float], spreads: Sequence[float]) -> str:
-    """Set the vertical axis for errors, of which some may be 0; return what must be said of it.
+    """Set the vertical axis for errors, some of which may be 0; return a remark on the axis.
 
     Args:
         axes: whose errors are drawn.

@@ -1,4 +1,4 @@
-"""What DaRRM says of Figures 2, 6, 7 and 8 and in Table 3, beside what a run finds."""
+"""Statements of DaRRM on Figures 2, 6, 7 and 8 and Table 3, compared with a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Com
     """Compare what sections 6.1 and D.1 say of figures 2, 6, 7 and 8.
 
     Args:
-        config: of the run; it tells which of the figures it is.
+        config: of the run; it determines the figure.
         tables: "errors" and "shapes" of the run.
     """
     if config.curves is not None or config.prior != PAPER_PRIOR:
@@ -76,7 +76,7 @@ def _proved(errors: Table, *, error: bool = False) -> str:
     rows, slack = max(errors.column("constraints_proved")), min(errors.column("exact_slack"))
     gap = max(gap for gap in errors.column("lp_gap") if gap is not None)
     proof = "exact integers" if slack >= 0 else "not proved"
-    measured = "; error by quadrature, sampled beside it" if error else ""
+    measured = "; error by quadrature, also sampled" if error else ""
     return f"{proof}, {rows:,} rows of the reduced corner set; dual gap {gap:.0e}{measured}"
 
 
@@ -133,7 +133,7 @@ def _at_one(errors: Table, shapes: Table, target: float) -> list[Comparison]:
 
 
 def _lowest_error(errors: Table, targets: Sequence[float]) -> Comparison:
-    """Judge the order that the paper states, of the program's gamma and the baselines alone."""
+    """Decide the order that the paper states for the program's gamma and the baselines."""
     curves = set(errors.column("curve"))
     baselines = [curve for curve in _BASELINES if curve in curves]
     worse = [
@@ -154,7 +154,7 @@ def _lowest_error(errors: Table, targets: Sequence[float]) -> Comparison:
 
 
 def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
-    """Judge the program's gamma against the one that minimises the error which is plotted."""
+    """Compare the program's gamma with the one that minimises the plotted error."""
     pairs = [(_error(errors, t, "surrogate"), _error(errors, t, "mean")) for t in targets]
     gains = [(paper - ours, target) for (paper, ours), target in zip(pairs, targets, strict=True)]
     gain, best = max(gains)
@@ -171,7 +171,7 @@ def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
 
 
 def _highest_gamma(errors: Table, shapes: Table, targets: Sequence[float]) -> Comparison:
-    """Judge that the paper's gamma is above the baselines' for every count of ones."""
+    """Decide whether the paper's gamma is above the baselines' for every number of ones."""
     short = [
         (base[ones] - gamma[ones], target, ones, base[ones], gamma[ones])
         for target in targets

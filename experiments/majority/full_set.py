@@ -1,6 +1,6 @@
-"""The paper's own constraint set of DaRRM, every multiset of corners: a judge, and a program.
+"""The paper's constraint set of DaRRM, every multiset of corners: a check, and a program.
 
-Neither shares code with the separation that designs gamma: distributions come from `dpopt.prob`,
+Neither shares code with the separation oracle of the design: pmfs come from `dpopt.prob`,
 and every multiset is enumerated, in double precision.
 """
 
@@ -49,7 +49,7 @@ class PrivacyCheck:
 
 
 def rounding_error(setting: Majority) -> float:
-    """Return a bound on the error of an excess computed from distributions of K voters.
+    """Return a bound on the rounding error of an excess computed from K voters.
 
     The recurrence adds positive terms: 3 K units in the last place for each probability, and p
     rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
@@ -69,8 +69,8 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
     Args:
         setting: the voters and the target; `full_size` must be at most `FULL_LIMIT`.
         gamma: noise function on 0..K, shape (K + 1,).
-        chances: Pr[output 1 | L = l] on 0..K, where they are known better than 1/2 +- gamma / 2:
-            a gamma next to 1 loses the digits of 1 - gamma.
+        chances: Pr[output 1 | L = l] on 0..K, if they are more accurate than 1/2 +- gamma / 2: a
+            gamma close to 1 loses the digits of 1 - gamma.
     """
     gamma = check_gamma(setting, gamma)
     if chances is None:
@@ -78,7 +78,7 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
     corners = CORNERS if setting.voter_delta > 0.0 else ("00", "11", "bc", "cb")
     inner = ("D", "m", "b", "c") if setting.voter_delta > 0.0 else ("b", "c")
     table = _Chances(setting, chances, inner)
-    # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
+    # Rounding of p: otherwise p = delta with q = 0 would count as an infinite loss.
     noise = 8.0 * setting.voters * 2.0**-53
     worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
     for block in multisets(setting.voters, len(corners)):
@@ -146,7 +146,7 @@ def _rows(setting: Majority) -> Iterator[Floats]:
 
 
 def _places(counts: Integers) -> Integers:
-    """Return the place of each voter's corner, shape (multisets, K), from counts by corner."""
+    """Return the index of each voter's corner, shape (multisets, K), from counts by corner."""
     voter = np.arange(int(counts[0].sum()))
     return (voter[None, :, None] >= np.cumsum(counts, axis=1)[:, None, :]).sum(axis=2)
 
@@ -202,7 +202,7 @@ def _groups(
 
 
 def multisets(total: int, parts: int) -> Iterator[Integers]:
-    """Yield all ways to write ``total`` as ``parts`` ordered counts, in blocks of rows."""
+    """Yield all compositions of ``total`` into ``parts`` counts, in blocks of rows."""
     if parts == 2 or (total + 1) ** (parts - 1) <= _LARGEST_GRID:
         yield _compositions(total, parts)
         return

@@ -48,7 +48,7 @@ PRINTED = (
 
 
 def checked_votes(ones: int, zeros: int) -> None:
-    """Refuse votes of which none can move.
+    """Raise if no vote can change.
 
     Raises:
         ParameterError: if there are none, or one is negative.
@@ -79,12 +79,12 @@ class Config:
         voters: K.
         step: of the paper's grid of orders.
         last_order: of it.
-        low_orders: further orders at which the data-dependent bound is tried; ours.
-        many_voters: of the contrast, where the bound helps; ours.
-        many_sigma: of the contrast; ours.
-        votes: for the two classes of the query by which Algorithm 6 is read as printed; ours.
-        votes_sigma: of the noise there; ours.
-        votes_order: the order there; ours.
+        low_orders: further orders for the data-dependent bound; our choice.
+        many_voters: of the contrast, where the bound helps; our choice.
+        many_sigma: of the contrast; our choice.
+        votes: for the two classes of the query on which Algorithm 6 is run as printed; our choice.
+        votes_sigma: of the noise there; our choice.
+        votes_order: the order there; our choice.
     """
 
     epsilon: Some[float] = (0.2676, 0.2556)
@@ -128,7 +128,7 @@ class Config:
     "DaRRM",
     "Figure 10 and Table 4",
     "The noise of the baseline GNMax for a privacy loss per query: the variance that "
-    "each Renyi order proves to be enough, its minimum, and what exact analyses ask for.",
+    "suffices by each Renyi order, its minimum, and the variance that exact analyses require.",
     published="Table 4: lambda = 34.31, 35.74; sigma = 21.46, 22.46.",
     config=Config(),
     effort=("step", "last_order"),
@@ -169,11 +169,11 @@ def run(config: Config) -> Outcome:
             bounds,
         ),
         "algorithm_6": Table.of(
-            "Algorithm 6 read as printed, and with a logarithm put into line 11, beside the "
-            "divergence that it is to bound. Votes, sigma and order are ours.",
+            "Algorithm 6 as printed, and with a logarithm added in line 11, and the divergence "
+            "that it should bound. We chose votes, sigma and order.",
             [_printed(config)],
         ),
-        "curves": Table.of("The variance that each order proves to be enough.", curves),
+        "curves": Table.of("The variance that suffices by each order.", curves),
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
     data = _SOURCE if printed else ""
@@ -244,7 +244,7 @@ def _printed(config: Config) -> dict[str, Cell]:
 def _findings(config: Config, noises: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(
         f"{at['target']}: noisy counts with sigma = {at['sigma']:.2f}, least at lambda = "
-        f"{at['order']:.2f}, spend epsilon = {at['counts_epsilon']:.4f} of {at['epsilon']}, and "
+        f"{at['order']:.2f}, cost epsilon = {at['counts_epsilon']:.4f} of {at['epsilon']}, and "
         f"the label of K = {config.voters} voters {at['label_epsilon']:.4f}; sigma = "
         f"{at['label_sigma']:.2f} is enough, and raises the probability of the majority on "
         f"unanimous votes from {at['unanimous_right']:.3f} to {at['unanimous_right_label']:.3f}."
@@ -346,12 +346,12 @@ def _listed(rows: Sequence[Mapping[str, Any]], name: str) -> str:
 
 
 def _label(rows: list[dict[str, Any]]) -> Comparison:
-    """Return what the published noise is for, and what its label really spends."""
+    """Compare the published noise with the exact privacy cost of its label."""
     at = rows[0]
     return statement(
         f"With sigma = {at['printed_sigma']}, a label of GNMax is ({at['epsilon']}, "
         f"{at['delta']:g})-private.",
-        f"It spends {at['label_epsilon']:.4f}; sigma = {at['label_sigma']:.2f} is enough.",
+        f"It costs {at['label_epsilon']:.4f}; sigma = {at['label_sigma']:.2f} is enough.",
         "exact distribution of the label, every vote and neighbour",
         holds=all(row["label_epsilon"] <= row["epsilon"] for row in rows),
         more=all(row["label_sigma"] < row["printed_sigma"] for row in rows),
@@ -361,7 +361,7 @@ def _label(rows: list[dict[str, Any]]) -> Comparison:
 
 
 def _conditions(rows: list[dict[str, Any]], bounds: list[dict[str, Any]]) -> Iterator[Comparison]:
-    """Judge whether the data-dependent bound applies to unanimous votes, of as many as there."""
+    """Decide whether the data-dependent bound applies to unanimous votes of K voters."""
     used = {(row["target"], row[order]) for row in rows for order in ("order", "printed_order")}
     targets = {row["target"] for row in rows}
     tried = [bound for bound in bounds if bound["target"] in targets]
@@ -380,13 +380,13 @@ def _conditions(rows: list[dict[str, Any]], bounds: list[dict[str, Any]]) -> Ite
         "theorem of Papernot et al., evaluated in double precision",
         alike=not there,
         rule="agrees if they fail at the printed orders and at those of the least sigma, which the "
-        "experiments use; the other orders are ours",
+        "experiments use; we chose the other orders",
         name="Algorithm 6, conditions",
     )
 
 
 def _algorithm_6(row: dict[str, Any]) -> Comparison:
-    """Judge the pseudo-code by what it returns where the theorem applies too."""
+    """Compare the pseudo-code with the theorem where the theorem applies."""
     found, theorem, gaussian = row["as_printed"], row["theorem"], row["gaussian"]
     short = row["with_logarithm"] < row["divergence"]
     return observed(

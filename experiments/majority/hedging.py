@@ -1,4 +1,4 @@
-"""What each prior's noise function loses under the others, and the one that hedges between them."""
+"""The regret of each prior's noise function under other priors, and the least largest regret."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _FEW = 3
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Parameters of the tables; they are ours.
+    """Parameters of the tables, which we chose.
 
     Attributes:
-        settings: cases K,m,Delta of as many voters; the majority's delta is m Delta, and Delta
+        settings: cases K,m,Delta; the majority's delta is m Delta, and Delta
             where m < 1.
         epsilon: of each voter, in nats.
-        priors: distributions of the p_i, two to five, for each of which a noise function is
-            optimised, and between which one of least regret hedges: uniform:0,1, beta:2,2 or
-            point:0.7, or common-uniform:0,1 and common-beta:2,2 for one p of all voters.
+        priors: two to five priors of the p_i. A noise function is optimised for each, and one for
+            the least largest regret over all: uniform:0,1, beta:2,2 or point:0.7, or
+            common-uniform:0,1 and common-beta:2,2 if all voters share one p.
     """
 
     settings: Several[str] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
@@ -58,7 +58,7 @@ class Config:
 
     @property
     def voters(self) -> list[dpopt.Majority]:
-        """The voters and the targets, and the priors between which to hedge."""
+        """The voters, the targets and the priors."""
         pmfs = tuple(map(majority.parse_prior, self.priors))
         return [
             dpopt.Majority(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=pmfs)
@@ -79,8 +79,8 @@ def _named(prior: str) -> str:
     "majority-priors",
     "DaRRM",
     "Figure 9, further: regret under several priors",
-    "What the noise function for one distribution of the p_i loses under another, and the one that "
-    "loses least under all of them. The distributions, K, m and epsilon are ours.",
+    "The regret of the noise function for one prior of the p_i under another, and the noise "
+    "function with the least largest regret. We chose the priors, K, m and epsilon.",
     config=Config(),
     mathematics=(
         r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
@@ -122,8 +122,8 @@ def run(config: Config) -> Outcome:
                 )
     tables = {
         "errors": Table.of(
-            "Expected error of each noise function under each pmf, the least there is, that of a "
-            "fair coin, and the regret: the error beyond the least, over the coin's.",
+            "Expected error of each noise function under each prior, the least error, the error of "
+            "a fair coin, and the regret: the error minus the least one, over the coin's.",
             errors,
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),

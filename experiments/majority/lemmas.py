@@ -1,10 +1,10 @@
 """Lemmas B.1 to B.11 of the DaRRM paper, each in fractions over a grid that is chosen beforehand.
 
-Voters are alike, as in the paper's appendix B, and Delta = delta = 0: each says 1 with p, and with
-q on the neighbouring data. H(p) = E h(L) for L ~ Binomial(K, p), h = gamma above K / 2 and -gamma
-below; f(p, q) = H(p) - e^(m epsilon) H(q). A lemma's margin is by how much its inequality holds
-where it holds least; for an identity it is the largest difference, with a minus. Identities between
-polynomials in p of degree K are proved by K + 1 points; the rest is checked, not proved.
+All voters are equal, as in the paper's appendix B, and Delta = delta = 0. Each votes 1 with
+probability p, and with probability q on the neighbouring data. H(p) = E h(L), L ~ Binomial(K, p),
+h = gamma above K / 2 and -gamma below; f(p, q) = H(p) - e^(m epsilon) H(q). A lemma's margin is the
+least slack of its inequality; for an identity, minus the largest difference. Identities between
+polynomials in p of degree K are proved by K + 1 points; the others are checked, not proved.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STRICT, _IDENTITIES = ("B.1", "B.2"), ("B.8", "B.9")
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Parameters of the audit; they are ours.
+    """Parameters of the audit, which we chose.
 
     Attributes:
         voters: each K, odd, at least 3.
@@ -91,8 +91,8 @@ class Config:
     "majority-lemmas",
     "DaRRM",
     "Lemmas B.1 to B.11",
-    "The lemmas of appendix B, in fractions over a grid chosen beforehand: by how much "
-    "each holds where it holds least. K, e^epsilon and the noise functions are ours.",
+    "The least slack of each lemma of appendix B, in fractions over a grid chosen beforehand. "
+    "We chose K, e^epsilon and the noise functions.",
     published="lemmas B.1 to B.11; no numbers.",
     config=Config(voters=(3, 5, 7, 9, 11), points=24, gammas=6),
     quick=Config(),
@@ -121,8 +121,8 @@ def run(config: Config) -> Outcome:
                 }
             )
     table = Table.of(
-        "Least margin of each lemma over the cases of the grid, in fractions: how far f, or an "
-        "error, is on the right side; for identities minus the largest difference.",
+        "Least margin of each lemma over the cases of the grid, in fractions: the slack of its "
+        "inequality; for identities minus the largest difference.",
         records,
     )
     return Outcome({"margins": table}, tuple(_findings()), tuple(_comparisons(table)))
@@ -133,7 +133,7 @@ def noise_functions(voters: int, config: Config) -> list[Gamma]:
 
     Args:
         voters: K.
-        config: tells how many are random, and their seed.
+        config: the number of random ones, and their seed.
     """
     n, rng = (voters + 1) // 2, Random(config.seed * 1000 + voters)
     found = [(Fraction(1),) * n, (Fraction(1, 1000),) * (n - 1) + (Fraction(1),)]
@@ -159,12 +159,12 @@ def mean_output(gamma: Gamma, p: Fraction) -> Fraction:
 
 
 def allowed(p: Fraction, ratio: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the smallest and the largest q that epsilon-privacy allows beside p."""
+    """Return the smallest and the largest q that epsilon-privacy allows for p."""
     return max(p / ratio, 1 - ratio * (1 - p)), min(p * ratio, 1 - (1 - p) / ratio)
 
 
 def _pairs(ratio: Fraction, points: int) -> Iterator[tuple[Fraction, Fraction, Fraction, bool]]:
-    """Yield p, q, the smallest q, and whether q is inside; not where p is 0 or 1."""
+    """Yield p, q, the smallest q, and whether q is strictly feasible, for 0 < p < 1."""
     for i in range(1, points):
         p = Fraction(i, points)
         low, high = allowed(p, ratio)
@@ -318,7 +318,7 @@ def _comparisons(table: Table) -> Iterator[Comparison]:
             f"{words} (lemma {lemma})",
             f"K = {sizes}: {sum(part.column('cases')):,} cases, least margin "
             f"{short(min(margins)) if margins else 'none'}.",
-            f"{proof}; voters alike, Delta = 0",
+            f"{proof}; equal voters, Delta = 0",
             holds=all(part.column("holds")),
             name=f"lemma {lemma}",
         )

@@ -28,7 +28,7 @@ SENSITIVITY = math.sqrt(2.0)
 
 
 class GNMaxCalibration(NamedTuple):
-    """The noise on each class's count, and the Renyi order lambda behind it, if there is one."""
+    """The noise on each class's count, and the Renyi order lambda that proves it, if any."""
 
     sigma: float
     order: float | None = None
@@ -111,8 +111,8 @@ def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
 
     The losses are log((p_(n+1) - delta) / p_n), n = 0..K-1, with p_n of `label_probabilities`;
     since p_(K-n) = 1 - p_n, they cover class 0 and the other direction too. With delta > 0, more
-    noise can spend more: it lifts a rare label above delta. A difference of logarithms: right to
-    a few 1e-16, which is little of an epsilon of 1e-8 and all of one of 1e-16.
+    noise can cost more, because it lifts a rare label above delta. The difference of logarithms
+    has an absolute error of a few 1e-16, which matters only for a tiny epsilon.
 
     Args:
         voters: K, from 1 to 10^8.
@@ -185,7 +185,7 @@ def _log_miss(ordered: Floats, sigma: float) -> float:
     with np.errstate(over="ignore"):
         gaps = (ordered[:-1] - ordered[-1]) / sigma / SENSITIVITY
     total = float(logsumexp(log_ndtr(gaps)))
-    # Gaps beyond 1e150 have a q whose logarithm is no float.
+    # For gaps above 1e150, the logarithm of q overflows.
     return max(-1e300, min(total, math.log1p(-1.0 / ordered.size)))
 
 

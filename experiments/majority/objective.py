@@ -48,7 +48,7 @@ class Config:
 
     Attributes:
         voters: each K, odd.
-        allowance: each m, at least 1; those above a K are left out for it.
+        allowance: each m, at least 1; an m above K is skipped.
         epsilon: of each voter, in nats.
         voter_delta: Delta of each voter; delta is m Delta.
         points: tau, of the grid on [1/2, 1), at least 1.
@@ -80,8 +80,8 @@ class Config:
     "DaRRM",
     "Algorithms 4 and 5, the sampled objective",
     "The weights that the paper samples for its objective, at tau = 50 and T = 10,000 as "
-    "printed, beside their closed form; what the optimum loses by sampling. K, m and epsilon are "
-    "ours.",
+    "printed, and their closed form; also the loss of the optimum due to sampling. We chose K, m "
+    "and epsilon.",
     published="tau = 50 points, T = 10,000 draws; no numbers.",
     config=Config(voters=(5, 11, 21, 35, 51), allowance=(1.0, 3.0, 5.0), repeats=20),
     quick=Config(),
@@ -104,7 +104,7 @@ def run(config: Config) -> Outcome:
         exact = np.asarray(majority.surrogate_weights(k).values)
         found = []
         for repeat in range(config.repeats):
-            # A generator of its own for each run and K: what is asked for besides moves nothing.
+            # One generator for each run and K: the weights do not depend on the other settings.
             rng = np.random.default_rng([config.seed + repeat, k])
             found.append((grid_weights(k, config, rng), interval_weights(k, config.draws, rng)))
         whole = np.array(found)
@@ -143,7 +143,7 @@ def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Float
 
     Args:
         voters: K.
-        config: tells tau and T.
+        config: tau and T.
         rng: of the points.
     """
     step = 0.5 / config.points
@@ -189,7 +189,7 @@ def grid_limit(voters: int, points: int) -> Floats:
 def printed_factor(voters: int, points: int) -> Fraction:
     """Return P w 2^K, w = theta^K K! and P = C(tau + K - 1, K): the product of 1 + i / tau.
 
-    Algorithm 5 multiplies a mean over the grid by P w; the rectangle rule asks for 2^-K.
+    Algorithm 5 multiplies a mean over the grid by P w; the rectangle rule has 2^-K.
 
     Args:
         voters: K.
@@ -203,7 +203,7 @@ def printed_factor(voters: int, points: int) -> Fraction:
 def _weight_records(
     k: int, exact: Floats, limit: Floats, found: Floats
 ) -> Iterator[dict[str, Cell]]:
-    # found: runs, algorithm 5 or 4, mean or standard error, l.
+    # Axes: run, algorithm (5, 4), mean or standard error, l.
     five, four = found.mean(axis=0)
     for place, value in enumerate(exact):
         yield {

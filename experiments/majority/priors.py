@@ -32,7 +32,7 @@ UNIFORM, PEAKED = "uniform:0,1", "uniform:0,0.3,0.7,1"
 _OURS, _PAPER = "ours, ", "the paper's, "
 _PAPER_U, _PAPER_P = (_PAPER + pmf_words(prior) for prior in (UNIFORM, PEAKED))
 WORST, SUBSAMPLING, RESPONSE = "least worst case", "subsampling", "randomised response"
-# What tells the curves of one kind apart, beyond the second.
+# Markers of the curves of one kind, from the third on.
 _MARKERS = ("", "", "p", "h", "X", "<", ">", "8")
 
 
@@ -46,10 +46,10 @@ class Config:
         voter_delta: Delta, of each voter.
         allowance: m for each row of panels, in (0, K]; subsampling draws m voters, rounded down.
         delta: of the majority; none takes 1 - (1 - Delta)^m for each m, and Delta where m < 1.
-        priors: distributions of the p_i for which noise functions are optimised, by our objective
-            and by the paper's: uniform:0,1 or beta:2,2, of independent p_i; at most eight.
-        actual: distributions that the p_i really follow, under which errors are computed; besides
-            these, common-uniform:0,1 or point:0.3.
+        priors: for which noise functions are optimised, with our objective and with the paper's:
+            uniform:0,1 or beta:2,2, for independent p_i; at most eight.
+        actual: actual distributions of the p_i, under which errors are computed; common-uniform:0,1
+            or point:0.3 are also possible.
     """
 
     voters: int = 11
@@ -63,12 +63,12 @@ class Config:
     def __post_init__(self) -> None:
         if len(self.priors) > len(_MARKERS):
             raise ParameterError(
-                f"priors holds {len(self.priors)} pmfs; it must hold at most {len(_MARKERS)}."
+                f"priors holds {len(self.priors)} priors; it must hold at most {len(_MARKERS)}."
             )
         for prior in self.priors:
             if not isinstance(majority.parse_prior(prior), Independent):
                 raise ParameterError(
-                    f"priors holds {prior!r}; it must hold uniform or beta pmfs, for which the "
+                    f"priors holds {prior!r}; it must hold uniform or beta priors, for which the "
                     "paper's objective is defined."
                 )
         # Each refuses what is out of range.
@@ -83,7 +83,7 @@ class Config:
 
     @property
     def curves(self) -> tuple[tuple[str, str | None], ...]:
-        """Name of each noise function, and the distribution that it is optimised for."""
+        """Name of each noise function, and the prior for which it is optimised."""
         found: list[tuple[str, str | None]] = [
             (kind + pmf_words(prior), prior) for kind in (_OURS, _PAPER) for prior in self.priors
         ]
@@ -97,8 +97,8 @@ class Config:
     "majority-figure-9",
     "DaRRM",
     "Figure 9",
-    "K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one distribution of the "
-    "p_i, and their error under others; errors are exact, not sampled.",
+    "K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one prior of the p_i, "
+    "and their error under others; errors are exact, not sampled.",
     config=Config(),
     mathematics=(
         r"\text{ours for a prior: } \min_{\gamma} \mathbb{E}_{p \sim \text{prior}} \left| "
@@ -275,11 +275,11 @@ def _below_baselines(errors: Table, allowances: Sequence[float], certificate: st
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw the shapes on the left, the errors under each true distribution on the right."""
+    """Draw the shapes on the left, the errors under each actual prior on the right."""
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
     allowances = list(dict.fromkeys(shapes.column("m")))
     looks = _looks(list(dict.fromkeys(shapes.column("curve"))))
-    # Room for the lines of the legend.
+    # Height for the lines of the legend.
     height = 0.6 + 0.055 * -(-len(looks) // 2) / len(allowances)
     figure, grid = style.figure(len(allowances), 2, height=height)
     for (left, right), m in zip(grid, allowances, strict=True):
@@ -288,17 +288,17 @@ def plot(outcome: Outcome) -> Figure:
         left.set_xlabel("number of ones $l$")
         left.set_ylabel(r"noise $\gamma(l)$")
         right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
-        right.set_xlabel("distribution that the $p_i$ really follow")
+        right.set_xlabel("actual prior of the $p_i$")
         right.set_ylabel("expected error")
     drawing.finish(figure, list(grid.ravel()))
     return figure
 
 
 def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return label and look of each curve.
+    """Return label and style of each curve.
 
-    Colours tell whose objective it is: ours for the first prior, ours for another prior or for the
-    worst case, the paper's. Open markers and dashes tell the priors after the first.
+    The colour shows the objective: ours for the first prior, ours for another prior or the worst
+    case, the paper's. Open markers and dashes are priors after the first.
     """
     looks: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, first, later in ((_OURS, "optimum", "variant"), (_PAPER, "paper", "paper")):

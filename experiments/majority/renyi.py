@@ -2,7 +2,7 @@
 
 M is (alpha, D)-RDP if D_alpha(M(x) || M(x')) <= D for all neighbours x, x', where D_alpha(P || Q)
 = log E_Q[(dP / dQ)^alpha] / (alpha - 1). The curve rho * alpha is rho-zCDP (Bun, Steinke 2016):
-what Gaussian noise spends, exactly. Such rho add over mechanisms, also where one is chosen by
+it is the exact privacy loss of Gaussian noise. Such rho add up, also if a mechanism is chosen from
 earlier answers (Mironov 2017, proposition 1). The numbers are floats; they are no proof.
 """
 
@@ -18,13 +18,13 @@ from dpopt.privacy.guarantee import Guarantee
 
 # Orders minus 1 between which a conversion searches.
 _SMALLEST, _LARGEST = 1e-9, 1e15
-# Rounding of the two terms of a Gaussian's delta, as a part of them over (1 + far)^2.
+# Relative rounding error of the two terms of a Gaussian's delta, over (1 + far)^2.
 _ROUNDING = 2.0**-47
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 def gaussian_rho(sigma: float, sensitivity: float = 1.0) -> float:
-    """Return what noise N(0, sigma^2 I) on a vector spends: rho = Delta_2^2 / (2 sigma^2).
+    """Return the rho of noise N(0, sigma^2 I) on a vector: Delta_2^2 / (2 sigma^2).
 
     The curve rho * alpha is the divergence itself, not a bound on it.
 

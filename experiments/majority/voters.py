@@ -32,10 +32,10 @@ Curve = Literal["mean", "surrogate", "double", "subsampling", "constant"]
 
 @plain_dataclass(frozen=True)
 class Target:
-    """What the majority may spend, and the baselines' parameters for it.
+    """The privacy target of the majority, and the baselines' parameters for it.
 
     Attributes:
-        at: place on the figure's horizontal axis, and name of the panel.
+        at: position on the figure's horizontal axis, and name of the panel.
         allowance: m.
         delta: of the majority.
         sample: number of voters that subsampling draws; 0 if not even one may be drawn.
@@ -113,13 +113,13 @@ class Voters(ABC):
         if "double" in self.drawn and self.voter_delta > 0.0:
             raise ParameterError(
                 f"voter_delta is {self.voter_delta:g}; it must be 0 for the curve "
-                "'double', as theorem 4.1 asks."
+                "'double', as theorem 4.1 requires."
             )
 
     @property
     @abstractmethod
     def targets(self) -> tuple[Target, ...]:
-        """What the majority may spend in each panel."""
+        """The privacy target of the majority in each panel."""
 
     @property
     def drawn(self) -> tuple[str, ...]:
@@ -147,12 +147,12 @@ class Voters(ABC):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Config(Voters):
-    """Parameters of a figure whose majority may spend (m epsilon, delta); see `Voters`.
+    """Parameters of a figure whose target is (m epsilon, delta); see `Voters`.
 
     Attributes:
         allowance: m for each panel, in (0, K]; subsampling draws M voters, the most whose
             (M epsilon, 1 - (1 - Delta)^M) is within the target: m rounded down, unless delta is
-            less than m voters spend.
+            less than the delta of m voters.
         delta: of the majority, in every panel; none takes 1 - (1 - Delta)^m for each m, and
             Delta where m < 1.
     """
@@ -175,11 +175,11 @@ class Config(Voters):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Composed(Voters):
-    """Parameters of a figure whose majority may spend what M sampled voters do; see `Voters`.
+    """Parameters of a figure whose target is the privacy cost of M sampled voters; see `Voters`.
 
     Attributes:
-        samples: M for each panel, in 1..K: the majority may spend what theorem 2.3, general
-            composition, gives for M voters.
+        samples: M for each panel, in 1..K: the target is that of theorem 2.3, general composition,
+            for M voters.
         slack: delta' of that theorem.
     """
 
@@ -195,7 +195,7 @@ class Composed(Voters):
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What the majority of M subsampled voters spends by general composition (D.1.1)."""
+        """Cost of the majority of M subsampled voters by general composition (D.1.1)."""
         voter = Guarantee(self.epsilon, self.voter_delta)
         epsilon, k = self.epsilon, self.voters
         every = general_composition(voter, k, self.slack)
@@ -210,7 +210,7 @@ class Composed(Voters):
 
 
 def _union(voter_delta: float, count: float) -> float:
-    """Return 1 - (1 - Delta)^count, of which Delta may be out of its range: it is refused later."""
+    """Return 1 - (1 - Delta)^count; a Delta out of its range is refused later."""
     if not 0.0 < voter_delta < 1.0:
         return 0.0
     return -float(np.expm1(count * np.log1p(-voter_delta)))

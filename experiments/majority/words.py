@@ -1,4 +1,4 @@
-"""How the majority's experiments read cases from texts, and write pmfs and numbers in figures."""
+"""Parse cases of the majority's experiments, and format priors and numbers in figures."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ class Config:
     """Parameters of the figures; groups, epsilons and the full run's thresholds as in the paper.
 
     Attributes:
-        path: train.csv of Avazu, plain or gzipped; None for a generated one.
-        groups: attributes by whose values users are grouped, among C1 and C14 to C21.
-        user: column that tells users apart: "device_id" as in the paper, or "device_ip".
-        prior: "average" of the users' distributions as in the paper, or "total" of their clicks.
+        path: train.csv of Avazu, also gzipped; None for generated data.
+        groups: attributes whose values define the groups of users, among C1 and C14 to C21.
+        user: column that identifies users: "device_id" as in the paper, or "device_ip".
+        prior: "average" of the users' pmfs as in the paper, or "total" of their clicks.
         epsilon: one or more, in nats; a panel for each.
-        sites: most categories of a subcategory.
+        sites: largest number of categories in a subcategory.
         minimum_clicks: fewest clicks of a user on these sites.
         minimum_users: fewest users of a subcategory.
         rows: of the generated file.

@@ -35,9 +35,9 @@ class Method:
 
     Attributes:
         label: its name in a legend.
-        role: what its colour means, a key of `experiments.style.ROLES`.
-        size: of its open marker in points; larger ones lie under smaller ones, so that all are seen
-            where methods coincide.
+        role: determines its colour; a key of `experiments.style.ROLES`.
+        size: of its open marker in points; smaller markers are drawn above larger ones, so that
+            all are visible where methods coincide.
     """
 
     label: str
@@ -56,7 +56,7 @@ METHODS: Mapping[str, Method] = {
 """The methods, in the order in which they are drawn."""
 
 LARGEST_EPSILON = 30.0
-"""Beyond it the distances are those of rounding: e^-30 is 1e-13."""
+"""Above it, distances are rounding errors: e^-30 is 1e-13."""
 
 Epsilon = Annotated[float, Gt(0.0), Le(LARGEST_EPSILON)]
 

@@ -33,7 +33,7 @@ class Config:
         epsilon: one or more, in nats; a panel for each.
         side: the categories are side x side cells of an image; 1, 2, 4 or 8.
         digits: the groups of users, among 0..9.
-        prior: of a group: "total" of its ink, or "average" of its images' distributions.
+        prior: of a group: "total" of its ink, or "average" of its images' pmfs.
     """
 
     epsilon: Several[Epsilon] = (4.0,)
@@ -59,7 +59,7 @@ def run(config: Config) -> Outcome:
     rows = measured(groups, config.prior, config.epsilon, NAME, "digit")
     table = Table.of(
         f"Total variation between images' pmfs of ink and their sampling pmfs, {NAME}: largest and "
-        "mean over the images of each digit, with the least worst case over all distributions.",
+        "mean over the images of each digit, with the least worst case over all p.",
         rows,
     )
     findings = seen(table, "digit", "digits")
@@ -68,7 +68,7 @@ def run(config: Config) -> Outcome:
 
 
 def of_sampler(table: Table) -> Comparison:
-    """Put the paper's conclusion beside the images, which are not its data."""
+    """Compare the paper's conclusion with images, which are not its data."""
     ours, other = (table.select(method=method).records for method in ("minimax", "mollifier-kl"))
     largest, mean = (
         sum(a[column] < b[column] for a, b in zip(ours, other, strict=True))

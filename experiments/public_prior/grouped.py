@@ -1,4 +1,4 @@
-"""Figure 4's shape: the largest distance over the users of each group, method beside method."""
+"""The layout of Figure 4: the largest distance over the users of each group, for all methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
 _TOLERANCE = 1e-9
-# A bound this many times as high as the tallest bar is told, not drawn: the bars would be flat.
+# A bound above this multiple of the tallest bar is given as text: drawn, it would flatten the bars.
 _ABOVE = 2.5
 
 MATHEMATICS = (
@@ -32,7 +32,7 @@ MATHEMATICS = (
     r"\max_u \mathrm{TV}(p_u, p_u K) \leq \Gamma_{\mathrm{TV}}(q, \varepsilon)"
     r" = \frac{1 - q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
 )
-"""What is computed: pmfs of users from counts, their group's prior, and the bound of theorem 1."""
+"""Formulas: users' pmfs from counts, their group's prior, and the bound of theorem 1."""
 
 
 def measured(
@@ -81,8 +81,8 @@ def seen(table: Table, column: str, plural: str) -> list[str]:
         part = table.select(epsilon=epsilon)
         largest = {method: part.select(method=method).column("largest") for method in SHOWN}
         if len(epsilons) == 1:
-            for place, row in enumerate(part.select(method=SHOWN[0]).records):
-                listed = ", ".join(f"{m} {short(values[place])}" for m, values in largest.items())
+            for index, row in enumerate(part.select(method=SHOWN[0]).records):
+                listed = ", ".join(f"{m} {short(values[index])}" for m, values in largest.items())
                 found.append(f"{row[column]} ({row['users']} users), largest TV: {listed}.")
         else:
             listed = ", ".join(

@@ -1,4 +1,4 @@
-"""Kernels with the same prior beside each other, on users that none was designed for; and size."""
+"""Compare kernels for the same prior on held-out users, and with many categories."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Config:
     """Parameters of the comparison.
 
     Attributes:
-        categories: n of each setting; every n is taken with every epsilon.
-        epsilon: of each setting, in nats, at most 16: a program has no larger one.
-        concentration: of the users' distributions around the prior: Dirichlet(concentration q). The
-            smaller, the nearer the users are to point masses.
-        training: users that the population program sees.
-        held_out: users that all methods are measured on.
+        categories: n of each setting; every n is combined with every epsilon.
+        epsilon: of each setting, in nats, at most 16: the limit of the linear program.
+        concentration: users' pmfs are drawn from Dirichlet(concentration q); if it is small, they
+            are close to point masses.
+        training: users whose pmfs the population program uses.
+        held_out: users on whom all methods are evaluated.
         sizes: categories for the table of sizes.
         size_epsilon: epsilon there.
         seed: of priors and users.
@@ -106,8 +106,8 @@ def run(config: Config) -> Outcome:
         sizes += _size_records(prior / prior.sum(), config.size_epsilon)
     tables = {
         "distances": Table.of(
-            f"Total variation of {config.held_out} users that no kernel was designed for, of the "
-            f"{config.training} that the population program saw, and over all distributions.",
+            f"Total variation for {config.held_out} held-out users, for the {config.training} "
+            "users of the population program, and the worst case over all p.",
             rows,
         ),
         "sizes": Table.of(
@@ -203,7 +203,7 @@ def _findings(tables: dict[str, Table]) -> list[str]:
 
 
 def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare theorem 2 with every kernel of the run, and put its conclusion beside drawn users.
+    """Compare theorem 2 with every kernel of the run, and its conclusion with drawn users.
 
     Args:
         tables: "distances" of the run.
@@ -235,7 +235,7 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
             f"In the worst case in {worst} of {len(settings)} settings; in the mean of held-out "
             f"users in {mean}.",
             "worst case at point masses; means over drawn users",
-            why="priors and users are ours, drawn from Dirichlet distributions",
+            why="we drew the priors and users from Dirichlet distributions",
         ),
     )
 

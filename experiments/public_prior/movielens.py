@@ -41,11 +41,11 @@ class Config:
     """Parameters of the figure; epsilon, groups and prior as in the paper.
 
     Attributes:
-        path: folder of MovieLens 1M or 100k, told apart by the files in it; None for generated
+        path: folder of MovieLens 1M or 100k, recognised by its files; None for generated
             data.
         epsilon: one or more, in nats; a panel for each.
         groups: age groups of MovieLens 1M, such as "18-24;25-34".
-        prior: of a group: "total" of its ratings, or "average" of its users' distributions.
+        prior: of a group: "total" of its ratings, or "average" of its users' pmfs.
         users: of the generated data.
         movies: of the generated data, at least one for each of the 18 genres.
         seed: of the generated data.
@@ -86,7 +86,7 @@ def run(config: Config) -> Outcome:
     rows = measured(groups, config.prior, config.epsilon, source, "age")
     table = Table.of(
         f"Total variation between users' pmfs and their sampling pmfs, {source}: largest and mean "
-        "over each age group, with the least worst case over all distributions.",
+        "over each age group, with the least worst case over all p.",
         rows,
     )
     generated = config.path is None

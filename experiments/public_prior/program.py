@@ -1,4 +1,4 @@
-"""Algorithm 1 beside the program that it solves: values, kernels, and exact arithmetic."""
+"""Compare Algorithm 1 with its linear program: values, kernels, and exact arithmetic."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PRIORS = ("uniform", "random", "skewed", "tiny")
 _TINY = 1e-12
 # The least mass of a skewed prior is this power of two of its largest, at least.
 _SKEWED = 40
-# Of the optimum, and of what the dual vector proves of it: reduced costs of a program whose
-# e^-epsilon is small are known less exactly than its optimum.
+# Tolerances of the optimum and of its dual bound. If e^-epsilon is small, the reduced costs are
+# less accurate than the optimum.
 _TOLERANCE, _PROVED = 1e-9, 1e-6
 # The largest epsilon of a program, and its most categories for an experiment.
 _MOST_EPSILON, _MOST_CATEGORIES = 16.0, 100
@@ -43,7 +43,7 @@ _MARKERS = ("o", "s", "^", "D")
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Settings, every one of which is solved: all categories with all priors and epsilons.
+    """Settings: every n with every prior and every epsilon.
 
     Attributes:
         categories: n, each at least 2 and at most 100.
@@ -52,12 +52,12 @@ class Config:
         epsilon: one or more, in nats, at most 16.
         backend: of the program; see `dpopt.solve`.
         second: another one, such as "cvxpy:CLARABEL", an interior-point method, for the settings
-            with the fewest categories; none to leave it out.
-        second_categories: the most categories that it is given.
+            with the fewest categories; none to omit it.
+        second_categories: the most categories for this solver.
         exact_categories: the most categories for Algorithm 1 in fractions.
-        pmfs: users' distributions drawn for lemma 1, in each setting.
+        pmfs: number of users' pmfs drawn for lemma 1, in each setting.
         points: of the curves of Gamma_TV, at least 2.
-        seed: of the random priors and distributions.
+        seed: of the random priors and pmfs.
     """
 
     categories: Several[Annotated[int, Ge(2), Le(_MOST_CATEGORIES)]] = (2, 4, 8, 16)
@@ -132,8 +132,8 @@ def run(config: Config) -> Outcome:
                 curves += _curve(config, kind, prior)
     tables = {
         "settings": Table.of(
-            "Each setting: Gamma_TV of corollary 1, the optimum of the program and a bound of it "
-            "from the dual vector; Algorithm 1 beside both; blank where it was not asked for.",
+            "Each setting: Gamma_TV of corollary 1, the optimum of the program, its bound from the "
+            "dual vector, and Algorithm 1; blank where it was not computed.",
             rows,
         ),
         "curves": Table.of("Gamma_TV at the most categories, against epsilon.", curves),
@@ -221,7 +221,7 @@ def _chi_square(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _from_response(kernel: np.ndarray, other: np.ndarray, epsilon: float) -> float:
-    """Return how far the two kernels of a uniform prior are from randomised response."""
+    """Return the largest difference of the two kernels from randomised response."""
     n, e = kernel.shape[0], math.exp(epsilon)
     response = (1 + (e - 1) * np.eye(n)) / (e + n - 1)
     return float(max(np.abs(kernel - response).max(), np.abs(other - response).max()))
@@ -230,7 +230,7 @@ def _from_response(kernel: np.ndarray, other: np.ndarray, epsilon: float) -> flo
 def _from_binary(
     kernel: np.ndarray, other: np.ndarray, prior: np.ndarray, epsilon: float
 ) -> float | None:
-    """Return how far the two kernels of two categories are from proposition 1."""
+    """Return the largest difference of the two kernels from proposition 1, for two categories."""
     if prior.size != 2:
         return None
     a, e = float(prior[0]), math.exp(epsilon)
@@ -265,7 +265,7 @@ def printed_algorithm(masses: Sequence[Fraction], ratio: Fraction) -> list[list[
 
     Args:
         masses: q in ascending order, n >= 2, summing to 1.
-        ratio: in the place of e^epsilon.
+        ratio: replaces e^epsilon.
     """
     first, n = masses[0], len(masses)
     d = ratio * first + 1 - first
@@ -358,9 +358,9 @@ def of_program(table: Table) -> tuple[Comparison, ...]:
         ),
         statement(
             "sup_p D_f(p || pK) is attained at a point mass (lemma 1).",
-            "No drawn distribution has a larger total variation, KL or chi-square; the nearest has "
-            f"{1 + beyond:.3f} of it.",
-            "distributions drawn from Dirichlet(1/2), double precision",
+            "No drawn p has a larger total variation, KL or chi-square; the largest is "
+            f"{1 + beyond:.3f} times it.",
+            "p drawn from Dirichlet(1/2), double precision",
             holds=beyond <= _TOLERANCE,
             name="lemma 1",
         ),
@@ -374,7 +374,7 @@ def of_program(table: Table) -> tuple[Comparison, ...]:
         statement(
             "TV(p, pK) <= 2 TV(p, q) (section 3).",
             f"No drawn distribution exceeds it; the nearest is {-far:.3g} below.",
-            "distributions drawn from Dirichlet(1/2), double precision",
+            "p drawn from Dirichlet(1/2), double precision",
             holds=far <= _TOLERANCE,
             name="section 3, triangle",
         ),
@@ -397,8 +397,8 @@ def _of_exact(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
         found.append(
             statement(
                 f"Algorithm 1 {words} (proposition {number}).",
-                f"Without any rounding in {whole} of {len(exact)} settings.",
-                "fractions, with a rational bound of e^epsilon in its place",
+                f"Holds exactly in {whole} of {len(exact)} settings.",
+                "fractions, with a rational bound in place of e^epsilon",
                 holds=whole == len(exact),
                 name=f"proposition {number}",
             )

@@ -38,7 +38,7 @@ class Config:
 
     Attributes:
         categories: k.
-        epsilons: each with every k.
+        epsilons: combined with every k.
         minima: M; n is k M plus a remainder.
         remainders: of n divided by k; -1 stands for k - 1, -2 for k - 2.
     """
@@ -55,17 +55,17 @@ class Config:
     def records(self, categories: int) -> tuple[int, ...]:
         """Return n for each M and each remainder."""
         k = categories
-        rests = sorted({rest % k for rest in self.remainders})
-        return tuple(k * minimum + rest for minimum in self.minima for rest in rests)
+        remainders = sorted({remainder % k for remainder in self.remainders})
+        return tuple(k * minimum + r for minimum in self.minima for r in remainders)
 
 
 @experiment(
     "roo-audit-map",
     PAPER,
     "Theorem 2 (journal and conference)",
-    "Largest ratio of the published recursions between neighbouring data sets, over "
-    "e^epsilon, in exact arithmetic. The repaired recursion and the exact rule are audited too; "
-    "they are in the table. Dotted: e^epsilon = 1 + 1/M.",
+    "Largest probability ratio of the published recursions between neighbouring data sets, divided "
+    "by e^epsilon, in exact arithmetic. The table also has audits of the repaired recursion and "
+    "the exact rule. Dotted: e^epsilon = 1 + 1/M.",
     published="Both papers: DS-ROO is epsilon-differentially private.",
     config=Config(
         categories=(2, 3, 10, 50),
@@ -103,8 +103,8 @@ def run(config: Config) -> Outcome:
     gap = [row for row in journal if row["beyond_lemma_2"]]
     inside = sum(row["violates"] for row in gap)
     where = (
-        f"The journal's recursion violates in {inside} of the {len(gap)} settings that lemma 2 "
-        "does not cover (k does not divide n, e^epsilon < 1 + 1/M), and in "
+        f"The journal's recursion is not private in {inside} of the {len(gap)} settings that "
+        "lemma 2 does not cover (k does not divide n, e^epsilon < 1 + 1/M), and in "
         f"{sum(row['violates'] for row in journal) - inside} others."
     )
     return Outcome(tables, (where,), judged)
@@ -123,9 +123,9 @@ def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noq
         "violates": violates(sampler),
         "private": sampler.private,
         "inequalities": sampler.audit.rows,
-        # Where lemma 2 does not reach: m = M above n / k - 1, and w_M < 0.
+        # Lemma 2 does not cover m = M above n / k - 1 with w_M < 0.
         "beyond_lemma_2": n % k != 0 and math.expm1(epsilon) * (n // k) < 1,
-        # Theorem 2, repaired: known without an audit.
+        # Theorem 2, repaired: a condition that needs no audit.
         "condition": roo.journal_is_private(sampler.setting),
         "data_sets": data_sets(sampler),
     }
@@ -143,7 +143,7 @@ def _worst(part: Table) -> dict[str, Cell]:
 
 
 def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
-    """Judge that DS-ROO is epsilon-DP, for each paper's recursion.
+    """Decide whether DS-ROO is epsilon-DP, for each paper's recursion.
 
     Args:
         audits: columns rule, records, categories, epsilon, excess_factor, violates, data_sets.
@@ -156,7 +156,7 @@ def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
 
 
 def repaired_theorem_2(audits: Table) -> Comparison:
-    """Judge theorem 2 with its condition, in both directions, and the repaired recursion.
+    """Decide theorem 2 with its condition, in both directions, and for the repaired recursion.
 
     Args:
         audits: columns rule, records, categories, epsilon, private, beyond_lemma_2, condition.
@@ -177,8 +177,8 @@ def repaired_theorem_2(audits: Table) -> Comparison:
     if wrong:
         at = wrong[0]
         ours = (
-            f"Not so in {len(wrong)} settings, first n = {at['records']}, k = {at['categories']}, "
-            f"epsilon = {at['epsilon']}."
+            f"Fails in {len(wrong)} settings, the first at n = {at['records']}, "
+            f"k = {at['categories']}, epsilon = {at['epsilon']}."
         )
     return statement(
         "Ours: the journal's DS-ROO is epsilon-DP if and only if k divides n, or e^epsilon >= "
@@ -213,9 +213,9 @@ def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
     audits = outcome.tables["audits"]
     categories = list(dict.fromkeys(audits.column("categories")))
-    places = list(product(categories, _DRAWN))
+    titles = list(product(categories, _DRAWN))
     figure, panels = drawing.panels(
-        len(places),
+        len(titles),
         len(_DRAWN),
         across=r"$M = \lfloor n / k \rfloor$",
         up=r"$\varepsilon$ (nats)",
@@ -226,9 +226,9 @@ def plot(outcome: Outcome) -> Figure:
     scale = LogNorm(*_EXCESS)
     images = [
         _draw(axes, audits.select(rule=rule, categories=k), scale)
-        for axes, (k, rule) in zip(panels, places, strict=True)
+        for axes, (k, rule) in zip(panels, titles, strict=True)
     ]
-    for axes, (k, rule) in zip(panels, places, strict=True):
+    for axes, (k, rule) in zip(panels, titles, strict=True):
         axes.set_title(f"{rule}'s rule, $k = {k}$")
     label = r"worst ratio / $e^\varepsilon$, minus 1; white: private"
     figure.colorbar(
@@ -245,8 +245,8 @@ def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
     values = np.full((len(epsilons), len(minima)), np.nan)
     for at in part.records:
         if at["excess_factor"] > VIOLATES:
-            place = epsilons.index(at["epsilon"]), minima.index(at["largest_minimum"])
-            values[place] = np.fmax(values[place], at["excess_factor"] - 1)
+            cell = epsilons.index(at["epsilon"]), minima.index(at["largest_minimum"])
+            values[cell] = np.fmax(values[cell], at["excess_factor"] - 1)
     x, y = _edges(minima), _edges(epsilons)
     image = axes.pcolormesh(x, y, values, cmap="YlOrRd", norm=scale)
     at = np.geomspace(x[0], x[-1], 200)

@@ -19,20 +19,20 @@ from dpopt.shape import Design
 
 
 def subrr(records: int, categories: int, epsilon: float, *, tight: bool = False) -> Design:
-    """Return the sampler of Cheu and Nayak: a random record through k-ary randomised response.
+    """Return the sampler of Cheu and Nayak: k-ary randomised response on a random record.
 
     Randomised response of privacy e_0 keeps the category, or with probability
     q = k / (e^{e_0} + k - 1) replaces it with a uniform one: K(y | counts) = q/k + (1 - q) c_y / n,
-    so it is ROO with another q, which is proved as ROO's is. A record drawn from n turns e_0 into
-    epsilon = log(1 + (e^{e_0} - 1) / n).
+    so it is ROO with another q, and the same proof applies. Drawing one of n records amplifies e_0
+    to epsilon = log(1 + (e^{e_0} - 1) / n).
 
     Args:
         records: n.
         categories: k.
         epsilon: of the category.
-        tight: solve that for e_0; q is then q_0 of ROO. Else what their bound on the sample size,
-            (k - 1)(1 - alpha) / (alpha epsilon), stands for: e^{e_0} = n epsilon, which spends
-            log(1 + epsilon - 1/n); 1 if n epsilon < 1, when the category is uniform.
+        tight: solve that for e_0; q is then q_0 of ROO. Otherwise use the e_0 of their bound on the
+            sample size, (k - 1)(1 - alpha) / (alpha epsilon): e^{e_0} = n epsilon, with privacy
+            cost log(1 + epsilon - 1/n). If n epsilon < 1, e^{e_0} = 1 and the category is uniform.
     """
     setting = roo.RooSetting(records, categories, epsilon)
     n, k = setting.records, setting.categories
@@ -45,7 +45,7 @@ def subrr(records: int, categories: int, epsilon: float, *, tight: bool = False)
 
 @dataclass(frozen=True)
 class LaplaceProjection:
-    """Laplace noise on the empirical pmf, projected to the simplex, and a category from that.
+    """Add Laplace noise to the empirical pmf, project to the simplex, and sample a category.
 
     There is no `release`: noise in floating point has gaps that depend on what it is added to, so
     the guarantee of the noise on paper does not hold (Mironov 2012). On paper it is epsilon-DP,
@@ -65,12 +65,12 @@ class LaplaceProjection:
     def noisy_pmfs(
         self, counts: npt.ArrayLike, rng: np.random.Generator, draws: int = 1
     ) -> npt.NDArray[np.float64]:
-        """Return projected noisy distributions: NOT private.
+        """Return noisy pmfs projected to the simplex: NOT private.
 
         Args:
             counts: shape (k,), n in total.
             rng: a seeded generator.
-            draws: number of distributions, at least 1.
+            draws: number of pmfs, at least 1.
 
         Returns:
             Shape (draws, k). Their mean estimates the distribution of the released category, with a
@@ -84,11 +84,11 @@ def project_to_simplex(v: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the nearest probability vector to each point, in the 2-norm, shape (..., k).
 
     It is max(0, v - t), t the mean excess of the largest j entries over 1 / j, with the largest j
-    whose entries all stay above t. It is nearest in the 1-norm too, as the paper asks, in which
-    others are as near.
+    whose entries all stay above t. It is also a nearest point in the 1-norm,
+    which the paper uses; that one is not unique.
     """
     falling = -np.sort(-v, axis=-1)
-    places = np.arange(1, v.shape[-1] + 1)
-    means = (np.cumsum(falling, axis=-1) - 1.0) / places
+    ranks = np.arange(1, v.shape[-1] + 1)
+    means = (np.cumsum(falling, axis=-1) - 1.0) / ranks
     last = np.count_nonzero(falling > means, axis=-1, keepdims=True) - 1
     return np.maximum(v - np.take_along_axis(means, last, axis=-1), 0.0)

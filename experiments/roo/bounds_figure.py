@@ -101,10 +101,9 @@ class Config:
     PAPER,
     "Figure 2 (journal)",
     "Total variation against n. Above: k = 10, epsilon = 0.1, gamma varies; below: "
-    "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; these are "
-    "ours. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 categories at "
-    "gamma, "
-    "the others equal; the bounds hold for every P with this gamma.",
+    "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; we "
+    "chose these. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 categories "
+    "at gamma, the others equal; the bounds hold for every P with this gamma.",
     config=Config(points=61),
     quick=Config(),
     effort=("smallest", "largest", "points"),
@@ -164,7 +163,7 @@ def _worst(sampler: Design, least: float) -> tuple[float, int]:
 
 
 def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
-    """Put what section V says of Figure 2 beside parameters of ours.
+    """Compare what section V says of Figure 2 with our parameters.
 
     Args:
         bounds: one row for each n of each panel.
@@ -176,8 +175,8 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
     return (
         not_comparable(
             "Across all settings, ROO and DS-ROO outperform prior methods (Figure 2).",
-            f"With parameters of ours ROO's bound is below both earlier ones at {len(ahead)} of "
-            f"{len(rows)} points; DS-ROO's exact value, where above {_VISIBLE:g}, up to "
+            f"With our parameters, ROO's bound is below both earlier ones at {len(ahead)} of "
+            f"{len(rows)} points; DS-ROO's exact value, where above {_VISIBLE:g}, is up to "
             f"{gain:,.0f} times below (50).",
             "closed forms; exact expectation, double precision, for four P each",
             why="the paper prints no parameter of Figure 2",

@@ -61,7 +61,7 @@ def smooth_floor(n: int, k: int, epsilon: float) -> Design | None:
 
 @dataclass(frozen=True)
 class DataSets:
-    """All sorted counts, and how much of the uniform distribution over counts each stands for."""
+    """All sorted counts, and the weight of each under the uniform distribution over counts."""
 
     counts: np.ndarray
     weights: np.ndarray

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _EXACT = "exact expectation, double precision"
-_OWN_P = "P is ours, the paper prints none"
+_OWN_P = "the paper does not print P; we chose one"
 
 _PMFS = {
     "true": ("true distribution $P$", style.role("limit").bar | {"alpha": 0.45, "hatch": ""}),
@@ -48,7 +48,7 @@ _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """n, k and epsilon of the paper; P is ours, a normal curve over categories; so are the others.
+    """n, k and epsilon are the paper's. We chose P, a normal curve over categories, and the others.
 
     Attributes:
         records: n.
@@ -166,10 +166,10 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
 
 
 def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Put what the conference paper says of its Figures 2 and 3 beside a P of ours.
+    """Compare what the conference paper says of its Figures 2 and 3 with our P.
 
     Args:
-        tables: "distributions" and "accuracy" of the run.
+        tables: "pmfs" and "accuracy" of the run.
     """
     pmfs, rows = tables["pmfs"].records, tables["accuracy"].records
     top = max(pmfs, key=lambda row: row["true"])
@@ -181,15 +181,15 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     return (
         not_comparable(
             "Mixing takes from the most probable category and gives to less probable (Fig. 2).",
-            f"With P of ours category {top['category']} loses {short(-top['difference'])}; "
+            f"With our P, category {top['category']} loses {short(-top['difference'])}; "
             f"{len(moved)} of {len(pmfs)} categories lose.",
             _EXACT,
             why=_OWN_P,
         ),
         not_comparable(
             "DS-ROO is dramatically more accurate than Raskhodnikova et al. and ROO (Figure 3).",
-            f"With P of ours lower at {len(below)} of {len(rows)} epsilon; {times}.",
-            f"{_EXACT}; not by draws, as in the paper",
+            f"With our P, it is lower at {len(below)} of {len(rows)} epsilon; {times}.",
+            f"{_EXACT}; not by sampling, as in the paper",
             why=_OWN_P,
         ),
         statement(

@@ -1,8 +1,8 @@
 """The numbered lemmas of both papers, in fractions over a grid chosen beforehand.
 
-For a rational e > 1 in the place of e^epsilon the recursion is in rationals, and so is every
-inequality of the lemmas: each is decided without rounding. e is e^epsilon for an epsilon of its
-own, so that a counterexample is one.
+If e^epsilon is replaced by a rational e > 1, the recursion and every inequality of the lemmas are
+rational, and each is decided without rounding. e equals e^epsilon for some epsilon, so a
+counterexample refutes the lemma.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _EXACT = "exact fractions, own recursion; counterexample in table lemmas"
 Margins = Iterator[tuple[int, Fraction]]
-"""m, and the right side minus the left one."""
+"""m, and the right side minus the left side."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -38,9 +38,9 @@ class Config:
     """Grid of n, k and e for the lemmas on q_m, and of n, k, gamma, gamma' for lemma 8.
 
     Attributes:
-        records: n; those above k are taken.
+        records: n; only n > k is used.
         categories: k.
-        bases: e in the place of e^epsilon, as fractions above 1.
+        bases: e, which replaces e^epsilon, as fractions above 1.
         sample_records: n of lemma 8, at most 60.
         sample_categories: k of lemma 8, at most 6.
         fractions: gamma times k of lemma 8, as fractions above 0 and at most 1.
@@ -73,7 +73,7 @@ class Config:
 
     @property
     def settings(self) -> list[tuple[int, int]]:
-        """(n, k) with n > k, as the lemmas ask for."""
+        """(n, k) with n > k, as the lemmas require."""
         return [(n, k) for n, k in product(self.records, self.categories) if n > k]
 
 
@@ -91,7 +91,7 @@ class Case:
     Attributes:
         n: records.
         k: categories.
-        e: in the place of e^epsilon.
+        e: replaces e^epsilon.
         conference: whether the recursion is the conference paper's, without u', v' and w'.
     """
 
@@ -159,15 +159,15 @@ class Case:
 
 @plain_dataclass(frozen=True)
 class Lemma:
-    """A lemma in our words.
+    """A lemma, restated.
 
     Attributes:
         name: paper and number.
         words: what it says, with its domain.
-        margins: by how much it holds, for each m of the domain.
-        strict: whether the paper has < and not <=.
-        reversed_of: the row that the paper prints elsewhere with the other sign; empty if none.
-        conference: whether it is of the conference paper.
+        margins: right side minus left side, for each m of the domain.
+        strict: whether the paper prints < instead of <=.
+        reversed_of: the equation with the opposite sign elsewhere in the paper; empty if none.
+        conference: whether it is from the conference paper.
     """
 
     name: str
@@ -270,9 +270,9 @@ LEMMAS = (
     "roo-lemmas",
     PAPER,
     "Lemmas 2 to 8 (journal), 2 to 4 (conference)",
-    "Each lemma behind theorems 2 and 3, decided in fractions over a grid; drawn is where lemma 2 "
-    "fails, at the last m, where k does not divide n and e^epsilon < 1 + 1/M. Lemmas 1 and 9 are "
-    "judged with Table I.",
+    "Each lemma used for theorems 2 and 3, decided in fractions over a grid. The figure shows "
+    "where lemma 2 fails: at the last m, where k does not divide n and e^epsilon < 1 + 1/M. "
+    "Lemmas 1 and 9 are with Table I.",
     published="The lemmas hold for all n > k, k >= 2 and epsilon > 0.",
     config=Config(
         records=(*range(3, 41), 50, 51, 60, 61, 80, 81),
@@ -322,7 +322,7 @@ def run(config: Config) -> Outcome:
     }
     small = sum(not case.conference and case.primed[2] < 0 for case in cases)
     proof = (
-        "The printed proof of lemma 6 goes from w' q_m to w', which needs w' >= 0; in "
+        "The printed proof of lemma 6 bounds w' q_m by w', which needs w' >= 0. In "
         f"{small} settings w' < 0, and the lemma holds for another reason (q_m >= q*, see "
         "dpopt.roo.journal_is_private)."
     )
@@ -354,7 +354,7 @@ def _decided(lemma: Lemma, cases: Sequence[Case]) -> dict[str, Cell]:
 
 
 def _concentration(config: Config) -> dict[str, Cell]:
-    """Decide lemma 8 for distributions with some categories at gamma, the others equal."""
+    """Decide lemma 8 for pmfs with some categories at gamma and the others equal."""
     margins: list[tuple[Fraction, str]] = []
     for n, k, share, part in product(
         config.sample_records, config.sample_categories, config.fractions, config.thresholds
@@ -397,7 +397,7 @@ def exp_above(x: Fraction) -> Fraction:
 
 
 def all_reach(pmf: Sequence[Fraction], records: int, least: int) -> Fraction:
-    """Return the chance that every category has at least so many of n records."""
+    """Return the probability that each category has at least ``least`` of n records."""
     sums = [Fraction(1)] + [Fraction(0)] * records
     for p in pmf:
         new = [Fraction(0)] * (records + 1)
@@ -410,27 +410,27 @@ def all_reach(pmf: Sequence[Fraction], records: int, least: int) -> Fraction:
 
 
 def of_lemmas(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Judge each lemma: refuted if an inequality fails.
+    """Decide each lemma: refuted if an inequality fails.
 
-    A misprint if it fails by equality alone where < is printed, or if the paper prints the same
-    row with the other sign elsewhere. What that row is worth is judged by itself.
+    It is a misprint if it fails only with equality where < is printed, or if the paper prints the
+    same inequality with the opposite sign elsewhere. That inequality has its own verdict.
 
     Args:
         tables: "lemmas" of the run.
     """
     (known,) = tables["lemmas"].select(lemma="lemma 2").column("fail")
-    return tuple(_judged(row, known) for row in tables["lemmas"].records)
+    return tuple(_decision(row, known) for row in tables["lemmas"].records)
 
 
-def _judged(row: Mapping[str, Any], fail_in_lemma_2: int) -> Comparison:
+def _decision(row: Mapping[str, Any], fail_in_lemma_2: int) -> Comparison:
     broken = row["fail"] + (row["equal"] if row["strict"] else 0)
     ours = f"Holds in all {row['cases']} cases."
     if broken:
-        ours = f"Not in {broken} of {row['cases']} cases; {row['counterexample']}."
+        ours = f"Fails in {broken} of {row['cases']} cases; {row['counterexample']}."
     if broken and not row["fail"]:
-        ours += " With <= in the place of < it holds in all, which is what theorem 2 needs."
+        ours += " With <= instead of < it holds in all cases, which suffices for theorem 2."
     if broken and row["reversed_of"]:
-        ours += f" {row['reversed_of']} has the sign that the proofs use; lemma 2 is about it."
+        ours += f" {row['reversed_of']} has the sign that the proofs use; see lemma 2."
     corrected, corrected_if = False, ""
     if row["strict"]:
         corrected, corrected_if = not row["fail"], "it holds in all of them with <= for <"
@@ -465,9 +465,9 @@ def plot(outcome: Outcome) -> Figure:
         (True, "lemma 2 holds at $m = M$", drawing.points("optimum", markersize=6.0)),
         (False, "fails for some $n$", drawing.points("paper", markersize=3.0)),
     ):
-        places = {(r["largest_minimum"], r["growth"]) for r in rows if r["holds"] == holds}
+        points = {(r["largest_minimum"], r["growth"]) for r in rows if r["holds"] == holds}
         looks |= {"markerfacecolor": "none"} if holds else {}
-        axes.plot([m for m, _ in places], [s for _, s in places], label=label, **looks)
+        axes.plot([m for m, _ in points], [s for _, s in points], label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.margins(0.08)

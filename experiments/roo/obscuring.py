@@ -33,7 +33,7 @@ Setting = tuple[int, int, float, Any]
 class Config:
     """Figure 1 of the journal and of the conference paper, and settings where a rule fails.
 
-    n and k of Figure 1 are the papers'; the epsilons are ours, as the papers print none.
+    n and k of Figure 1 are the papers'. The papers print no epsilon; we chose these.
 
     Attributes:
         records: n of the curves of Figure 1.
@@ -113,7 +113,7 @@ def _sampler_rule(setting: Setting) -> dpopt.RevealOrObscure:
     "Figure 1 (journal and conference)",
     "Obscuring probability q_m against the smallest count m: the published recursions and "
     "the exact rule; below, two settings in which a published recursion is not private. n and k "
-    "of Figure 1 are the papers'; they print no epsilon, and these are ours.",
+    "of Figure 1 are the papers'. They print no epsilon; we chose these.",
     config=Config(),
     effort=("longest",),
     mathematics=(
@@ -223,7 +223,7 @@ def plot(outcome: Outcome) -> Figure:
 
 
 def _draw_figure(axes: Axes, part: Table) -> None:
-    """Draw curves up to the first q_m = 0: the rest lies on the axis."""
+    """Draw curves up to the first q_m = 0; later values lie on the axis."""
     epsilons = list(dict.fromkeys(part.column("epsilon")))
     last = max((row["m"] for row in part.records if row["q"] > 0), default=0) + 1
     for colour, epsilon in zip(style.series(len(epsilons)), epsilons, strict=True):
@@ -236,7 +236,7 @@ def _draw_figure(axes: Axes, part: Table) -> None:
                 looks = {"marker": "o", "markerfacecolor": "none", "linestyle": "none"}
                 looks |= {"markeredgewidth": 0.7, "label": "_exact"}
             axes.plot(*zip(*at, strict=True), color=colour, clip_on=False, zorder=3, **looks)
-    axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule, beside each")
+    axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule, for each")
     axes.set_xlim(0, last)
 
 

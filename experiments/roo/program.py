@@ -69,9 +69,10 @@ class Config:
     "roo-program",
     PAPER,
     "(37) and the program (68) to (74) (journal)",
-    "The recursions for q_m are the optima of linear programs: the journal's with q_M "
-    "raised, of its rows (68) to (70) and (72) to (74); the exact rule, of the rows of all moves. "
-    "Solved by HiGHS, in part through cvxpy. How long both take is in benchmark roo-rule.",
+    "The recursions for q_m are optima of linear programs. The journal's recursion with q_M raised "
+    "is the optimum for its constraints (68) to (70) and (72) to (74); the exact rule, for the "
+    "constraints of all neighbours. HiGHS solves them, for some n also through cvxpy. Benchmark "
+    "roo-rule has the times.",
     published="(37) satisfies the conditions.",
     config=Config(
         records=(3, 5, 7, 12, 20, 30, 61, 101, 200, 500, 1000),
@@ -117,9 +118,11 @@ def run(config: Config) -> Outcome:
         )
     ]
     tables = {
-        "differences": Table.of("The optimum of each program beside its recursion.", rows),
+        "differences": Table.of("The optimum of each linear program and its recursion.", rows),
         "curves": Table.of("q_m of both for one setting.", curves),
-        "tolerance": Table.of("Differences up to it are none.", [{"tolerance": config.tolerance}]),
+        "tolerance": Table.of(
+            "Differences up to this tolerance count as zero.", [{"tolerance": config.tolerance}]
+        ),
     }
     return Outcome(tables, (), of_programs(tables))
 
@@ -161,7 +164,7 @@ def _worst(rows: list[dict[str, Any]]) -> float:
 
 
 def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
-    """Judge that the recursions are the least q_m that the conditions allow.
+    """Decide whether the recursions are the least q_m that satisfy the constraints.
 
     Args:
         tables: "differences" and "tolerance" of the run.
@@ -176,15 +179,15 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
         if row["printed_lacks"] > limit
     }
     worst = max(lacking, key=lambda at: lacking[at], default=None)
-    ours = f"In all {len(settings)} settings."
+    ours = f"Holds in all {len(settings)} settings."
     if worst is not None:
         ours = (
             f"Not in {len(lacking)} of {len(settings)} settings: q_M is up to "
-            f"{short(lacking[worst])} below what (68) asks for at M, at n = {worst[0]}, "
+            f"{short(lacking[worst])} below what (68) requires at m = M, at n = {worst[0]}, "
             f"k = {worst[1]}, epsilon = {worst[2]:g}."
         )
     largest = {rule: _worst([r for r in rows if r["rule"] == rule]) for rule in _SOLVED}
-    certificate = "HiGHS, and cvxpy at some n; double precision"
+    certificate = "HiGHS, and cvxpy for some n; double precision"
     return (
         statement(
             "The recursion satisfies the conditions (68) to (70) and (72) to (74) (section IV, "

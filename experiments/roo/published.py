@@ -1,4 +1,4 @@
-"""Bounds that the Reveal-or-Obscure papers print, and the records that each of them asks for.
+"""Bounds of the Reveal-or-Obscure papers, and the number of records that each one requires.
 
 Table I of the journal paper, cited by its equation numbers, theorem 3 and its corollary.
 """
@@ -57,8 +57,8 @@ class DsRooBound:
 def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     """Return min{q_0, min over m_0 in [1, n gamma) of q_{m_0} + q_0 delta} (1 - 1/k), (50).
 
-    For rules that increase somewhere, q_{m_0} stands for the largest q_m with m >= m_0, and q_0
-    for the largest of all.
+    If a rule increases somewhere, replace q_{m_0} by the largest q_m with m >= m_0, and q_0 by the
+    largest q_m.
 
     Args:
         sampler: a rule in the smallest count.
@@ -88,7 +88,7 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
 def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     """Return min{q_0 (1 - 1/k), (k - 1) E[q_C]} with C ~ Binomial(n, gamma).
 
-    Holds for every P with P(x) >= gamma, in the place of (50): q_M is the largest of the q_{c_y},
+    Holds for every P with P(x) >= gamma, and can replace (50): q_M is the largest of the q_{c_y},
     so at most their sum, and each E[q_{c_y}] is at most E[q_C] for a q that does not increase (one
     that does is raised to the largest q_j with j >= m first).
 
@@ -154,8 +154,8 @@ class DsRooRate:
 def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
     """Return theorem 3's second part at the least m_0 that (40) allows.
 
-    From epsilon = e / (e - 1) on the logarithm in (40) is of a number that is not positive; (246),
-    where it comes from, then holds for every m_0, so it is left out.
+    For epsilon >= e / (e - 1), the argument of the logarithm in (40) is not positive. Then (246),
+    from which it is derived, holds for every m_0, so the term is omitted.
 
     Args:
         setting: n, k and epsilon.
@@ -202,7 +202,7 @@ def records_needed(method: str, accuracy: float, categories: int, epsilon: float
     }[method]
     if above > _MOST_RECORDS * below:
         raise ParameterError(
-            f"accuracy is {alpha:g} and epsilon {e:g}; they ask for more than 1e15 records."
+            f"accuracy is {alpha:g} and epsilon {e:g}; these require more than 1e15 records."
         )
     return max(1, math.ceil(above / below)) if above > 0 else 1
 
@@ -216,8 +216,8 @@ def ds_roo_records(
 ) -> int:
     """Return an n with `ds_roo_bound` at most alpha, and above alpha at n - 1.
 
-    Found by bisection below the n that ROO needs. The bound need not fall at every step of n, so a
-    smaller n may satisfy it as well.
+    Bisection below the n that ROO needs. The bound is not monotone in n, so a smaller n may satisfy
+    it as well.
 
     Args:
         accuracy: alpha, in (0, 1).
@@ -230,7 +230,7 @@ def ds_roo_records(
 
     def enough(n: int) -> bool:
         sampler = dpopt.design(dpopt.RevealOrObscure(n, categories, epsilon, rule))
-        # The weights are rounded up, by less than one part in 2^40 of a bound above alpha.
+        # Rounding the weights up adds less than a relative 2^-40 to a bound above alpha.
         return ds_roo_bound(sampler, least_probability).value <= accuracy * (1 + 2.0**-40)
 
     while not enough(high):
@@ -239,10 +239,10 @@ def ds_roo_records(
 
 
 def lower_bound_records(accuracy: float, categories: int, epsilon: float) -> int:
-    """Return an n that every epsilon-DP sampler of worst-case accuracy alpha has to reach.
+    """Return an n that every epsilon-DP sampler of worst-case accuracy alpha needs at least.
 
-    A sampler of n records is one of n + 1 (leave a random record out) with no larger worst case,
-    so what n - 1 records cannot do, fewer cannot either.
+    A sampler of n records gives one of n + 1 (drop a random record) with no larger worst case. So
+    if n - 1 records are not enough, fewer are not either.
 
     Args:
         accuracy: alpha, in (0, 1).
@@ -261,7 +261,7 @@ def lower_bound_records(accuracy: float, categories: int, epsilon: float) -> int
     while not enough(high):
         low, high = high, 2 * high
         if high > _MOST_RECORDS:
-            raise ParameterError(f"accuracy is {alpha:g}; it asks for more than 1e15 records.")
+            raise ParameterError(f"accuracy is {alpha:g}; it requires more than 1e15 records.")
     return _crossing(enough, low, high)
 
 

@@ -97,7 +97,7 @@ def run(config: Config) -> Outcome:
         "bounds": Table.of(
             "Table I evaluated; exact: k - 1 categories at gamma, the exact rule.", bounds
         ),
-        "records": Table.of("Records that each method asks for to be alpha-accurate.", sizes),
+        "records": Table.of("Records that each method needs to be alpha-accurate.", sizes),
     }
     return Outcome(tables, (), of_table_one(tables))
 

@@ -87,7 +87,7 @@ class Config:
     "beyond the papers: the best sampler there is",
     "Total variation between the pmf of the released category and the empirical pmf, for "
     "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
-    "closed lower bound. Laplace noise is estimated by draws; bars are one standard error.",
+    "lower bound in closed form. Laplace noise is sampled; bars are one standard error.",
     config=Config(epsilons=(1.0, 0.5), draws=20_000),
     quick=Config(),
     effort=("draws", "seed"),
@@ -228,16 +228,16 @@ def of_utility(utility: Table) -> tuple[Comparison, ...]:
     return (
         not_comparable(
             "ROO outperforms the sampler of Raskhodnikova et al. (section V).",
-            f"Measured, the latter's worst case is lower in {len(ahead)} of {len(settings)} "
-            "settings of ours.",
+            f"In experiments, the latter's worst case is lower in {len(ahead)} of {len(settings)} "
+            "settings, which we chose.",
             "no certificate: sampled, three standard errors",
             why="the paper compares bounds, and these are values",
         ),
         statement(
             "DS-ROO's utility is always at least as good as ROO's (journal, section I).",
-            f"The exact and the journal's repaired rule: in {len(settings) - len(worse)} of "
-            f"{len(settings)} settings of ours, worst case and mean; the mean is up to "
-            f"{max(means, default=0.0):.2g} times lower. (Where the published rule is another, it "
+            "The exact and the journal's repaired rule, worst case and mean: holds in "
+            f"{len(settings) - len(worse)} of our {len(settings)} settings; the mean is up to "
+            f"{max(means, default=0.0):.2g} times lower. (Where the published rule differs, it "
             "is not private.)",
             "every data set up to the order of its categories, double precision",
             holds=not worse,

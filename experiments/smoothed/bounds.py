@@ -50,9 +50,9 @@ def published_log_bound(
     `log_upper_bound`, K >= 2 (1 - e^-epsilon - eta)^2 = 2 eta^2 g by Pinsker, which is at least
     g/3 then; and min_i H_i < f n / 2 has probability at most m exp(-f n / 8). It also holds where
     K >= g/3 or 1 - e^-K >= 1/8. It does not hold in all of its stated range: the proof's Chernoff
-    bound exp(-a^2 mu / 3) is for a <= 1 and has mu = H_i in place of the mean eta H_i. For n = 200,
+    bound exp(-a^2 mu / 3) is for a <= 1 and has mu = H_i instead of the mean eta H_i. For n = 200,
     T = 4, e^epsilon = 26/25 and fair coins the smoothed delta is 1.9e-4 and the bound 8.1e-6; on
-    the grid of settings that was searched it failed up to T/n = 0.1. "Support" must mean all
+    the grid that we searched, it failed up to T/n = 0.1. "Support" must mean all
     categories: for a point mass (f = 1 on its support) delta is T/n.
 
     Args:
@@ -93,7 +93,7 @@ def log_upper_bound(
 
     Proof. Let x' have one record of category i less than x, and c >= 1 records of i be in x.
     Without replacement Pr[h | x'] / Pr[h | x] >= 1 - h_i/c, so that d(x, x') <= Pr[h_i > b c].
-    Draw the places of i instead: h_i is the number of T marked places among c drawn of n, and
+    Draw the positions of i instead: h_i is the number of T marked positions among c drawn of n, and
     Hoeffding's bound gives Pr <= e^(-K c). With replacement the ratio is at least (1 - 1/c)^h_i:
     d(x, x') <= Pr[Bin(T, c/n) > epsilon (c - 1)]. From Pr[Bin(T, p) >= k] <= C(T, k) p^k <=
     (e T p / k)^k, for epsilon >= 1 that is at most (e T/n)^c (k = c), and for less, with c <= 2
@@ -126,7 +126,7 @@ def log_upper_bound(
 
 
 def _decay(mechanism: SamplingHistogram, epsilon: float) -> tuple[float, float]:
-    """Return (ln q, ln s) of the bound delta(x) <= s max_i q^H_i; q >= 1 tells nothing."""
+    """Return (ln q, ln s) of the bound delta(x) <= s max_i q^H_i; q >= 1 gives no bound."""
     rate = mechanism.drawn / mechanism.records
     if not mechanism.replacement:
         return -_relative_entropy(epsilon, rate), 0.0

@@ -36,8 +36,8 @@ class Config:
         above: epsilons, as distances above the least one that the remark allows, in nats.
         replacement: values of T for Theorem 5.
         replacement_epsilon: of Theorem 5, in nats.
-        pairs: number of random pairs of distributions for Lemma 10.
-        seed: of numpy's generator, for these distributions.
+        pairs: number of random pairs of pmfs for Lemma 10.
+        seed: of numpy's generator, for these pmfs.
     """
 
     records: Annotated[int, Ge(2)] = 200
@@ -57,7 +57,7 @@ class Config:
     "smoothed-claims",
     PAPER,
     "Claims",
-    "Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3 beside exact values.",
+    "Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3, compared with exact values.",
     published="Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3; no numbers",
     config=Config(),
     effort=("pairs", "seed"),
@@ -70,7 +70,7 @@ class Config:
     ),
 )
 def run(config: Config) -> Outcome:
-    """Evaluate each statement beside the exact value."""
+    """Compare each statement with the exact value."""
     n = config.records
     remark = [
         _remark(n, drawn, above - math.log1p(-drawn / n))
@@ -91,7 +91,7 @@ def run(config: Config) -> Outcome:
         "remark_8": Table.of("Natural logarithms: exact smoothed delta and bounds.", remark),
         "theorem_5": Table.of("DP's delta with replacement, and T/(n + 1).", theorem),
         "lemmas": Table.of(
-            "Utility u: of Lemmas 2 and 10 beside d(x, x') + d(x', x), of Corollary 3 beside "
+            "Utility u: for Lemmas 2 and 10 with d(x, x') + d(x', x), for Corollary 3 with "
             "2 delta(x).",
             lemmas,
         ),
@@ -114,7 +114,7 @@ def _remark(n: int, drawn: int, epsilon: float) -> dict[str, Any]:
 
 
 def _lemma_10(config: Config) -> dict[str, Any]:
-    """Return the extreme ratios of d + d' to u over random pairs of distributions and epsilons."""
+    """Return the extreme ratios of d + d' to u over random pairs of pmfs and epsilons."""
     rng = np.random.default_rng(config.seed)
     ratios = []
     for _ in range(config.pairs):
@@ -123,13 +123,13 @@ def _lemma_10(config: Config) -> dict[str, Any]:
         utility = candidates_utility(np.array([p, q]), 1.0 / (1.0 + math.exp(-epsilon)))
         if utility > 1e-9:
             ratios.append((_stick(p, q, epsilon) + _stick(q, p, epsilon)) / utility)
-    # Pairs that no epsilon drawn for them tells apart have no ratio.
+    # Pairs with utility 0 at every drawn epsilon have no ratio.
     ends = {"least": min(ratios, default=0.0), "largest": max(ratios, default=0.0)}
     return {"lemma": "10", "pairs": len(ratios)} | ends
 
 
 def _lemma_2() -> dict[str, Any]:
-    """Return u and d + d' for n = 3, T = 1, the others known to be of categories 0 and 1."""
+    """Return u and d + d' for n = 3, T = 1, where the others are in categories 0 and 1."""
     epsilon = math.log(2.0)
     rows = np.array([[2, 1, 0], [1, 2, 0], [1, 1, 1]]) / 3.0  # the distribution of the record drawn
     utility = candidates_utility(rows, 1.0 / (1.0 + math.exp(-epsilon)))
@@ -140,7 +140,7 @@ def _lemma_2() -> dict[str, Any]:
 def _corollary_3() -> dict[str, Any]:
     """Return u and 2 delta(x) of a mechanism on one record of fifteen categories, x the first.
 
-    Beside the first two, category i shares with each of them one output that it favours.
+    Each category i > 1 shares one output, which it favours, with each of the first two.
     """
     ratio, unit, shared = 9 / 5, 1 / 100, 13
     rows = np.zeros((shared + 2, shared + 2))

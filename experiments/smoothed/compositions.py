@@ -30,7 +30,7 @@ _EPSILONS = (
 _SHOWN = (0.5, 1.0, 2.0, 7.0)
 _TITLES = {"units": "units of 2020", "history": "elections since 1920"}
 
-# The least r squared that is called a line, and the fewest sizes that one is judged on.
+# The least r squared that counts as a line, and the fewest sizes for such a verdict.
 _STRAIGHT, _FEWEST = 0.99, 5
 
 
@@ -39,16 +39,17 @@ class Config:
     """Sets of distributions, losses, sizes and epsilons.
 
     Attributes:
-        distributions: the sets Pi, each a text of words with blanks between them: "units" for all
-            units of 2020, "history" for all elections, the name of a unit such as DC, a year, or a
-            share of the second candidate from 0 to 1. Each set and each loss has a panel.
-        beside: sets that are evaluated too, and not drawn.
+        distributions: the sets Pi, each a text of words separated by blanks: "units" for all
+            regions of 2020 (states, DC and districts), "history" for all elections, the name of a
+            region such as DC, a year, or a share of the second candidate from 0 to 1. Each set and
+            each loss has a panel.
+        beside: further sets that are evaluated but not drawn.
         lost_rates: shares of the votes that are lost at random.
         records: n, two or more numbers of votes.
         epsilons: in nats; of more than six the figure shows 0.5, 1, 2 and 7.
-        units: CSV file of one's own in place of the units of 2020: names in the first column, the
+        units: your own CSV file instead of the regions of 2020: names in the first column, the
             votes of two candidates in the last two.
-        votes: the same in place of the elections since 1920.
+        votes: the same instead of the elections since 1920.
     """
 
     distributions: Several[str] = ("units",)
@@ -193,7 +194,7 @@ def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, 
     else:
         rule = (
             f"agrees if each curve falls, and a line in n has an r squared of at least {_STRAIGHT};"
-            f" judged from {_FEWEST} sizes on"
+            f" needs at least {_FEWEST} sizes"
         )
         of_fits = observed(*exponential, alike=good == len(fits.rows), rule=rule, name=name)
     vertices = tables["hull"].select(setting=_TITLES["units"]).column("distribution")
@@ -202,8 +203,8 @@ def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, 
     share = next(unit.share for unit in units() if unit.name == "NE-2")
     of_hull = statement(
         "The hull of the units of 2020 has the vertices DC and NE-2 (Section 6).",
-        f"{' and '.join(vertices)}; NE-2, at {share:.2%}, lies inside.",
-        "smallest and largest share among all units",
+        f"{' and '.join(vertices)}; NE-2, at {share:.2%}, lies in the interior.",
+        "smallest and largest share among all regions",
         holds=set(vertices) == {"DC", "NE-2"},
         name="vertices of 2020",
     )
@@ -267,7 +268,7 @@ experiment(
     PAPER,
     "Figure 2 (left)",
     "Smoothed delta of publishing the votes when 0.2 % are lost, over the "
-    "distributions of all units of 2020, with exponential fits and DP's delta.",
+    "vote shares of all regions of 2020, with exponential fits and DP's delta.",
     published="exponentially small in n; vertices DC and NE-2",
     config=Config(),
     quick=Config(epsilons=_SHOWN),
@@ -277,7 +278,7 @@ experiment(
     "smoothed-figure-4",
     PAPER,
     "Figure 4",
-    "The same over the units of 2020 and over all elections since 1920, for 0.2 % and "
+    "The same over the regions of 2020 and over all elections since 1920, for 0.2 % and "
     "0.01 % of the votes lost.",
     published="exponentially small in n in all four",
     config=Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN),

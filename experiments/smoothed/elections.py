@@ -1,4 +1,4 @@
-"""Figures 1 and 3: what the published count of each election since 1920 tells of one vote."""
+"""Figures 1 and 3: what the published count of each election since 1920 reveals of one vote."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run(config: Config) -> Outcome:
         for election in config.elections()
     ]
     table = Table.of(
-        "delta(x) and the adversary's utility, as decimal logarithms, beside 1/n.", records
+        "delta(x) and the adversary's utility, as decimal logarithms, and 1/n.", records
     )
     return Outcome({"elections": table}, (), _comparisons(table), data=config.votes or COUNTED)
 

@@ -23,8 +23,9 @@ _FAMILIES = {"gaussian": "N", "laplace": "L"}
 class QuantisedGradient:
     """A gradient rounded up to a multiple of 1/256 in (-1/2, 1/2], given that it lies there.
 
-    Value v, from -127 to 128, stands for ((v - 1) / 256, v / 256]. The paper's Definition 5 names
-    the same intervals by their lower ends, which moves all values by one and leaves delta as it is.
+    Value v, from -127 to 128, represents the interval ((v - 1) / 256, v / 256]. The paper's
+    Definition 5 names the same intervals by their lower ends. That moves all values by one and
+    does not change delta.
     It does not say what the sigma of a Laplace distribution is; here it is the standard deviation
     before quantisation, so the scale is sigma / sqrt(2).
 

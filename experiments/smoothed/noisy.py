@@ -69,7 +69,7 @@ class NoisyHistogram(AnonymousMechanism):
         return pmf
 
     def pmfs(self, histograms: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return distributions over the (T + 1)^m outputs, the last coordinate fastest.
+        """Return pmfs over the (T + 1)^m outputs, the last coordinate fastest.
 
         See `AnonymousMechanism.pmfs`.
         """
@@ -100,7 +100,7 @@ def coordinate_pmf(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class NoisyGuarantee:
-    """What is known in closed form of the pure DP of `NoisyHistogram`; eta = T / n.
+    """Bounds in closed form for the pure DP of `NoisyHistogram`; eta = T / n.
 
     Replacing a drawn record changes the weights by at most r^-2 = e^(epsilon/2), and Z(h_a - 1)
     Z(h_b + 1) / (Z(h_a) Z(h_b)) is largest at h_a = T, h_b = 0, so that the noise has
@@ -137,14 +137,14 @@ class NoisyGuarantee:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the claim is true; None if neither end of what is known decides it."""
+        """Whether the claim is true; None if neither bound decides it."""
         if self.amplified <= self.claimed:
             return True
         return False if self.attained > self.claimed else None
 
 
 def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
-    """Return what is known of the pure DP of a noisy sampling-histogram of any size.
+    """Return bounds on the pure DP of a noisy sampling-histogram of any size.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Table 1 and Appendix A.3.

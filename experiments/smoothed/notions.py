@@ -41,8 +41,8 @@ class Config:
         compared: n of the comparison of three notions.
         compared_epsilons: in nats.
         compared_rate: share of the records that are drawn there.
-        distributions: the set Pi, a text of words with blanks between them: "units" for all units
-            of 2020, "history" for all elections, a unit, a year, or a share from 0 to 1.
+        distributions: the set Pi, a text of words separated by blanks: "units" for all regions of
+            2020, "history" for all elections, a region, a year, or a share from 0 to 1.
     """
 
     records: Some[Annotated[int, Ge(2)]] = (20, 40, 80)
@@ -71,8 +71,8 @@ class Config:
     PAPER,
     "Table 1; the notions of Tables 2 and 3 in numbers",
     "The sampling-histogram under DP, smoothed DP and distributional DP, with and "
-    "without noise, over the two extreme units of 2020. Tables 2 and 3 of the paper hold words "
-    "alone; what three of their notions give is computed.",
+    "without noise, over the two extreme regions of 2020. Tables 2 and 3 of the paper have no "
+    "numbers; here three of their notions are computed.",
     published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
     config=Config(),
     mathematics=(
@@ -84,7 +84,7 @@ class Config:
     ),
 )
 def run(config: Config) -> Outcome:
-    """Compute Table 1 and the numbers behind Tables 2 and 3."""
+    """Compute Table 1, and numbers for Tables 2 and 3."""
     distributions = config.pmfs()
     noisy = [
         _with_noise(n, max(1, math.ceil(rate * n)), epsilon, distributions)
@@ -203,7 +203,7 @@ def _broken(broken: list[dict[str, Any]], settings: int) -> str:
     worst = max(broken, key=lambda row: row["least_epsilon"] / row["claimed_epsilon"])
     share = max(row["drawn"] / row["records"] for row in broken)
     return (
-        f"False in {len(broken)} of {settings} settings of ours, all with eta of at most {share:g} "
+        f"False in {len(broken)} of {settings} our settings, all with eta of at most {share:g} "
         f"and epsilon of at least {min(row['epsilon'] for row in broken):g}: at n = "
         f"{worst['records']}, T = {worst['drawn']}, epsilon = {worst['epsilon']:g} the least is "
         f"{worst['least_epsilon']:.4f}, not {worst['claimed_epsilon']:.4f}. The "
@@ -213,7 +213,7 @@ def _broken(broken: list[dict[str, Any]], settings: int) -> str:
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw the noisy mechanism's least epsilon beside the claim, and the three notions."""
+    """Draw the noisy mechanism's least epsilon and the claim, and the three notions."""
     figure, (left, right) = drawing.panels(2, height=0.8)
     rows = outcome.tables["table_1"].records
     ends = sorted({row["claimed_epsilon"] for row in rows})
@@ -241,7 +241,7 @@ def plot(outcome: Outcome) -> Figure:
         ("smoothed_delta", "smoothed DP", "optimum"),
         ("distributional_delta", "distributional DP", "variant"),
     ):
-        # A gap stands for a delta of 0.
+        # A gap is a delta of 0.
         deltas = [delta if delta > 0.0 else math.nan for delta in chosen.column(column)]
         right.plot(chosen.column("records"), deltas, label=label, **drawing.line(role))
     right.set(

@@ -1,7 +1,7 @@
-"""Smoothed delta and profiles as linear programs, which name the adversary's best answer.
+"""Smoothed delta and profiles as linear programs, whose duals are the adversary's best response.
 
-The closed sums are faster and reach far below what a solver can tell. The programs are the
-definition, and they give what the sums do not: the adversary's tests, the mixture of compositions
+The closed sums are faster, and accurate far below a solver's tolerance. The programs are the
+definition, and return what the sums do not: the adversary's tests, the mixture of compositions
 (`SmoothedAdversary`), a dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best
 test uses that output either way, and the numbers stay of size one at every epsilon.
 """
@@ -30,7 +30,7 @@ from experiments.smoothed.gradients import moved
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-# Above every value that is ever optimal: a bound at 1 could take over part of the rows' duals.
+# Above every optimal value: an active bound at 1 could take part of the constraints' duals.
 ABOVE = 2.0
 
 
@@ -105,7 +105,7 @@ def step_problem(asked: SgdProfile) -> Problem:
     the sums, or the rounded means, of a batch; see `sticks_problem`.
 
     Args:
-        asked: the database, the batches and the epsilons.
+        asked: the database, batches and epsilons.
     """
     values, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
     allowed = range(asked.lowest, asked.highest + 1)
@@ -141,7 +141,7 @@ class SmoothedInstance:
     """The numbers that the two programs of the smoothed delta are built from.
 
     Attributes:
-        pairs: pairs of neighbours, each once, as places in `histograms`, shape (E, 2).
+        pairs: pairs of neighbours, each once, as indices into `histograms`, shape (E, 2).
         gains: P(a) - e^epsilon P'(a), at least -1, for each pair, direction (first against
             second, second against first) and output, shape (E, 2, outputs).
         compositions: how many records come from each distribution, shape (C, l).
@@ -162,8 +162,8 @@ def smoothed_instance(
     Args:
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
-        distributions: distributions of one record, shape (l, m); all of them are used, vertices or
-            not.
+        distributions: pmfs of one record, shape (l, m); all are used, also those that are no
+            vertices.
     """
     vertices = checked_distributions(distributions, mechanism.categories)
     n, m = mechanism.records, mechanism.categories
@@ -178,7 +178,7 @@ def smoothed_problem(instance: SmoothedInstance) -> Problem:
     """Return the smoothed delta as a minimum whose duals are the adversary.
 
     min D subject to D >= sum_x pi(x) d_x for each composition pi (rows "weights"), d_x >=
-    sum_a s_k(a) for each database x and each direction k of each pair that x is part of (rows
+    sum_a s_k(a) for each database x and each direction k of each pair that contains x (rows
     "sides"), s_k >= P_k - e^epsilon P'_k, s >= 0 (rows "tests"). Every term may sink
     until a row holds it, so that the least D is max over pi of E_{x ~ pi} delta(x).
 
@@ -258,7 +258,7 @@ def solve_smoothed(
     Args:
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
-        distributions: distributions of one record, shape (l, m).
+        distributions: pmfs of one record, shape (l, m).
 
     Raises:
         SolverError: if the solver fails.

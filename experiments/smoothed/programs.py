@@ -32,8 +32,8 @@ class Config:
     Attributes:
         records: n; of each n half of the records are drawn, and of a batch two.
         epsilons: each with every n.
-        shares: of the first category, in the distributions that the adversary picks from.
-        tolerance: differences up to this count as none.
+        shares: of the first category, in the pmfs that the adversary picks from.
+        tolerance: differences up to this count as zero.
     """
 
     records: Some[Annotated[int, Ge(3), Le(12)]] = (4, 6, 8)
@@ -91,7 +91,7 @@ def _differences(records: int, epsilon: float, shares: tuple[float, ...]) -> dic
 
 
 def _comparisons(tables: dict[str, Table]) -> tuple[Comparison, ...]:
-    """Judge that the sums are the optima of the programs of the definitions."""
+    """Decide whether the sums are the optima of the definitions' linear programs."""
     (limit,) = tables["tolerance"].column("tolerance")
     worst = {
         item: max(tables["differences"].select(item=item).column("difference")) for item in _ITEMS

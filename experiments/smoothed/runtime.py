@@ -1,4 +1,4 @@
-"""Theorem 2: what Algorithm 1 costs as it is written, beside Definition 3 and this package."""
+"""Theorem 2: the cost of Algorithm 1 as written, of Definition 3 and of this package."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Config:
             for 3.
         records: n of the cases with 2 categories.
         records_of_three: n of the cases with 3 categories.
-        definition: the largest number of terms for which Definition 3 is evaluated as it is
-            written, every vector of distributions and every database.
+        definition: the largest number of terms for which Definition 3 is evaluated as
+            written: every vector of distributions and every database.
     """
 
     categories: Some[Annotated[int, Ge(2), Le(3)]] = (2, 3, 3)
@@ -75,7 +75,7 @@ _CONFIG = Config()
     "smoothed-theorem-2",
     PAPER,
     "Theorem 2",
-    "What smoothed delta costs beyond the profile: terms of Definition 3 and products of "
+    "The cost of smoothed delta in addition to the profile: terms of Definition 3, products of "
     "Algorithm 1, both as written, and terms of the expectations that this package evaluates.",
     published="O(n^(2 m + l* - 3)) in Section 4, O(n^(m + l* - 1)) in Appendix D.5",
     config=Config(
@@ -107,12 +107,11 @@ def run(config: Config) -> Outcome:
     ]
     tables = {
         "costs": Table.of(
-            "Smoothed delta in each way, and the products or terms that it takes beyond the "
-            "profile.",
+            "Smoothed delta by each method, and its products or terms in addition to the profile.",
             costs,
         ),
         "degrees": Table.of(
-            "Degree in n of the number of products of Algorithm 1 as written, a polynomial, beside "
+            "Degree in n of the number of products of Algorithm 1 as written, a polynomial, and "
             "both printed exponents.",
             degrees,
         ),
@@ -122,8 +121,7 @@ def run(config: Config) -> Outcome:
 
 def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
     mechanism = smoothed.SamplingHistogram(n, math.ceil(n / 2), m)
-    # The two extreme units of 2020, or as many distributions of three categories as there are
-    # vertices.
+    # The two extreme regions of 2020, or as many pmfs of three categories as there are vertices.
     distributions = _UNITS if m == 2 else _PMFS[:count]
     profile = smoothed.privacy_profile(mechanism, _EPSILON)
     fast = smoothed.smoothed_delta(mechanism, _EPSILON, distributions)
@@ -140,7 +138,7 @@ def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
         "algorithm_1": written,
         "definition_3": naive,
         "products_of_algorithm_1": products,
-        # A double: beyond the integers that readers of tables hold exactly.
+        # A double: larger than the integers that table readers represent exactly.
         "terms_of_definition_3": float(terms) if n < _FAR else None,
         "terms": fast.certificate.evaluated * len(profile.histograms),
     }
@@ -151,9 +149,8 @@ def algorithm_1(
 ) -> tuple[float, int]:
     """Return smoothed delta as Algorithm 1 and the proof of Theorem 2 have it, and its products.
 
-    For every composition of the n records: the multinomial distributions of the parts, the
-    distribution of the whole histogram by convolution, one product for each pair of histograms, and
-    the expectation.
+    For every composition of the n records: the multinomial pmfs of the parts, the pmf of the full
+    histogram by convolution, with one product for each pair of histograms, and the expectation.
 
     Args:
         databases: the histograms of all, shape (databases, m).
@@ -186,7 +183,7 @@ def algorithm_1(
 def _multinomial(
     records: int, shares: np.ndarray, place: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of the histograms of some records, and their probabilities."""
+    """Return the indices of the histograms of some records, and their probabilities."""
     counts = histograms(records, shares.size)
     ways = [
         math.exp(
@@ -246,7 +243,7 @@ def degree(categories: int, vertices: int) -> int:
 def _comparisons(
     costs: list[dict[str, Any]], degrees: list[dict[str, Any]]
 ) -> tuple[Comparison, ...]:
-    """Judge both printed exponents by the counts, where they differ."""
+    """Compare both printed exponents with the counts, where they differ."""
     grows = "The number of its products is " + ", ".join(
         f"of degree {row['degree']} in n at m = {row['categories']}, l* = {row['vertices']}"
         for row in degrees

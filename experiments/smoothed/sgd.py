@@ -30,15 +30,15 @@ _LN10 = math.log(10.0)
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Which distributions, sizes and epsilon; how many databases stand for the expectation.
+    """Distributions, sizes and epsilon, and the number of databases that estimate the expectation.
 
     Attributes:
-        distributions: the sets Pi, each a text of words "family:mean,deviation" with blanks between
-            them, the family gaussian or laplace; each set has a panel.
+        distributions: the sets Pi, each a text of words "family:mean,deviation" separated by
+            blanks, the family gaussian or laplace; each set has a panel.
         batches: T, at least two; the database has n = T^2 records, as in the paper.
         epsilons: in nats; the paper's text does not print those of its figures.
-        shares: parts of the n records from one distribution of a set, the rest being from another,
-            for every two of them; 0 and 1 are all from one alone.
+        shares: fractions of the n records from one distribution of a set, the others being from
+            another, for every two of them; with 0 and 1 all records are from one.
         databases: at least 2, sampled for each composition and n.
         confidence: of the band, over all compositions of one n at once.
         seed: of numpy's generator.
@@ -180,7 +180,7 @@ def _fits(largest: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
-    """Put the paper's statement on how delta falls beside the two fits."""
+    """Compare the paper's statement on how delta falls with the two fits."""
     in_n, in_t = (
         np.array([fit["r_squared"] for fit in fits if fit["variable"] == variable])
         for variable in ("records", "drawn")
@@ -192,7 +192,7 @@ def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
         f"{in_n.size} curves: mean r squared {in_t.mean():.4f} against {in_n.mean():.4f}.",
         "delta of each database is exact; the average over databases is sampled, the fits are "
         "least squares (table fits)",
-        why="the databases and epsilons are ours, and a few sizes do not tell the two fits apart",
+        why="we chose the databases and epsilons, and a few sizes do not separate the two fits",
         name="exponential in n, SGD",
     )
 
@@ -208,7 +208,7 @@ def _findings(largest: list[dict[str, Any]]) -> list[str]:
         findings.append(
             f"In {len(skewed)} cases, at epsilon = "
             f"{', '.join(f'{epsilon:g}' for epsilon in sorted(set(skewed)))}, one database carries "
-            "more than a third of the average: the band understates what is not known there."
+            "more than a third of the average: the band understates the uncertainty there."
         )
     return findings
 

@@ -160,12 +160,12 @@ def _comparisons(
     return (
         not_comparable(
             "Section 6: the probabilities are estimated through 10^6 independent trials.",
-            f"On one database of {GAUSSIAN} the mean of so many is delta times {factors}; in "
-            "brackets epsilon."
+            f"On one database of {GAUSSIAN} the mean estimate is delta times {factors}; epsilon is "
+            "in brackets."
             if factors
-            else "Not estimated from so many trials in this run.",
+            else "Not estimated from 10^6 trials in this run.",
             f"sampled; {exact}",
-            why="the databases and epsilons of the paper are not printed; these are ours",
+            why="the paper does not print its databases and epsilons; we chose these",
         ),
         statement(
             "Figure 2 (right): the delta of DP at whatever finite epsilon, dashed; T / n.",

@@ -1,4 +1,4 @@
-"""Figure 2 (right) as it was estimated: 10^6 draws with a 99 % interval, beside exact values."""
+"""Figure 2 (right) as estimated: 10^6 draws with a 99 % interval, and exact values."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Config:
     "smoothed-sgd-estimates",
     PAPER,
     "Figure 2 (right), estimates beside exact values",
-    "delta of one SGD step from the paper's 10^6 draws beside its exact value, with the 99 % "
-    "interval of Clopper and Pearson for the event that the draws choose; it knows nothing of how "
-    "the event was chosen.",
+    "delta of one SGD step from the paper's 10^6 draws, and its exact value, with the 99 % "
+    "interval of Clopper and Pearson for the event that the draws choose; the interval ignores "
+    "that choice.",
     published="Probabilities are estimated from 10^6 independent trials; 99 % intervals.",
     config=Config(batches=(5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 20, 22), databases=40),
     quick=Config(),
@@ -101,8 +101,8 @@ def run(config: Config) -> Outcome:
     covered = sum(row["covers"] for row in rows)
     comparison = not_comparable(
         "Figure 2 (right): delta from 10^6 independent trials, with a 99 % interval.",
-        f"From {config.draws:,} draws on databases of ours, the {config.confidence:.0%} "
-        f"interval of Clopper and Pearson holds exact delta in {covered} of {len(rows)} cases.",
+        f"From {config.draws:,} draws on our databases, the {config.confidence:.0%} interval "
+        f"of Clopper and Pearson contains the exact delta in {covered} of {len(rows)} cases.",
         "exact distribution of a batch; the estimates are draws from it",
         why="the databases and epsilons of the paper are not printed, nor how its interval is made",
     )

@@ -35,7 +35,7 @@ def candidates_utility(pmfs: npt.ArrayLike, threshold: float) -> float:
         u, from 0 to 1.
 
     Raises:
-        ParameterError: if the distributions are no probabilities.
+        ParameterError: if the rows are not pmfs.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
@@ -84,12 +84,12 @@ def adversary_utility(
         reading: "pairs" or "categories".
 
     Returns:
-        ln u; -inf if u is 0. Where all distributions are summed, u has the relative error of the
-        distributions except near outputs whose posterior is t, and is 0 below about 1e-300.
+        ln u; -inf if u is 0. Where all pmfs are summed, u has the relative error of the
+        pmfs except near outputs whose posterior is t, and is 0 below about 1e-300.
 
     Raises:
-        ParameterError: if the mechanism is too large to list its
-            distributions; binary sampling without replacement is taken up to 1e10 records.
+        ParameterError: if the mechanism is too large to enumerate its
+            pmfs; binary sampling without replacement is taken up to 1e10 records.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
@@ -121,7 +121,7 @@ def log_utility_at(
 
         u(t, x and x') = 1/(1 - t) max_{X_i} E_{a ~ M(x_-i + X_i)} max(0, max_v Pr[v | a] - t),
 
-    the maximum inside over the two values v of the record: a guess that is sure but wrong counts
+    with the inner maximum over the two values v of the record: a confident but wrong guess counts
     too. The utility of a database is the largest over its neighbours, the pairs of counts
     {H, H + 1} and {H - 1, H}. t is in [1/2, 1): below 1/2 the better guess always exceeds it.
 
@@ -143,7 +143,7 @@ def log_utility_at(
 def _pmfs_without(
     mechanism: AnonymousMechanism, counts: npt.NDArray[np.int64], own: int
 ) -> npt.NDArray[np.float64]:
-    """Return the pmfs if one record of category ``own`` were each of the categories instead."""
+    """Return the pmfs if one record of category ``own`` is replaced by each category."""
     rows = np.tile(counts, (mechanism.categories, 1))
     rows[:, own] -= 1
     return mechanism.pmfs(rows + np.eye(mechanism.categories, dtype=np.int64))

@@ -22,7 +22,7 @@ class Election:
     """The votes of the two leading candidates.
 
     Attributes:
-        name: the year, or the unit's short name.
+        name: the year, or the region's short name.
         first: votes of one of them.
         second: votes of the other.
     """
@@ -43,7 +43,7 @@ class Election:
 
 
 def history(path: str | None = None) -> tuple[Election, ...]:
-    """Return the elections of 1920 to 2020, whole country, or those of a file of one's own."""
+    """Return the national elections of 1920 to 2020, or those of your own file."""
     return read(path or str(HISTORY), "votes")
 
 
@@ -80,9 +80,9 @@ def pmfs(text: str, districts: Sequence[Election], years: Sequence[Election]) ->
     """Return the set of distributions that a text names: shares of the second candidate, by name.
 
     Args:
-        text: words with blanks between them: "units" for all of 2020, "history" for all elections,
-            the name of one of either, or a share of the second candidate from 0 to 1.
-        districts: the units.
+        text: words separated by blanks: "units" for all regions of 2020, "history" for all
+            elections, the name of one of either, or a share of the second candidate from 0 to 1.
+        districts: the regions.
         years: the elections.
 
     Raises:

@@ -1,8 +1,8 @@
-"""What people use today, for comparison: each mechanism as its paper has it, judged alike.
+"""Baselines: mechanisms in use, as their papers define them, evaluated in the same way.
 
-All but optimised unary encoding are judged with the best linear unbiased decoder that they allow,
-`dpopt.local.decoder`, which is at least as good as the one of their papers. Projected gradient is
-how McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find a mechanism.
+Except for optimised unary encoding, each uses its best linear unbiased decoder,
+`dpopt.local.decoder`, which is at least as good as the decoder of its paper. Projected gradient is
+the method of McKenna, Maity, Mazumdar and Miklau (VLDB 2020).
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def hierarchical(categories: int, epsilon: float, branching: int = 2) -> Matrix:
     """Return a hierarchy of intervals, one level drawn for each person, shape (outputs, n).
 
     On the level of intervals of branching^j categories a person answers by randomised response; the
-    level of all categories alone is left out (Cormode, Kulkarni, Srivastava 2019). `variances`
-    tells the better of branching 2 and 4, each with the best decoder: for prefixes of 16 categories
-    and epsilon = 1 these have 177.16 and 171.00.
+    level of all categories is omitted (Cormode, Kulkarni, Srivastava 2019). `variances` reports the
+    better of branching 2 and 4, each with the best decoder: for prefixes of 16 categories and
+    epsilon = 1 the variances are 177.16 and 171.00.
     """
     levels, width = [], 1
     while width < categories:
@@ -170,7 +170,7 @@ def projected_gradient(
     value, slope = _descent(rows, gram, prior)
     step = 0.1 / (size * float(np.abs(slope).max()))
     for _ in range(steps):
-        # Of a column each entry at a limit moves with z, and those inside make up for it.
+        # In a column, entries at a bound move with z, and the free entries compensate.
         moved = _through(slope, inside)
         tried_z = np.clip(z - step * (moved[0] + e * moved[1]) / size, 1e-12, 1.0)
         tried_z *= min(1.0, 0.999 / tried_z.sum())

@@ -20,7 +20,7 @@ PROGRAM = (
 
 
 def least_of(variances: Mapping[str, float]) -> str:
-    """Return the name of the least variance, the first of those that rounding alone tells apart.
+    """Return the name of the least variance, the first of those that are equal up to rounding.
 
     Subset selection of single categories is randomised response.
     """
@@ -28,6 +28,6 @@ def least_of(variances: Mapping[str, float]) -> str:
 
 
 Categories = Annotated[int, Ge(2), Le(20)]
-"""The size of an alphabet of which all patterns are looked at."""
+"""Number of categories for which all patterns are enumerated."""
 Epsilon = Annotated[float, Ge(0.01), Le(12.0)]
 Queries = Literal["histogram", "prefix", "range", "marginals"]

@@ -23,7 +23,7 @@ from experiments.workload.common import PAPER, PROGRAM, Epsilon, least_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What holds for the optimum of the histogram, and is drawn beside it.
+# Curve of the histogram's closed form.
 _CLOSED = "histogram"
 
 
@@ -48,8 +48,8 @@ class Config:
     "workload-growth",
     PAPER,
     "Growth with the alphabet",
-    "The least variance as the alphabet grows, with what is proved of it: all patterns up "
-    "to 24 categories, a semidefinite program beyond, and for a histogram the closed form.",
+    "The least variance as the number of categories grows, with a proved bound: from all patterns "
+    "up to 24 categories, from a semidefinite program above, and the closed form for histograms.",
     config=Config(),
     quick=Config(categories=(4, 8, 12), closed=(4, 16, 64)),
     mathematics=(

@@ -1,4 +1,4 @@
-"""A simulation: the variance that the mechanism predicts, and what is seen over many runs."""
+"""A simulation: the variance that the mechanism predicts, and the squared error of many runs."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Config:
         epsilon: in nats, from 0.01 to 12.
         people: N, one or more.
         runs: for each N, at least 2.
-        zipf: exponent a of the made distribution, p_u in proportion to u^-a, from 0 to 4; it stands
-            for ratings over categories, of which few have most.
-        votes: CSV file of one's own, with names in its first column and the votes of two candidates
-            in its last two.
+        zipf: exponent a of the synthetic pmf, p_u proportional to u^-a, from 0 to 4; an example of
+            ratings that concentrate on few categories.
+        votes: your own CSV file, with names in the first column and the votes of two candidates in
+            the last two.
         seed: of the draws.
     """
 
@@ -64,7 +64,7 @@ class Config:
     seed: Seed = 5
 
     def pmfs(self) -> dict[str, np.ndarray]:
-        """Return the pmfs of categories by the name of the data, each of shape (categories,)."""
+        """Return the pmf of the categories for each data set, shape (categories,)."""
         place = np.arange(1, self.categories + 1, dtype=np.float64)
         made = place**-self.zipf
         return {ELECTION: self._voters(), MADE: made / made.sum()}
@@ -73,7 +73,7 @@ class Config:
         """Return the share of voters whose state lies in each class.
 
         A voter's category is the class of their state by the share of the second candidate.
-        Districts are left out, for the totals of their states have them.
+        Districts are omitted, because the totals of their states include them.
         """
         found = np.zeros(self.categories)
         for each in units(self.votes):
@@ -90,7 +90,7 @@ class Config:
     PAPER,
     "Simulation",
     "The total variance that the certified kernel predicts for people of an election and "
-    "for a made pmf, beside the squared error of repeated runs, from a thousand people to ten "
+    "for a synthetic pmf, and the squared error of repeated runs, from a thousand people to ten "
     "million.",
     config=Config(),
     quick=Config(categories=8, runs=1_000),
@@ -126,8 +126,8 @@ def run(config: Config) -> Outcome:
                 }
             )
     table = Table.of(
-        "Total variance of all answers together: predicted for these people, and the mean squared "
-        "error over runs, whose standard error is beside it.",
+        "Total variance of all answers: predicted for these people, and the mean squared error "
+        "over runs with its standard error.",
         records,
     )
     return Outcome(
@@ -140,10 +140,10 @@ def run(config: Config) -> Outcome:
 
 
 def _histogram(pmf: np.ndarray, people: int) -> Counts:
-    """Return whole counts of so many people that are next to a pmf, by largest remainders."""
+    """Round a pmf to integer counts of ``people``, by the largest remainders."""
     found = np.floor(people * pmf).astype(np.int64)
-    rest = people * pmf - found
-    found[np.argsort(-rest, kind="stable")[: people - int(found.sum())]] += 1
+    remainders = people * pmf - found
+    found[np.argsort(-remainders, kind="stable")[: people - int(found.sum())]] += 1
     return found
 
 
@@ -170,8 +170,8 @@ def _findings(table: Table) -> list[str]:
         furthest = max(abs(apart) for apart in part.column("errors_apart"))
         within = "within" if furthest <= _ERRORS else "not within"
         found.append(
-            f"{data}: what is seen is {within} {_ERRORS} standard errors of what is predicted, "
-            f"{short(furthest)} at most, for N = {_all(part.column('people'))}."
+            f"{data}: the mean squared error is {within} {_ERRORS} standard errors of the "
+            f"prediction, {short(furthest)} at most, for N = {_all(part.column('people'))}."
         )
     return found
 
@@ -182,16 +182,16 @@ def _all(values: list[int]) -> str:
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
-    """Draw what is seen over what is predicted, with three standard errors, for each data."""
+    """Draw observed over predicted variance, with three standard errors, for each data set."""
     table = outcome.tables["variances"]
     names = list(dict.fromkeys(table.column("data")))
     figure, panels = drawing.panels(
-        len(names), 2, "people $N$", "seen over predicted", sharex=True, sharey=True
+        len(names), 2, "people $N$", "observed / predicted", sharex=True, sharey=True
     )
     ends: list[float] = []
     for row in table.records:
-        ratio, room = row["seen"] / row["predicted"], _ERRORS * row["standard_error"]
-        ends += [ratio - room / row["predicted"], ratio + room / row["predicted"]]
+        ratio, margin = row["seen"] / row["predicted"], _ERRORS * row["standard_error"]
+        ends += [ratio - margin / row["predicted"], ratio + margin / row["predicted"]]
     room = 0.1 * (max(*ends, 1.0) - min(*ends, 1.0))
     for axes, name in zip(panels, names, strict=True):
         part = table.select(data=name)
@@ -205,7 +205,7 @@ def plot(outcome: Outcome) -> Figure:
             marker=style.role("optimum").marker,
             linestyle="none",
             capsize=2,
-            label=f"seen, {_ERRORS} standard errors",
+            label=f"observed, {_ERRORS} standard errors",
         )
         axes.set_xscale("log")
         low, high = drawing.decades(min(part.column("people")), max(part.column("people")))

@@ -51,16 +51,16 @@ class Config:
     "workload-table",
     PAPER,
     "Table of variances",
-    "The variance of linear queries, least by a convex program and proved least, beside "
-    "that of mechanisms in use; projected gradient is our own writing of the method of McKenna, "
-    "Maity, Mazumdar and Miklau (2020), from random starts.",
+    "The least variance of linear queries, from a convex program with a proved bound, and the "
+    "variances of mechanisms in use. Projected gradient is our implementation of the method of "
+    "McKenna, Maity, Mazumdar and Miklau (2020), from random starts.",
     config=Config(),
     quick=Config(categories=8, tries=1, steps=300),
     effort=("tries", "steps", "seed"),
     mathematics=PROGRAM,
 )
 def run(config: Config) -> Outcome:
-    """Design and prove a mechanism for each workload and epsilon, and judge the others."""
+    """Design and prove a mechanism for each workload and epsilon, and evaluate the baselines."""
     records: list[dict[str, Cell]] = []
     for workload, epsilon in track(list(product(config.workloads, config.epsilons))):
         setting = Workload(workload, epsilon, config.categories)
@@ -112,7 +112,7 @@ def _findings(table: Table) -> list[str]:
         descended = over.pop(GRADIENT)
         best = least_of(over)
         found.append(
-            f"{workload}, epsilon {epsilon:g}: {ours:.6g}, and no private mechanism is below "
+            f"{workload}, epsilon {epsilon:g}: variance {ours:.6g}; no private mechanism is below "
             f"{part[0]['bound']:.6g}, by {part[0]['bound_proved_by']}; the best in use, {best}, "
             f"has {short(over[best])} times that, projected gradient {short(descended)} times."
         )

@@ -1,4 +1,4 @@
-"""The worst data against the mean: what it costs to hedge against every histogram."""
+"""The worst data against the mean: what it costs to protect against every histogram."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECTIVES = ("mean", "worst-case")
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Sizes of the alphabet, the queries and the privacy.
+    """Number of categories, queries and epsilon.
 
     Attributes:
         workload: histogram, prefix, range or marginals.
@@ -40,8 +40,8 @@ class Config:
     "workload-worst",
     PAPER,
     "Worst data",
-    "A mechanism that is best on average may be worse for some data; the one that is best "
-    "against the worst data gives nearly nothing away on average.",
+    "A mechanism that is best on average may be worse for some data; the one that is "
+    "best for the worst data loses almost nothing on average.",
     config=Config(),
     quick=Config(categories=(4, 8)),
     mathematics=(
@@ -51,7 +51,7 @@ class Config:
     ),
 )
 def run(config: Config) -> Outcome:
-    """Design for the mean and for the worst data, and judge either mechanism by both."""
+    """Design for the mean and for the worst data, and evaluate each mechanism on both."""
     records: list[dict[str, Cell]] = []
     by_category: list[dict[str, Cell]] = []
     for n in track(config.categories):

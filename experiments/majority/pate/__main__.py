@@ -64,9 +64,9 @@ def command(
     threads: int,
     rates: Path | None,
 ) -> None:
-    """Train 11 private and 11 plain teachers for each seed, and write their votes.
+    """Train 11 private and 11 non-private teachers for each seed, and write their votes.
 
-    The learning rates are those that a scan on training images chose.
+    A scan on training images chose the learning rates.
 
     About two minutes for each seed. Needs the extra `pate` (PyTorch, opacus).
     """

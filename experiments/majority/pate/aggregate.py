@@ -66,13 +66,13 @@ def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
     """Return every aggregator for the target (m epsilon, m Delta) of one label.
 
     Args:
-        votes: tell K, epsilon and Delta; their content is used by "best-for-votes" alone.
+        votes: determine K, epsilon and Delta; only "best-for-votes" uses the votes themselves.
         allowance: m, an integer in 1..K.
     """
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
     delta = allowance * shift
     setting = dpopt.Majority(k, epsilon, allowance, shift, delta)
-    # At m = 1 subsampling spends all it may, so that rounding its gamma could break the proof.
+    # At m = 1 subsampling uses the whole budget, so rounding its gamma could break the proof.
     sampled = majority.assess(setting, majority.subsampling(k, allowance), repair=True)
     return (
         _gnmax("gnmax", k, calibrate_gnmax(setting.guarantee).sigma),

@@ -70,13 +70,13 @@ class Config:
 
     Attributes:
         datasets: whose shipped votes are read, "mnist" and "fashion-mnist".
-        votes: a votes file to be read in their place; none for the shipped ones.
+        votes: a votes file to use instead; none for the shipped ones.
         allowance: each m, a whole number; the target of one label is (m epsilon, m Delta).
-        queries: Q, labels asked for; each at most the number of test images.
+        queries: Q, number of labels; each at most the number of test images.
         draws: how often Q images are drawn, for mean and spread as printed in the paper; at
             least 2.
         seed: of the draws and of the aggregators' noise.
-        methods: ways of aggregating that are asked the queries, and drawn.
+        methods: aggregation methods that are evaluated and drawn.
     """
 
     datasets: Some[Literal["mnist", "fashion-mnist"]] = ("mnist", "fashion-mnist")
@@ -103,8 +103,8 @@ QUICK = Config()
     "Tables 1, 6, 8 and 10",
     "Labels of MNIST and Fashion-MNIST images, 5 against 8, from K = 11 teachers at "
     "(m epsilon, m Delta) for each label, epsilon = 0.0892 and 0.0852, Delta = 1e-4: GNMax on "
-    "teachers without privacy, DaRRM on teachers trained by DP-SGD. The votes are those of three "
-    "training runs of ours for each data set, at learning rates chosen on training images.",
+    "teachers without privacy, DaRRM on teachers trained by DP-SGD. The votes are from our "
+    "three training runs for each data set, with learning rates chosen on training images.",
     published="GNMax / subsampling / optimised gamma at Q = 100, MNIST: m = 1: .57 / .71 / .69; "
     "m = 3: .64 / .76 / .80; m = 5: .72 / .79 / .83; m = 7: .80 / .80 / .83; Fashion-MNIST: m = 1: "
     ".56 / .89 / .91; m = 3: .64 / .93 / .96; m = 5: .72 / .97 / .97; m = 7: .79 / .96 / .96; all "
@@ -170,8 +170,8 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
         "queries": Table.of(
             f"Accuracy of Q labels over {config.draws} draws of Q test images in each training "
             "run: mean and standard deviation of a run's draws; exactly, with the standard "
-            "deviation between runs and each run; what the paper printed; how far it may lie from "
-            "the mean (95 %, Welch, and half a printed unit), and whether it does.",
+            "deviation between runs and each run; the printed value; its allowed difference from "
+            "the mean (95 %, Welch, and half of the last printed digit), and whether it is within.",
             drawn,
         ),
         "teachers": teacher_table(votes),
@@ -282,9 +282,9 @@ def _independent(at: Mapping[int, Runs]) -> Comparison:
 
 
 def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
-    """Judge private teachers against GNMax at the same loss: with the noise that its label needs.
+    """Compare private teachers with GNMax at the same loss: with the noise that its label needs.
 
-    The paper's sigma makes GNMax's noisy counts private; its label spends less than DaRRM's.
+    The paper's sigma makes GNMax's noisy counts private; its label costs less than DaRRM's.
     """
     ahead, still, behind = (
         [m for m, row in at.items() if all(map(gt, row[better], row[worse]))]

@@ -1,4 +1,4 @@
-"""What the DaRRM paper prints in Tables 1 (m = 3), 6 (1), 8 (5) and 10 (7), and when ours agrees.
+"""Tables 1 (m = 3), 6 (1), 8 (5) and 10 (7) of the DaRRM paper, and when our numbers agree.
 
 The rule is stated before it is applied. The paper prints the mean and the standard deviation s of
 ten draws of Q images. Ours are the exact expected accuracies x_1, ..., x_S of S training runs, mean
@@ -7,9 +7,9 @@ x and standard deviation d. Both means have an error: d / sqrt(S) and s / sqrt(1
     |printed - x| <= t sqrt(d^2 / S + s^2 / 10) + 0.005,
 
 t the 97.5 % quantile of Student's distribution at the degrees of freedom of Welch,
-(d^2/S + s^2/10)^2 / ((d^2/S)^2 / (S - 1) + (s^2/10)^2 / 9), and 0.005 half a unit of the printed
-last digit. A method agrees if all its printed entries do. An order of methods is seen if it holds
-in every training run. One run has no spread, and no verdict.
+(d^2/S + s^2/10)^2 / ((d^2/S)^2 / (S - 1) + (s^2/10)^2 / 9), and 0.005 half of the last
+printed digit. A method agrees if all its printed entries do. An order of methods is confirmed if it
+holds in every training run. One run has no spread, and no verdict.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ _TABLES: dict[str, dict[int, tuple[tuple[Printed, Printed, Printed], ...]]] = {
 }
 
 DRAWS = 10
-"""Draws behind a mean that the paper prints."""
+"""Number of draws in a mean that the paper prints."""
 
 _HALF_UNIT, _LEVEL = 0.005, 0.975
 
 WITHIN = (
     "agrees if each printed mean lies within Welch's 95 % interval around the mean of the training "
-    "runs, plus half a printed unit; with few runs the interval is wide, and to be within it says "
-    "little"
+    "runs, plus half of the last printed digit; with few runs the interval is wide, and "
+    "agreement says little"
 )
 ORDERED = "agrees if it holds in every training run"
 
@@ -97,7 +97,7 @@ def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed 
 
 
 def allowed_difference(runs: Sequence[float], printed_std: float) -> float | None:
-    """Return how far a printed mean may lie from the mean of the runs; None for a single run.
+    """Return the allowed difference of a printed mean from that of the runs; None for one run.
 
     Args:
         runs: exact accuracy of each training run.

@@ -2,10 +2,10 @@
 
 The paper does not give the learning rates. They are chosen on training images alone, by a rule
 that was stated before the scan was run: of the training images a sixth, drawn at random, are held
-out; K teachers are trained on disjoint parts of the others at every rate; and the rate is taken at
-which the mean accuracy of the single teachers on the held-out images is highest, the lowest such
-rate if there are several. The choice is not paid for by any epsilon: that would take a private
-selection, of which the paper says nothing.
+out; K teachers are trained on disjoint parts of the others at every rate; and the rate with
+the highest mean accuracy of single teachers on the held-out images is chosen, the lowest such rate
+if there are several. The choice is not included in epsilon: that would need a private selection,
+which the paper does not mention.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CAPTION = (
 )
 
 HELD_OUT = 6
-"""One training image of so many is held out while the learning rates are chosen."""
+"""One of this many training images is held out for the choice of learning rates."""
 
 PRIVATE_RATES = (0.005, 0.01, 0.02, 0.03, 0.05)
 PLAIN_RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -123,7 +123,7 @@ def disjoint_parts(
 ) -> list[npt.NDArray[np.int64]]:
     """Return the indices of each teacher's images: random, disjoint, of equal size, in 0..images-1.
 
-    Images left over by the division go to no teacher.
+    The remainder of the division is not used.
     """
     size = training.part_size(images)
     order = rng.permutation(images)

@@ -1,4 +1,4 @@
-"""The rows behind Tables 1, 6, 8 and 10: accuracies, agreement of the teachers, what is spent."""
+"""Rows of Tables 1, 6, 8 and 10: accuracies, agreement of the teachers, privacy costs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def drawn_records(
     allowance: int,
     queries: int,
 ) -> list[dict[str, Cell]]:
-    """Return one record for each way of aggregating; all are asked for the same images.
+    """Return one record for each aggregation method; all use the same images.
 
     Args:
         draws: how often Q images are drawn, at least twice, without replacement within a draw.
@@ -80,7 +80,7 @@ def _over_runs(
     rng: np.random.Generator,
     paper: tuple[float, float] | None,
 ) -> dict[str, Cell]:
-    """Return drawn and exact accuracy over all training runs, beside what the paper prints."""
+    """Return sampled and exact accuracy over all training runs, and the printed one."""
     correct = [way.correct(run, votes.labels) for run in votes.runs]
     exact = [float(right.mean()) for right in correct]
     drawn = np.array([draw_accuracies(way, r, votes.labels, chosen, rng) for r in votes.runs])
@@ -88,7 +88,7 @@ def _over_runs(
     mean = fmean(exact)
     record: dict[str, Cell] = {
         "mean": float(drawn.mean()),
-        # Of the draws of one run, as in the paper: spreads between runs are told apart.
+        # Within the draws of one run, as in the paper; the spread between runs is separate.
         "std": float(np.sqrt(drawn.var(axis=1, ddof=1).mean())),
         "exact_mean": mean,
         "exact_std": float(np.sqrt(np.mean(np.square(spreads)))),
@@ -155,7 +155,7 @@ def agreement_table(votes: Votes) -> Table:
 
 
 def totals_table(votes: Votes, allowances: Sequence[int], queries: Sequence[int]) -> Table:
-    """Return what Q labels spend for each target, accounted in three ways."""
+    """Return the privacy cost of Q labels for each target, accounted in three ways."""
     records: list[dict[str, Cell]] = []
     for allowance in allowances:
         label = Guarantee(allowance * votes.stated_epsilon, allowance * votes.delta)
@@ -174,8 +174,8 @@ def totals_table(votes: Votes, allowances: Sequence[int], queries: Sequence[int]
                 }
             )
     return Table.of(
-        "What Q labels spend: by theorem 2.3 as in Tables 2, 5, 7 and 9; by releasing all K "
-        "private teachers, of which any number of labels is post-processing; and the same where "
-        "one record is in one teacher's part only.",
+        "Privacy cost of Q labels: by theorem 2.3 as in Tables 2, 5, 7 and 9; by releasing all K "
+        "private teachers, so that the labels are post-processing; and the same if each record is "
+        "in one teacher's part only.",
         records,
     )

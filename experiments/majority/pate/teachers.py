@@ -65,7 +65,7 @@ def train_votes(
     *,
     dataset: str = "mnist",
 ) -> Votes:
-    """Train private and plain teachers for each seed; return their votes on the test images.
+    """Train private and non-private teachers for each seed; return their votes on the test images.
 
     A seed fixes the parts, the initial weights, the batches and the noise: on one machine, with
     the same versions and number of threads, the same seed gives the same votes.
@@ -112,7 +112,7 @@ def train_teachers(
 ) -> Bits:
     """Train the teachers of one run; return their votes, shape (K, test images).
 
-    Private and plain teachers of one seed see the same parts and start from the same weights.
+    Private and non-private teachers of one seed use the same parts and start from the same weights.
     """
     sequence = np.random.SeedSequence(seed)
     parts_seed, *teacher_seeds = sequence.spawn(1 + training.teachers)
@@ -168,8 +168,8 @@ def _trained(
         generator=torch.Generator().manual_seed(batches_seed),
     )
     with warnings.catch_warnings():
-        # Both are known here: the noise is seeded on purpose (see the top of this file), and the
-        # first layer's inputs need no gradient, which opacus's hooks allow for.
+        # Both warnings are expected: the noise is seeded on purpose (see the top of this file), and
+        # the first layer's inputs need no gradient, which opacus's hooks allow for.
         warnings.filterwarnings("ignore", message="Secure RNG turned off", category=UserWarning)
         warnings.filterwarnings(
             "ignore", message="Full backward hook is firing", category=UserWarning
@@ -209,10 +209,10 @@ def scan(
     private_rates: tuple[float, ...] = PRIVATE_RATES,
     plain_rates: tuple[float, ...] = PLAIN_RATES,
 ) -> Table:
-    """Train teachers at every learning rate on a part of the training images; test on the rest.
+    """Train teachers at every learning rate on a part of the training images; test on the others.
 
     Args:
-        digits: of which the test images are not used.
+        digits: the images; test images are not used.
         training: everything but the rates.
         seeds: of the images held out and of the run, one run each.
         dataset: name for the table.

@@ -33,7 +33,7 @@ class Run:
     Attributes:
         seed: of the parts, weights, batches and noise.
         private: votes of the private teachers, zeros and ones, shape (K, test images).
-        plain: the same of the teachers trained without privacy.
+        plain: votes of the teachers trained without privacy, same shape.
     """
 
     seed: int
@@ -51,7 +51,7 @@ class Votes:
 
     Attributes:
         dataset: "mnist", "fashion-mnist" or the user's own name.
-        classes: the two classes that the votes 0 and 1 stand for.
+        classes: the two classes of votes 0 and 1.
         labels: true labels as zeros and ones, shape (test images,).
         runs: at least one.
         epsilon: of each private teacher, by the accountant.
