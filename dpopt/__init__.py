@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dpopt.lp import Solution, Status, solve
     from dpopt.majority.setting import Majority
     from dpopt.multiclass.setting import Multiclass
+    from dpopt.noise.setting import Noise
     from dpopt.plurality.setting import Plurality
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import privacy_constraints
@@ -78,6 +79,7 @@ __all__ = [
     "Mollifier",
     "Multiclass",
     "NearestKernel",
+    "Noise",
     "NotPrivateError",
     "ParameterError",
     "Plurality",
@@ -134,6 +136,7 @@ _HOMES = {
     "Mollifier": "dpopt.public_prior.mollifier",
     "Kernel": "dpopt.kernel.setting",
     "NearestKernel": "dpopt.kernel.nearest",
+    "Noise": "dpopt.noise.setting",
     "Workload": "dpopt.local.setting",
     "ClosedForm": "dpopt.proofs.closed",
     "Design": "dpopt.shape",

@@ -46,6 +46,10 @@ KINDS: dict[str, tuple[str, str]] = {
         "The best private plurality vote over C classes of K voters who are private themselves",
     ),
     "nearest-kernel": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
+    "noise": (
+        "dpopt.noise.setting",
+        "The noise Z for integers, such as counts, whose mean loss is least",
+    ),
     "plurality": (
         "dpopt.plurality.setting",
         "The best private choice of the most common class of K records, or of K non-private votes",

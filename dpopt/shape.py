@@ -293,7 +293,7 @@ class Setting(ABC):
             names[i] = self.output(input_)
         return names[at]
 
-    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+    def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
         """Return how many outputs are drawn for data, which are checked; each spends all."""
         if isinstance(table, Table):
             return len(table.inputs.located(data)[0])
@@ -682,7 +682,7 @@ class Design:
             data: see `release`, as for what is raised.
         """
         self._require_private()
-        return self.setting.releases(self.table, data)
+        return self.setting.release_count(self.table, data)
 
     def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private output for ``data``, with the operating system's randomness.

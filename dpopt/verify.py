@@ -40,7 +40,7 @@ from heapq import heappop, heappush
 from itertools import accumulate, combinations, islice, pairwise, product
 from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
 from math import exp as e_to
-from operator import getitem, mul
+from operator import getitem, mul, sub
 from pathlib import Path
 from typing import Any, cast
 
@@ -610,6 +610,17 @@ def workload_fits(s: Setting) -> Requirements:
     yield even, "prior has a category that is more than 1e6 times as likely as another"
 
 
+def noise_fits(s: Setting) -> Requirements:
+    """Yield the conditions on loss, delta and sensitivity of additive noise."""
+    sensitivity, delta, loss = s["sensitivity"], s["delta"], s["loss"]
+    rises = isinstance(loss, str) or all(a <= b for a, b in pairwise(loss))
+    yield rises and loss[0] != loss[-1], "loss falls, or is constant"
+    yield delta == 0 or delta >= 1e-15, "delta is 0 or at least 1e-15"
+    yield delta == 0 or sensitivity <= 100, "sensitivity is at most 100 where delta is above 0"
+    yield sensitivity <= 10_000 * s["epsilon"], "sensitivity is at most 10,000 epsilon"
+    yield s["releases"] == 1 or delta > 0, "several releases have a delta above 0"
+
+
 RECORDS: dict[str, Allowed] = {
     "records": whole_number(1, 10**15),
     "categories": whole_number(2, 10**15),
@@ -691,6 +702,16 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
         | {"kernel": tabled(NUMBER, 2), "tolerance": real("(0, 1]")}
         | {"input_names": none_or(NAMES), "output_names": none_or(NAMES)},
         nearest_fits,
+    ),
+    "noise": (
+        {
+            "sensitivity": whole_number(1, 1000),
+            "epsilon": real("[0.001, 10]"),
+            "delta": real("[0, 0.5]"),
+            "loss": either(word("absolute", "squared"), listed(real("[0, 1e100]"), 2, 100_000)),
+            "releases": whole_number(1, 10_000),
+        },
+        noise_fits,
     ),
     "best-sampler": (
         RECORDS
@@ -3078,6 +3099,173 @@ def mollifier(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
     return extend(program, rows)
 
 
+# --- noise on all integers: p(x) = p(-x) = Pr[Z = x] --------------------------------------------
+
+
+@dataclass
+class NoiseProgram(Program):
+    """The program of additive noise, whose value includes the tails beyond its variables."""
+
+    exact: Number = 0
+
+    @property
+    def value(self) -> Number:
+        """The mean loss of the noise, tails included."""
+        return self.exact
+
+
+class Noise:
+    """Symmetric noise in proportion to w(|x|) up to N; beyond, p(x + D) = ratio p(x).
+
+    All sums over Z are finite ones: those of the last D distances stand for their repetitions, and
+    count 1 / (1 - ratio) times.
+    """
+
+    def __init__(self, weights: list[int], ratio: Fraction, most: int) -> None:
+        self.weights, self.ratio, self.most, self.last = weights, ratio, most, len(weights) - 1
+        if self.last < most or not 0 <= ratio < 1 or not any(weights):
+            raise Malformed("the weights and the ratio are no noise on the integers")
+        above, below = ratio.as_integer_ratio()
+        # Over a common scale, with one period beyond N.
+        self.extended = [w * below for w in weights] + [w * above for w in weights[-most:]]
+        self.inner, self.outer = below - above, below
+        masses = (w * (2 if x else 1) * self.scale(x) for x, w in enumerate(self.extended))
+        self.total = sum(islice(masses, self.last + 1))
+
+    def scale(self, x: int) -> int:
+        """Return what a distance counts: that of a repeated period for its repetitions, too."""
+        return self.outer if x > self.last - self.most else self.inner
+
+    def spent(self, shift: int, low: int, unit: int) -> int:
+        """Return unit total sup_S (Pr[Z in S] - (low / unit) Pr[Z + shift in S]), over total."""
+        core = self.last - self.most
+        near = [w * unit for w in self.extended[: self.last + shift + 1]]
+        far = [w * low for w in self.extended[: self.last + shift + 1]]
+        # p(x) against p(x + d) for x >= 0; then p(-x) against p(d - x) for x > 0.
+        right = [*map(sub, near, far[shift:])]
+        left = [*map(sub, near[1:], [*far[shift - 1 :: -1], *far[1:]])]
+        split_right, split_left = max(0, core + 1), core + shift
+        inner = filter(positive, [*right[:split_right], *left[:split_left]])
+        outer = filter(positive, [*right[split_right:], *left[split_left:]])
+        return sum(inner) * self.inner + sum(outer) * self.outer
+
+    def decide(self, delta: Fraction, exp_to: Growth) -> Verdict:
+        """Decide that no shift up to D spends more than delta at e^epsilon.
+
+        Raises:
+            Refused: with the shift, if one does.
+        """
+        bits, limit = 64 + 2 * self.total.bit_length(), delta * self.total
+        slack, at = Fraction(2), 0
+        for shift in range(1, self.most + 1):
+            low, high, unit = exp_to(bits)
+            spent = self.spent(shift, low, unit)
+            if spent > limit * unit:
+                why = "is not" if self.spent(shift, high, unit) > limit * unit else "is not shown"
+                excess = Fraction(spent, unit * self.total) - delta
+                why = f"not private: the noise {why} within delta for a shift by {shift}"
+                raise Refused(why, shift, excess)
+            if (left := delta - Fraction(spent, unit * self.total)) < slack:
+                slack, at = left, shift
+        return Verdict(2 * self.most, slack, at)
+
+    def mean(self, loss: Any) -> Fraction:
+        """Return the mean loss, tails included."""
+        ratio, total = self.ratio, Fraction(0)
+        rest = 1 - ratio
+        # 1, j and j^2 summed over repetitions j with weight ratio^j.
+        sums = 1 / rest, ratio / rest**2, ratio * (1 + ratio) / rest**3
+        for x, weight in enumerate(self.weights):
+            if x <= self.last - self.most or not ratio:
+                mean = noise_loss(loss, x)
+            elif isinstance(loss, list):
+                repeated = range(x, max(x, len(loss)), self.most)
+                known = sum(noise_loss(loss, y) * ratio**j for j, y in enumerate(repeated))
+                mean = known + noise_loss(loss, len(loss)) * ratio ** len(repeated) * sums[0]
+            else:
+                mean = x * sums[0] + self.most * sums[1]
+                if loss == "squared":
+                    mean = x * x * sums[0] + 2 * x * self.most * sums[1] + self.most**2 * sums[2]
+            total += mean * weight * (2 if x else 1)
+        return total * self.inner * self.outer / self.total
+
+
+def positive(value: int) -> bool:
+    """Return whether an integer is above 0."""
+    return value > 0
+
+
+def noise_loss(loss: Any, x: int) -> Fraction:
+    """Return c(x) of a distance: a listed loss keeps its last value."""
+    if isinstance(loss, list):
+        return number(loss[min(x, len(loss) - 1)])
+    return Fraction(x if loss == "absolute" else x * x)
+
+
+def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any) -> Program:
+    """Return the program of symmetric noise on Z with the least mean loss.
+
+    ("p", x): Pr[|Z| = x] of x = 0..L + D; ("beyond",): of all others. Row ("privacy", d) is the sum
+    of p(x) <= e^epsilon p(x + d) + s_d(x), sum_x s_d(x) <= delta, with the multipliers of a proof:
+
+        sum_x lambda_d(x) (p(x) - e^epsilon p(x + d)) <= delta max_x lambda_d(x)
+
+    for x in -L..L, and one more multiplier for the sum over all x > L.
+    """
+    if units is None:
+        raise Malformed("noise has no exact optimum")
+    if setting["releases"] != 1:
+        raise Malformed("the noise of several releases is accounted in floats, not here")
+    most, loss, delta = setting["sensitivity"], setting["loss"], number(setting["delta"])
+    require_size(most, len(units["weights"]), 1)
+    weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units["weights"]]
+    law = Noise(weights, number(units["ratio"]), most)
+    last = integer(proof.get("last", most), 1, MOST)
+    low, high = exp_epsilon or exp(number(setting["epsilon"]))
+    variables: list[Variable] = [*(("p", x) for x in range(last + most + 1)), ("beyond",)]
+    rows = {} if "rows" not in proof else noise_rows(proof, most, last, delta, (low, high))
+    cost: dict[Variable, Number] = {v: noise_loss(loss, x) for x, v in enumerate(variables)}
+    program = NoiseProgram([(variables, 1)], {}, cost, list, no_row)
+    program.names = lambda: rows
+    program.row = lambda name: rows.get(name) or no_row(name)
+    inside = range(min(law.last - most, last + most) + 1)
+    unit = Fraction(law.inner * law.outer, law.total)
+    masses = {("p", x): law.weights[x] * (2 if x else 1) * unit for x in inside}
+    program.point = {**masses, ("beyond",): 1 - sum(masses.values())}
+    program.exact = law.mean(loss)
+    program.private = partial(law.decide, delta, growth(number(setting["epsilon"]), exp_epsilon))
+    program.neighbours = f"between integers up to {most} apart"
+    return program
+
+
+def noise_rows(
+    proof: Any, most: int, last: int, delta: Fraction, ratio: Between
+) -> dict[Name, Row]:
+    """Return the sum of the rows of each shift with the multipliers of a proof."""
+    rows = dict[Name, Row]()
+    ends = vector(proof["ends"], most)
+    for d, places, multipliers in proof["rows"]:
+        d, terms = integer(d, 1, most), defaultdict[Variable, list[Number]](lambda: [0, 0])
+        places = places and integers(places, -last, last)
+        multipliers, end = vector(multipliers, len(places)), ends[d - 1]
+        if ("privacy", d) in rows or len(set(places)) < len(places) or min([*multipliers, end]) < 0:
+            raise Malformed("a row stands twice in the proof, or has a multiplier below 0")
+        for x, multiplier in zip(places, multipliers, strict=True):
+            terms["p", abs(x)][0] += multiplier / (2 if x else 1)
+            terms["p", abs(x + d)][1] += multiplier / (2 if x + d else 1)
+        if end:
+            # p(x) up to L + d, and beyond it p(x) - e^epsilon p(x).
+            for x in range(last + 1, last + most + 1):
+                terms["p", x][0] += end / 2
+                terms["p", x][1] += end / 2 if x > last + d else 0
+            terms["beyond",] = [end / 2, end / 2]
+        both = {
+            v: (near - ratio[1] * far, near - ratio[0] * far) for v, (near, far) in terms.items()
+        }
+        rows["privacy", d] = Row(dict(both), delta * max([*multipliers, end]))
+    return rows
+
+
 # --- findings: published statements that are false ---------------------------------------------
 
 Value = Any  # of a formula: a number, an enclosure, a list of these, or a truth value
@@ -3592,6 +3780,7 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "mollifier": mollifier,
     "multiclass": multiclass,
     "nearest-kernel": nearest,
+    "noise": noise,
     "best-sampler": optimal_sampler,
     "plurality": plurality,
     "population": population,

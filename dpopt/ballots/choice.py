@@ -127,7 +127,7 @@ class ClassSetting(Setting):
         labels = table.drawn(rows, source)[0]
         return int(labels[0]) if single else labels
 
-    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+    def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
         """Return the number of queries; each has the privacy cost of the whole guarantee."""
         del table
         return len(self.counted(data)[0])

@@ -140,7 +140,7 @@ class KeptPriorSetting(PriorSetting):
         indices, single = places_of(self.labelled, data)
         return named(table.drawn(indices, source)[0], self.labelled.labels, single)
 
-    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+    def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
         """Return 1: users of one call have different data, so releases compose in parallel."""
         del table
         places_of(self.labelled, data)

@@ -151,7 +151,7 @@ class CategorySetting(RooSetting, Setting):
         alike = np.flatnonzero(records.counts == counts[index])
         return records.labels[int(alike[below(alike.size, source)])]
 
-    def releases(self, table: Any, data: Any) -> int:  # noqa: ANN401
+    def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
         """Return 1, the number of categories drawn, after checking the data."""
         del table
         self.fitting(self._tally(data).counts)

@@ -1,0 +1,1 @@
+"""Additive noise on all integers with the least mean loss, certified."""

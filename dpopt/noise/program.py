@@ -1,0 +1,440 @@
+"""The program of additive noise on all integers, in finitely many variables, and its bound.
+
+The optimum falls by e^-epsilon with every period of D integers, but near 0, where its levels begin,
+and near the end of its support, where delta is spent. So the program has one variable for each
+distance in a *head* 0..H and in an *end* of E distances, and between them the last period of the
+head is repeated, times e^-epsilon, J times (for ever, if delta = 0). Privacy rows of a repeated
+period are those of the first one, scaled; they are stated once, with the sum of their scales.
+
+That p falls so between head and end is a restriction, which is not assumed of other noise: a bound
+for all noise on Z is computed from the multipliers of the rows. Those of repeated rows are the
+same in every period, but for shift D. There the columns of the repeated periods determine them,
+from the end inward:
+
+    lambda_D(x - D) = (lambda_D(x) + 2 c(x) + others(x) - 2 mu) / e^epsilon.
+
+Any multipliers of at least 0 give a bound; if these are not tight, head and end are doubled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt._errors import SolverError
+from dpopt._types import IntVector, Vector
+from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.noise.closed import (
+    Loss,
+    Multipliers,
+    best_step,
+    columns_of,
+    level,
+    staircase_multipliers,
+)
+from dpopt.privacy import Problem
+
+# Periods of head and end at first, and how often both are doubled for a tighter bound.
+_HEAD, _END, DOUBLINGS = 3, 5, 3
+# Periods times epsilon after which the rest of a geometric series is below a float's rounding.
+_NEGLIGIBLE = 36.0
+# A row is added where it is violated, if its shift spends more than this share of delta too much.
+_OVERSPENT = 1e-9
+# Feasibility tolerances of a solve, one after the other until it succeeds.
+_TOLERANCES = 1e-9, 1e-8, 1e-7, 1e-6
+# Relative gap at which head and end are long enough, and rounds of added rows, at most.
+_TIGHT, _ROUNDS = 1e-9, 60
+# Slack of a row, as a share of its left side, below which it is the solver's rounding; likewise
+# probabilities, as a share of delta over all distances.
+_ROUNDING = 1e-9
+# Share of a left side that may be missing on the right where the noise ends.
+_ENDS = 1e-8
+# By how much rows without slack are satisfied after the solve, relative: more than floats lose.
+_SPARE = 1e-12
+# Bound of scaled probabilities that is no restriction: 1 is about the probability of 0.
+_LARGEST = 1e12
+# Least and largest unit of a slack, in scaled probability.
+_UNITS = 1e-6, 1e3
+# Bounds of slacks, over the largest that they can be.
+_ROOM = 2.0
+# Rows of all shifts that `Noise.problem` writes out.
+WRITTEN = 200_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The privacy rows of one shift d over a grid: z[v] - ratio z[w] <= slack, once for each pair.
+
+    Attributes:
+        v: variable of |x|, shape (rows,).
+        w: variable of |x + d|.
+        ratio: e^epsilon times the scale of |x + d| over that of |x|.
+        weight: sum of the scales e^(-epsilon |x| / D) of all x with this pair.
+        of: the row of each x of the grid, from the least to the largest.
+    """
+
+    v: IntVector
+    w: IntVector
+    ratio: Vector
+    weight: Vector
+    of: IntVector
+
+    def slack(self, z: Vector) -> Vector:
+        """Return z[v] - ratio z[w] of each row."""
+        return z[self.v] - self.ratio * z[self.w]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Distances 0..N with head, repeated periods and end; p(x) = z e^(-epsilon x / D).
+
+    Attributes:
+        sensitivity: D, the length of a period.
+        epsilon: in nats.
+        head: H, the last distance of the head, at least D.
+        periods: J, repetitions of the last period of the head.
+        end: E, the number of distances after them.
+        endless: whether repetitions go on for ever, as for delta = 0; then E = 0, and the grid
+            shows the first J.
+    """
+
+    sensitivity: int
+    epsilon: float
+    head: int
+    periods: int
+    end: int
+    endless: bool = False
+
+    @classmethod
+    def of(cls, sensitivity: int, epsilon: float, delta: float, doublings: int = 0) -> Self:
+        """Return a grid that ends beyond the support of the optimum, or repeats for ever.
+
+        The tails of optimal noise fall to delta like those for sensitivity 1 in steps of D.
+        """
+        head, end = (_HEAD << doublings) * sensitivity, (_END << doublings) * sensitivity
+        if delta == 0:
+            return cls(sensitivity, epsilon, head, 2 + math.ceil(_NEGLIGIBLE / epsilon), 0, True)
+        reach = math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
+        periods = math.ceil(reach) + 3 + 2 * doublings
+        return cls(sensitivity, epsilon, head, max(0, periods - (head + end) // sensitivity), end)
+
+    @property
+    def last(self) -> int:
+        """N, the last distance."""
+        return self.repeated + self.end
+
+    @property
+    def repeated(self) -> int:
+        """H + J D, the last distance of a repeated period."""
+        return self.head + self.periods * self.sensitivity
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return self.head + 1 + self.end
+
+    @cached_property
+    def variable(self) -> IntVector:
+        """Variable of each distance, shape (N + 1,)."""
+        x, period = np.arange(self.last + 1), self.sensitivity
+        repetition = np.clip(-(-(x - self.head) // period), 0, self.periods)
+        return x - period * repetition
+
+    @cached_property
+    def scale(self) -> Vector:
+        """e^(-epsilon x / D) of each distance."""
+        return np.exp(-np.arange(self.last + 1) * (self.epsilon / self.sensitivity))
+
+    @property
+    def inner(self) -> int:
+        """The last |x| of a privacy row: x + d is on the grid for every shift."""
+        return self.last if self.endless else self.last - self.sensitivity
+
+    def rows(self, shift: int) -> Rows:
+        """Return the rows of one shift, those of repeated periods once."""
+        x, period = np.arange(-self.inner, self.inner + 1), self.sensitivity
+        near, far = np.abs(x), np.abs(x + shift)
+        # Beyond an endless grid, the variable is that of the last period.
+        inside = far - period * np.maximum(0, -((self.last - far) // period))
+        v, w = self.variable[near], self.variable[inside]
+        key = ((v * self.size + w) * (2 * shift + 1)) + near - far + shift
+        _, first, of = np.unique(key, return_index=True, return_inverse=True)
+        ratio = np.exp(self.epsilon * (1 + (near - far)[first] / period))
+        return Rows(v[first], w[first], ratio, np.bincount(of, self.scale[near]).astype(float), of)
+
+    @cached_property
+    def folded_scale(self) -> Vector:
+        """The scale at the first distance of each variable, shape (size,)."""
+        x = np.concatenate([np.arange(self.head + 1), np.arange(self.repeated + 1, self.last + 1)])
+        return self.scale[x]
+
+    def folded(self, values: Vector) -> Vector:
+        """Return the sums over distances of values times multiplicity and scale, by variable."""
+        counts = np.where(np.arange(self.last + 1) > 0, 2.0, 1.0)
+        sums = np.bincount(self.variable, counts * self.scale * values, minlength=self.size)
+        return sums.astype(float)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The optimum of the finite program.
+
+    Attributes:
+        pmf: p(0), ..., p(N), floats that satisfy the rows with a little to spare.
+        ratio: of a period beyond N to the one before; 0 if the noise ends at N.
+        multipliers: of the rows.
+        solution: of the last solve.
+    """
+
+    pmf: Vector
+    ratio: float
+    multipliers: Multipliers
+    solution: Solution
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program on a grid.
+
+    Attributes:
+        grid: of the variables.
+        delta: what each shift may spend; 0 for pure privacy.
+        loss: of distances.
+    """
+
+    grid: Grid
+    delta: float
+    loss: Loss
+
+    @cached_property
+    def rows(self) -> dict[int, Rows]:
+        """Rows by shift 1..D."""
+        return {d: self.grid.rows(d) for d in range(1, self.grid.sensitivity + 1)}
+
+    @cached_property
+    def costs(self) -> Vector:
+        """The loss of each variable, in units of `unit`."""
+        return self.grid.folded(self.loss(np.arange(self.grid.last + 1))) / self.unit
+
+    @cached_property
+    def unit(self) -> float:
+        """A loss of about the size of the value: that of discrete Laplace noise."""
+        loss, mass = self.loss(np.arange(self.grid.last + 1)), np.ones(self.grid.last + 1)
+        return float(self.grid.folded(loss).sum() / self.grid.folded(mass).sum())
+
+    def first(self) -> dict[int, npt.NDArray[np.bool_]]:
+        """Return the rows to begin with: all of shift D, and those tight at the best staircase."""
+        grid, period = self.grid, self.grid.sensitivity
+        step, _ = best_step(period, grid.epsilon, self.loss)
+        x, chosen = np.arange(-grid.inner, grid.inner + 1), {}
+        for d, rows in self.rows.items():
+            falls = level(np.abs(x + d), step, period) > level(np.abs(x), step, period)
+            chosen[d] = np.zeros(rows.v.size, dtype=bool)
+            chosen[d][rows.of[falls | (d == period)]] = True
+        return chosen
+
+    def problem(self, chosen: dict[int, npt.NDArray[np.bool_]] | None = None) -> Problem:
+        """Return the program with the chosen rows, or all: "sum", "privacy d" and "delta d".
+
+        With delta, "tail" is all mass beyond the grid, on either side, and the rows "beyond" are
+        the sums of all rows of a shift beyond the last ones of the grid.
+        """
+        problem, grid, period = Problem("noise"), self.grid, self.grid.sensitivity
+        masses = grid.folded(np.ones(grid.last + 1))
+        problem.add_variables("p", grid.size, lower=0.0, upper=np.minimum(1 / masses, _LARGEST))
+        total, cost = {"p": masses[None, :]}, {"p": self.costs}
+        if self.delta > 0:
+            edge = self.edge
+            problem.add_variables("tail", 1, lower=0.0, upper=_LARGEST)
+            problem.add_variables("slack", period, lower=0.0, upper=_LARGEST)
+            total["tail"] = np.array([[2 * edge]])
+            cost["tail"] = 2 * edge * self.loss(np.array([grid.last + 1])) / self.unit
+            steps = np.arange(1, period + 1)
+            signs = np.where(steps[None, :] <= steps[:, None], 1.0, -math.expm1(grid.epsilon))
+            place = grid.variable[grid.inner + steps]
+            entries = sp.csr_array(
+                (
+                    (signs * grid.scale[grid.inner + steps] / edge).ravel(),
+                    (np.repeat(steps - 1, period), np.tile(place, period)),
+                ),
+                shape=(period, grid.size),
+            )
+            tail = np.full((period, 1), -math.expm1(grid.epsilon))
+            blocks = {"p": entries, "tail": tail, "slack": -sp.eye_array(period).tocsr()}
+            problem.add_rows("beyond", blocks, upper=0.0)
+        problem.add_rows("sum", total, lower=1.0, upper=1.0)
+        for d, rows in self.rows.items():
+            index = np.arange(rows.v.size) if chosen is None else np.flatnonzero(chosen[d])
+            norm, row = 1.0 / np.maximum(1.0, rows.ratio[index]), np.arange(index.size)
+            entries = np.concatenate([norm, -rows.ratio[index] * norm])
+            places = np.tile(row, 2), np.concatenate([rows.v[index], rows.w[index]])
+            blocks = {"p": sp.csr_array((entries, places), shape=(index.size, grid.size))}
+            if self.delta > 0:
+                share, unit = rows.weight[index] / self.delta, self.slack_unit(rows, index)
+                spent = {"slack": (np.arange(1, period + 1) == d)[None, :] * self.edge / self.delta}
+                if index.size:
+                    most = np.minimum(_ROOM / unit, _ROOM / (unit * share))
+                    problem.add_variables(f"s{d}", index.size, lower=0.0, upper=most)
+                    blocks[f"s{d}"] = -sp.diags_array(norm * unit).tocsr()
+                    spent[f"s{d}"] = (unit * share)[None, :]
+                problem.add_rows(f"delta {d}", spent, upper=1.0)
+            if index.size:
+                problem.add_rows(f"privacy {d}", blocks, upper=0.0)
+        problem.minimise(cost)
+        return problem
+
+    def slack_unit(self, rows: Rows, index: IntVector) -> Vector:
+        """Return the unit of each slack: between those of its row and of delta."""
+        return np.clip(np.sqrt(self.delta / rows.weight[index]), *_UNITS)
+
+    @property
+    def edge(self) -> float:
+        """The scale of the last distance that has privacy rows."""
+        return float(self.grid.scale[self.grid.inner])
+
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
+        """Solve it, adding rows of shifts that spend too much, until none does."""
+        chosen = self.first()
+        for _ in range(_ROUNDS):
+            solution, added = self.tried(self.problem(chosen), backend, time_limit), 0
+            for d, rows in self.rows.items():
+                slack = rows.slack(solution["p"])
+                spent = np.maximum(slack, 0.0) @ rows.weight
+                if spent > self.delta * (1 + _OVERSPENT) + (1e-9 if self.delta == 0 else 0.0):
+                    new = (slack > _ROUNDING * solution["p"][rows.v]) & ~chosen[d]
+                    chosen[d] |= new
+                    added += np.count_nonzero(new)
+            if not added:
+                return Optimum(
+                    *self.pmf(solution, chosen), self.multipliers(solution, chosen), solution
+                )
+        raise SolverError("rows were still violated after many rounds.", Status.STALLED)
+
+    @staticmethod
+    def tried(problem: Problem, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve to the solver's best accuracy; any gap will do, as bounds are computed elsewhere.
+
+        Raises:
+            SolverError: if it fails at the largest tolerance.
+        """
+        for tolerance in _TOLERANCES:
+            try:
+                return solve(
+                    problem, backend, tolerance=tolerance, relative_gap=1.0, time_limit=time_limit
+                )
+            except SolverError as error:
+                if error.status != Status.NUMERICAL or tolerance == _TOLERANCES[-1]:
+                    raise
+        raise AssertionError
+
+    def multipliers(
+        self, solution: Solution, chosen: dict[int, npt.NDArray[np.bool_]]
+    ) -> Multipliers:
+        """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond."""
+        grid, period = self.grid, self.grid.sensitivity
+        if self.delta == 0:
+            return staircase_multipliers(period, grid.epsilon, self.loss)
+        last, growth = grid.inner, math.exp(grid.epsilon)
+        places, found = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
+        for d, rows in self.rows.items():
+            index = np.flatnonzero(chosen[d])
+            norm = 1.0 / np.maximum(1.0, rows.ratio[index])
+            of_rows = np.zeros(rows.v.size)
+            if index.size:
+                duals = np.maximum(-solution.duals[f"privacy {d}"], 0.0) * norm * self.unit
+                of_rows[index] = duals / rows.weight[index]
+            found.append((d, places, of_rows[rows.of]))
+        ends = np.append(0.0, np.maximum(-solution.duals["beyond"], 0.0) * self.unit / self.edge)
+        # The columns of repeated periods without the rows of shift D that they determine.
+        outward = found[-1][2][last:]
+        inner = [*found[:-1], (period, places[:last], found[-1][2][:last])]
+        shift = np.concatenate([np.full(at.size, d) for d, at, _ in inner])
+        place, value = (np.concatenate([row[i] for row in inner]) for i in (1, 2))
+        columns = columns_of(shift, place, value, last, period, grid.epsilon, self.loss)
+        mu = 2 * float(solution.duals["sum"][0]) * self.unit
+        for start in range(grid.repeated - 2 * period, grid.head - period - 1, -period):
+            block = slice(start + 1, start + period + 1)
+            ahead = slice(block.start + period, block.stop + period)
+            outward[block] = np.maximum(0, outward[ahead] + columns[ahead] - mu) / growth
+        return Multipliers.of(found, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
+
+    def pmf(
+        self, solution: Solution, chosen: dict[int, npt.NDArray[np.bool_]]
+    ) -> tuple[Vector, float]:
+        """Return p(0), ..., p(N) of a solution, and the ratio beyond, without solvers' rounding.
+
+        Where a row needs more slack than the solution gives it, its right side is raised. The
+        distribution is scaled to sum 1.
+        """
+        grid, z = self.grid, np.maximum(solution["p"], 0.0)
+        if self.delta > 0:
+            z[z * grid.folded_scale < _ROUNDING * self.delta / grid.last] = 0.0
+        allowed = {}
+        for d, rows in self.rows.items():
+            # Rows outside the program spend what they do; they were counted.
+            allowed[d] = np.maximum(rows.slack(z), 0.0)
+            index = np.flatnonzero(chosen[d])
+            allowed[d][index] = 0.0
+            if index.size and self.delta > 0:
+                allowed[d][index] = solution[f"s{d}"] * self.slack_unit(rows, index)
+        for _ in range(_ROUNDS):
+            before = z.copy()
+            for d, rows in self.rows.items():
+                least = (z[rows.v] - allowed[d]) / rows.ratio * (1 + _SPARE)
+                # Where the noise ends, the solver's rounding is no mass.
+                ends = (z[rows.w] == 0) & (least * rows.ratio < _ENDS * z[rows.v])
+                short = (least > z[rows.w]) & (rows.v != rows.w) & ~ends
+                np.maximum.at(z, rows.w[short], least[short])
+            if np.array_equal(z, before):
+                break
+        head, period = grid.head, grid.sensitivity
+        pmf = z[grid.variable] * grid.scale
+        decay = math.nextafter(math.exp(-grid.epsilon), 1.0)
+        for start in range(head + 1, grid.repeated, period):
+            # Never below e^-epsilon times the period before.
+            pmf[start : start + period] = np.nextafter(pmf[start - period : start] * decay, 1.0)
+        ratio, last_period = 0.0, float(pmf[-period:].sum())
+        if grid.endless:
+            ratio = decay
+        elif last_period > 0:
+            # Of endless noise, all mass beyond the grid.
+            tail = float(solution["tail"][0]) * self.edge
+            ratio = max(decay, tail / (tail + last_period))
+        beyond = last_period * ratio / (1 - ratio)
+        return pmf / (2 * (pmf.sum() + beyond) - pmf[0]), ratio
+
+
+def optimum(
+    grid_of: Callable[[int], Grid],
+    delta: float,
+    loss: Loss,
+    backend: str | Backend,
+    time_limit: float | None,
+) -> Optimum:
+    """Return the optimum, on the first grid on which it is proved optimal.
+
+    Args:
+        grid_of: the grid after so many doublings of head and end.
+        delta: what each shift may spend.
+        loss: of distances.
+        backend: of the solves.
+        time_limit: of each, in seconds.
+    """
+    best: Optimum | None = None
+    for doublings in range(DOUBLINGS + 1):
+        program = Program(grid_of(doublings), delta, loss)
+        found = program.solved(backend, time_limit)
+        value = found.solution.objective * program.unit
+        if best is None or found.multipliers.bound > best.multipliers.bound:
+            best = found
+        if value - found.multipliers.bound <= _TIGHT * value:
+            break
+    assert best is not None
+    return best

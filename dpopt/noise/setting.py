@@ -1,0 +1,471 @@
+"""The best symmetric noise for integers: the setting, its table and its proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from dpopt import _checks, verify
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import digits
+from dpopt._types import IntVector, Json, Numbers, Vector, frozen
+from dpopt.lp import Backend, Problem, Solution
+from dpopt.noise.closed import (
+    Multipliers,
+    best_step,
+    geometric_multipliers,
+    staircase_multipliers,
+    truncated_geometric,
+)
+from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
+from dpopt.noise.table import NoiseTable, added, integers
+from dpopt.privacy import Certificate, Guarantee, exp_lower
+from dpopt.privacy.dominating import DominatingPair, likelihood_tests
+from dpopt.privacy.exponential import least_float
+from dpopt.privacy.least import Least
+from dpopt.privacy.release import Source
+from dpopt.shape import Setting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpopt.verify import Name
+
+# Bits of a weight beyond those that delta, over all distances, needs.
+_BITS = 128
+# Shares of delta that rounding may take, one after the other until the integers are private; at
+# least so much probability, which floats lose.
+_SPARE, _LEAST_SPARE = (1e-9, 1e-8, 1e-7, 1e-6), 1e-16
+# Distances that a frame shows of noise without an end, and the mass that it may leave out.
+_SHOWN, _LEFT_OUT = 100_000, 1e-9
+# Mass that a drawing leaves out on either side.
+_UNDRAWN = 5e-4
+# Pairs of probabilities of which a dominating pair is made, at most.
+_PAIRS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Noise(Setting):
+    """The noise Z for integers, such as counts, whose mean loss is least.
+
+    Any integer x is released as x + Z. Neighbouring data sets have integers that differ by at most
+    the sensitivity D. With p(x) = Pr[Z = x]:
+
+        minimise   sum_x c(|x|) p(x)
+        subject to sum_x p(x) = 1                                                      "sum"
+                   p(x) <= e^epsilon p(x + d) + s_d(x),  sum_x s_d(x) <= delta         "privacy"
+                   p >= 0,  s >= 0                 for all integers x and d = 1, ..., D
+
+    over p(x) = p(-x) on all integers, which loses nothing: noise and its mirror image have the same
+    loss, and their mean is as private. Value and bound are of all integers, too. For delta = 0 the
+    optimum is the discrete staircase, and for sensitivity 1 a truncated geometric distribution;
+    both are known in closed form. Solvers agree to 1e-7.
+
+    Attributes:
+        sensitivity: D, in 1..1000, at most 10,000 epsilon; at most 100 if delta is above 0.
+        epsilon: in [0.001, 10], in nats.
+        delta: 0, or in [1e-15, 0.5].
+        loss: c: "absolute" (|x|), "squared" (x^2), or c(0), c(1), ..., c(m), at least 0, which
+            never fall, and are c(m) from m on; on the command line 0,1 or a file.
+        releases: k, in 1..10,000: how many integers the guarantee is for, together.
+
+    Example:
+        >>> import dpopt
+        >>> noise = dpopt.design(dpopt.Noise(sensitivity=1, epsilon=1.0, delta=1e-3))
+        >>> round(noise.value, 6), noise.private, noise.pmf([0, 1]).round(4).tolist()
+        (0.842984, True, [0.4627, 0.1702])
+    """
+
+    kind: ClassVar[str] = "noise"
+    summary: ClassVar[tuple[str, ...]] = ("variance",)
+
+    sensitivity: int
+    epsilon: float
+    delta: float = 0.0
+    loss: Numbers | Literal["absolute", "squared"] = "absolute"
+    releases: int = 1
+
+    def __post_init__(self) -> None:
+        sensitivity = _checks.integer("sensitivity", self.sensitivity, 1, 1000)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.001, 10.0)
+        delta = _checks.real("delta", self.delta, 0.0, 0.5)
+        if 0 < delta < 1e-15:
+            raise ParameterError(f"delta is {digits(delta)}; it must be 0 or at least 1e-15.")
+        if delta > 0 and sensitivity > 100:
+            raise ParameterError(
+                f"sensitivity is {sensitivity}; it must be at most 100 where delta is above 0."
+            )
+        if sensitivity > 10_000 * epsilon:
+            raise ParameterError(
+                f"sensitivity is {sensitivity}; it must be at most 10,000 times epsilon, which is "
+                f"{digits(epsilon)}."
+            )
+        self.keep(
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            delta=delta,
+            loss=_checked_loss(self.loss),
+            releases=_checks.integer("releases", self.releases, 1, 10_000),
+        )
+        if self.releases > 1 and delta == 0:
+            raise ParameterError(
+                f"releases is {self.releases} and delta 0; several releases are designed for a "
+                "delta above 0. For delta = 0 divide epsilon by their number."
+            )
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return noise for numbers that change by up to 3."""
+        return cls(sensitivity=3, epsilon=1.0, delta=0.05, loss="squared")
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        """Return integers at most 3 apart."""
+        return [(0, 1), (-1, 1), (0, 3), (2, 0)]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(epsilon, delta) between integers that differ by at most the sensitivity."""
+        return Guarantee(self.epsilon, self.delta)
+
+    def losses_of(self, distance: IntVector) -> Vector:
+        """Return c of distances |x| >= 0, as floats."""
+        if isinstance(self.loss, str):
+            floats = distance.astype(float)
+            return floats if self.loss == "absolute" else floats * floats
+        listed = np.asarray(self.loss)
+        return listed[np.minimum(distance, listed.size - 1)]
+
+    # --- solvers ---
+
+    def problem(self) -> Problem:
+        """Return the finite program of `dpopt.noise.program`, all rows written out.
+
+        Raises:
+            ParameterError: for more than 200,000 rows.
+        """
+        program = Program(self._grid(0), self.delta, self.losses_of)
+        size = sum(rows.v.size for rows in program.rows.values())
+        if size > WRITTEN:
+            raise ParameterError(
+                f"sensitivity is {self.sensitivity}; the program has {size:,} rows, and is "
+                f"written out up to {WRITTEN:,}. design() adds rows as they are needed."
+            )
+        return program.problem()
+
+    def _grid(self, doublings: int) -> Grid:
+        return Grid.of(self.sensitivity, self.epsilon, self.delta, doublings)
+
+    def _solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
+        """Return the optimum for a little less than delta, so that its integers are private."""
+        found: Optimum | None = None
+        for share in _SPARE if self.delta > 0 else (0.0,):
+            spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
+            found = optimum(
+                self._grid, max(0.0, self.delta - spare), self.losses_of, backend, time_limit
+            )
+            try:
+                self.judge(self.table((found.pmf, found.ratio)))
+            except NotPrivateError:
+                continue
+            return found
+        assert found is not None
+        return found
+
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
+        """Solve the program, adding rows as they are violated, on longer grids if need be."""
+        del stop_at_gap
+        found = self._solved(backend, time_limit)
+        vars(self)["_optimum"] = found
+        return found.solution
+
+    @cached_property
+    def _optimum(self) -> Optimum:
+        return self._solved("highs", None)
+
+    def point(self, solution: Solution) -> tuple[Vector, float]:
+        """Return p(0), ..., p(N) of the optimum, and the ratio of the periods beyond."""
+        del solution
+        return self._optimum.pmf, self._optimum.ratio
+
+    def closed_form(self) -> NoiseTable | None:
+        """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1."""
+        if self.delta == 0:
+            step, _ = best_step(self.sensitivity, self.epsilon, self.losses_of)
+            ratio = self._ratio
+            above, below = ratio.as_integer_ratio()
+            weights = (below,) * step + (above,) * self.sensitivity
+            return NoiseTable(weights, ratio, self.sensitivity)
+        if self.sensitivity == 1:
+            bits = _BITS + math.ceil(-math.log2(self.delta))
+            weights = truncated_geometric(self.epsilon, self.delta, bits)
+            return NoiseTable(weights, Fraction(0), 1)
+        return None
+
+    @property
+    def _ratio(self) -> Fraction:
+        """The ratio of periods, just above e^-epsilon."""
+        return Fraction(math.ceil(Fraction(1 << 62) / exp_lower(self.epsilon)), 1 << 62)
+
+    def table(self, point: tuple[Vector, float]) -> NoiseTable:
+        """Return p(0), ..., p(N) and the ratio beyond as integers.
+
+        For delta = 0 they are raised to the least that satisfies every row.
+        """
+        pmf, ratio = point
+        if self.delta == 0:
+            return raised(pmf, self._ratio, self.sensitivity, self._grid(0).head)
+        bits = _BITS + math.ceil(math.log2(pmf.size / self.delta))
+        weights = [round(Fraction(p) * (1 << bits)) for p in pmf.tolist()]
+        if ratio:
+            exact = max(self._ratio, Fraction(math.ceil(Fraction(ratio) * (1 << 62)), 1 << 62))
+            return NoiseTable(tuple(weights), exact, self.sensitivity)
+        last = max(self.sensitivity, *(x for x, weight in enumerate(weights) if weight))
+        return NoiseTable(tuple(weights[: last + 1]), Fraction(0), self.sensitivity)
+
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the exact proof of a table: both directions of every shift up to D.
+
+        Raises:
+            NotPrivateError: with two integers that show it, if it is not private.
+            ParameterError: if it is no table of this setting.
+        """
+        if not isinstance(table, NoiseTable) or table.period != self.sensitivity:
+            raise ParameterError(f"table must be noise in periods of {self.sensitivity}.")
+        try:
+            verdict = table.decided(self.epsilon, self.delta)
+        except verify.Refused as refusal:
+            excess = float(refusal.missed)
+            raise NotPrivateError(
+                f"noise is not ({digits(self.epsilon)}, {digits(self.delta)})-DP between 0 and "
+                f"{refusal.at}: delta is exceeded by {excess:.3g}.",
+                inputs=("0", str(refusal.at)),
+                output="an event",
+                excess=excess or math.ulp(0.0),
+            ) from None
+        return Certificate(
+            claim=f"noise on all integers is private for shifts up to {self.sensitivity}",
+            guarantee=self.guarantee,
+            constraints=verdict.rows,
+            slack=Fraction(verdict.slack),
+            tightest=f"integers {verdict.at} apart",
+        )
+
+    # --- numbers ---
+
+    def value(self, table: NoiseTable) -> float:
+        """Return the mean loss, tails included."""
+        loss = self.loss if isinstance(self.loss, str) else np.asarray(self.loss).tolist()
+        return float(table.exact.mean(loss))
+
+    def report(self, table: NoiseTable) -> Mapping[str, Callable[[], Any]]:
+        """Return the distribution and its moments.
+
+        - pmf: a function from integers, of any shape, to their probabilities Pr[Z = x].
+        - variance: E Z^2; mean_absolute: E |Z|, tails included.
+        - support: the largest |Z|; infinite for endless noise.
+        """
+        return {
+            "pmf": lambda: table.pmf,
+            "variance": lambda: float(table.exact.mean("squared")),
+            "mean_absolute": lambda: float(table.exact.mean("absolute")),
+            "support": lambda: math.inf if table.ratio else table.last,
+        }
+
+    def _multipliers(self) -> Multipliers:
+        """Return multipliers that prove the optimum, from the closed form where there is one."""
+        if self.delta == 0:
+            return staircase_multipliers(self.sensitivity, self.epsilon, self.losses_of)
+        if self.sensitivity == 1:
+            return geometric_multipliers(self.epsilon, self.delta, self.losses_of)
+        return self._optimum.multipliers
+
+    @cached_property
+    def _proved(self) -> Multipliers:
+        return self._multipliers()
+
+    def bound(self, table: NoiseTable, solution: Solution | None) -> float:
+        """Return a lower bound on the mean loss of all noise on Z, from the multipliers."""
+        del table, solution
+        return self._proved.bound
+
+    def _proof_size(self, table: NoiseTable) -> int:
+        """Return about how many coefficients the rows of a proof have."""
+        return len(table.weights) * self.sensitivity
+
+    def _proof_rows(self, table: NoiseTable) -> Sequence[Name]:
+        """Return one row for each shift: the sum with the multipliers of `_proof_data`."""
+        del table
+        return [("privacy", int(shift)) for shift in self._shifts]
+
+    @property
+    def _shifts(self) -> list[int]:
+        """Shifts with a multiplier."""
+        found = self._proved
+        return sorted({*found.shift.tolist(), *np.flatnonzero(found.ends).tolist()})
+
+    def _proof_data(self, table: NoiseTable) -> Json:
+        """Return the multipliers of each shift, and of all places beyond the last."""
+        del table
+        found = self._proved
+        rows = [
+            [int(d), found.place[found.shift == d].tolist(), found.value[found.shift == d].tolist()]
+            for d in self._shifts
+        ]
+        return {"last": found.last, "rows": rows, "ends": found.ends[1:].tolist()}
+
+    def dominating(self, table: NoiseTable) -> DominatingPair:
+        """Return the tight dominating pair over all shifts up to D, in exact integers.
+
+        Raises:
+            ParameterError: for more than 2,000,000 pairs of probabilities.
+        """
+        size = 2 * len(table.weights) * self.sensitivity
+        if size > _PAIRS:
+            raise ParameterError(
+                f"sensitivity is {self.sensitivity} for {len(table.weights)} distances; a "
+                f"dominating pair is made of at most {_PAIRS:,} pairs of probabilities."
+            )
+        scale = table.total * table.ratio.denominator
+        points = (
+            point
+            for shift in range(1, self.sensitivity + 1)
+            for point in likelihood_tests(
+                *zip(*spend(table, shift), strict=True), scale.bit_length()
+            )
+        )
+        return DominatingPair.of_points(points, scale)
+
+    def spent(self, table: NoiseTable, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for a delta, or the least delta for an epsilon."""
+        pair, inputs = self.dominating(table), (0, self.sensitivity)
+        if epsilon is not None:
+            least = pair.delta(epsilon)
+            return Least("delta", least, least, epsilon, inputs, ())
+        target = 0.0 if delta is None else delta
+        if pair.infinite_mass > target:
+            return Least("epsilon", math.inf, math.inf, target, inputs, ())
+        least = least_float(lambda e: pair.delta(e) <= target, 0.0)
+        below = math.nextafter(least, 0.0)
+        return Least("epsilon", below, least, target, inputs, ())
+
+    # --- releases ---
+
+    def drawn(self, table: NoiseTable, data: Any, source: Source) -> Any:  # noqa: ANN401
+        """Return an integer plus noise, or an array of integers with fresh noise for each.
+
+        Raises:
+            ParameterError: for anything but integers.
+        """
+        return added(data, table, source)
+
+    def release_count(self, table: NoiseTable, data: Any) -> int:  # noqa: ANN401
+        """Return how many integers there are; each release of one spends the guarantee."""
+        del table
+        return int(integers(data).size)
+
+    @cached_property
+    def _reach(self) -> int:
+        """An integer above every output of |x| <= D, the same for all tables."""
+        return self._grid(DOUBLINGS).last + 2 * self.sensitivity
+
+    def output_weights(self, table: NoiseTable, data: Any) -> list[int]:  # noqa: ANN401
+        """Return the distribution of the output for |x| <= D: of -R, ..., R, R beyond them all.
+
+        Raises:
+            ParameterError: for another integer, or noise without an end.
+        """
+        value, reach = integers(data), self._reach
+        if value.ndim or abs(int(value)) > self.sensitivity:
+            raise ParameterError(
+                f"data must be an integer in -{self.sensitivity}..{self.sensitivity}; others have "
+                "the same distribution, shifted."
+            )
+        if table.ratio or table.last + self.sensitivity > reach:
+            raise ParameterError(f"noise is endless, or ends beyond {reach}; use pmf.")
+        distances = (abs(y - int(value)) for y in range(-reach, reach + 1))
+        return [table.weights[x] if x <= table.last else 0 for x in distances]
+
+    def output(self, place: int) -> int:
+        """Return the integer at a place of `output_weights`."""
+        return place - self._reach
+
+    def plain(self, table: NoiseTable) -> Json:
+        """Return the integers as text for a file."""
+        return table.plain()
+
+    def read(self, plain: Any) -> NoiseTable:  # noqa: ANN401
+        """Return the table of a file, checked in form."""
+        return NoiseTable.read(self.sensitivity, plain)
+
+    def columns(self, table: NoiseTable) -> Mapping[str, Sequence[Any]]:
+        """Return noise and probability; of noise without an end, all but a billionth of it."""
+        last = table.last
+        if table.ratio:
+            periods = math.ceil(math.log(_LEFT_OUT) / math.log(float(table.ratio)))
+            last = min(last + table.period * periods, _SHOWN)
+        x = np.arange(-last, last + 1)
+        return {"noise": x.tolist(), "probability": table.pmf(x).tolist()}
+
+    def draw(self, axes: Axes, table: NoiseTable, label: str | None = None) -> None:
+        """Draw the probabilities of all but a thousandth of the noise."""
+        columns = self.columns(table)
+        x, p = np.array(columns["noise"]), np.array(columns["probability"])
+        inside = np.cumsum(p) > _UNDRAWN
+        shown = np.abs(x) <= max(1, -int(x[inside][0]))
+        axes.plot(x[shown], p[shown], drawstyle="steps-mid", label=label)
+        axes.set_xlabel("noise")
+        axes.set_ylabel("probability")
+        axes.set_ylim(bottom=0.0)
+
+
+def raised(point: Vector, ratio: Fraction, period: int, head: int) -> NoiseTable:
+    """Return noise with endless tails, raised to the least that satisfies every row.
+
+    Args:
+        point: p(0), ..., of which the first ``head`` + 1 are read.
+        ratio: of one period to the one before, at least e^-epsilon.
+        period: D.
+        head: N, at least D.
+    """
+    weights = [round(Fraction(p) * (1 << 62)) for p in point[: head + 1].tolist()]
+    above, below = ratio.as_integer_ratio()
+    before: list[int] = []
+    while weights != before:
+        before = weights.copy()
+        for shift in range(1, period + 1):
+            for x in range(-head - shift, head + 1):
+                near, far = abs(x), abs(x + shift)
+                if far > head:
+                    # Both sides of p(x + d) >= ratio p(x) fall by the ratio.
+                    far, least = far - period, weights[near]
+                elif near > head:
+                    least = -(-weights[near - period] * above**2 // below**2)
+                else:
+                    least = -(-weights[near] * above // below)
+                weights[far] = max(weights[far], least)
+    return NoiseTable(tuple(weights), ratio, period)
+
+
+def _checked_loss(loss: Any) -> Any:  # noqa: ANN401
+    """Return a loss: one of two words, or numbers of at least 0 that never fall."""
+    if isinstance(loss, str):
+        return _checks.choice("loss", loss, ("absolute", "squared"))
+    listed = _checks.floats("loss", loss)
+    if listed.ndim != 1 or not 2 <= listed.size <= 100_000:
+        raise ParameterError(
+            f"loss has shape {listed.shape}; it must be absolute, squared, or 2 to 100,000 numbers."
+        )
+    if not np.all((listed >= 0) & (listed <= 1e100)):
+        raise ParameterError("loss must hold numbers from 0 to 1e100.")
+    if np.any(np.diff(listed) < 0) or listed[0] == listed[-1]:
+        raise ParameterError("loss falls, or is constant; a loss c(0), c(1), ... must rise.")
+    return frozen(listed)

@@ -1,0 +1,244 @@
+"""Symmetric noise on all integers as integer weights, and exact draws of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import verify
+from dpopt._errors import ParameterError
+from dpopt._numbers import exact_text, typed_rational, whole
+from dpopt._types import IntVector, Json, Vector, brief, frozen
+from dpopt.privacy.plain import fingerprint
+from dpopt.privacy.release import Pmfs, Source
+
+# Periods are drawn in digits of so many values, each from a table of its own, until a further
+# digit would be 0 with probability above this.
+_DIGIT, _RARELY = 64, 0.3
+# Largest sum of absolute values that a 64-bit integer holds.
+_INT64 = (1 << 63) - 1
+
+
+@dataclass(frozen=True, repr=False)
+class NoiseTable:
+    """Noise on the integers: Pr[Z = x] = Pr[Z = -x] in proportion to weights[|x|] up to N.
+
+    Beyond N, Pr[Z = x + D] = ratio Pr[Z = x], so that the last D weights are repeated for ever; the
+    noise ends at N if the ratio is 0.
+
+    Attributes:
+        weights: of |x| = 0..N, integers of at least 0, N at least D.
+        ratio: of one period to the one before, in [0, 1).
+        period: D.
+    """
+
+    weights: tuple[int, ...]
+    ratio: Fraction
+    period: int
+
+    def __post_init__(self) -> None:
+        """Check types and signs.
+
+        Raises:
+            ParameterError: if these are no such numbers.
+        """
+        weights = self.weights
+        if not isinstance(weights, tuple) or len(weights) <= self.period:
+            raise ParameterError(f"weights must be a tuple of more than {self.period} integers.")
+        if set(map(type, weights)) != {int} or min(weights) < 0 or not any(weights):
+            raise ParameterError("weights must be integers of at least 0, not all of them 0.")
+        if type(self.ratio) is not Fraction or not 0 <= self.ratio < 1:
+            raise ParameterError(f"ratio is {self.ratio}; it must be a Fraction in [0, 1).")
+
+    @property
+    def last(self) -> int:
+        """N."""
+        return len(self.weights) - 1
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The numbers that a certificate's digest covers."""
+        return "noise", self.weights, self.ratio, self.period
+
+    def __hash__(self) -> int:
+        """Return a hash of the integers."""
+        return hash(fingerprint(*self.key))
+
+    def __repr__(self) -> str:
+        return brief(self, last=self.last, ratio=float(self.ratio))
+
+    @cached_property
+    def masses(self) -> tuple[int, ...]:
+        """Weight of |Z| = 0..N, and of N - D + 1..N with all periods that repeat them."""
+        above, below = self.ratio.as_integer_ratio()
+        core = self.last - self.period
+        return tuple(
+            weight * (2 if x else 1) * (below - above if x <= core else below)
+            for x, weight in enumerate(self.weights)
+        )
+
+    @cached_property
+    def total(self) -> int:
+        """Sum of `masses`."""
+        return sum(self.masses)
+
+    @cached_property
+    def exact(self) -> verify.Noise:
+        """The same numbers, as the verifier decides them."""
+        return verify.Noise(list(self.weights), self.ratio, self.period)
+
+    def decided(self, epsilon: float, delta: float) -> verify.Verdict:
+        """Return the verdict of the verifier, computed at most once.
+
+        Raises:
+            verify.Refused: if the noise is not private.
+        """
+        verdicts: dict[Any, verify.Verdict] = vars(self).setdefault("_verdicts", {})
+        if (epsilon, delta) not in verdicts:
+            growth = verify.growth(Fraction(epsilon))
+            verdicts[epsilon, delta] = self.exact.decide(Fraction(delta), growth)
+        return verdicts[epsilon, delta]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the integers alone; what was proved of them is proved again."""
+        return type(self), (self.weights, self.ratio, self.period)
+
+    @cached_property
+    def probabilities(self) -> Vector:
+        """Pr[Z = x] of x = 0..N as floats, read-only; never sampled from."""
+        # In units of a weight, the total is that of the masses over (1 - ratio) times its divisor.
+        unit = Fraction(self.ratio.denominator - self.ratio.numerator, self.total)
+        return frozen([float(weight * unit) for weight in self.weights])
+
+    def pmf(self, x: npt.ArrayLike) -> Vector:
+        """Return Pr[Z = x] of integers as floats, of the shape of x."""
+        distance = np.abs(np.asarray(x, dtype=np.int64))
+        periods = np.maximum(0, -((self.last - distance) // self.period))
+        core = distance - periods * self.period
+        decay = np.where(periods > 0, float(self.ratio) ** periods, 1.0)
+        return self.probabilities[core] * decay
+
+    def extended(self) -> Iterator[int]:
+        """Yield the weights of 0..N + D over a common scale, that of the ratio's denominator."""
+        above, below = self.ratio.as_integer_ratio()
+        yield from (weight * below for weight in self.weights)
+        yield from (weight * above for weight in self.weights[-self.period :])
+
+    def drawn(self, count: int, source: Source) -> npt.NDArray[Any]:
+        """Return independent noise, drawn exactly, shape (count,).
+
+        |Z| up to N comes from one table; the number of periods beyond it is geometric, drawn digit
+        by digit. Of type object where 64 bits do not hold it.
+        """
+        distance = self._core.draw(np.zeros(count, dtype=np.int64), source)
+        tails = np.flatnonzero(distance > self.last - self.period)
+        if self.ratio and tails.size:
+            distance[tails] += self.period * self._periods(tails.size, source)
+        signs = np.frombuffer(source(count), dtype=np.uint8) & 1
+        return np.where(signs == 1, distance, -distance)
+
+    def _periods(self, count: int, source: Source) -> IntVector:
+        """Return geometric numbers of periods: Pr[J >= j] = ratio^j."""
+        periods, unit = np.zeros(count, dtype=np.int64), 1
+        for digit in self._digits:
+            periods += unit * digit.draw(np.zeros(count, dtype=np.int64), source)
+            unit *= _DIGIT
+        # What the digits leave: more of the last unit, one by one.
+        above, below = (self.ratio**unit).as_integer_ratio()
+        waiting = np.arange(count)
+        again = Pmfs([[below - above, above]])
+        while waiting.size:
+            more = again.draw(np.zeros(waiting.size, dtype=np.int64), source)
+            waiting = waiting[more == 1]
+            periods[waiting] += unit
+        return periods
+
+    @cached_property
+    def _core(self) -> Pmfs:
+        return Pmfs([self.masses])
+
+    @cached_property
+    def _digits(self) -> list[Pmfs]:
+        """Tables of the digits of J in base 64: digit i is j in proportion to ratio^(j 64^i)."""
+        tables, ratio = list[Pmfs](), self.ratio
+        while float(ratio) > _RARELY:
+            above, below = ratio.as_integer_ratio()
+            tables.append(Pmfs([[above**j * below ** (_DIGIT - 1 - j) for j in range(_DIGIT)]]))
+            ratio = ratio**_DIGIT
+        return tables
+
+    def plain(self) -> Json:
+        """Return the numbers as text for a file."""
+        return {"weights": list(map(exact_text, self.weights)), "ratio": exact_text(self.ratio)}
+
+    @classmethod
+    def read(cls, period: int, plain: Any) -> NoiseTable:  # noqa: ANN401
+        """Return the table that `plain` wrote, after checking its form.
+
+        Raises:
+            ParameterError: if it is malformed.
+        """
+        weights = tuple(whole(weight) for weight in plain["weights"])
+        return cls(weights, typed_rational(plain["ratio"]), period)
+
+
+def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
+    """Return integers plus noise: an int for an int, else an array of the same shape.
+
+    The array has type int64 where it cannot overflow, else it holds Python integers.
+
+    Raises:
+        ParameterError: for anything but integers.
+    """
+    values = integers(data)
+    noise = table.drawn(values.size, source).reshape(values.shape)
+    if values.dtype == object:
+        answer = values + noise.astype(object)
+    else:
+        most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+        fits = most + int(np.abs(noise).max(initial=0)) <= _INT64
+        answer = values + noise if fits else values.astype(object) + noise.astype(object)
+    return answer[()] if values.ndim else int(answer[()])
+
+
+def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
+    """Return integers as an array of int64, or of Python integers beyond.
+
+    Raises:
+        ParameterError: for anything but integers.
+    """
+    if type(data) is int and abs(data) > _INT64:
+        return np.array(data, dtype=object)
+    try:
+        values = np.asarray(data)
+    except (TypeError, ValueError, OverflowError):
+        values = np.array(None)
+    if values.dtype.kind in "iu" and (values.dtype != np.uint64 or values.max(initial=0) <= _INT64):
+        return values.astype(np.int64)
+    if values.dtype == object or values.dtype == np.uint64:
+        listed = values.astype(object).ravel().tolist()
+        if all(type(value) is int or isinstance(value, np.integer) for value in listed):
+            return np.array([int(value) for value in listed], dtype=object).reshape(values.shape)
+    raise ParameterError("data must be an integer, or an array of integers.")
+
+
+def shifted(table: NoiseTable, shift: int) -> tuple[list[int], list[int]]:
+    """Return p(x) and p(x + d) of all x as integers; pairs of repeated periods are summed.
+
+    The pairs of the tails have the same ratio in every period.
+    """
+    weights, period, last = [*table.extended()], table.period, table.last
+    above, below = table.ratio.as_integer_ratio()
+    near, far = list[int](), list[int]()
+    for place in range(-(last + shift), last + 1):
+        edge = place > last - period or place < -(last - period + shift)
+        scale = below if edge else below - above
+        near.append(weights[abs(place)] * scale)
+        far.append(weights[abs(place + shift)] * scale)
+    return near, far
