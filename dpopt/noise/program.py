@@ -427,14 +427,11 @@ def optimum(
         backend: of the solves.
         time_limit: of each, in seconds.
     """
-    best: Optimum | None = None
+    found = list[Optimum]()
     for doublings in range(DOUBLINGS + 1):
         program = Program(grid_of(doublings), delta, loss)
-        found = program.solved(backend, time_limit)
-        value = found.solution.objective * program.unit
-        if best is None or found.multipliers.bound > best.multipliers.bound:
-            best = found
-        if value - found.multipliers.bound <= _TIGHT * value:
+        found.append(program.solved(backend, time_limit))
+        value, bound = found[-1].solution.objective * program.unit, found[-1].multipliers.bound
+        if value - bound <= _TIGHT * value:
             break
-    assert best is not None
-    return best
+    return max(found, key=lambda each: each.multipliers.bound)

@@ -25,7 +25,7 @@ from dpopt.noise.closed import (
 )
 from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
 from dpopt.noise.table import NoiseTable, added, integers
-from dpopt.privacy import Certificate, Guarantee, exp_lower
+from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests
 from dpopt.privacy.exponential import least_float
 from dpopt.privacy.least import Least
@@ -164,8 +164,8 @@ class Noise(Setting):
 
     def _solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
         """Return the optimum for a little less than delta, so that its integers are private."""
-        found: Optimum | None = None
-        for share in _SPARE if self.delta > 0 else (0.0,):
+        shares = _SPARE if self.delta > 0 else (0.0,)
+        for share in shares:
             spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
             found = optimum(
                 self._grid, max(0.0, self.delta - spare), self.losses_of, backend, time_limit
@@ -173,10 +173,11 @@ class Noise(Setting):
             try:
                 self.judge(self.table((found.pmf, found.ratio)))
             except NotPrivateError:
+                if share == shares[-1]:
+                    raise
                 continue
             return found
-        assert found is not None
-        return found
+        raise AssertionError
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -338,9 +339,7 @@ class Noise(Setting):
         points = (
             point
             for shift in range(1, self.sensitivity + 1)
-            for point in likelihood_tests(
-                *zip(*spend(table, shift), strict=True), scale.bit_length()
-            )
+            for point in likelihood_tests(*shifted(table, shift), scale.bit_length())
         )
         return DominatingPair.of_points(points, scale)
 
