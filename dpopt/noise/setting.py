@@ -15,7 +15,7 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Numbers, Vector, frozen
-from dpopt.lp import Backend, Problem, Solution
+from dpopt.lp import Backend, Solution
 from dpopt.noise.closed import (
     Multipliers,
     best_step,
@@ -24,7 +24,7 @@ from dpopt.noise.closed import (
     truncated_geometric,
 )
 from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
-from dpopt.noise.table import NoiseTable, added, integers
+from dpopt.noise.table import NoiseTable, added, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests
 from dpopt.privacy.exponential import least_float
