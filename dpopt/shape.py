@@ -342,6 +342,11 @@ class Setting(ABC):
     # --- what few mechanisms say ---
 
     @property
+    def _summary(self) -> tuple[str, ...]:
+        """Names of numbers of `report` in every short form, where they depend on parameters."""
+        return self.summary
+
+    @property
     def maximises(self) -> bool:
         """Whether a larger value is better: as the losses say, where there are any."""
         return self.losses is not None and self.losses.maximise
@@ -720,7 +725,7 @@ class Design:
         return {**self._headline(), **bounded, **self._stopped()}
 
     def _summarised(self) -> Json:
-        return {name: getattr(self, name) for name in self.setting.summary}
+        return {name: getattr(self, name) for name in self.setting._summary}
 
     def _headline(self) -> Json:
         """Return what the one-line repr says: of what is not proved, the guarantee is a target."""
@@ -749,7 +754,7 @@ class Design:
         except NotPrivateError as error:
             return f"Not private; it releases nothing. {error}"
         proof = cast(Certificate, self.certificate)
-        decided = f"{proof.constraints:,} inequalities decided in exact integers"
+        decided = f"{proof.constraints:,} inequalities decided in {proof.arithmetic}"
         return f"{in_short(self.guarantee)}: {proof.claim}. {decided}."
 
     def _repr_html_(self) -> str:

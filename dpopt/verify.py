@@ -618,7 +618,8 @@ def noise_fits(s: Setting) -> Requirements:
     yield delta == 0 or delta >= 1e-15, "delta is 0 or at least 1e-15"
     yield delta == 0 or sensitivity <= 100, "sensitivity is at most 100 where delta is above 0"
     yield sensitivity <= 10_000 * s["epsilon"], "sensitivity is at most 10,000 epsilon"
-    yield s["releases"] == 1 or delta > 0, "several releases have a delta above 0"
+    several = sensitivity == 1 and delta >= Fraction(1, 10**12)
+    yield s["releases"] == 1 or several, "several releases are for sensitivity 1 and a delta"
 
 
 RECORDS: dict[str, Allowed] = {
@@ -709,7 +710,7 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
             "epsilon": real("[0.001, 10]"),
             "delta": real("[0, 0.5]"),
             "loss": either(word("absolute", "squared"), listed(real("[0, 1e100]"), 2, 100_000)),
-            "releases": whole_number(1, 10_000),
+            "releases": whole_number(1, 1000),
         },
         noise_fits,
     ),

@@ -114,5 +114,5 @@ def _facts(found: Design) -> dict[str, Any]:
     facts["certificate"] = "none"
     if proof is not None:
         plural = "" if proof.constraints == 1 else "s"
-        facts["certificate"] = f"{proof.constraints:,} constraint{plural}; exact integers"
+        facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
     return facts

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpopt.noise.closed import (
     staircase_multipliers,
     truncated_geometric,
 )
+from dpopt.noise.many import CANDIDATES, candidates, certified_delta
 from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
 from dpopt.noise.table import NoiseTable, added, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
@@ -73,7 +74,8 @@ class Noise(Setting):
         delta: 0, or in [1e-15, 0.5].
         loss: c: "absolute" (|x|), "squared" (x^2), or c(0), c(1), ..., c(m), at least 0, which
             never fall, and are c(m) from m on; on the command line 0,1 or a file.
-        releases: k, in 1..10,000: how many integers the guarantee is for, together.
+        releases: k, in 1..1,000: how many integers the guarantee is for, together; more than one
+            for sensitivity 1 and delta from 1e-12.
 
     Example:
         >>> import dpopt
@@ -111,12 +113,13 @@ class Noise(Setting):
             epsilon=epsilon,
             delta=delta,
             loss=_checked_loss(self.loss),
-            releases=_checks.integer("releases", self.releases, 1, 10_000),
+            releases=_checks.integer("releases", self.releases, 1, 1000),
         )
-        if self.releases > 1 and delta == 0:
+        if self.releases > 1 and (sensitivity > 1 or delta < 1e-12):
+            what = f"sensitivity is {sensitivity} and delta {digits(delta)}"
             raise ParameterError(
-                f"releases is {self.releases} and delta 0; several releases are designed for a "
-                "delta above 0. For delta = 0 divide epsilon by their number."
+                f"releases is {self.releases}, and {what}; several releases are for sensitivity 1 "
+                "and a delta from 1e-12. For delta = 0 divide epsilon by their number."
             )
 
     @classmethod
@@ -128,6 +131,13 @@ class Noise(Setting):
     def example_neighbours(cls) -> list[tuple[int, int]]:
         """Return integers at most 3 apart."""
         return [(0, 1), (-1, 1), (0, 3), (2, 0)]
+
+    @property
+    def _summary(self) -> tuple[str, ...]:
+        """The variance; for several releases also how it was found, and candidates if computed."""
+        if self.releases == 1:
+            return self.summary
+        return (*self.summary, "search", *(CANDIDATES if "_candidates" in vars(self) else ()))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -148,8 +158,13 @@ class Noise(Setting):
         """Return the finite program of `dpopt.noise.program`, all rows written out.
 
         Raises:
-            ParameterError: for more than 200,000 rows.
+            ParameterError: for more than 200,000 rows, or several releases.
         """
+        if self.releases > 1:
+            raise ParameterError(
+                f"releases is {self.releases}; for several it is no linear program. Leave out "
+                "backend."
+            )
         program = Program(self._grid(0), self.delta, self.losses_of)
         size = sum(rows.v.size for rows in program.rows.values())
         if size > WRITTEN:
@@ -184,6 +199,8 @@ class Noise(Setting):
     ) -> Solution:
         """Solve the program, adding rows as they are violated, on longer grids if need be."""
         del stop_at_gap
+        if self.releases > 1:
+            self.problem()
         found = self._solved(backend, time_limit)
         vars(self)["_optimum"] = found
         return found.solution
@@ -198,7 +215,12 @@ class Noise(Setting):
         return self._optimum.pmf, self._optimum.ratio
 
     def closed_form(self) -> NoiseTable | None:
-        """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1."""
+        """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1.
+
+        For several releases, the best of the candidates.
+        """
+        if self.releases > 1:
+            return min(self._candidates.values(), key=self.value)
         if self.delta == 0:
             step, _ = best_step(self.sensitivity, self.epsilon, self.losses_of)
             ratio = self._ratio
@@ -210,6 +232,12 @@ class Noise(Setting):
             weights = truncated_geometric(self.epsilon, self.delta, bits)
             return NoiseTable(weights, Fraction(0), 1)
         return None
+
+    @cached_property
+    def _candidates(self) -> dict[str, NoiseTable]:
+        """Noise for several releases, by name."""
+        found = candidates(self.releases, self.epsilon, self.delta, self.losses_of)
+        return {name: self.table((pmf, 0.0)) for name, pmf in found.items()}
 
     @property
     def _ratio(self) -> Fraction:
@@ -241,6 +269,8 @@ class Noise(Setting):
         """
         if not isinstance(table, NoiseTable) or table.period != self.sensitivity:
             raise ParameterError(f"table must be noise in periods of {self.sensitivity}.")
+        if self.releases > 1:
+            return self._composed(table)
         try:
             verdict = table.decided(self.epsilon, self.delta)
         except verify.Refused as refusal:
@@ -260,6 +290,29 @@ class Noise(Setting):
             tightest=f"integers {verdict.at} apart",
         )
 
+    def _composed(self, table: NoiseTable) -> Certificate:
+        """Return the proof that k releases together are private, each with a shift by one."""
+        if table.ratio:
+            raise ParameterError("table has a ratio above 0; noise of several releases must end.")
+        spent = certified_delta(table.probabilities, self.releases, self.epsilon)
+        if spent > self.delta:
+            raise NotPrivateError(
+                f"noise is not shown to be ({digits(self.epsilon)}, {digits(self.delta)})-DP for "
+                f"{self.releases} releases: their delta is at most {spent:.6g}.",
+                inputs=("all integers", "all integers, one more each"),
+                output="an event",
+                excess=spent - self.delta,
+            )
+        return Certificate(
+            claim=f"{self.releases} integers with noise are private together, also if they depend "
+            "on earlier outputs",
+            guarantee=self.guarantee,
+            constraints=self.releases,
+            slack=Fraction(self.delta) - Fraction(spent),
+            tightest=f"delta of all releases, at most {spent:.6g}",
+            arithmetic="outward-rounded floats",
+        )
+
     # --- numbers ---
 
     def value(self, table: NoiseTable) -> float:
@@ -273,8 +326,17 @@ class Noise(Setting):
         - pmf: a function from integers, of any shape, to their probabilities Pr[Z = x].
         - variance: E Z^2; mean_absolute: E |Z|, tails included.
         - support: the largest |Z|; infinite for endless noise.
+        - gaussian, laplace, found: for several releases, the mean loss of each candidate.
+        - search: likewise, "found, not proved optimal".
         """
+        names = CANDIDATES if self.releases > 1 else ()
+        several: dict[str, Callable[[], Any]] = {
+            name: partial(lambda each: self.value(self._candidates[each]), name) for name in names
+        }
+        if several:
+            several["search"] = lambda: "found, not proved optimal"
         return {
+            **several,
             "pmf": lambda: table.pmf,
             "variance": lambda: float(table.exact.mean("squared")),
             "mean_absolute": lambda: float(table.exact.mean("absolute")),
@@ -293,10 +355,10 @@ class Noise(Setting):
     def _proved(self) -> Multipliers:
         return self._multipliers()
 
-    def bound(self, table: NoiseTable, solution: Solution | None) -> float:
-        """Return a lower bound on the mean loss of all noise on Z, from the multipliers."""
+    def bound(self, table: NoiseTable, solution: Solution | None) -> float | None:
+        """Return a lower bound on the mean loss of all noise on Z; None for several releases."""
         del table, solution
-        return self._proved.bound
+        return self._proved.bound if self.releases == 1 else None
 
     def _proof_size(self, table: NoiseTable) -> int:
         """Return about how many coefficients the rows of a proof have."""
@@ -324,7 +386,7 @@ class Noise(Setting):
         return {"last": found.last, "rows": rows, "ends": found.ends[1:].tolist()}
 
     def dominating(self, table: NoiseTable) -> DominatingPair:
-        """Return the tight dominating pair over all shifts up to D, in exact integers.
+        """Return the tight dominating pair of one release over all shifts, in exact integers.
 
         Raises:
             ParameterError: for more than 2,000,000 pairs of probabilities.
@@ -367,9 +429,9 @@ class Noise(Setting):
         return added(data, table, source)
 
     def release_count(self, table: NoiseTable, data: Any) -> int:  # noqa: ANN401
-        """Return how many integers there are; each release of one spends the guarantee."""
+        """Return how often the guarantee is spent: once for every k integers, or fewer."""
         del table
-        return int(integers(data).size)
+        return -(-int(integers(data).size) // self.releases)
 
     @cached_property
     def _reach(self) -> int:

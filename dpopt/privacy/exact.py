@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from numbers import Rational
+from typing import Literal
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -27,6 +28,8 @@ class Certificate:
         constraints: number of inequalities decided.
         slack: smallest right side minus left side, in probability; at least 0.
         tightest: the neighbours and the output where the slack is smallest.
+        arithmetic: how they were decided: in exact integers, or in floats that are all rounded so
+            that the claim can only become harder to prove.
         digest: SHA-256 of all the above and of the numbers that were proved; a result with other
             numbers is refused.
     """
@@ -36,6 +39,7 @@ class Certificate:
     constraints: int
     slack: Fraction
     tightest: str
+    arithmetic: Literal["exact integers", "outward-rounded floats"] = "exact integers"
     digest: str = ""
 
     def __post_init__(self) -> None:
@@ -103,5 +107,6 @@ class Certificate:
             "slack": float(self.slack),
             "slack_exact": exact_text(self.slack),
             "tightest": self.tightest,
+            "arithmetic": self.arithmetic,
             "digest": self.digest,
         }

@@ -1,0 +1,287 @@
+"""The exact privacy of several releases whose inputs an adversary chooses one after the other.
+
+Let N be the pairs (P, Q) of output distributions of neighbours, e = e^epsilon, and
+
+    w_0(a, b) = max(a - e b, 0),   w_j(a, b) = max over (P, Q) in N of sum_y w_{j-1}(a P_y, b Q_y).
+
+Then w_k(1, 1) is the least delta at epsilon of k releases, each of which may depend on all earlier
+outputs: after a history with masses (a, b) the rest is chosen for each next output separately, so
+that the maximum of the sum is the sum of maxima. w_j(a, b) = b W_j(a / b), and W_j is convex with
+slopes in [0, 1].
+
+`adaptive_delta` encloses it on a grid t_i = e^(i h). Above W_j are the chords of values at the grid
+points, as W_j is convex; below it is the larger of two lines, one for each neighbouring grid point.
+On such a grid a factor P_y / Q_y is a shift. All roundings go outward, by more than doubles lose:
+each step by a factor of 1 + 2^-45, each logarithm by 2^-41. e^epsilon is on the grid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import Vector, brief
+
+Pair = tuple[npt.ArrayLike, npt.ArrayLike]
+"""Two distributions over the same outputs, P and Q."""
+
+# Outward factor of a step, relative, for up to 8 outputs and more in proportion; outward shift of a
+# logarithm; what underflow may lose in a step.
+_STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
+# Cells of the first grid on either side of 1, and of the last one.
+_FIRST, _LAST = 1_000, 256_000
+# Logarithm of the largest t: beyond it W grows with slope 1.
+_REACH = 30.0
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """A number between two floats, both proved.
+
+    Attributes:
+        lower: at most the number.
+        upper: at least the number.
+        engine: how they were computed, in words.
+    """
+
+    lower: float
+    upper: float
+    engine: str
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def adaptive_delta(
+    pairs: Sequence[Pair], releases: int, epsilon: float, *, accuracy: float = 1e-3
+) -> Enclosed:
+    """Return the least delta at epsilon of several releases, adaptively chosen, enclosed.
+
+    Args:
+        pairs: (P, Q) of neighbours, each over the outputs, shape (outputs,). Both orders are taken.
+        releases: k, at least 1.
+        epsilon: of all releases together, at least 0, in nats.
+        accuracy: the grid is refined until the ends differ by at most this share of the upper one;
+            in (0, 1).
+
+    Raises:
+        ParameterError: if a pair holds no distributions, or a number is out of range.
+
+    Example:
+        >>> from dpopt.composition import adaptive_delta
+        >>> response = [([0.6, 0.4], [0.4, 0.6])]          # randomised response, ratio 1.5
+        >>> round(adaptive_delta(response, 20, 3.0, accuracy=1e-9).upper, 9)
+        0.120140094
+    """
+    releases = _checks.integer("releases", releases, 1, 1_000_000)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
+    accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
+    both = [ordered for pair in pairs for ordered in orders(pair)]
+    if not both:
+        raise ParameterError("pairs is empty; it must hold at least one pair of distributions.")
+    cells, best = _FIRST, Enclosed(0.0, 1.0, "grid, outward-rounded floats")
+    while True:
+        lower, upper = interval(both, releases, epsilon, cells)
+        best = Enclosed(max(best.lower, lower), min(best.upper, upper), best.engine)
+        if best.upper - best.lower <= accuracy * best.upper or cells >= _LAST:
+            return best
+        cells *= 4
+
+
+def orders(pair: Pair) -> list[tuple[Vector, Vector]]:
+    """Return (P, Q) and (Q, P) as arrays of probabilities, checked.
+
+    Raises:
+        ParameterError: if they are no distributions over the same outputs.
+    """
+    p, q = (_checks.floats("pairs", side) for side in pair)
+    if p.ndim != 1 or p.shape != q.shape or not p.size:
+        raise ParameterError(f"pairs have shapes {p.shape} and {q.shape}; they must be equal.")
+    for side in (p, q):
+        if not np.all((side >= 0) & (side <= 1)) or abs(side.sum() - 1) > 1e-9:
+            raise ParameterError("pairs must hold probabilities that sum to 1.")
+    return [(p, q), (q, p)]
+
+
+def interval(
+    pairs: Sequence[tuple[Vector, Vector]],
+    releases: int,
+    epsilon: float,
+    cells: int,
+    error: float = 2.0**-50,
+    *,
+    lower: bool = True,
+) -> tuple[float, float]:
+    """Return both ends on a grid with about so many cells on either side of 1.
+
+    Args:
+        pairs: checked, in the orders that count.
+        releases: k.
+        epsilon: in nats.
+        cells: of the grid.
+        error: largest relative error of the probabilities.
+        lower: whether the lower end is computed; 0 if not, in a quarter of the time.
+    """
+    largest = max(largest_loss(p, q) for p, q in pairs)
+    spread = 6 * math.sqrt(releases) * min(largest, 1.0) + 2
+    reach = min(max(epsilon + 1, min(releases * largest + 0.1, epsilon + spread)), _REACH)
+    cells = max(cells, math.ceil(reach * (releases + 2) / 8))
+    width = reach / cells
+    if epsilon > 0:
+        width = epsilon / math.ceil(epsilon / width)
+        cells = math.ceil(reach / width)
+    grid = _Grid(
+        np.exp(np.arange(-cells, cells + 1) * width),
+        width,
+        math.exp(epsilon),
+        _STEP * max(1.0, max(p.size for p, _ in pairs) / 8),
+        error,
+        min(2 * cells, math.ceil(largest / width)) + 4,
+    )
+    above = grid.first_above()
+    least = below = grid.first_below(releases)
+    for _ in range(releases):
+        padded = grid.padded(above)
+        for p, q in pairs:
+            above = np.maximum(above, grid.above(padded, p, q))
+        above = above * (1 + grid.step) + _TINY
+        if lower:
+            lines = below.padded(grid)
+            for p, q in pairs:
+                below = below.better(lines.stepped(grid, p, q))
+            below = below.lowered(grid, releases).better(least)
+    return float(below.values[cells]) if lower else 0.0, float(above[cells])
+
+
+def largest_loss(p: Vector, q: Vector) -> float:
+    """Return the largest abs(log(P_y / Q_y)) of outputs that both sides have."""
+    both = (p > 0) & (q > 0)
+    return float(np.abs(np.log(p[both]) - np.log(q[both])).max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The points t_i, with what is lost by rounding, and how far a step looks beyond them."""
+
+    points: Vector
+    width: float
+    growth: float
+    step: float
+    error: float
+    pad: int
+
+    def outputs(self, p: Vector, q: Vector, up: bool) -> Iterator[tuple[float, float, int, float]]:
+        """Yield P_y and Q_y, moved outward, and log(P_y / Q_y) as cells and the rest of one."""
+        sign = 1 if up else -1
+        more, less = p * (1 + sign * self.error), q * (1 - sign * self.error)
+        for a, b in zip(more.tolist(), less.tolist(), strict=True):
+            if a > 0 and b > 0:
+                log = math.log(a) - math.log(b) + sign * _LOG
+                whole = math.floor(log / self.width)
+                yield a, b, whole, min(max(log - whole * self.width, 0.0), self.width)
+            elif a > 0:
+                yield a, 0.0, 0, 0.0
+
+    def first_above(self) -> Vector:
+        """Return max(t - e^epsilon, 0), rounded up."""
+        return np.maximum(self.points * (1 + self.step) - self.growth * (1 - self.step), 0.0)
+
+    def padded(self, above: Vector) -> Vector:
+        """Return upper values on the grid and beyond: W(t) / t does not fall, slopes are <= 1."""
+        cells = np.arange(1, self.pad + 1)
+        before = above[0] * np.exp(-cells[::-1] * self.width) * (1 + self.step)
+        beyond = self.points[-1] * np.exp(cells * self.width) * (1 + self.step)
+        after = above[-1] + beyond - self.points[-1] * (1 - self.step)
+        return np.concatenate([before, above, after])
+
+    def above(self, padded: Vector, p: Vector, q: Vector) -> Vector:
+        """Return upper values of sum_y Q_y W(t P_y / Q_y)."""
+        points, size, pad = self.points, self.points.size, self.pad
+        total = np.zeros(size)
+        for a, b, whole, rest in self.outputs(p, q, up=True):
+            if b == 0 or whole > pad - 2:
+                total += a * points
+            elif whole < 1 - pad:
+                total += a * points * (padded[pad] / points[0])
+            else:
+                share = math.expm1(rest) / math.expm1(self.width)
+                start = pad + whole
+                total += (b * (1 - share)) * padded[start : start + size]
+                total += (b * share) * padded[start + 1 : start + 1 + size]
+        return total
+
+    def line(self, points: Vector, spread: float) -> tuple[Vector, Vector]:
+        """Return the lines of max(t - e^epsilon, 0) at points, rounded down: value, slope t."""
+        values = points * (1 - self.step - spread) - self.growth * (1 + self.step)
+        return np.maximum(values, 0.0), np.where(values > 0, points, 0.0)
+
+    def first_below(self, releases: int) -> _Lines:
+        """Return the lines of max(t - e^epsilon, 0) on the grid."""
+        return _Lines(*self.line(self.points, self.spread(releases)))
+
+    def spread(self, releases: int) -> float:
+        """Return what rounding may add to a line that is used some cells away, relative."""
+        return 4 * _LOG * math.expm1((releases + 2) * self.width)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """At each point t_i a line value + slope (t / t_i - 1) that is nowhere above W."""
+
+    values: Vector
+    slopes: Vector
+
+    def better(self, other: _Lines) -> _Lines:
+        """Return at each point the line with the larger value there."""
+        larger = other.values > self.values
+        return _Lines(
+            np.where(larger, other.values, self.values), np.where(larger, other.slopes, self.slopes)
+        )
+
+    def lowered(self, grid: _Grid, releases: int) -> _Lines:
+        """Return the lines, lowered by the rounding of a step."""
+        lower = self.values * (1 - grid.step) - grid.spread(releases) * self.slopes - _TINY
+        values = np.maximum(lower, 0.0)
+        return _Lines(values, np.where(values > 0, self.slopes, 0.0))
+
+    def padded(self, grid: _Grid) -> _Lines:
+        """Return the lines on the grid and beyond, where W is at least 0 and t - e^epsilon."""
+        beyond = grid.points[-1] * np.exp(np.arange(1, grid.pad + 1) * grid.width)
+        after, slopes = grid.line(beyond, 0.0)
+        zeros = np.zeros(grid.pad)
+        return _Lines(
+            np.concatenate([zeros, self.values, after]),
+            np.concatenate([zeros, self.slopes, slopes]),
+        )
+
+    def stepped(self, grid: _Grid, p: Vector, q: Vector) -> _Lines:
+        """Return lines below sum_y Q_y W(t P_y / Q_y): of each output the better of two, or 0."""
+        size, pad, points = grid.points.size, grid.pad, grid.points
+        values, slopes = np.zeros(size), np.zeros(size)
+        for a, b, whole, rest in grid.outputs(p, q, up=False):
+            if b == 0:
+                values += a * points
+                slopes += a * points
+            elif whole > pad - 2:
+                gain = a * points - b * grid.growth
+                values += np.maximum(gain, 0.0)
+                slopes += np.where(gain > 0, a * points, 0.0)
+            elif whole >= 1 - pad:
+                here = slice(pad + whole, pad + whole + size)
+                after = slice(here.start + 1, here.stop + 1)
+                back = math.expm1(rest - grid.width) * (1 + grid.step) - grid.step * grid.width
+                near = self.values[here] + self.slopes[here] * (math.expm1(rest) * (1 - grid.step))
+                far = self.values[after] + self.slopes[after] * back
+                best, scale = np.maximum(near, far), a * math.exp(-whole * grid.width)
+                values += b * np.maximum(best, 0.0)
+                slope = np.where(
+                    near >= far, self.slopes[here], self.slopes[after] * math.exp(-grid.width)
+                )
+                slopes += scale * np.where(best > 0, slope, 0.0)
+        return _Lines(values, slopes)
