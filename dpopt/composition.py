@@ -26,7 +26,10 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Vector, brief
+
+__all__ = ["Enclosed", "adaptive_delta", "adaptive_epsilon"]
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 """Two distributions over the same outputs, P and Q."""
@@ -36,6 +39,8 @@ Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 _STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
 # Cells of the first grid on either side of 1, and of the last one.
 _FIRST, _LAST = 1_000, 256_000
+# Relative accuracy of a delta beyond which an epsilon is not looked for any further.
+_FINEST = 1e-6
 # Logarithm of the largest t: beyond it W grows with slope 1.
 _REACH = 30.0
 
@@ -92,6 +97,51 @@ def adaptive_delta(
         if best.upper - best.lower <= accuracy * best.upper or cells >= _LAST:
             return best
         cells *= 4
+
+
+def adaptive_epsilon(
+    pairs: Sequence[Pair], releases: int, delta: float, *, accuracy: float = 1e-4
+) -> Enclosed:
+    """Return the least epsilon at delta of several releases, adaptively chosen, enclosed.
+
+    Args:
+        pairs: as for `adaptive_delta`.
+        releases: k, at least 1.
+        delta: of all releases together, in (0, 1).
+        accuracy: largest distance of the ends, in nats.
+
+    Returns:
+        Floats for which the delta at ``upper`` was proved to be at most delta, and that at
+        ``lower``, unless it is 0, to be above it.
+
+    Raises:
+        ParameterError: as for `adaptive_delta`; or if no epsilon below 29 is enough.
+    """
+    delta = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
+    accuracy = _checks.real("accuracy", accuracy, 1e-9, 1.0)
+    low, high, share = 0.0, 1.0, 0.1
+    at_zero = adaptive_delta(pairs, releases, 0.0)
+    if at_zero.upper <= delta:
+        return Enclosed(0.0, 0.0, at_zero.engine)
+    while adaptive_delta(pairs, releases, high, accuracy=share).upper > delta:
+        if high >= _REACH - 1:
+            raise ParameterError(
+                f"delta is {digits(delta)}; {releases} releases need an epsilon above {high:g}."
+            )
+        high = min(2 * high, _REACH - 1)
+    while high - low > accuracy:
+        middle = (low + high) / 2
+        found = adaptive_delta(pairs, releases, middle, accuracy=share)
+        if found.upper <= delta:
+            high = middle
+        elif found.lower > delta:
+            low = middle
+        elif share > _FINEST:
+            share /= 10
+        else:
+            # As near as the grid tells.
+            break
+    return Enclosed(low, high, at_zero.engine)
 
 
 def orders(pair: Pair) -> list[tuple[Vector, Vector]]:

@@ -1,0 +1,170 @@
+"""Adaptive composition against its recursion over all histories, in fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.composition import adaptive_delta, adaptive_epsilon
+
+Masses = tuple[Fraction, ...]
+Pairs = list[tuple[Masses, Masses]]
+
+
+def by_histories(pairs: Pairs, releases: int, growth: Fraction) -> Fraction:
+    """The largest of max(a - e b, 0) summed over all outputs, the next pair chosen after each."""
+
+    @cache
+    def worth(left: int, ratio: Fraction) -> Fraction:
+        # Of masses (ratio, 1): all others are multiples.
+        if left == 0:
+            return max(ratio - growth, Fraction(0))
+        return max(
+            sum(
+                (
+                    (q * worth(left - 1, ratio * p / q) if q else ratio * p)
+                    for p, q in zip(one, other, strict=True)
+                    if p
+                ),
+                start=Fraction(0),
+            )
+            for one, other in pairs
+        )
+
+    return worth(releases, Fraction(1))
+
+
+def random_pairs(rng: np.random.Generator) -> Pairs:
+    """One or two pairs over two to four outputs, some with mass 0."""
+    pairs, outputs = [], int(rng.integers(2, 5))
+    for _ in range(rng.integers(1, 3)):
+        sides = rng.integers(0, 12, (2, outputs))
+        sides[0, 0] += 1
+        sides[1, -1] += 1
+        one, other = (tuple(Fraction(int(w), int(side.sum())) for w in side) for side in sides)
+        pairs.append((one, other))
+    return pairs
+
+
+def floats(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
+    return [(list(map(float, one)), list(map(float, other))) for one, other in pairs]
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(25), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(25, 500))]
+)
+def test_recursion(seed: int) -> None:
+    """Never below the recursion over true ratios, nor more than 1e-3 above it."""
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        pairs, releases = random_pairs(rng), int(rng.integers(1, 5))
+        growth = Fraction(int(rng.integers(8, 40)), 8)
+        both = pairs + [(other, one) for one, other in pairs]
+        exact = by_histories(both, releases, growth)
+        found = adaptive_delta(floats(pairs), releases, math.log(growth))
+        # The float of log(e), and of each probability, is rounded.
+        assert found.lower <= float(exact) * (1 + 1e-12)
+        assert float(exact) * (1 - 1e-12) <= found.upper <= float(exact) * (1 + 1.1e-3) + 1e-12
+
+
+def test_randomised_response() -> None:
+    """The specification's value, ratio 1.5 and 20 releases, which binomials give as well."""
+    found = adaptive_delta([([0.6, 0.4], [0.4, 0.6])], 20, 3.0, accuracy=1e-9)
+    assert abs(found.upper - 0.1201400938138) < 1e-10
+    binomial = sum(
+        math.comb(20, i)
+        * max(0.0, 0.6 ** (20 - i) * 0.4**i - math.exp(3) * 0.4 ** (20 - i) * 0.6**i)
+        for i in range(21)
+    )
+    assert found.lower - 1e-10 <= binomial <= found.upper + 1e-10
+
+
+def bare_majorities(voters: int, ratio: float) -> list[tuple[list[float], list[float]]]:
+    """Pr[majority] for all corners of p and p': s voters rise, t fall, o are 1, the others 0."""
+    b = ratio / (1 + ratio)
+
+    def label(chances: list[float]) -> list[float]:
+        pmf = np.ones(1)
+        for p in chances:
+            pmf = np.convolve(pmf, [1 - p, p])
+        one = float(pmf[voters // 2 + 1 :].sum())
+        return [1 - one, one]
+
+    pairs = []
+    for s in range(voters + 1):
+        for t in range(voters + 1 - s):
+            for o in range(voters + 1 - s - t):
+                fixed = [1.0] * o + [0.0] * (voters - s - t - o)
+                rest = [b] * s + [1 - b] * t, [1 - b] * s + [b] * t
+                pairs.append((label(rest[0] + fixed), label(rest[1] + fixed)))
+    return pairs
+
+
+@pytest.mark.parametrize(
+    ("voters", "voter_epsilon", "releases", "epsilon", "delta"),
+    [(3, 0.5, 2, 1.0, 0.18409792625505), (3, 0.5, 3, 1.2, 0.20784392466204)],
+)
+def test_majorities(
+    voters: int, voter_epsilon: float, releases: int, epsilon: float, delta: float
+) -> None:
+    """Fresh labels of the bare majority of private voters: values of the specification."""
+    pairs = bare_majorities(voters, math.exp(voter_epsilon))
+    found = adaptive_delta(pairs, releases, epsilon, accuracy=1e-7)
+    assert found.lower <= delta + 1e-9
+    assert delta - 1e-9 <= found.upper <= delta * (1 + 1e-7) + 1e-9
+
+
+@pytest.mark.slow
+def test_twenty_labels() -> None:
+    """The bare majority of 11 voters of epsilon 0.1, 20 labels, epsilon 5.3868."""
+    found = adaptive_delta(bare_majorities(11, math.exp(0.1)), 20, 5.3868)
+    assert 3.9991e-6 < found.upper < 4.004e-6
+    assert found.lower < 3.99996e-6
+
+
+def test_gaussian() -> None:
+    """k draws of a fine discrete Gaussian have about the delta of one of variance sigma^2 / k."""
+    x = np.arange(-300, 301)
+    noise = np.exp(-((x / 30.0) ** 2) / 2)
+    noise /= noise.sum()
+    found = adaptive_delta([(np.append(noise, 0.0), np.append(0.0, noise))], 4, 0.1)
+    mu = 2 / 30.0
+
+    def normal(z: float) -> float:
+        return math.erfc(-z / math.sqrt(2)) / 2
+
+    exact = normal(-0.1 / mu + mu / 2) - math.exp(0.1) * normal(-0.1 / mu - mu / 2)
+    assert abs(found.upper / exact - 1) < 2e-3
+
+
+def test_epsilon_inverts_delta() -> None:
+    """The least epsilon for a delta, both ends checked by `adaptive_delta`."""
+    pairs = [([0.6, 0.4], [0.4, 0.6])]
+    found = adaptive_epsilon(pairs, 20, 1e-3)
+    assert found.upper - found.lower <= 1e-4
+    assert adaptive_delta(pairs, 20, found.upper, accuracy=1e-6).upper <= 1e-3
+    assert adaptive_delta(pairs, 20, found.lower, accuracy=1e-6).lower > 1e-3 - 1e-9
+    assert adaptive_epsilon(pairs, 1, 0.5).upper == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (([], 1, 1.0), "pairs"),
+        (([([0.5, 0.5], [1.0])], 1, 1.0), "pairs"),
+        (([([0.5, 0.6], [0.5, 0.5])], 1, 1.0), "pairs"),
+        (([([0.5, 0.5], [0.5, 0.5])], 0, 1.0), "releases"),
+        (([([0.5, 0.5], [0.5, 0.5])], 1, -1.0), "epsilon"),
+        (([([0.5, 0.5], [0.5, 0.5])], 1, math.nan), "epsilon"),
+    ],
+)
+def test_bad_input(arguments: tuple, name: str) -> None:
+    """One sentence names the parameter."""
+    with pytest.raises(ParameterError, match=f"^{name} ") as caught:
+        adaptive_delta(*arguments)
+    assert str(caught.value).count(".") >= 1
