@@ -119,8 +119,8 @@ class Ledger:
 
     Attributes:
         path: of the file, absolute.
-        budget: what the releases of each data set may spend together, even if it depends on earlier
-            outputs whether there is another release and what it asks; None if there is no limit.
+        budget: the total (epsilon, delta) of each data set, also if you choose later releases after
+            you saw earlier outputs; None if there is no limit.
 
     Example:
         >>> import dpopt, tempfile
@@ -140,8 +140,8 @@ class Ledger:
 
         Args:
             path: of the file, on a disk of this machine.
-            budget: of a new ledger, for each data set; None for no limit. Of one that is there, the
-                budget that it has; None for whichever it has.
+            budget: of a new file, the limit of each data set; None for no limit. For a file that is
+                there, the budget that it has, or None to accept it.
 
         Raises:
             ParameterError: if the file is no ledger, or cannot be read or made; or if it has
@@ -217,14 +217,14 @@ class Ledger:
 
         Args:
             of: the mechanism, or the guarantee of one release of another program.
-            dataset: your name of the data. Spaces around it do not count, nor how Unicode writes
-                its categories: names are kept in its composed form (NFC).
+            dataset: your name of the data. Spaces around it are ignored, and names are compared in
+                Unicode's composed form (NFC).
             count: number of releases.
             what: of what they are, in a few words; needed with a guarantee.
             fresh: of labels of private voters: True if every vote was drawn afresh, or its voters
                 are asked for one label and never again. False if the voters were trained once:
-                what all of them spend, so that every other label of theirs is free afterwards. None
-                writes down what covers both.
+                the cost of all of them is charged now, and later labels of theirs are free. None:
+                the entry covers both cases, so that it costs at least as much.
 
         Raises:
             BudgetError: if the releases would leave the budget of their data set.
@@ -259,13 +259,15 @@ class Ledger:
     def total(self, dataset: str | None = None) -> tuple[str, Guarantee]:
         """Return what all releases from a data set spend together, and by which composition.
 
-        "simple", or "budget" where the budget is less.
+        The text is "simple" if the costs were added up, "budget" if the ledger's limit is less and
+        holds instead.
 
         Args:
             dataset: its name; if None all data sets together, as if their records were the same.
 
         Raises:
-            ParameterError: if the releases promise nothing together, or the file cannot be read.
+            ParameterError: if the deltas reach 1, so that the releases promise nothing together; or
+                if the file cannot be read.
         """
         with self._opened() as db:
             parts = _parts(db, dataset)
@@ -282,8 +284,8 @@ class Ledger:
     def left(self, dataset: str = "unnamed") -> float | None:
         """Return the epsilon that a data set has left of the budget, rounded down.
 
-        None without a budget. One more release without a delta may have so much; what it adds to
-        the total may be less.
+        It is the largest epsilon of one more release with delta = 0, which may raise the total by
+        less. None without a budget.
 
         Args:
             dataset: its name.

@@ -246,7 +246,7 @@ class Setting(ABC):
         """Return a table whose inequalities all hold with slack: here, half the mean, half uniform.
 
         Args:
-            values: polished probabilities of one output of each variable.
+            values: probabilities of one output of each variable, without the solver's small errors.
         """
         return interior(self.domain, values, self.bits)
 
@@ -276,7 +276,8 @@ class Setting(ABC):
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
 
         Raises:
-            ParameterError: for data that are no input; the refusal is for the curator alone.
+            ParameterError: for data that are no input; it may reveal something about them, so show
+                it only to those who hold them.
         """
         if isinstance(table, Table):
             outputs, single = table.drawn(data, source)
@@ -294,14 +295,14 @@ class Setting(ABC):
         return names[at]
 
     def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return how many outputs are drawn for data, which are checked; each spends all."""
+        """Return how many outputs are drawn for data, after a check; each spends the guarantee."""
         if isinstance(table, Table):
             return len(table.inputs.located(data)[0])
         self.output_weights(table, data)
         return 1
 
     def output(self, place: int) -> Any:  # noqa: ANN401
-        """Return what the place of an output stands for; the place itself by default."""
+        """Return the output with a number; by default the number itself."""
         return place
 
     def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
@@ -368,8 +369,8 @@ class Setting(ABC):
     def bound(self, table: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
         """Return a bound on the value of any other table, in the units of `value`.
 
-        That of the dual vector; for a closed form, which is the optimum, the value itself. None if
-        nothing is known.
+        That of the solver's duals; for a closed form the value itself, since it is the optimum.
+        None if nothing is known.
         """
         return self.value(table) if solution is None else solution.bound
 
@@ -880,20 +881,21 @@ def design(
 ) -> Design:
     """Return the best mechanism of a setting, proved private.
 
-    A published rule that is not private does not raise: its design has no certificate and releases
-    nothing.
+    Of a rule from a paper that turns out not to be private, the design has no certificate and
+    releases nothing.
 
     Args:
-        setting: one of `dpopt.kinds`, or your own.
+        setting: an object of a class such as `dpopt.Majority`; `dpopt.kinds` lists all; or
+            of your own.
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
-        stop_at_gap: in [0, 1]; the distance to the optimum at which the solve stops, as a share of
-            the program's objective; 0 goes on to the optimum. The design is repaired, proved
+        stop_at_gap: in [0, 1]; the solve stops once value and bound are within this share of the
+            program's objective; 0 solves to optimality. The design is repaired, proved
             private and bounded like any other; its `status` is then ``"gap"``, and its `gap` says
             how far value and bound are apart. A closed form has nothing to stop.
 
     Raises:
-        ParameterError: for another object, or a program that is too large to write out.
+        ParameterError: if it is no setting, or its program is too large to write out.
         InfeasibleError: if the program has no solution.
         NotPrivateError: if privacy cannot be proved.
         SolverError: if the solver found no answer.
@@ -974,13 +976,14 @@ def kind_of(name: str) -> type[Setting] | None:
 def load(path: str | Path) -> Any:  # noqa: ANN401
     """Return a saved mechanism, proved again from its integers.
 
-    Structure is checked first, then privacy, then the hash: a file whose integers are not private
-    is reported as such even if it was edited.
+    Structure is checked first, then privacy, then the hash: if a file was edited so that it is not
+    private, the error says that it is not private.
 
     Raises:
         ParameterError: if the file is missing, truncated, malformed, of another schema, or was
             changed after it was saved.
-        NotPrivateError: if its integers are not private, or it holds an audit.
+        NotPrivateError: if its integers are not private, or it holds an audit: the check of a
+            published rule, not a mechanism to release from.
     """
     sealed = read_sealed(Path(path))
     if sealed.kind == AUDIT:

@@ -69,14 +69,16 @@ class Kernel(Setting):
                    A K = B, or q K = q                              "invariance"
                    lower <= sum_xy c_xy K[x, y] <= upper            by their names
 
-    for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
-    neighbours has variables s[y] >= 0 with s[y] >= K[x, y] - e^epsilon K[x', y], "privacy"; their
-    sum is at most delta, "delta". The rows of "privacy" are divided by e^epsilon, and there may be
+    for all outputs y and all neighbours x, x' of the graph; K >= 0. The words in quotes are the
+    names of the rows in `problem`. With delta > 0, variables s[y] >= 0 are the excess of K[x, y]
+    over e^epsilon K[x', y] for each ordered pair of neighbours ("privacy"); the sum of each pair's
+    is at most delta ("delta"). The rows of "privacy" are divided by e^epsilon, and there may be
     at most 2,000,000; `dpopt.table.add_table` writes them. To add rows over K to the program, use
     `dpopt.table.over_masses`.
 
-    Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape, x is a word
-    of one symbol. "hamming" needs a shape.
+    Losses by name take an input's number as a word, ``np.unravel_index(number, shape)``, and
+    compare words position by position; without a shape, a word is the number. "hamming" needs a
+    shape.
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
         squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ
@@ -86,8 +88,9 @@ class Kernel(Setting):
             text 0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
-        graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
-            ``shape`` that differ in one position, by 1 or at all), or undirected edges of shape
+        graph: neighbouring inputs: "complete" (all pairs), "path" (x and x + 1), "cycle" (also the
+            first and the last), "grid" (words of ``shape`` that differ by 1 in one position),
+            "hamming" (by any amount in one position), or undirected edges of shape
             (edges, 2), as a text 0:1,1:2. An input without an edge is not protected, and
             unconnected parts are not protected from each other; the certificate counts both.
         shape: number of symbols at each position of an input's word, as a text 2,3,3; for "grid",
@@ -96,18 +99,20 @@ class Kernel(Setting):
             as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
         objective: "mean" or "worst-case"; the worst case of a utility is its least value.
         sense: "minimise" a loss or "maximise" a utility; "minimize" and "maximize" as well.
-        invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
-            or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
+        invariant: q with q K = q, so that inputs drawn from q give outputs distributed as q;
+            non-negative with sum 1, where inputs and outputs are the same. Or (A, B) with A K = B,
+            which fixes averages of rows, shapes (m, inputs) and (m, outputs); or None.
         inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
         constraints: linear constraints of yours: tuples (name, matrix, lower, upper), K[x, y] at
             column x * outputs + y; on the command line a JSON file, see
             `dpopt.kernel.read_constraints`.
-        symmetry: a group that leaves the setting unchanged; the program is then over orbits of
-            pairs (x, y), see `dpopt.kernel.symmetry`: "reflection" (both ends exchanged), "cyclic"
-            (all moved on by one), "dihedral" (both of these), "hamming" (symbols and positions of
-            words permuted), "symbols" (all permuted), "auto" (the first of these that holds), or
-            generators, pairs of permutations (sigma, tau) of the inputs and of the outputs.
+        symmetry: relabellings of inputs and outputs that leave the setting unchanged, for speed:
+            pairs (x, y) that they turn into each other share a variable, see
+            `dpopt.kernel.symmetry`. "reflection" (both ends exchanged), "cyclic" (all moved on by
+            one), "dihedral" (both of these), "hamming" (symbols and positions of words permuted),
+            "symbols" (all permuted), "auto" (the first of these that holds), or generators, pairs
+            of permutations (sigma, tau) of the inputs and of the outputs.
     """
 
     kind: ClassVar[str] = "kernel"

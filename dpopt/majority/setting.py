@@ -97,33 +97,34 @@ class Majority(Voters, Setting):
     fair coin (algorithm 1 of the paper). gamma(l) = gamma(K - l), so the variables are its upper
     half; with h = gamma above the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
 
-        maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K                      (equation 3)
+        maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
-                   for every corner (p_i, p'_i) of every voter i                (equation 2)
+                   for every choice of a corner (p_i, p'_i) for each voter i    (equation 2)
                    0 <= gamma <= 1; if contrary, -1 <= gamma <= 1
 
     where L is the number of ones among voters who say 1 with p_i (under E' with p'_i), and c comes
-    from the objective. Given the data, the votes are assumed independent. A corner is a vertex of
-    {(p, p') in [0, 1]^2: p <= e^epsilon p' + Delta, and the same for p', p, for 1 - p, 1 - p' and
-    for 1 - p', 1 - p}: what a voter's privacy allows on two neighbouring data sets. With error(p) =
-    Pr[output 1] - Pr[majority 1] for voters of p = (p_1, .., p_K), the objective "worst-case" has a
-    variable t instead, and one more set of rows:
+    from the objective. Given the data, the votes are assumed independent. A voter's privacy allows
+    on two neighbouring data sets all (p, p') in [0, 1]^2 with a <= e^epsilon b + Delta for (a, b) =
+    (p, p'), (p', p), (1 - p, 1 - p') and (1 - p', 1 - p); a corner is a vertex of this polygon.
+    With error(p) = Pr[output 1] - Pr[majority 1] for voters of p = (p_1, .., p_K), for "worst-case"
+    a new variable t is the objective, with one more set of rows:
 
         minimise   t
         subject to |error(p)| <= t  for every p that the prior allows           "worst case"
 
-    Among its optima the one with the least expected error is taken, within the solver's tolerance.
+    If several gamma attain it, the one of these with the least expected error is taken, within the
+    solver's tolerance.
     "least-regret" has several priors j. Let b_j be the least expected error of a private gamma
     under prior j, from a program of its own, and c_j the expected error of a fair coin, gamma = 0:
 
         minimise   t
         subject to error_j(gamma) <= b_j + t c_j  for every prior j             "priors"
 
-    The value of both programs is -t, so that larger is better. In the program, coefficients below
-    1e-9 of the largest, which a solver would ignore, are raised to that.
+    The value of both programs is -t, so that larger is better. Coefficients smaller than 1e-9 times
+    the largest are set to that in the program, since a solver would treat them as 0.
 
-    The table of a design holds (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the
-    majority's answer and of the other one, for l = (K + 1) / 2..K. Its report: ``gamma`` on 0..K;
+    A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
+    answer and of the other one, for l = (K + 1) / 2..K. Its attributes: ``gamma`` on 0..K;
     ``expected_error`` E|error| under the prior as for "mean", with
     ``expected_error_standard_error``; ``sampled_error(rng, draws)`` mean and standard error over p
     drawn from the prior; ``regrets`` under each of several priors.
@@ -134,21 +135,22 @@ class Majority(Voters, Setting):
         allowance: m, real, in (0, K]: the majority is to be (m epsilon, delta)-DP.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
-        objective: "mean" minimises E|error| under the prior (for independent p_i a lower
-            bound of it that is linear in gamma, see `expected_error_weights`), "surrogate"
-            maximises the paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior,
+        objective: "mean" minimises the expected error under the prior: E|error| if all voters
+            share one p, else a lower bound of it that is linear in gamma (see
+            `expected_error_weights`). "surrogate" maximises the paper's objective (equation 3),
+            whose p is uniform on [0.5, 1] whatever the prior,
             "worst-case" minimises the largest error over all p that the prior allows (all of [0, 1]
             if none is given). "least-regret" minimises the largest loss against the best gamma of
             each of several priors, relative to the error of a fair coin.
-        prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before
-            it (one p for all), or point:P[,P]. One p for all means that voters tend to agree;
-            independent p's, that unanimous votes are rare. The default is common-uniform:0,1; for
-            "worst-case" it is uniform:0,1, which allows all p.
+        prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH] or beta:A,B draws each p_i by itself,
+            with common- in front one p for all; point:P or point:P,P,... fixes them. One p for all
+            means that voters tend to agree; independent p's, that unanimous votes are rare. The
+            default is common-uniform:0,1; for "worst-case" it is uniform:0,1, which allows all p.
         priors: for "least-regret", at least two, separated by ; in a text; the default is
             uniform:0,1;common-uniform:0,1;common-uniform:0.8,1.
         coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.
         contrary: whether the minority's answer may be the likelier one, which the paper's
-            gamma >= 0 forbids; it errs less where m / K is small, and is as private.
+            gamma >= 0 forbids; it can err a little less where m / K is small, and is as private.
 
     Example:
         >>> import dpopt
@@ -339,7 +341,10 @@ class Majority(Voters, Setting):
         return solution["gamma"]
 
     def as_point(self, values: Vector) -> Vector:
-        """Return the upper half of a gamma given on 0..K or on it, without solver noise to 1e-6."""
+        """Return the upper half of a gamma, which is given on 0..K or as its upper half.
+
+        A solver's noise of up to 1e-6 is removed.
+        """
         if values.shape == (self.voters + 1,):
             symmetric = 0.5 * (values + values[::-1])
             values = symmetric if np.all(np.abs(values - symmetric) <= _NOISE) else values
@@ -350,7 +355,8 @@ class Majority(Voters, Setting):
     def table(self, point: Vector) -> Table:
         """Return gamma's upper half as a private table, mixed with a fair coin if necessary.
 
-        A mixture of about 1e-12 gives rows a slack that floats can verify, so its proof is fast.
+        A mixture of about 1e-12 gives most rows enough slack to be decided by floats with proved
+        error bounds, so that the proof is fast.
         """
         upper = np.clip(point, self.least, 1.0)
         unmixed, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
