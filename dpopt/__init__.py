@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt._sweep import SweepResult, sweep
     from dpopt.kernel.certify import certify
-    from dpopt.kernel.nearest import NearestKernel
     from dpopt.kernel.setting import Kernel
     from dpopt.ledger import Ledger
     from dpopt.local.setting import Workload
@@ -77,7 +76,6 @@ __all__ = [
     "Majority",
     "Mollifier",
     "Multiclass",
-    "NearestKernel",
     "NotPrivateError",
     "ParameterError",
     "Plurality",
@@ -133,7 +131,6 @@ _HOMES = {
     "Population": "dpopt.public_prior.population",
     "Mollifier": "dpopt.public_prior.mollifier",
     "Kernel": "dpopt.kernel.setting",
-    "NearestKernel": "dpopt.kernel.nearest",
     "Workload": "dpopt.local.setting",
     "ClosedForm": "dpopt.proofs.closed",
     "Design": "dpopt.shape",

@@ -45,7 +45,6 @@ KINDS: dict[str, tuple[str, str]] = {
         "dpopt.multiclass.setting",
         "The best private plurality vote over C classes of K voters who are private themselves",
     ),
-    "nearest-kernel": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
     "plurality": (
         "dpopt.plurality.setting",
         "The best private choice of the most common class of K records, or of K non-private votes",

@@ -139,8 +139,8 @@ def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
     setting = mechanism.setting
     if hasattr(mechanism, "apply"):
         return setting.labelled.labels
-    if setting.kind in ("kernel", "nearest-kernel"):
-        return getattr(setting, "input_names", None) or range(setting.domain.inputs)
+    if setting.kind == "kernel":
+        return setting.input_names or range(setting.domain.inputs)
     return None
 
 

@@ -33,7 +33,6 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
 from dpopt.data.tally import labels_of, tally
 from dpopt.kernel import directed_pairs
-from dpopt.kernel.nearest import NearestKernel
 from dpopt.kernel.setting import Kernel
 from dpopt.majority.setting import Majority
 from dpopt.privacy import exp_lower, exp_upper
@@ -82,7 +81,7 @@ def make_kernel(kernel: Design) -> Measurement:
     symbol of a word.
 
     Args:
-        kernel: a design of a `Kernel` or a `NearestKernel` without names, or a kernel of a
+        kernel: a design of a `Kernel` without names, or a kernel of a
             public prior.
 
     Raises:
@@ -101,12 +100,12 @@ def make_kernel(kernel: Design) -> Measurement:
             lambda category: kernel.release(categories.into(category)),
             categories.output,
         )
-    if not isinstance(setting, Kernel | NearestKernel):
+    if not isinstance(setting, Kernel):
         raise ParameterError(
             f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
             "kernel of a public prior."
         )
-    if isinstance(setting, NearestKernel) and any(setting.names):
+    if any(setting.names):
         raise ParameterError(
             "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
         )

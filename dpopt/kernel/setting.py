@@ -22,6 +22,7 @@ from dpopt.kernel.constraints import (
 )
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
+from dpopt.kernel.names import Name, NamedGraph, Names, checked_names
 from dpopt.kernel.room import constrained_repair
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
@@ -108,6 +109,9 @@ class Kernel(Setting):
             (all moved on by one), "dihedral" (both of these), "hamming" (symbols and positions of
             words permuted), "symbols" (all permuted), "auto" (the first of these that holds), or
             generators, pairs of permutations (sigma, tau) of the inputs and of the outputs.
+        input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
+            0, 1, ... if None. Inputs and outputs have names only without a symmetry.
+        output_names: names of the outputs, which releases return; likewise.
     """
 
     kind: ClassVar[str] = "kernel"
@@ -127,6 +131,8 @@ class Kernel(Setting):
     outputs: int = cast(int, None)
     constraints: Constraints | None = None
     symmetry: Symmetry = "none"
+    input_names: Names | None = None
+    output_names: Names | None = None
 
     def __post_init__(self) -> None:
         shape = _sizes(self.shape)
@@ -152,6 +158,8 @@ class Kernel(Setting):
             "invariant": _invariant(self.invariant, size, outputs),
             "inputs": size,
             "outputs": outputs,
+            "input_names": checked_names("inputs", self.input_names, size),
+            "output_names": checked_names("outputs", self.output_names, outputs),
         }
         self.keep(**values, sense=sense)
         self.keep(constraints=self._constraint_blocks())
@@ -162,6 +170,11 @@ class Kernel(Setting):
         else:
             _ = self.pairs
         symmetry, orbits = settled(self)
+        if orbits is not None and any(self.names):
+            raise ParameterError(
+                f"symmetry is {_checks.shown(symmetry)} and inputs or outputs have names; leave "
+                "one of them out."
+            )
         self.keep(symmetry=symmetry)
         if orbits is not None:
             # Checking the symmetry has computed its orbits: cache them.
@@ -201,7 +214,21 @@ class Kernel(Setting):
     def domain(self) -> Inputs:
         """All inputs; with a symmetry, orbits of pairs (x, y)."""
         orbits = settled(self)[1]
-        return Graph(self.inputs, self.outputs, self.pairs) if orbits is None else orbits
+        if orbits is not None:
+            return orbits
+        if any(self.names):
+            return NamedGraph(self.inputs, self.outputs, self.pairs, *self.names)
+        return Graph(self.inputs, self.outputs, self.pairs)
+
+    @property
+    def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:
+        """Names of the inputs, and of the outputs; None where they are 0, 1, ..."""
+        return cast(Any, (self.input_names, self.output_names))
+
+    def output(self, place: int) -> Name:
+        """Return the name of an output, or its number if it has none."""
+        names = self.names[1]
+        return place if names is None else names[place]
 
     @cached_property
     def invariances(self) -> Invariances | None:
@@ -370,15 +397,7 @@ class Kernel(Setting):
         Raises:
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
-        if self.blocks:
-            table = constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
-        elif self.invariances is not None:
-            values = np.maximum(point, 0.0)
-            values = values / (self.domain.sums @ values)[self.domain.rows]
-            first = rounded(self.domain, values, self.bits, equal=alike(self.guarantee))
-            table = repair(first, self.interior(values), self.judge, self.bits)[0]
-        else:
-            table = super().table(point)
+        table = self.repaired(point)
         moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
         most = float(np.bincount(self.domain.rows, moved).max()) / 2
         if most > _TOLERANCE:
@@ -388,6 +407,21 @@ class Kernel(Setting):
                 excess=most,
             )
         return table
+
+    def repaired(self, point: Vector) -> Table:
+        """Return a point as a private table, as `table` does, however far its rows are moved.
+
+        Raises:
+            NotPrivateError: if no mixture is private.
+        """
+        if self.blocks:
+            return constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
+        if self.invariances is not None:
+            values = np.maximum(point, 0.0)
+            values = values / (self.domain.sums @ values)[self.domain.rows]
+            first = rounded(self.domain, values, self.bits, equal=alike(self.guarantee))
+            return repair(first, self.interior(values), self.judge, self.bits)[0]
+        return super().table(point)
 
     def interior(self, values: Vector) -> Table:
         """Return half the mean row, half uniform; under invariances, a row that satisfies them.
@@ -424,23 +458,22 @@ class Kernel(Setting):
         means = np.array([float(mean) for mean in table.means(self.losses.costs)])
         return frozen(means[self.domain.rows_of(np.arange(self.inputs))])
 
+    def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
+        """Return input, output and probability, a line for each entry."""
+        return cast(Any, table.columns(*self.names))
+
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
-        draw_heat_map(axes, table, label)
-
-
-def draw_heat_map(axes: Axes, table: Table, label: str | None) -> None:
-    """Draw a kernel as a heat map, inputs down and outputs across."""
-    image = axes.imshow(table.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
-    axes.grid(False)
-    axes.locator_params(integer=True)
-    axes.set_xlabel("output $y$")
-    axes.set_ylabel("input $x$")
-    if label is not None:
-        axes.set_title(label)
-    figure = axes.get_figure(root=True)
-    if figure is not None:
-        figure.colorbar(image, ax=axes, label="$K(y | x)$")
+        image = axes.imshow(table.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
+        axes.grid(False)
+        axes.locator_params(integer=True)
+        axes.set_xlabel("output $y$")
+        axes.set_ylabel("input $x$")
+        if label is not None:
+            axes.set_title(label)
+        figure = axes.get_figure(root=True)
+        if figure is not None:
+            figure.colorbar(image, ax=axes, label="$K(y | x)$")
 
 
 def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:

@@ -81,7 +81,6 @@ FORMS: dict[str, Form] = {
     "kernel": _affine,
     "majority": _voters,
     "multiclass": _voters,
-    "nearest-kernel": _affine,
     "best-sampler": _affine,
     "plurality": _affine,
     "public-prior": _affine,

@@ -16,7 +16,7 @@ from flint import fmpq, fmpq_poly, fmpz_poly
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import Kernel, Majority, Multiclass, NearestKernel, Plurality, verify
+from dpopt import Kernel, Majority, Multiclass, Plurality, verify
 from dpopt.proofs import closed
 from dpopt.proofs.closed import Ratio, private_where
 from dpopt.proofs.exact import displayed
@@ -164,8 +164,6 @@ SETTINGS: list[Any] = [
     path("squared", 3, delta=0.0625),
     Kernel("zero-one", 1.0, inputs=3, delta=0.25, objective="worst-case"),
     Kernel("zero-one", 1.0, inputs=3, invariant=[0.25, 0.25, 0.5], objective="worst-case"),
-    NearestKernel([[0.875, 0.125, 0.0], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], 1.0, tolerance=1.0),
-    NearestKernel.example(),
     Plurality(4, 3, 1.0),
     Multiclass(3, 3, 0.1, 1.0),
     Multiclass(3, 3, 0.1, 1.0, delta=0.125),
