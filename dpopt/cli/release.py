@@ -149,7 +149,7 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
     from dpopt.shape import Setting
 
     setting = mechanism.setting
-    if type(setting).output is Setting.output:
+    if type(setting).output is Setting.output or getattr(setting, "output_names", "") is None:
         return range(0)
     outputs = len(setting.output_weights(mechanism.table, query))
     return [setting.output(index) for index in range(outputs)]

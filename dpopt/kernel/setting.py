@@ -230,6 +230,10 @@ class Kernel(Setting):
         names = self.names[1]
         return place if names is None else names[place]
 
+    def _called(self, places: IntVector) -> npt.NDArray[Any]:
+        """Return what outputs are called: their numbers where they have no names."""
+        return places if self.output_names is None else super()._called(places)
+
     @cached_property
     def invariances(self) -> Invariances | None:
         """(A, B) with A K = B, shapes (m, inputs) and (m, outputs), or None."""
