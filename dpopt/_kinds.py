@@ -72,6 +72,7 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 """The kinds of the package, each with its module and its docstring's first sentence."""
 
+# Sections of a Google docstring, and the entries of one of them.
 _SECTION = re.compile(r"^([A-Z]\w+):$", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+):((?:.*\n?)(?:\n| {5}.*\n?)*)", re.MULTILINE)
 
