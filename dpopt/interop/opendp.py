@@ -65,9 +65,6 @@ except ImportError as error:
 Spent = tuple[float, float]
 """Epsilon and delta."""
 
-_NAMED = 20
-_CERTAIN = 800.0
-
 
 def make_kernel(kernel: Design) -> Measurement:
     """Return a certified kernel as a measurement: one input to one output.
@@ -288,7 +285,8 @@ def _categories(categories: Sequence[Hashable]) -> _Categories:
     if numbered:
         return _Categories(atom_domain(bounds=(0, len(categories) - 1)), into, int)
     names = repr(tuple(categories))
-    if len(categories) > _NAMED:
+    # A name that is longer is no name: of many categories it is a digest.
+    if len(categories) > 20:
         names = (
             f"{len(categories)} categories, SHA-256 {hashlib.sha256(names.encode()).hexdigest()}"
         )
@@ -331,7 +329,8 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
     total = steps * Fraction(epsilon)
     if delta == 0.0 or steps == 1:
         return float_up(total), delta
-    if total > _CERTAIN:
+    # In nats: there e^total times the least delta above 0 is above 1.
+    if total > 800.0:
         return float_up(total), 1.0
     grown, least = exp_upper(total, 256), exp_lower(epsilon, 256)
     factor = steps * grown

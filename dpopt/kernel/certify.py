@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import MALFORMED, NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.files import LONG_ENTRIES, read_table
@@ -52,8 +52,7 @@ from dpopt.table.least import least_of_table
 TOLERANCE = 1e-3
 """Default of the largest total variation by which repair may move a row."""
 
-# What arithmetic on a point of the wrong shape or kind may raise.
-_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# Said of what is no table.
 _FIT = (
     "it must be a table (inputs, outputs), a frame or a file of one, or a solved variable of "
     "cvxpy or linopy"
@@ -500,7 +499,7 @@ def _design_of_values(point: object, setting: object, arguments: tuple[object, .
         return made(setting, table, float_bound=None)
     except ParameterError:
         raise
-    except _MALFORMED:
+    except MALFORMED:
         raise ParameterError(
             f"point has shape {values.shape}, which is not that of kind {setting.kind!r}."
         ) from None

@@ -36,27 +36,12 @@ from dpopt.table.rounding import alike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Values of the parameters ``objective`` and ``sense``.
-OBJECTIVES = ("mean", "worst-case")
-SENSES = ("minimise", "maximise")
-_AMERICAN = ("minimize", "maximize")
 
 Invariances = tuple[Matrix, Matrix]
 GraphLike = str | npt.ArrayLike
 """A graph's name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
 Sizes = Sequence[int]
 """Number of symbols at each position of a word; as a text, 2,3,3."""
-
-# Symbols at one position of a word: numbers of inputs stay below 2^31.
-_MOST_SYMBOLS = 2**31 - 1
-# Entries of the largest loss table that is written out; memory fixes it.
-_MOST_LOSSES = 20_000_000
-# Entries of the largest kernel whose bound is proved in integers; time fixes it.
-_MOST_PROVED = 1_000_000
-# Largest total variation by which repair may move a row; the gap shows the loss this costs.
-_TOLERANCE = 1e-5
-# Weights whose sum differs from 1 by no more than this are not divided by it: it is rounding.
-_ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +124,10 @@ class Kernel(Setting):
         loss, size, outputs = checked_loss(self.loss, self.inputs, self.outputs, shape, self.prior)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
-        _checks.choice("objective", self.objective, OBJECTIVES)
-        sense = _checks.choice("sense", self.sense, (*SENSES, *_AMERICAN)).replace("z", "s")
+        _checks.choice("objective", self.objective, ("mean", "worst-case"))
+        sense = _checks.choice(
+            "sense", self.sense, ("minimise", "maximise", "minimize", "maximize")
+        ).replace("z", "s")
         if self.prior is not None and self.objective == "worst-case":
             raise ParameterError(
                 "prior is given and objective is 'worst-case'; it belongs to objective 'mean', "
@@ -256,10 +243,11 @@ class Kernel(Setting):
         """
         if not isinstance(self.loss, str):
             return cast(Matrix, self.loss)
-        if self.inputs * self.outputs > _MOST_LOSSES:
+        # Entries of the largest loss table that is written out; memory fixes it.
+        if self.inputs * self.outputs > 20_000_000:
             raise ParameterError(
                 f"loss is {self.loss!r} for {self.inputs} inputs and {self.outputs} outputs; at "
-                f"most {_MOST_LOSSES:,} entries are written out."
+                f"most 20,000,000 entries are written out."
             )
         return frozen(self.loss_at(np.arange(self.inputs)[:, None], np.arange(self.outputs)))
 
@@ -367,7 +355,8 @@ class Kernel(Setting):
         """Return roughly how many entries of rows a proof evaluates."""
         del table
         entries = self.inputs * self.outputs
-        if entries > _MOST_PROVED:
+        # Entries of the largest kernel whose bound is proved in integers; time fixes it.
+        if entries > 1_000_000:
             return entries
         neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
         neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
@@ -404,10 +393,11 @@ class Kernel(Setting):
         table = self.repaired(point)
         moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
         most = float(np.bincount(self.domain.rows, moved).max()) / 2
-        if most > _TOLERANCE:
+        # Largest total variation by which repair may move a row; the gap shows the loss this costs.
+        if most > 1e-5:
             raise NotPrivateError(
                 f"making the kernel {in_short(self.guarantee)} moves a row by "
-                f"{digits(most)} in total variation, above {_TOLERANCE:g}: solve more tightly.",
+                f"{digits(most)} in total variation, above 1e-05: solve more tightly.",
                 excess=most,
             )
         return table
@@ -495,7 +485,9 @@ def _pmf(name: str, values: npt.ArrayLike, size: int) -> Vector:
     if not np.all(np.isfinite(array) & (array >= 0)) or float(array.max()) <= 0:
         raise ParameterError(f"{name} must be finite non-negative weights, not all zero.")
     with np.errstate(over="ignore"):
-        if abs(float(array.sum()) - 1.0) <= _ROUNDING:
+        # Weights whose sum differs from 1 by no more than this are not divided by it: it is
+        # rounding.
+        if abs(float(array.sum()) - 1.0) <= 2.0**-48:
             return frozen(array)
     array = array / array.max()
     return frozen(array / array.sum())
@@ -535,7 +527,8 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it must be a row of sizes, such as 2,3,3."
         )
-    return tuple(_checks.integer("shape", size, 1, _MOST_SYMBOLS) for size in shape)
+    # Symbols at one position of a word: numbers of inputs stay below 2^31.
+    return tuple(_checks.integer("shape", size, 1, 2**31 - 1) for size in shape)
 
 
 def _invariant(

@@ -49,11 +49,9 @@ from dpopt.provenance import versions
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = "dpopt closed form"
 
 # Limits of size: variables, rows, pieces; and values of r that are tried in a gap.
 _MOST_COLUMNS, _MOST_ROWS, _MOST_PIECES, _TRIES = 400, 2_000, 400, 8
-_SPARE = 3  # extra values of r that check each interpolated polynomial
 
 # Position of the next r in a gap, as a share of its width; not simple, as breaks tend to be.
 _SHARES = [Fraction(a, 1009) for a in (433, 613, 211, 797, 101, 907, 31, 983)]
@@ -328,7 +326,7 @@ class ClosedForm:
     def to_dict(self) -> Json:
         """Return the function as plain values, ready for JSON; integer coefficients as text."""
         return {
-            "format": FORMAT,
+            "format": "dpopt closed form",
             "kind": self.kind,
             "setting": self.setting,
             "pieces": [
@@ -421,7 +419,8 @@ class ParametricProgram:
         """
         most = max(self.degrees, default=0)
         samples = [2 + Fraction(i) for i in range(most + 1)]
-        spare = [Fraction(5 * i + 7, 3) + most for i in range(_SPARE)]
+        # Three more values of r check each interpolated polynomial.
+        spare = [Fraction(5 * i + 7, 3) + most for i in range(3)]
         shown_at = [self.at(r) for r in (*samples, *spare)]
         if any(e.costs != first.costs or e.limits != first.limits for e in shown_at):
             raise ParameterError(
