@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -29,10 +28,8 @@ from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 from dpopt import _checks, verify
 from dpopt._errors import DpoptError, ParameterError, SolverError
 from dpopt._figure import new_axes
-from dpopt._numbers import exact_text, shown
-from dpopt._page import result_page
+from dpopt._numbers import shown
 from dpopt._types import Json, brief
-from dpopt.files import write_json
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import (
     Setting,
@@ -44,7 +41,6 @@ from dpopt.proofs.exact import (
 )
 from dpopt.proofs.simplex import Basis, Exact, Vertex
 from dpopt.proofs.sturm import Root, product_text, roots_above_one
-from dpopt.provenance import versions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,14 +183,12 @@ class ClosedForm:
         setting: its parameters as plain values; the epsilon is ignored.
         pieces: in order of r; adjacent ones have different formulas.
         ends: optimum at the rational ends of pieces, each solved on its own.
-        provenance: versions of the software that computed it.
     """
 
     kind: str
     setting: Json
     pieces: tuple[Piece, ...]
     ends: Mapping[Fraction, Fraction]
-    provenance: Mapping[str, str] = field(default_factory=versions)
 
     @property
     def breaks(self) -> tuple[Root, ...]:
@@ -278,12 +272,6 @@ class ClosedForm:
         shortest = "; ".join(f"{piece.value} for {piece.interval}" for piece in self.pieces)
         return brief(self, kind=self.kind, pieces=len(self.pieces), value=shortest)
 
-    def _repr_html_(self) -> str:
-        """Return picture, statement and formulas, for notebooks."""
-        facts = {piece.interval: f"{piece.value} ({piece.status})" for piece in self.pieces}
-        statement = f"The optimum of this {self.kind} as a function of r = e^epsilon."
-        return result_page(type(self).__name__, statement, True, facts, self.plot)
-
     def columns(self, count: int = 101) -> dict[str, Sequence[Any]]:
         """Return the function as one tidy table, columns by name, over a grid of epsilon.
 
@@ -322,44 +310,6 @@ class ClosedForm:
         axes.set_xlabel("epsilon")
         axes.set_ylabel("optimum")
         return axes
-
-    def to_dict(self) -> Json:
-        """Return the function as plain values, ready for JSON; integer coefficients as text."""
-        return {
-            "format": "dpopt closed form",
-            "kind": self.kind,
-            "setting": self.setting,
-            "pieces": [
-                {
-                    "value": str(piece.value),
-                    "numerator": list(map(exact_text, piece.value.over)),
-                    "denominator": list(map(exact_text, piece.value.under)),
-                    "low": _end(piece.low),
-                    "high": None if piece.high is None else _end(piece.high),
-                    "status": piece.status,
-                }
-                for piece in self.pieces
-            ],
-            "ends": [[exact_text(r), exact_text(value)] for r, value in self.ends.items()],
-            "provenance": dict(self.provenance),
-        }
-
-    def save(self, path: str | Path) -> None:
-        """Write the formulas to a file of JSON.
-
-        Raises:
-            ParameterError: if the file cannot be written.
-        """
-        write_json(Path(path), self.to_dict())
-
-
-def _end(root: Root) -> Json:
-    """Return an algebraic number as plain values: its polynomial and an isolating interval."""
-    low, high = root.within(Fraction(1, 1 << 40))
-    return {
-        "polynomial": list(map(exact_text, root.coefficients)),
-        "between": [exact_text(low), exact_text(high)],
-    }
 
 
 def _horner(coefficients: Sequence[int], r: Fraction) -> Fraction:
