@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt._sweep import SweepResult, sweep
     from dpopt.kernel.certify import certify
-    from dpopt.kernel.nearest import NearestKernel
     from dpopt.kernel.setting import Kernel
     from dpopt.ledger import Ledger
     from dpopt.local.setting import Workload
@@ -78,7 +77,6 @@ __all__ = [
     "Majority",
     "Mollifier",
     "Multiclass",
-    "NearestKernel",
     "Noise",
     "NotPrivateError",
     "ParameterError",
@@ -135,7 +133,6 @@ _HOMES = {
     "Population": "dpopt.public_prior.population",
     "Mollifier": "dpopt.public_prior.mollifier",
     "Kernel": "dpopt.kernel.setting",
-    "NearestKernel": "dpopt.kernel.nearest",
     "Noise": "dpopt.noise.setting",
     "Workload": "dpopt.local.setting",
     "ClosedForm": "dpopt.proofs.closed",

@@ -13,10 +13,6 @@ import numpy.typing as npt
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, shown
 
-# Arrays have no more axes.
-_DEEPEST = 64
-_MAY_BE_MASKED = (list, tuple, np.ma.MaskedArray)
-
 
 def _refused(name: str, value: object, allowed: str) -> ParameterError:
     return ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
@@ -61,8 +57,10 @@ def masked(value: object, depth: int = 0) -> bool:
     if not isinstance(value, list | tuple):
         return bool(np.ma.is_masked(value))
     # By type first: most lists hold numbers alone.
-    kinds = {kind for kind in set(map(type, value)) if issubclass(kind, _MAY_BE_MASKED)}
-    return bool(kinds) and depth < _DEEPEST and any(masked(entry, depth + 1) for entry in value)
+    may_be = list, tuple, np.ma.MaskedArray
+    kinds = {kind for kind in set(map(type, value)) if issubclass(kind, may_be)}
+    # Arrays have no more axes.
+    return bool(kinds) and depth < 64 and any(masked(entry, depth + 1) for entry in value)
 
 
 def _refuse_unordered(name: str, value: object) -> None:

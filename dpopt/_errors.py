@@ -60,3 +60,7 @@ class NotPrivateError(DpoptError):
         self.inputs = inputs
         self.output = output
         self.excess = excess
+
+
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a kind's own arithmetic raises on a point or a table of another shape or another kind."""

@@ -25,6 +25,7 @@ STYLES = ("plain", "neurips", "icml", "ieee")
 GOOD, BAD, LIMIT = "#009E73", "#D55E00", "#000000"
 """Colours of an optimum or a proof, of what is refuted, and of bounds."""
 
+# matplotlib's style parameters are global: one thread draws at a time.
 _ALONE = RLock()
 
 

@@ -45,7 +45,6 @@ KINDS: dict[str, tuple[str, str]] = {
         "dpopt.multiclass.setting",
         "The best private plurality vote over C classes of K voters who are private themselves",
     ),
-    "nearest-kernel": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
     "noise": (
         "dpopt.noise.setting",
         "The noise Z for integers, such as counts, whose mean loss is least",
@@ -77,6 +76,7 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 """The kinds of the package, each with its module and its docstring's first sentence."""
 
+# Sections of a Google docstring, and the entries of one of them.
 _SECTION = re.compile(r"^([A-Z]\w+):$", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+):((?:.*\n?)(?:\n| {5}.*\n?)*)", re.MULTILINE)
 

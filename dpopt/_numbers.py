@@ -20,12 +20,13 @@ MOST_BITS = 100_000
 """Most bits of the probabilities of a kernel, when it is made as when it is read."""
 
 LONGEST_SHOWN = 80
-_DECIMAL_BITS = 256
-_LONGEST_DECIMAL = 4_000
-_LARGEST_POWER = 4_000
-_LONGEST_WHOLE = 60_000
+"""Characters of a value in a message."""
 
-_WHOLE = re.compile(rf"-?(?:[0-9]{{1,{_LONGEST_DECIMAL}}}|0x[0-9a-f]{{1,{_LONGEST_WHOLE}}})")
+# Characters of a decimal number that is read.
+_LONGEST_DECIMAL = 4_000
+
+# Digits bound the time of reading: 4,000 decimal ones, 60,000 of base 16.
+_WHOLE = re.compile(rf"-?(?:[0-9]{{1,{_LONGEST_DECIMAL}}}|0x[0-9a-f]{{1,60000}})")
 # At most one sign, one point, one exponent or one denominator: what Fraction takes, but bounded.
 _TYPED = re.compile(r"[+-]?(?:[0-9]+(?:/[0-9]+|\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,5}))?")
 
@@ -119,7 +120,8 @@ def exact_text(value: int | numbers.Rational) -> str:
     The inverse for integers is `whole`.
     """
     top, bottom = int(value.numerator), int(value.denominator)
-    show = hex if max(top.bit_length(), bottom.bit_length()) > _DECIMAL_BITS else str
+    # Beyond 256 bits Python's decimal conversion takes longer than the rest.
+    show = hex if max(top.bit_length(), bottom.bit_length()) > 256 else str
     return show(top) if bottom == 1 else f"{show(top)}/{show(bottom)}"
 
 
@@ -143,7 +145,7 @@ def typed_rational(text: str) -> Fraction:
         ValueError: for anything else, more than 4,000 characters, or an exponent beyond 4,000.
     """
     match = _TYPED.fullmatch(text) if len(text) <= _LONGEST_DECIMAL else None
-    if match is None or abs(int(match[1] or 0)) > _LARGEST_POWER:
+    if match is None or abs(int(match[1] or 0)) > 4_000:
         raise ValueError("no number, or one too long")
     try:
         return Fraction(text)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # Stands for the colour of the page's text, which the figure cannot know: light or dark.
 _INK = "#010203"
-_INKS = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.0
 
 
@@ -72,7 +71,9 @@ def drawn(plot: Callable[[Axes], object]) -> str:
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-        style: dict[Any, Any] = dict.fromkeys(_INKS, _INK) | {
+        style: dict[Any, Any] = dict.fromkeys(
+            ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), _INK
+        ) | {
             "figure.facecolor": "none",
             "axes.facecolor": "none",
             "legend.framealpha": 0.0,

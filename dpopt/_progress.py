@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Display
     from rich.progress import TaskID
 
+# Items of what is tracked.
 _T = TypeVar("_T")
+# Seconds between two updates of the bar; from how many a computation is announced as long.
 _QUIET_SECONDS = 0.1
 _LONG_SECONDS = 60.0
-_UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"))
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ def expect(task: str, steps: float, per_second: float) -> None:
 
 def _in_words(task: str, steps: float, seconds: float) -> str:
     size, unit = next(
-        (seconds / length, name) for length, name in _UNITS if seconds >= 2 * length or length == 60
+        (seconds / length, name)
+        for length, name in ((86400, "days"), (3600, "hours"), (60, "minutes"))
+        if seconds >= 2 * length or length == 60
     )
     return f"{task}: {steps:,.0f} steps, about {size:,.0f} {unit}; Ctrl-C ends it."
 

@@ -26,9 +26,6 @@ from dpopt._progress import advance
 from dpopt.files import check_target, why_unread
 from dpopt.provenance import versions
 
-# Processes; joblib hands their number to a C int.
-_MOST_WORKERS = 10_000
-
 
 @dataclass(frozen=True, repr=False)
 class SweepResult:
@@ -93,7 +90,8 @@ def sweep(
     """
     if not callable(function):
         raise ParameterError(f"function is {shown(function)}; it must be callable.")
-    workers = None if workers is None else _checks.integer("workers", workers, 1, _MOST_WORKERS)
+    # Processes; joblib hands their number to a C int.
+    workers = None if workers is None else _checks.integer("workers", workers, 1, 10_000)
     points, path = _points(grid), None if table is None else Path(table)
     try:
         import joblib  # pyright: ignore[reportMissingImports]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import fields
 from numbers import Rational
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt._numbers import LONGEST_SHOWN, shown
+
+T = TypeVar("T")
+"""Any type, the same throughout a signature."""
 
 Vector = npt.NDArray[np.float64]
 """One-dimensional float array."""

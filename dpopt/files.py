@@ -21,6 +21,7 @@ from dpopt._errors import ParameterError
 if TYPE_CHECKING:
     from dpopt._types import Json
 
+# A column or line that is a number and no name.
 _NUMBERED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 LARGEST_FILE = 1 << 28
@@ -32,6 +33,7 @@ TABLES = (".csv", ".tsv", ".npz", ".npy", ".parquet")
 LONG_ENTRIES = ("probability", "loss")
 """What a column beside input and output may be called in a table with a line for each entry."""
 
+# Said of a file that is too large; digits of the longest integer in one.
 _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
 _LONGEST_INTEGER = 4_000
 # Endings by which a reader, or a program, expects something other than JSON.

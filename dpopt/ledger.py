@@ -42,6 +42,7 @@ from dpopt.privacy.guarantee import Guarantee, in_short
 __all__ = ["Entry", "Ledger", "Mechanism"]
 
 _MARK, _SCHEMA = 0x64706F70, 1
+# What a new file holds, and the questions that it answers.
 _TABLES = f"""BEGIN;
 PRAGMA application_id = {_MARK};
 PRAGMA user_version = {_SCHEMA};

@@ -6,8 +6,6 @@ import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-_PACKAGES = ("dpopt", "numpy", "scipy", "highspy", "cvxpy", "python-flint")
-
 
 def versions(*further: str) -> dict[str, str]:
     """Return the versions of Python, dpopt and the libraries that its numbers rest on.
@@ -15,7 +13,10 @@ def versions(*further: str) -> dict[str, str]:
     Args:
         further: names of other packages whose versions are asked for.
     """
-    installed = {package: _version(package) for package in (*_PACKAGES, *further)}
+    installed = {
+        package: _version(package)
+        for package in (*("dpopt", "numpy", "scipy", "highspy", "cvxpy", "python-flint"), *further)
+    }
     return {"python": platform.python_version(), **installed}
 
 

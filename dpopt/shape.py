@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks, _kinds, verify
-from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._errors import MALFORMED, NotPrivateError, ParameterError, SolverError
 from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._page import result_page
@@ -91,14 +91,12 @@ __all__ = [
     "made",
 ]
 
+# All kinds of settings by name.
 _KINDS: dict[str, type[Setting]] = {}
-# Rows that a drawing names one by one.
-_MOST_NAMED = 12
 # What a guarantee is called that is not proved.
 _UNPROVED = "target"
+# What a kind may be called.
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-# What a file's table raises where a kind's own arithmetic expected others.
-_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Setting(ABC):
@@ -320,12 +318,13 @@ class Setting(ABC):
             return
         starts = table.inputs.starts.tolist()
         for row, (start, end) in enumerate(pairwise(starts)):
-            named = f"input {row}" if len(starts) <= _MOST_NAMED else label
+            # Up to eleven rows are named one by one.
+            named = f"input {row}" if len(starts) <= 12 else label
             values = table.probabilities[start:end]
             axes.plot(range(len(values)), values, marker="o", markersize=3, label=named)
         axes.set_xlabel("output")
         axes.set_ylabel("probability")
-        if 1 < len(starts) - 1 < _MOST_NAMED:
+        if 1 < len(starts) - 1 < 12:
             axes.legend(fontsize="small")
 
     def plain(self, table: Any) -> Any:  # noqa: ANN401
@@ -1037,7 +1036,7 @@ def _refusing(sealed: Sealed) -> Iterator[None]:
         yield
     except ParameterError as error:
         raise sealed.refuse(str(error).rstrip(".")) from None
-    except _MALFORMED as error:
+    except MALFORMED as error:
         # The cause is kept: in a kind of one's own, it may be an error of that kind.
         raise sealed.refuse("its setting, table or bound are missing or malformed") from error
 

@@ -582,20 +582,12 @@ def kernel_fits(s: Setting) -> Requirements:
     fits_shape = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield fits_shape or inputs == outputs, "symmetry is of as many outputs as inputs"
     yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
-
-
-def nearest_fits(s: Setting) -> Requirements:
-    """Yield the conditions on a table whose nearest private kernel is sought."""
-    table, tol = s["kernel"], s["tolerance"]
-    negative = [-sum(min(a, 0) for a in line) for line in table]
-    stochastic = all(abs(fsum(line) - 1) <= tol for line in table) and max(negative) <= tol
-    yield stochastic and all(max(line) > 0 for line in table), "kernel is no table of distributions"
-    for names, size in (("input_names", len(table)), ("output_names", len(table[0]))):
-        labels = range(size) if s[names] is None else s[names]
-        fits = len(labels) == len({*map(str, labels)} - {"", "None", "inf", "-inf"}) == size
-        yield fits, f"{names} are not as many different names as the table needs"
-    yield from graph_fits(s, len(table), named=False)
-    yield from rows_fit(s, set())
+    for names, count in (("input_names", inputs), ("output_names", outputs)):
+        if s[names] is not None:
+            labels = {*map(str, s[names])} - {"", "None", "inf", "-inf"}
+            fits = len(s[names]) == len(labels) == count
+            yield fits, f"{names} are not as many different names as the table needs"
+            yield s["symmetry"] == "none", f"{names} are given and so is a symmetry"
 
 
 def workload_fits(s: Setting) -> Requirements:
@@ -666,6 +658,8 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
                 word("none", "reflection", "cyclic", "dihedral", "hamming", "symbols"),
                 listed(listed(listed(INDEX), 2, 2)),
             ),
+            "input_names": none_or(NAMES),
+            "output_names": none_or(NAMES),
         },
         kernel_fits,
     ),
@@ -697,12 +691,6 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
             "rule": word("optimal", "ladder", "permute-and-flip", "exponential", "subsampling"),
         },
         multiclass_fits,
-    ),
-    "nearest-kernel": (
-        GRAPH
-        | {"kernel": tabled(NUMBER, 2), "tolerance": real("(0, 1]")}
-        | {"input_names": none_or(NAMES), "output_names": none_or(NAMES)},
-        nearest_fits,
     ),
     "noise": (
         {
@@ -3017,37 +3005,6 @@ def population(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any
     return extend(program, rows)
 
 
-def nearest(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
-    """Return the program of the private kernel nearest to a table g, with the user's own rows.
-
-    "moved", x, y: K_xy - g_xy <= P_xy; "distance", x: sum_y P_xy <= t - max(0, sum_y g_xy - 1).
-    """
-    inputs, outputs = len(setting["kernel"]), len(setting["kernel"][0])
-    require_size(inputs, outputs)
-    target = matrix(setting["kernel"], inputs, outputs)
-    parameters = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "mean"}
-    parameters |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
-    parameters |= {"symmetry": "none"}
-    program, rows = kernel({**setting, **parameters}, units, exp_epsilon, None), dict[Name, Row]()
-    distances: list[Number] = []
-    program.cost, program.boxes["t",], point = {("t",): 1}, (0, 2), program.point
-    for x, line in enumerate(target):
-        excess = max(0, sum(line) - 1)
-        terms: dict[Variable, Any] = {("P", x, y): 1 for y in range(outputs)}
-        rows["distance", x] = Row(terms | {("t",): -1}, -excess)
-        for y, a in enumerate(line):
-            program.boxes["P", x, y] = (0, 2)
-            rows["moved", x, y] = Row({("K", x, y): 1, ("P", x, y): -1}, a)
-            if point:
-                point["P", x, y] = max(0, point["K", x, y] - a)
-        distances.append(excess + sum(point.get(v, 0) for v in terms))
-    if point:
-        point["t",] = max(distances)
-        if point["t",] > Fraction(setting["tolerance"]) * (1 + RESIDUAL):
-            raise Refused("it is farther from the given table than its tolerance")
-    return extend(program, rows)
-
-
 def decide_box(pmf: list[int], q: list[int], exp_to: Growth) -> Verdict:
     """Decide q_j / h <= r_j <= q_j h for each category, h = e^(epsilon/2), r and q normalised.
 
@@ -3780,7 +3737,6 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "majority": majority,
     "mollifier": mollifier,
     "multiclass": multiclass,
-    "nearest-kernel": nearest,
     "noise": noise,
     "best-sampler": optimal_sampler,
     "plurality": plurality,

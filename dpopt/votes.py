@@ -26,11 +26,10 @@ from dpopt.shape import Design, design
 
 VoteSetting = Majority | Multiclass | Plurality
 
+# Delta of advanced composition, where no other is asked for.
 SLACK = 1e-6
 MOST_QUERIES = 1 << 53
 """Beyond this, counts are not exact in double precision."""
-# What "optimal" must save to be worth its delta.
-_WORTH = 0.99
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,8 @@ class Spending:
             folds = self.reach * (1 if self.trained_once else count)
             return totals | self._composed("voters-", base[0], folds)
         exact = optimal_composition(self.per_query, count, self.slack)
-        # For a few queries a delta buys next to nothing.
-        if exact is not None and exact.epsilon < _WORTH * totals["simple"].epsilon:
+        # For a few queries a delta buys next to nothing: "optimal" must save 1% to be worth it.
+        if exact is not None and exact.epsilon < 0.99 * totals["simple"].epsilon:
             totals["optimal"] = exact
         return totals
 

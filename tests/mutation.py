@@ -71,7 +71,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "settings": (
         SETTINGS,
         "majority_fits votes_fit multiclass_fits sampler_fits floor_fits prior_fits mollifier_fits "
-        "population_fits graph_fits rows_fit kernel_fits nearest_fits workload_fits",
+        "population_fits graph_fits rows_fit kernel_fits workload_fits",
     ),
     "kernels": (
         KERNELS,
@@ -105,7 +105,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "priors": (
         PRIORS,
         "extend invariant_kernel most_kept Layers.rests Layers.rates Layers.columns Layers.drift "
-        "layers decide_layers prior population decide_box mollifier nearest",
+        "layers decide_layers prior population decide_box mollifier",
     ),
 }
 
@@ -239,11 +239,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Floor.bound: d2 <= self.last or self.even(c1) <= self.last + 1 -> "
         "d2 <= self.last and self.even(c1) <= self.last + 1",
     ),
-    "rows are of one length": (
-        "nearest: len(setting['kernel'][0]) -> len(setting['kernel'][1])",
-        "kernel_fits: len(loss[0]) -> len(loss[1])",
-        "nearest_fits: len(table[0]) -> len(table[1])",
-    ),
+    "rows are of one length": ("kernel_fits: len(loss[0]) -> len(loss[1])",),
     "the end has as many units as it counts": (
         "Floor.weight: self.values[count] if count <= self.last else count * self.unit -> "
         "self.values[count] if count < self.last else count * self.unit",

@@ -35,13 +35,6 @@ from dpopt.table.histograms import partition_count, sorted_histograms
 Rule = Literal["ladder", "permute-and-flip", "exponential"]
 # Largest numbers of ballots and of classes for which histograms are listed.
 _LONGEST_LIST = 10_000, 1_000
-# Bits of a table's weights, not counting those of a common multiple of 1..1,000.
-_MOST_BITS = 16_000
-# Extra bits of the arithmetic, beyond those of the weights.
-_GUARD = 64
-_BISECTIONS = 44
-# Relative reductions of the logarithm of the step found in floats, tried until the integers pass.
-_SHORTFALLS = (2.0**-34, 2.0**-24, 2.0**-14, 2.0**-8)
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,8 @@ def auditable(voters: int, classes: int, epsilon: float) -> bool:
         epsilon: above 0, in nats.
     """
     few = few_histograms(verify.TABLED, voters, classes)
-    return few and table_bits(voters, classes, epsilon) <= _MOST_BITS
+    # Bits of a table's weights, not counting those of a common multiple of 1..1,000.
+    return few and table_bits(voters, classes, epsilon) <= 16_000
 
 
 def few_histograms(most: int, voters: int, classes: int) -> bool:
@@ -110,7 +104,8 @@ def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> 
         NotPrivateError: if it is no distribution: for many classes and small r the ladder gives its
             top classes a negative probability.
     """
-    values = rule_at(rule, inputs)(step, Numbers(bits + _GUARD))
+    # Extra bits of the arithmetic, beyond those of the weights.
+    values = rule_at(rule, inputs)(step, Numbers(bits + 64))
     if min(values) <= 0:
         raise NotPrivateError(f"rule {rule!r} is no distribution at a step of {float(step):g}.")
     return rounded(inputs, values.tolist(), bits)
@@ -171,11 +166,14 @@ def _shares(rule: str, inputs: SortedHistograms, epsilon: float) -> Iterator[flo
     least, most = (0.0, 1.0) if ladder else (0.5, 1.0)
     if ladder:
         yield most - 2.0**-50
-    for _ in range(_BISECTIONS):
+    # In floats: more bisections would not change the step.
+    for _ in range(44):
         middle = (least + most) / 2
         least, most = (middle, most) if fits(middle) else (least, middle)
     floor = 0.0 if ladder else 0.5 - 2.0**-51
-    for shortfall in _SHORTFALLS:
+    # Relative reductions of the logarithm of the step found in floats, tried until the integers
+    # pass.
+    for shortfall in (2.0**-34, 2.0**-24, 2.0**-14, 2.0**-8):
         yield max(least - shortfall * least, floor)
 
 

@@ -22,9 +22,6 @@ from dpopt.table.histograms import sorted_histograms
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Solver noise that is removed from a probability.
-_NOISE = 1e-6
-
 
 class ClassSetting(Setting):
     """A setting with a table k[lambda, c] over sorted histograms; each query draws one class.
@@ -90,7 +87,8 @@ class ClassSetting(Setting):
                 f"point has shape {values.shape}; it must be ({inputs.size},), one probability for "
                 "each count of each sorted histogram."
             )
-        if np.any(values < -_NOISE) or np.any(np.abs(inputs.sums @ values - 1.0) > _NOISE):
+        # Solver noise that is removed from a probability.
+        if np.any(values < -1e-6) or np.any(np.abs(inputs.sums @ values - 1.0) > 1e-6):
             raise ParameterError(
                 "point must hold probabilities that add up to 1 for each sorted histogram."
             )

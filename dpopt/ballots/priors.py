@@ -14,8 +14,6 @@ from dpopt.table import SortedHistograms
 
 # Range of the concentration A.
 _LEAST, _LARGEST = 1e-4, 1e6
-# Sorted partial histograms held while a multinomial pmf is summed class by class: bounds memory.
-_MOST_PARTIAL = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,9 @@ class VotePrior:
                     if chance > 0.0:
                         key = tuple(sorted((*counts, n), reverse=True))
                         extended[key] = extended.get(key, 0.0) + chance
-            if len(extended) > _MOST_PARTIAL:
+            # Sorted partial histograms held while a multinomial pmf is summed class by class:
+            # bounds memory.
+            if len(extended) > 2_000_000:
                 raise ParameterError(
                     f"prior is {shown(str(self))}; its distribution of the histograms of "
                     f"{inputs.records} votes is too large to be summed."

@@ -29,12 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._types import IntVector
-from dpopt.privacy.release import Source, below_each, random_words
-
-_WORD = 64
-_MOST_WORD = (1 << _WORD) - 1
-# Classes that the exponential mechanism tries in one vectorised round.
-_ROUND = 1 << 14
+from dpopt.privacy.release import WORD, Source, below_each, random_words
 
 Pmf = tuple[Fraction, ...]
 """The probability of each class, in the order of the counts."""
@@ -104,8 +99,8 @@ class Coins:
         distinct, index = np.unique(gaps, return_inverse=True)
         bounds = [self._bounds(gap) for gap in distinct.tolist()]
         # A gap of 0 has probability 1, which exceeds every word; it is handled in the last line.
-        low = np.array([min(a, _MOST_WORD) for a, _ in bounds], dtype=np.uint64)[index]
-        last = np.array([min(c - 1, _MOST_WORD) for _, c in bounds], dtype=np.uint64)[index]
+        low = np.array([min(a, 2**WORD - 1) for a, _ in bounds], dtype=np.uint64)[index]
+        last = np.array([min(c - 1, 2**WORD - 1) for _, c in bounds], dtype=np.uint64)[index]
         drawn = random_words(len(gaps), self._source)
         up = drawn < low
         # Few draws fall between the bounds; these need more bits.
@@ -124,7 +119,8 @@ class Coins:
         The number of tries, and so the running time, depends on the counts.
         """
         gaps = counts.max() - counts
-        tries = min(len(gaps), _ROUND)
+        # Classes that the exponential mechanism tries in one vectorised round.
+        tries = min(len(gaps), 1 << 14)
         while True:
             classes = below_each(np.full(tries, len(gaps)), self._source)
             up = np.flatnonzero(self.toss(gaps[classes]))
@@ -133,15 +129,15 @@ class Coins:
 
     def _bounds(self, gap: int) -> tuple[int, int]:
         if gap not in self._cached:
-            self._cached[gap] = power_bounds(self._step, gap, _WORD)
+            self._cached[gap] = power_bounds(self._step, gap, WORD)
         return self._cached[gap]
 
     def _decided(self, gap: int, drawn: int) -> bool:
         """Return whether U < s^-gap, for a U whose first word ``drawn`` does not decide it."""
-        bits = _WORD
+        bits = WORD
         while True:
-            drawn = (drawn << _WORD) | int(random_words(1, self._source)[0])
-            bits += _WORD
+            drawn = (drawn << WORD) | int(random_words(1, self._source)[0])
+            bits += WORD
             low, high = power_bounds(self._step, gap, bits)
             if drawn < low or drawn >= high:
                 return drawn < low

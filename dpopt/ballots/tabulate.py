@@ -84,6 +84,7 @@ class Numbers:
         return np.array(powers, dtype=float if self.bits is None else object)
 
 
+# Arithmetic of tables in double precision.
 FLOATS = Numbers()
 
 

@@ -15,11 +15,6 @@ from dpopt.data.tally import Tally
 
 IntTable = npt.NDArray[np.int64]
 
-# Votes read at once: they stay in a core's cache.
-_READ = 1 << 16
-# Classes up to which each is counted in its own pass, which is faster than a histogram.
-_FEW_CLASSES = 6
-
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -84,7 +79,8 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
         )
     table = np.atleast_2d(array)
     counts = np.empty((len(table), classes), dtype=np.int64)
-    step = max(1, _READ // voters)
+    # Votes read at once: they stay in a core's cache.
+    step = max(1, (1 << 16) // voters)
     for start in range(0, max(1, len(table)), step):
         batch = _in_classes(table[start : start + step], classes)
         counts[start : start + step] = count_votes(batch, classes)
@@ -101,7 +97,8 @@ def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
 def count_votes(votes: IntTable, classes: int) -> IntTable:
     """Return the counts of votes, shape (queries, C), for votes of shape (queries, K)."""
     queries, voters = votes.shape
-    if classes <= _FEW_CLASSES:
+    # Classes up to which each is counted in its own pass, which is faster than a histogram.
+    if classes <= 6:
         # Sum over voters; for two classes the votes are the indicators themselves.
         indicators = (
             [votes] if classes == 2 else [(votes == c).view(np.uint8) for c in range(1, classes)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+# What type checkers take for true; typing takes long to import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,9 +14,6 @@ from dpopt._errors import DpoptError, SolverError
 from dpopt.cli.options import Flag, command
 from dpopt.cli.output import show, to_json
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-_EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
-
 
 @command()
 def cite() -> None:
@@ -42,8 +39,13 @@ def doctor(json: Flag = False) -> None:
     """
     from dpopt.provenance import versions
 
-    installed = versions(*_EXTRAS)
-    threads = {name: os.environ.get(name, "not set") for name in _THREADS}
+    installed = versions(
+        *("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
+    )
+    threads = {
+        name: os.environ.get(name, "not set")
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    }
     backends = [_tried(name) for name in _backends()]
     if json:
         about = {"versions": installed, "processors": os.cpu_count(), "threads": threads}

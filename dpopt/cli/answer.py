@@ -18,6 +18,7 @@ from dpopt.files import check_json_target, check_target, replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Files that a figure is written to.
 _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
 _ROWS, _WIDTH = 40, 72
 
@@ -105,6 +106,7 @@ class Answer:
         show("\n".join([*lines, "", *table]))
 
 
+# The options of every command that prints an answer.
 OPTIONS = parameters(described(Answer).fields)
 
 

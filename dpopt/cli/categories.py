@@ -50,6 +50,7 @@ def _draw(
     keeper.tell()
 
 
+# The options that `sample` and `mode` share.
 _OPTIONS = [*parameters(described(_draw).fields[1:]), *LEDGER]
 
 

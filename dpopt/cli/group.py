@@ -33,20 +33,10 @@ from dpopt.cli.output import CLOSED, OutputError, abandon, refused
 from dpopt.cli.release import release
 from dpopt.cli.smoothed import profile, smoothed
 
+# Characters of an error that is shown on one line.
 _LONGEST = 600
 # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.
 _ARGUMENT = re.compile(r"\b([a-z_]+)=(?:(['\"])([^'\"]*)\2|(?=[\s,.;]))")
-_CODES = """\b
-Exit codes:
-  0    it is done
-  2    bad input: a parameter, or a file that is missing or was changed; or a
-       release that its ledger refuses
-  3    no solution: infeasible, out of time or memory, or a solver failed
-  4    not private, or not proved to be; what was found is printed all the same
-  5    standard output took no answer; if a category or label was drawn, that is
-       spent, and the message says so
-  130  interrupted (Ctrl-C)
-"""
 
 
 class _Group(click.Group):
@@ -77,7 +67,21 @@ class _Group(click.Group):
                 formatter.write_dl(listed)
 
 
-@click.group(cls=_Group, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Group,
+    epilog="""\b
+Exit codes:
+  0    it is done
+  2    bad input: a parameter, or a file that is missing or was changed; or a
+       release that its ledger refuses
+  3    no solution: infeasible, out of time or memory, or a solver failed
+  4    not private, or not proved to be; what was found is printed all the same
+  5    standard output took no answer; if a category or label was drawn, that is
+       spent, and the message says so
+  130  interrupted (Ctrl-C)
+""",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="dpopt")
 @click.pass_context
 def cli(context: click.Context) -> None:

@@ -17,8 +17,6 @@ from dpopt.cli.options import Flag, help_of, parameters
 if TYPE_CHECKING:
     from dpopt.shape import Design
 
-_NOTHING = " Nothing was saved; --even-if-not-private saves the audit, which releases nothing."
-
 
 class Kind(click.Command):
     """The command of a kind, whose class is imported once its options are asked for."""
@@ -95,9 +93,11 @@ def _designed(
         mechanism._require_private()
     except NotPrivateError as error:
         unsaved = answer.save is not None and not even_if_not_private
-        raise NotPrivateError(f"{error}{_NOTHING if unsaved else ''}") from None
+        hint = "Nothing was saved; --even-if-not-private saves the audit, which releases nothing."
+        raise NotPrivateError(f"{error} {hint}" if unsaved else str(error)) from None
 
 
+# The options of every kind, and the words for how a bound is known.
 _OPTIONS = parameters(described(_designed).fields[3:])
 _KNOWN_BY = {
     "proved": "proved in exact arithmetic",

@@ -60,6 +60,7 @@ class Keeper:
         return "unnamed" if self.dataset is None else self.dataset
 
 
+# The options of every command that may write a release down.
 LEDGER = parameters(described(Keeper).fields[:2])
 
 

@@ -133,6 +133,7 @@ TextOrFile = str
 Flag = bool
 """Likewise, an option that is there or not."""
 
+# How a parameter is read, by the name of its annotation.
 PATH = click.Path(path_type=Path)
 _TYPES: dict[str, click.ParamType] = {
     "int": click.INT,

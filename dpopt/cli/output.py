@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from dpopt.privacy import Guarantee
 
+# Ends of messages where the answer could not be written.
 _SPENT = "what was drawn is lost, and its privacy is spent"
 
 CLOSED = "standard output is closed; it must take the answer"

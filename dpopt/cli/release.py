@@ -139,8 +139,8 @@ def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
     setting = mechanism.setting
     if hasattr(mechanism, "apply"):
         return setting.labelled.labels
-    if setting.kind in ("kernel", "nearest-kernel"):
-        return getattr(setting, "input_names", None) or range(setting.domain.inputs)
+    if setting.kind == "kernel":
+        return setting.input_names or range(setting.domain.inputs)
     return None
 
 
@@ -149,7 +149,7 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
     from dpopt.shape import Setting
 
     setting = mechanism.setting
-    if type(setting).output is Setting.output:
+    if type(setting).output is Setting.output or getattr(setting, "output_names", "") is None:
         return range(0)
     outputs = len(setting.output_weights(mechanism.table, query))
     return [setting.output(index) for index in range(outputs)]

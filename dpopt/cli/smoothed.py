@@ -42,6 +42,7 @@ def _sample(
     return SamplingHistogram.of_lost_rate(records, str(lost_rate), categories)
 
 
+# The options that `smoothed` and `profile` share.
 _OPTIONS = [*parameters(described(_sample).fields[1:]), *answer.OPTIONS]
 
 

@@ -15,7 +15,9 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 
+# Categories whose counts are held: memory fixes it.
 _MOST_LABELS = 100_000_000
+# Said of a record that is none of the labels, which it does not repeat.
 OUTSIDE = (
     "data holds a record that is none of the labels (not shown, it is private); labels must be "
     "public and list every value that a record can take, in the records' own type, and none may "

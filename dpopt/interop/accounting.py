@@ -37,14 +37,12 @@ __all__ = [
     "privacy_loss",
 ]
 
+
 LEAST_DELTA = 5e-14
 """Smallest delta above 0 that `composed_epsilon` takes, for each release."""
 
-# Of delta, for each release; a hundred times what the rounding of dp-accounting's FFT was seen at.
-_RESERVE = 1e-14
 # Steps of the grid of losses: about this wide, at least so many up to the largest loss, at most.
 _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
-_MOST_PLACES = 10_000_000
 
 
 def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:
@@ -146,7 +144,9 @@ def composed_epsilon(mechanism: Design | DominatingPair, releases: int, delta: f
     simple = math.inf if math.isinf(pure) else float_up(count * Fraction(pure))
     if delta == 0.0:
         return simple
-    composed, remaining_delta = privacy_loss(pair).self_compose(count), delta - _RESERVE * count
+    # Of delta, for each release; a hundred times what the rounding of dp-accounting's FFT was seen
+    # at.
+    composed, remaining_delta = privacy_loss(pair).self_compose(count), delta - 1e-14 * count
     # dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
     # whose delta is too large by 4e-11. What is returned was evaluated.
     epsilon, step = float(composed.get_epsilon_for_delta(remaining_delta)), 1e-13
@@ -161,7 +161,8 @@ def _interval(pair: DominatingPair, given: float | None) -> float:
     atoms = zip(pair.upper, pair.lower, strict=True)
     largest = max((abs(log_near(Fraction(p, q))) for p, q in atoms if p * q), default=0.0)
     if given is not None:
-        return _checks.real("interval", given, max(largest / _MOST_PLACES, 1e-300))
+        # At most ten million places of the grid: memory fixes it.
+        return _checks.real("interval", given, max(largest / 10_000_000, 1e-300))
     steps = min(max(math.ceil(largest / _INTERVAL), _FEWEST), _MOST_STEPS)
     return largest / steps if largest > 1e-9 else _INTERVAL
 

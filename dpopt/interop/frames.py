@@ -16,6 +16,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.shape import Design
 
+# Libraries whose frames are made.
 LIBRARIES = ("pandas", "polars")
 
 

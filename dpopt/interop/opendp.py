@@ -33,7 +33,6 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
 from dpopt.data.tally import labels_of, tally
 from dpopt.kernel import directed_pairs
-from dpopt.kernel.nearest import NearestKernel
 from dpopt.kernel.setting import Kernel
 from dpopt.majority.setting import Majority
 from dpopt.privacy import exp_lower, exp_upper
@@ -66,9 +65,6 @@ except ImportError as error:
 Spent = tuple[float, float]
 """Epsilon and delta."""
 
-_NAMED = 20
-_CERTAIN = 800.0
-
 
 def make_kernel(kernel: Design) -> Measurement:
     """Return a certified kernel as a measurement: one input to one output.
@@ -82,7 +78,7 @@ def make_kernel(kernel: Design) -> Measurement:
     symbol of a word.
 
     Args:
-        kernel: a design of a `Kernel` or a `NearestKernel` without names, or a kernel of a
+        kernel: a design of a `Kernel` without names, or a kernel of a
             public prior.
 
     Raises:
@@ -101,12 +97,12 @@ def make_kernel(kernel: Design) -> Measurement:
             lambda category: kernel.release(categories.into(category)),
             categories.output,
         )
-    if not isinstance(setting, Kernel | NearestKernel):
+    if not isinstance(setting, Kernel):
         raise ParameterError(
             f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
             "kernel of a public prior."
         )
-    if isinstance(setting, NearestKernel) and any(setting.names):
+    if any(setting.names):
         raise ParameterError(
             "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
         )
@@ -289,7 +285,8 @@ def _categories(categories: Sequence[Hashable]) -> _Categories:
     if numbered:
         return _Categories(atom_domain(bounds=(0, len(categories) - 1)), into, int)
     names = repr(tuple(categories))
-    if len(categories) > _NAMED:
+    # A name that is longer is no name: of many categories it is a digest.
+    if len(categories) > 20:
         names = (
             f"{len(categories)} categories, SHA-256 {hashlib.sha256(names.encode()).hexdigest()}"
         )
@@ -332,7 +329,8 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
     total = steps * Fraction(epsilon)
     if delta == 0.0 or steps == 1:
         return float_up(total), delta
-    if total > _CERTAIN:
+    # In nats: there e^total times the least delta above 0 is above 1.
+    if total > 800.0:
         return float_up(total), 1.0
     grown, least = exp_upper(total, 256), exp_lower(epsilon, 256)
     factor = steps * grown

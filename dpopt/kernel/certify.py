@@ -5,8 +5,10 @@ Without an epsilon, `certify` reports the privacy cost: the least epsilon of a t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -15,29 +17,42 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
-from dpopt._types import Matrix
+from dpopt._errors import MALFORMED, NotPrivateError, ParameterError
+from dpopt._numbers import digits, float_up
+from dpopt._types import Matrix, Vector, frozen
 from dpopt.files import LONG_ENTRIES, read_table
 from dpopt.kernel.constraints import read_constraints
-from dpopt.kernel.names import Name, Names, checked_names, listed, plain_name, position
-from dpopt.kernel.nearest import (
-    TOLERANCE,
-    NearestKernel,
-    integers_of,
-    moved,
-    nearest,
-    pmf_table,
+from dpopt.kernel.names import (
+    Name,
+    Names,
+    checked_names,
+    edges_by_name,
+    listed,
+    plain_name,
+    position,
 )
 from dpopt.kernel.setting import GraphLike, Kernel
+from dpopt.lp import solve
 from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS, SHAPED
+from dpopt.privacy.guarantee import in_short
 from dpopt.shape import Design, Setting, made
-from dpopt.table import Generated, Graph, Table, Words
+from dpopt.table import (
+    Generated,
+    Graph,
+    Inputs,
+    Table,
+    Words,
+    over_masses,
+    probabilities_of,
+    rounded,
+)
 from dpopt.table.least import least_of_table
 
-# What arithmetic on a point of the wrong shape or kind may raise.
-_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+TOLERANCE = 1e-3
+"""Default of the largest total variation by which repair may move a row."""
+
+# Said of what is no table.
 _FIT = (
     "it must be a table (inputs, outputs), a frame or a file of one, or a solved variable of "
     "cvxpy or linopy"
@@ -103,14 +118,15 @@ def certify(
     """Return a proved mechanism made from a table of probabilities, or the table's least epsilon.
 
     A table K holds Pr[output y | input x] at K[x, y]. A solver satisfies the rows of its program,
-    privacy among them, only up to a tolerance. Given an epsilon, `certify` moves the table to the
-    nearest private one, rounds that to integer weights and proves them private in exact arithmetic;
-    releases are drawn from these integers. The design's ``moved`` says how far a row was moved, in
-    total variation; if the design of a kernel was passed, ``loss`` is its objective after the
-    repair. See `dpopt.kernel.NearestKernel`.
+    privacy among them, only up to a tolerance. Given an epsilon, `certify` mixes the table with a
+    strictly private one, by the least share that makes every row true of integer weights, and
+    proves these private in exact arithmetic; releases are drawn from them. The design's ``moved``
+    says how far a row was moved: the largest change of the probability of any event, which for
+    distributions is their total variation. A table that is far from private has nearer private
+    ones: write the distance as the objective of a program, see `dpopt.Problem`, and certify that.
 
-    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a
-      `dpopt.kernel.NearestKernel`.
+    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a `dpopt.Kernel`
+      without a loss.
     - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
       table is private, a `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least
       delta.
@@ -144,7 +160,8 @@ def certify(
             file of them, see `dpopt.kernel.read_constraints`; or, if ``kernel`` is a cvxpy
             variable, cvxpy constraints that are affine in it alone. An inequality that some
             private kernel satisfies strictly is satisfied exactly; other inequalities, and
-            equalities, up to the design's ``residuals``, about 1e-15: see `NearestKernel`.
+            equalities, up to the design's ``residuals``, about 1e-15. Without that slack an
+            inequality may be violated by 1e-6 of its largest coefficient.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: parameters of the mechanism that ``kernel`` was solved for, such as a
             `dpopt.majority.Majority`; it brings its own epsilon and other parameters.
@@ -155,7 +172,6 @@ def certify(
         InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
         NotPrivateError: if repair moves a row by more than the tolerance; it says by how much, and
             which epsilon the unrepaired table needs.
-        SolverError: if a program was needed and its solver found no solution.
 
     Example:
         >>> import dpopt
@@ -202,14 +218,89 @@ def certify(
     blocks = user_rows if isinstance(user_rows, Sequence) else ()
     if any(type(row).__module__.startswith("cvxpy.constraints") for row in blocks):
         user_rows = _of_constraints(kernel, user_rows)
-    arguments = graph, shape, user_rows, tolerance, named_table.inputs, named_table.outputs
-    made_private = nearest(NearestKernel(named_table.table, epsilon, delta, *arguments))
-    if isinstance(kernel, Design) and isinstance(kernel.setting, Kernel):
-        weights = made_private.table.weights
-        if isinstance(kernel.setting.domain, Graph):
-            again = Table(kernel.setting.domain, weights, made_private.table.total)
-            return replace(made_private, _details={"loss": kernel.setting.value(again)})
-    return made_private
+    values = _pmf_table(named_table.table, tolerance)
+    setting = _of_no_loss(named_table, epsilon, delta, graph, shape, user_rows)
+    repaired = _near(setting, values, tolerance)
+    cost = float_up(_moved(values, repaired))
+    return made(setting, repaired, float_bound=None, _details={"moved": cost})
+
+
+def _of_no_loss(
+    given: Given,
+    epsilon: float,
+    delta: float,
+    graph: GraphLike,
+    shape: Sequence[int] | None,
+    constraints: Any = None,  # noqa: ANN401
+) -> Kernel:
+    """Return the setting of any private kernel of the size and the names of a table."""
+    edges = edges_by_name(graph, given.inputs)
+    return Kernel(
+        np.zeros(given.table.shape),
+        epsilon,
+        delta,
+        edges,
+        shape,
+        constraints=constraints,
+        input_names=given.inputs,
+        output_names=given.outputs,
+    )
+
+
+def _keeping_rows(setting: Kernel, values: Matrix) -> Vector:
+    """Return the private kernel that keeps the constraints and moves the least probability in all.
+
+    Raises:
+        InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
+    """
+    problem, inputs, guarantee = setting.problem(), setting.domain, setting.guarantee
+    every = sp.eye_array(values.size, format="csr")
+    problem.add_variables("moved probability", values.size, lower=0.0, upper=2.0)
+    sides = {**over_masses(problem, inputs, guarantee, every), "moved probability": -every}
+    problem.add_rows("above the table", sides, upper=values.ravel())
+    problem.minimise({"moved probability": np.ones(values.size)})
+    return probabilities_of(inputs, guarantee, solve(problem))
+
+
+def _near(setting: Kernel, values: Matrix, tolerance: float) -> Table:
+    """Return a private table near the given one, which keeps the user's constraints.
+
+    Raises:
+        InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
+        NotPrivateError: if a row is moved by more than the tolerance, or a constraint is violated
+            by more than 1e-6 of its largest coefficient.
+    """
+    repaired = setting.repaired(values.ravel())
+    privacy = f"making the kernel {in_short(setting.guarantee)}"
+    if any(rows.misses(repaired) > Fraction(1e-15) for rows in setting.blocks):
+        # Mixing mends inequalities that have slack; equalities need another point to start from.
+        repaired = setting.repaired(_keeping_rows(setting, values))
+    for rows in setting.blocks:
+        missed, size = rows.misses(repaired), float(np.abs(rows.coefficients).max(initial=1.0))
+        if missed > Fraction(1e-6 * size):
+            raise NotPrivateError(
+                f"{privacy} violates constraints {rows.name!r} by {digits(float_up(missed))}, "
+                "since no private kernel was found that satisfies all of them with slack; relax "
+                "them.",
+                excess=float_up(missed),
+            )
+    cost = _moved(values, repaired)
+    if cost <= Fraction(tolerance):
+        return repaired
+    least = least_of_table(_rational(values, setting.domain), None, setting.delta)
+    requirement = (
+        f"as it stands it needs epsilon {digits(least.upper)}"
+        if math.isfinite(least.upper)
+        else "as it stands no epsilon is enough"
+    )
+    condition = " under its constraints" if setting.blocks else ""
+    raise NotPrivateError(
+        f"{privacy}{condition} moves a row by {digits(float_up(cost))} in total variation, above "
+        f"tolerance {digits(tolerance)}; {requirement}.",
+        inputs=(str(least.inputs[0]), str(least.inputs[1])),
+        output=str(least.outputs[0]) if len(least.outputs) == 1 else None,
+        excess=float_up(cost),
+    )
 
 
 def _least(
@@ -233,19 +324,17 @@ def _least(
     named_table.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = named_table.axes
-    values = named_table.table if table is not None else pmf_table(named_table.table, tolerance)
-    # A uniform kernel of this size: its setting checks the graph and lists the neighbours.
-    names = named_table.inputs, named_table.outputs
-    uniform = np.full(values.shape, 1.0 / values.shape[1])
-    neighbourhood = NearestKernel(uniform, 0.0, 0.0, graph, shape, None, 1.0, *names).domain
+    values = named_table.table if table is not None else _pmf_table(named_table.table, tolerance)
+    # The setting checks the graph and lists the neighbours.
+    neighbourhood = _of_no_loss(named_table, 0.0, 0.0, graph, shape).domain
     if table is not None:
         # Variables up to symmetry become one weight for each pair (x, y).
         rows = table.inputs.table().ravel().tolist()
         integers = Table(neighbourhood, tuple(table.weights[v] for v in rows), table.total)
         return least_of_table(integers, epsilon, delta)
-    integers = integers_of(values, neighbourhood)
+    integers = _rational(values, neighbourhood)
     least = least_of_table(integers, epsilon, delta)
-    return replace(least, moved=float_up(moved(values, integers)))
+    return replace(least, moved=float_up(_moved(values, integers)))
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
@@ -277,6 +366,77 @@ def _integers_of(kernel: object) -> Table | None:
             "delta."
         )
     return None
+
+
+def _rational(table: Matrix, inputs: Inputs) -> Table:
+    """Return the table of integer weights in proportion to floats, each row divided by its sum.
+
+    Every entry keeps 64 bits; a row that sums to exactly 1 is represented exactly.
+
+    Args:
+        table: shape (inputs, outputs); negative entries count as 0.
+        inputs: without a symmetry.
+    """
+    values = np.maximum(table, 0.0)
+    least = float(values[values > 0].min())
+    return rounded(inputs, values.ravel(), 64 - math.frexp(least)[1])
+
+
+def _moved(original: Matrix, table: Table) -> Fraction:
+    """Return the largest change of the probability of an event, over all inputs, exactly.
+
+    Args:
+        original: shape (inputs, outputs).
+        table: over inputs without a symmetry.
+    """
+    outputs, total, worst = original.shape[1], table.total, Fraction(0)
+    for x, row in enumerate(original.tolist()):
+        ratios = [value.as_integer_ratio() for value in row]
+        # Denominators of floats are powers of 2: the largest is a common multiple.
+        common = max(below for _, below in ratios)
+        weights = table.weights[x * outputs : (x + 1) * outputs]
+        gained = lost = 0
+        for (top, below), weight in zip(ratios, weights, strict=True):
+            change = weight * common - top * (common // below) * total
+            gained, lost = gained + max(change, 0), lost + max(-change, 0)
+        worst = max(worst, Fraction(max(gained, lost), common * total))
+    return worst
+
+
+def _pmf_table(table: object, tolerance: float) -> Matrix:
+    """Return a table of probabilities as a read-only array whose rows are nearly distributions.
+
+    Raises:
+        ParameterError: for another shape or other values, or a row that is off by more than
+            ``tolerance`` from being non-negative with sum 1.
+    """
+    array = _checks.floats("kernel", table)
+    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1:
+        raise ParameterError(
+            f"kernel has shape {array.shape}; it must be (inputs, outputs) with at least 2 inputs "
+            "and 1 output."
+        )
+    if not np.all(np.isfinite(array)):
+        x, y = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ParameterError(
+            f"kernel holds {array[x, y]} for input {x} and output {y}; it must hold probabilities."
+        )
+    with np.errstate(over="ignore"):
+        below = -np.minimum(array, 0.0).sum(axis=1)
+        sums = array.sum(axis=1)
+    off = np.maximum(below, np.abs(sums - 1.0))
+    x = int(np.argmax(off))
+    if not off[x] <= tolerance or np.any(np.maximum(array, 0.0).sum(axis=1) == 0.0):
+        what = (
+            f"sums to {digits(sums[x])}"
+            if abs(sums[x] - 1.0) >= below[x]
+            else f"has {digits(-below[x])} of negative probability"
+        )
+        raise ParameterError(
+            f"kernel is no table of pmfs: the row of input {x} {what}; each must be non-negative "
+            f"with sum 1, up to tolerance {digits(tolerance)}."
+        )
+    return frozen(array)
 
 
 def _edges_of_table(table: Table, names: tuple[Name, ...] | None) -> GraphLike:
@@ -318,7 +478,7 @@ def _design_of_values(point: object, setting: object, arguments: tuple[object, .
     values = _plain_values(point)
     if isinstance(values, Mapping):
         named_table = _of_columns(values)
-        order = setting.names[0] if isinstance(setting, NearestKernel) else None
+        order = setting.names[0] if isinstance(setting, Kernel) else None
         named_table = named_table.in_order(order)
         if not named_table.ordered:
             raise ParameterError(
@@ -329,8 +489,8 @@ def _design_of_values(point: object, setting: object, arguments: tuple[object, .
     values = _checks.floats("point", values)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
-    if isinstance(setting, Kernel | NearestKernel) and values.ndim > 1:
-        values = pmf_table(values, TOLERANCE)
+    if isinstance(setting, Kernel) and values.ndim > 1:
+        values = _pmf_table(values, TOLERANCE)
     try:
         # Values that do not fit may divide by 0; the verifier decides the resulting integers.
         with np.errstate(all="ignore"):
@@ -339,7 +499,7 @@ def _design_of_values(point: object, setting: object, arguments: tuple[object, .
         return made(setting, table, float_bound=None)
     except ParameterError:
         raise
-    except _MALFORMED:
+    except MALFORMED:
         raise ParameterError(
             f"point has shape {values.shape}, which is not that of kind {setting.kind!r}."
         ) from None
@@ -412,7 +572,7 @@ def given_table(kernel: object, order: Names | None = None) -> Given:
         if array.ndim < 2 or array.size == 0:
             raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
         named_table = Given(array.reshape(-1, array.shape[-1]), array.shape[:-1], None, None)
-        if isinstance(setting, NearestKernel):
+        if isinstance(setting, Kernel) and any(setting.names):
             # With user edges or all pairs as neighbours, the order of the names meant nothing.
             by_order = isinstance(setting.graph, str) and not _is_default(setting.graph)
             names = setting.names

@@ -22,9 +22,6 @@ from dpopt.table import Inputs, Table, over_masses
 
 # Fields of a block in a file: name, places, coefficients, lower, upper.
 _FIELDS = 5
-# Entries of the largest kernel that takes constraints; memory fixes it.
-_MOST_ENTRIES = 10_000_000
-_SIDES = ("lower", "upper")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +64,9 @@ class ConstraintBlock:
             raise ParameterError(
                 f"coefficients {called} must be finite numbers, one for each place."
             )
-        lower, upper = (_limits(f"{side} {called}", getattr(self, side)) for side in _SIDES)
+        lower, upper = (
+            _limits(f"{side} {called}", getattr(self, side)) for side in ("lower", "upper")
+        )
         if len(lower) != len(upper) or not lower:
             raise ParameterError(
                 f"constraint {_checks.shown(self.name)} has {len(lower)} lower and "
@@ -180,10 +179,11 @@ def constraint_blocks(
             f"constraints is {_checks.shown(constraints)}; it must be a list of tuples (name, "
             "matrix over the kernel, lower, upper), or what read_constraints returns of a file."
         )
-    if inputs * outputs > _MOST_ENTRIES:
+    # Entries of the largest kernel that takes constraints; memory fixes it.
+    if inputs * outputs > 10_000_000:
         raise ParameterError(
             f"constraints are over a kernel of {inputs} inputs and {outputs} outputs; at most "
-            f"{_MOST_ENTRIES:,} entries are taken."
+            "10,000,000 entries are taken."
         )
     scratch = Problem()
     scratch.add_variables("kernel", (inputs, outputs), lower=0.0, upper=1.0)

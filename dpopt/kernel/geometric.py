@@ -55,8 +55,6 @@ from dpopt.privacy.graph import links
 if TYPE_CHECKING:
     from dpopt.kernel.setting import Kernel
 
-# In nats. Below it, 1 - a^2 is too small a divisor for floats; such kernels hardly depend on x.
-_LEAST_EPSILON = 1e-6
 # Relative gaps of the worst input's loss: where the search stops, the largest that is accepted (the
 # linear program is solved instead if it is exceeded), and the one for a coarser path.
 _CLOSE, _MOST_GAP, _ROUGH = 1e-11, 1e-8, 1e-4
@@ -64,12 +62,8 @@ _CLOSE, _MOST_GAP, _ROUGH = 1e-11, 1e-8, 1e-4
 _FEW, _LARGE = 40, 0.7
 # Rounds of adding answers, and of them consecutive ones that do not halve the gap.
 _MOST_ROUNDS, _MOST_IDLE = 40, 5
-# Losses below this share of the unit are set to 0 for the solver.
-_UNSEEN = 1e-13
 # Relative rounding error of eight float operations.
 _EIGHT = 2.0**-50
-# How far losses and priors may be from sums and products over symbols, over the largest entry.
-_NOISE = 1e-12
 
 Options = npt.NDArray[np.bool_]
 
@@ -167,7 +161,8 @@ def _line_optimum(line: Line, prior: Vector | None) -> Optimum | None:
 
 def _per_symbol(setting: Kernel) -> _Symbols | None:
     """Return the paths of a setting's symbols; None if the theorem does not apply to it."""
-    if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
+    # In nats. Below it, 1 - a^2 is too small a divisor for floats; such kernels hardly depend on x.
+    if setting.delta > 0 or setting.epsilon < 1e-6:
         return None
     if setting.blocks or setting.invariances is not None or setting.symmetry != "none":
         return None
@@ -225,8 +220,9 @@ def _grid_lines(
         table = prior.reshape(shape)
         priors = tuple(table.sum(axis=tuple({*range(count)} - {j})) for j in range(count))
         missed += float(np.sum(np.abs(reduce(np.kron, priors) - prior))) * size
+    # Losses and priors may be so far from sums and products over symbols, over the largest entry.
     # Doubled to cover the rounding of these differences themselves.
-    return None if missed > _NOISE * size else _Symbols(tuple(lines), priors, 2.0 * missed)
+    return None if missed > 1e-12 * size else _Symbols(tuple(lines), priors, 2.0 * missed)
 
 
 def _path_order(setting: Kernel) -> IntVector | None:
@@ -434,7 +430,8 @@ def _best_among(line: Line, pmf: Matrix, options: Options) -> tuple[Matrix, Vect
         losses[:, value == count - 1 - value] *= 0.5
     highest = float(np.max(losses @ (1.0 / np.bincount(value)[value])))
     unit = max(_average(line), 1e-6 * highest) or 1.0
-    losses[losses < _UNSEEN * unit] = 0.0
+    # Losses below this share of the unit are set to 0 for the solver.
+    losses[losses < 1e-13 * unit] = 0.0
     problem = Problem("answers to the geometric mechanism")
     problem.add_variables("answers", value.size, lower=0.0, upper=1.0)
     problem.add_variables("worst", 1, lower=0.0, upper=highest / unit)

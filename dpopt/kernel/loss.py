@@ -15,8 +15,6 @@ from dpopt._types import IntVector, Matrix, Vector, frozen
 LOSSES = ("absolute", "squared", "zero-one", "hamming")
 """Names of losses."""
 
-# Larger losses would overflow in sums and products of floats.
-_LARGEST_LOSS = 1e100
 # Inputs, or outputs, of a loss by name; memory fixes it.
 _MOST_INPUTS = 2**22
 
@@ -98,10 +96,9 @@ def _table(loss: npt.ArrayLike) -> Matrix:
             f"loss has shape {array.shape}; it must be (inputs, outputs) with at least 2 inputs "
             "and 1 output."
         )
-    if not np.all(np.abs(array) <= _LARGEST_LOSS):
-        raise ParameterError(
-            f"loss holds a value that is not finite, or above {_LARGEST_LOSS:g} in size."
-        )
+    # Larger losses would overflow in sums and products of floats.
+    if not np.all(np.abs(array) <= 1e100):
+        raise ParameterError("loss holds a value that is not finite, or above 1e+100 in size.")
     return frozen(array)
 
 

@@ -22,6 +22,7 @@ from dpopt.kernel.constraints import (
 )
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
+from dpopt.kernel.names import Name, NamedGraph, Names, checked_names
 from dpopt.kernel.room import constrained_repair
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
@@ -35,27 +36,12 @@ from dpopt.table.rounding import alike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Values of the parameters ``objective`` and ``sense``.
-OBJECTIVES = ("mean", "worst-case")
-SENSES = ("minimise", "maximise")
-_AMERICAN = ("minimize", "maximize")
 
 Invariances = tuple[Matrix, Matrix]
 GraphLike = str | npt.ArrayLike
 """A graph's name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
 Sizes = Sequence[int]
 """Number of symbols at each position of a word; as a text, 2,3,3."""
-
-# Symbols at one position of a word: numbers of inputs stay below 2^31.
-_MOST_SYMBOLS = 2**31 - 1
-# Entries of the largest loss table that is written out; memory fixes it.
-_MOST_LOSSES = 20_000_000
-# Entries of the largest kernel whose bound is proved in integers; time fixes it.
-_MOST_PROVED = 1_000_000
-# Largest total variation by which repair may move a row; the gap shows the loss this costs.
-_TOLERANCE = 1e-5
-# Weights whose sum differs from 1 by no more than this are not divided by it: it is rounding.
-_ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +99,9 @@ class Kernel(Setting):
             one), "dihedral" (both of these), "hamming" (symbols and positions of words permuted),
             "symbols" (all permuted), "auto" (the first of these that holds), or generators, pairs
             of permutations (sigma, tau) of the inputs and of the outputs.
+        input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
+            0, 1, ... if None. Inputs and outputs have names only without a symmetry.
+        output_names: names of the outputs, which releases return; likewise.
     """
 
     kind: ClassVar[str] = "kernel"
@@ -132,14 +121,18 @@ class Kernel(Setting):
     outputs: int = cast(int, None)
     constraints: Constraints | None = None
     symmetry: Symmetry = "none"
+    input_names: Names | None = None
+    output_names: Names | None = None
 
     def __post_init__(self) -> None:
         shape = _sizes(self.shape)
         loss, size, outputs = checked_loss(self.loss, self.inputs, self.outputs, shape, self.prior)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
-        _checks.choice("objective", self.objective, OBJECTIVES)
-        sense = _checks.choice("sense", self.sense, (*SENSES, *_AMERICAN)).replace("z", "s")
+        _checks.choice("objective", self.objective, ("mean", "worst-case"))
+        sense = _checks.choice(
+            "sense", self.sense, ("minimise", "maximise", "minimize", "maximize")
+        ).replace("z", "s")
         if self.prior is not None and self.objective == "worst-case":
             raise ParameterError(
                 "prior is given and objective is 'worst-case'; it belongs to objective 'mean', "
@@ -157,6 +150,8 @@ class Kernel(Setting):
             "invariant": _invariant(self.invariant, size, outputs),
             "inputs": size,
             "outputs": outputs,
+            "input_names": checked_names("inputs", self.input_names, size),
+            "output_names": checked_names("outputs", self.output_names, outputs),
         }
         self.keep(**values, sense=sense)
         self.keep(constraints=self._constraint_blocks())
@@ -167,6 +162,11 @@ class Kernel(Setting):
         else:
             _ = self.pairs
         symmetry, orbits = settled(self)
+        if orbits is not None and any(self.names):
+            raise ParameterError(
+                f"symmetry is {_checks.shown(symmetry)} and inputs or outputs have names; leave "
+                "one of them out."
+            )
         self.keep(symmetry=symmetry)
         if orbits is not None:
             # Checking the symmetry has computed its orbits: cache them.
@@ -206,7 +206,25 @@ class Kernel(Setting):
     def domain(self) -> Inputs:
         """All inputs; with a symmetry, orbits of pairs (x, y)."""
         orbits = settled(self)[1]
-        return Graph(self.inputs, self.outputs, self.pairs) if orbits is None else orbits
+        if orbits is not None:
+            return orbits
+        if any(self.names):
+            return NamedGraph(self.inputs, self.outputs, self.pairs, *self.names)
+        return Graph(self.inputs, self.outputs, self.pairs)
+
+    @property
+    def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:
+        """Names of the inputs, and of the outputs; None where they are 0, 1, ..."""
+        return cast(Any, (self.input_names, self.output_names))
+
+    def output(self, place: int) -> Name:
+        """Return the name of an output, or its number if it has none."""
+        names = self.names[1]
+        return place if names is None else names[place]
+
+    def _called(self, places: IntVector) -> npt.NDArray[Any]:
+        """Return what outputs are called: their numbers where they have no names."""
+        return places if self.output_names is None else super()._called(places)
 
     @cached_property
     def invariances(self) -> Invariances | None:
@@ -230,10 +248,11 @@ class Kernel(Setting):
         """
         if not isinstance(self.loss, str):
             return cast(Matrix, self.loss)
-        if self.inputs * self.outputs > _MOST_LOSSES:
+        # Entries of the largest loss table that is written out; memory fixes it.
+        if self.inputs * self.outputs > 20_000_000:
             raise ParameterError(
                 f"loss is {self.loss!r} for {self.inputs} inputs and {self.outputs} outputs; at "
-                f"most {_MOST_LOSSES:,} entries are written out."
+                f"most 20,000,000 entries are written out."
             )
         return frozen(self.loss_at(np.arange(self.inputs)[:, None], np.arange(self.outputs)))
 
@@ -341,7 +360,8 @@ class Kernel(Setting):
         """Return roughly how many entries of rows a proof evaluates."""
         del table
         entries = self.inputs * self.outputs
-        if entries > _MOST_PROVED:
+        # Entries of the largest kernel whose bound is proved in integers; time fixes it.
+        if entries > 1_000_000:
             return entries
         neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
         neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
@@ -375,24 +395,32 @@ class Kernel(Setting):
         Raises:
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
-        if self.blocks:
-            table = constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
-        elif self.invariances is not None:
-            values = np.maximum(point, 0.0)
-            values = values / (self.domain.sums @ values)[self.domain.rows]
-            first = rounded(self.domain, values, self.bits, equal=alike(self.guarantee))
-            table = repair(first, self.interior(values), self.judge, self.bits)[0]
-        else:
-            table = super().table(point)
+        table = self.repaired(point)
         moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
         most = float(np.bincount(self.domain.rows, moved).max()) / 2
-        if most > _TOLERANCE:
+        # Largest total variation by which repair may move a row; the gap shows the loss this costs.
+        if most > 1e-5:
             raise NotPrivateError(
                 f"making the kernel {in_short(self.guarantee)} moves a row by "
-                f"{digits(most)} in total variation, above {_TOLERANCE:g}: solve more tightly.",
+                f"{digits(most)} in total variation, above 1e-05: solve more tightly.",
                 excess=most,
             )
         return table
+
+    def repaired(self, point: Vector) -> Table:
+        """Return a point as a private table, as `table` does, however far its rows are moved.
+
+        Raises:
+            NotPrivateError: if no mixture is private.
+        """
+        if self.blocks:
+            return constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
+        if self.invariances is not None:
+            values = np.maximum(point, 0.0)
+            values = values / (self.domain.sums @ values)[self.domain.rows]
+            first = rounded(self.domain, values, self.bits, equal=alike(self.guarantee))
+            return repair(first, self.interior(values), self.judge, self.bits)[0]
+        return super().table(point)
 
     def interior(self, values: Vector) -> Table:
         """Return half the mean row, half uniform; under invariances, a row that satisfies them.
@@ -429,23 +457,22 @@ class Kernel(Setting):
         means = np.array([float(mean) for mean in table.means(self.losses.costs)])
         return frozen(means[self.domain.rows_of(np.arange(self.inputs))])
 
+    def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
+        """Return input, output and probability, a line for each entry."""
+        return cast(Any, table.columns(*self.names))
+
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
-        draw_heat_map(axes, table, label)
-
-
-def draw_heat_map(axes: Axes, table: Table, label: str | None) -> None:
-    """Draw a kernel as a heat map, inputs down and outputs across."""
-    image = axes.imshow(table.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
-    axes.grid(False)
-    axes.locator_params(integer=True)
-    axes.set_xlabel("output $y$")
-    axes.set_ylabel("input $x$")
-    if label is not None:
-        axes.set_title(label)
-    figure = axes.get_figure(root=True)
-    if figure is not None:
-        figure.colorbar(image, ax=axes, label="$K(y | x)$")
+        image = axes.imshow(table.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
+        axes.grid(False)
+        axes.locator_params(integer=True)
+        axes.set_xlabel("output $y$")
+        axes.set_ylabel("input $x$")
+        if label is not None:
+            axes.set_title(label)
+        figure = axes.get_figure(root=True)
+        if figure is not None:
+            figure.colorbar(image, ax=axes, label="$K(y | x)$")
 
 
 def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:
@@ -463,7 +490,9 @@ def _pmf(name: str, values: npt.ArrayLike, size: int) -> Vector:
     if not np.all(np.isfinite(array) & (array >= 0)) or float(array.max()) <= 0:
         raise ParameterError(f"{name} must be finite non-negative weights, not all zero.")
     with np.errstate(over="ignore"):
-        if abs(float(array.sum()) - 1.0) <= _ROUNDING:
+        # Weights whose sum differs from 1 by no more than this are not divided by it: it is
+        # rounding.
+        if abs(float(array.sum()) - 1.0) <= 2.0**-48:
             return frozen(array)
     array = array / array.max()
     return frozen(array / array.sum())
@@ -503,7 +532,8 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it must be a row of sizes, such as 2,3,3."
         )
-    return tuple(_checks.integer("shape", size, 1, _MOST_SYMBOLS) for size in shape)
+    # Symbols at one position of a word: numbers of inputs stay below 2^31.
+    return tuple(_checks.integer("shape", size, 1, 2**31 - 1) for size in shape)
 
 
 def _invariant(

@@ -33,12 +33,8 @@ SYMMETRIES = ("none", "auto", "reflection", "cyclic", "dihedral", "hamming", "sy
 Symmetry = str | Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
 """A name, or generators (sigma, tau): input x goes to sigma[x], output y to tau[y]."""
 
-# The order in which "auto" tries the groups: fewest orbits first.
-_TRIED = ("hamming", "symbols", "dihedral", "cyclic", "reflection")
 # Losses compared at once, which bounds memory, and in all, which bounds time.
 _CHUNK, _MOST_COMPARED = 2**20, 2**27
-# Stands for an infinite limit where rows are compared.
-_LARGEST = 1e308
 
 
 def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple[Generator, ...]:
@@ -92,7 +88,8 @@ def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None
         return "none", None
     if symmetry != "auto":
         return symmetry, _orbits(setting, symmetry)
-    for name in _TRIED:
+    # The order in which "auto" tries the groups: fewest orbits first.
+    for name in ("hamming", "symbols", "dihedral", "cyclic", "reflection"):
         try:
             return name, _orbits(setting, name)
         except ParameterError:
@@ -274,7 +271,8 @@ def _require_constraints(called: str, generator: Generator, block: ConstraintBlo
     i, x, y = block.places.T
     sigma, tau = generator
     # Two columns for the limits, then one for each pair (x, y): an image must have equal limits.
-    sides = sp.csr_array(np.nan_to_num(np.stack(block.limits, axis=1), posinf=_LARGEST))
+    # Stands for an infinite limit where rows are compared.
+    sides = sp.csr_array(np.nan_to_num(np.stack(block.limits, axis=1), posinf=1e308))
     shape = (block.count, len(sigma) * len(tau))
     rows, images = (
         sp.hstack([sides, sp.csr_array((block.coefficients, (i, column)), shape=shape)])

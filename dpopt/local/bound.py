@@ -41,12 +41,6 @@ How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
 and products of nonnegative terms, by a semidefinite program; or "unproved", by local search alone.
 """
 
-# Categories up to which all patterns, 2^24 of them, are enumerated; time fixes it.
-ENUMERATED = 24
-# Categories up to which `dpopt.verify` enumerates all patterns itself: then lambda must satisfy (*)
-# for all of them also where symmetry proves the bound.
-_VERIFIED = 17
-
 
 @dataclass(frozen=True)
 class LowerBound:
@@ -77,11 +71,14 @@ def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBou
         # Hence M may be m I + c 1 1', as for subset selection (Ye, Barg 2018), which attains the
         # largest m at its best size: F is linear in 1 / m.
         least = best_subset(n, exp_epsilon, gram)[0] * (1 - ROUNDING)
-    if least is not None and n > _VERIFIED:
+    # Categories up to which `dpopt.verify` enumerates all patterns itself: then lambda must satisfy
+    # (*) for all of them also where symmetry proves the bound.
+    if least is not None and n > 17:
         return LowerBound(least, "symmetry", solution.multipliers)
     rows = rows_of(solution.patterns, exp_epsilon) * solution.theta[:, None]
     value, b = slopes(gram, information(rows, p))
-    if n <= ENUMERATED:
+    # Categories up to which all patterns, 2^24 of them, are enumerated; time fixes it.
+    if n <= 24:
         multipliers = solution.multipliers + max(0.0, most_missed(b, exp_epsilon, solution))
         if least is not None:
             return LowerBound(least, "symmetry", multipliers)

@@ -17,8 +17,6 @@ from dpopt.lp.solution import Status
 
 # Newton steps to the worst prior; gaps over F at which it stops, and which it must reach.
 _STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
-# Rounding error of an entry of G, over its trace.
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,8 @@ def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
     groups = groups_of(rows)
     merged = gram[np.ix_(groups.first, groups.first)]
     difference = np.abs(gram - merged[np.ix_(groups.group, groups.group)]).max()
-    if difference > _EQUAL * np.trace(gram):
+    # Rounding error of an entry of G, over its trace.
+    if difference > 1e-12 * np.trace(gram):
         raise SolverError(
             "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
         )

@@ -52,8 +52,6 @@ _RELATIVE, _LEAST = 1e-9, 1e-13
 _MOST_ROUNDS, _MOST_STEPS = 400, 100
 # Factor of the barrier in each round, and the largest relative change of a weight at a centre.
 _SHRINK, _CENTRED = 0.3, 0.05
-# After patterns are added, the duality gap is at least this share of the largest violation.
-_LEAST_BARRIER = 0.1
 # A pattern is pruned if its weight is below the median over _SLACK and below this share of the
 # largest.
 _SLACK, _WEIGHTLESS = 50, 1e-4
@@ -62,8 +60,6 @@ _DIRECTIONS, _RANDOM = 12, 200
 # The step uses the sum of squares if there are more patterns than squares by this factor and the
 # duality gap is above this share of F; so many rounds of iterative refinement.
 _MANY, _FEW_DIGITS, _REFINED = 1.2, 1e-11, 3
-# Most violated patterns that are returned when all patterns are priced.
-_LISTED_MOST = 5_000
 # Rounding error of s'B s, a sum of n^2 products, over the sum of their absolute values; and of an
 # eigenvalue, over the largest.
 ROUNDING = 2.0**-48
@@ -474,7 +470,9 @@ def optimum(
                 if len(patterns) < n and gap > enough:
                     master.barrier *= _SHRINK
                 away = float(excesses(rows_of(patterns[:1], exp_epsilon), b, master)[0])
-                master.raise_to(_LEAST_BARRIER * away / len(master.theta))
+                # After patterns are added, the duality gap is at least this share of the largest
+                # violation.
+                master.raise_to(0.1 * away / len(master.theta))
                 continue
         if gap <= enough:
             # If the optimal M is nearly singular, later multipliers are worse: keep the best bound.
@@ -568,7 +566,8 @@ class Search:
             i, j = np.nonzero(excess > allowed)
             numbers.append(i + ((j + start) << low))
             values.append(excess[i, j])
-        order = np.argsort(-np.concatenate(values))[:_LISTED_MOST]
+        # Most violated patterns that are returned when all patterns are priced.
+        order = np.argsort(-np.concatenate(values))[:5_000]
         return (np.concatenate(numbers)[order, None] >> np.arange(self.n)) & 1 > 0
 
     def _climbed(self, b: Matrix, at: Priced) -> Patterns:

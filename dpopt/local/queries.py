@@ -11,8 +11,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, frozen
 
-# Names of workloads, and the largest sizes: time and memory of the design fix them.
-NAMES = ("histogram", "prefix", "range", "marginals")
+# The largest sizes: time and memory of the design fix them.
 MOST_CATEGORIES, MOST_QUERIES = 256, 100_000
 
 
@@ -30,7 +29,7 @@ def query_matrix(queries: npt.ArrayLike | str, categories: int | None) -> Matrix
         ParameterError: if ``queries`` is none of these, or a size or entry is out of range.
     """
     if isinstance(queries, str):
-        _checks.choice("queries", queries, NAMES)
+        _checks.choice("queries", queries, ("histogram", "prefix", "range", "marginals"))
         if categories is None:
             raise ParameterError(f"categories is None; {queries!r} needs the number of categories.")
         return frozen(

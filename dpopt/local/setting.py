@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 # Categories up to which `Workload.problem` has a variable for each pattern; up to which column
 # generation solves it; and up to which the closed form does if all categories are alike.
 WRITTEN, DESIGNED, EVEN = 6, 64, 128
-# Relative gap of column generation.
-_TOLERANCE = 1e-6
-# Patterns with less than this share of the largest weight are omitted from the kernel.
-_WEIGHTLESS = 1e-9
 # Shares of the uniform mixture at which tangents are taken, and the condition number of M above
 # which there is no tangent.
 _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
@@ -200,7 +196,8 @@ class Workload(Setting):
         gram, p = self.merged
         if self.even:
             return selected(gram, math.exp(self.epsilon))
-        return optimum(gram, math.exp(self.epsilon), p, relative_gap=_TOLERANCE)
+        # Relative gap of column generation.
+        return optimum(gram, math.exp(self.epsilon), p, relative_gap=1e-6)
 
     @cached_property
     def lowest(self) -> LowerBound:
@@ -372,7 +369,8 @@ class _Tangents:
 
 def _kernel(patterns: Any, theta: Vector, epsilon: float) -> Matrix:  # noqa: ANN401
     """Return Pr[output | category] of weighted patterns, shape (n, outputs)."""
-    positive = theta > _WEIGHTLESS * theta.max()
+    # Patterns with less than this share of the largest weight are omitted from the kernel.
+    positive = theta > 1e-9 * theta.max()
     kernel = (rows_of(patterns[positive], math.exp(epsilon)) * theta[positive][:, None]).T
     return kernel / kernel.sum(axis=1, keepdims=True)
 

@@ -17,9 +17,6 @@ import numpy.typing as npt
 
 from dpopt._types import Matrix, Vector
 
-# Rounding error of entries of G, over the largest.
-_ROUNDING = 1e-12
-
 
 @dataclass(frozen=True)
 class Symmetry:
@@ -49,14 +46,15 @@ class Symmetry:
             prior: p, shape (n,).
         """
         n = len(centred)
-        symmetry, allowed = cls.none(n), _ROUNDING * float(np.abs(centred).max())
+        # Rounding error of entries of G, over the largest.
+        symmetry, allowed = cls.none(n), 1e-12 * float(np.abs(centred).max())
         category = np.arange(n)
         orders = [category[::-1]]
         if n & (n - 1) == 0:
             orders = [category ^ (1 << bit) for bit in range(n.bit_length() - 1)] + orders
         for order in orders:
             same = np.abs(centred[np.ix_(order, order)] - centred).max() <= allowed
-            if same and np.ptp(prior - prior[order]) <= _ROUNDING and not symmetry.has(order):
+            if same and np.ptp(prior - prior[order]) <= 1e-12 and not symmetry.has(order):
                 symmetry = symmetry.with_order(order)
         return symmetry
 

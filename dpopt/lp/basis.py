@@ -19,13 +19,8 @@ from dpopt.lp.problem import Problem
 Statuses = npt.NDArray[np.int8]
 """Basis statuses: 0 at the lower limit, 1 basic, 2 at the upper limit, 3 free at zero."""
 
+# Status of a basic variable or row.
 BASIC = 1
-_UPPER = 2
-# Steps of iterative refinement.
-_STEPS = 2
-# Above this number of entries (a dense basis of 450 rows, or 70,000 rows of three entries) a
-# factorisation could take longer than another strategy of the solver.
-_MOST_ENTRIES = 200_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +97,8 @@ def vertex(
         more than 200,000 entries.
     """
     basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(rows != BASIC)
-    limit = np.where(rows == _UPPER, model.rows.upper, model.rows.lower)[tight]
+    # Status 2 is at the upper limit.
+    limit = np.where(rows == 2, model.rows.upper, model.rows.lower)[tight]
     if basic.size != tight.size or not np.all(np.isfinite(limit)):
         return None
     # M: the tight rows and, below, the basic columns.
@@ -111,7 +107,9 @@ def vertex(
     if not basic.size:
         return x, duals
     square = sp.csc_array(tight_rows[:, basic])
-    if square.nnz > _MOST_ENTRIES:
+    # Above this number of entries (a dense basis of 450 rows, or 70,000 rows of three entries) a
+    # factorisation could take longer than another strategy of the solver.
+    if square.nnz > 200_000:
         return None
     try:
         factor = splu(square)
@@ -119,7 +117,8 @@ def vertex(
         # The basis matrix is singular.
         return None
     duals[tight] = y[tight]
-    for _ in range(_STEPS):
+    # Steps of iterative refinement.
+    for _ in range(2):
         duals[tight] += factor.solve(model.cost[basic] - square.T @ duals[tight], trans="T")
         x[basic] += factor.solve(limit - tight_rows @ x)
     return x, duals

@@ -16,10 +16,6 @@ from dpopt.lp.model import Model, Rows, stack
 
 # Unit roundoff of a double.
 _UNIT = 2.0**-53
-# Reduced costs below this fraction of their own terms count as zero.
-_NOISE = 1e-9
-# Most passes of bound propagation.
-_PASSES = 4
 
 
 def dual_bound(model: Model, y: Vector) -> float:
@@ -49,7 +45,8 @@ def dual_bound(model: Model, y: Vector) -> float:
     endless = ~np.isfinite(box)
     if np.any(endless):
         moved = 2.0**-52 * float(np.max(size, initial=0.0)) * (abs(matrix).T @ np.ones(y.size))
-        reduced = np.where(endless & (np.abs(reduced) <= _NOISE * sizes + moved), 0.0, reduced)
+        # Reduced costs below this fraction of their own terms count as zero.
+        reduced = np.where(endless & (np.abs(reduced) <= 1e-9 * sizes + moved), 0.0, reduced)
     fixed = y * np.where(y == 0.0, 0.0, limit)
     boxed = reduced * np.where(reduced == 0.0, 0.0, box)
     # Largest finite |x_j| in the box, for the rounding of the terms of variable j.
@@ -91,7 +88,8 @@ def implied_box(rows: Rows, lower: Vector, upper: Vector) -> tuple[Vector, Vecto
     row, column, value = entries.row[keep], entries.col[keep], entries.data[keep]
     count = np.bincount(row, minlength=rows.count)
     lower, upper = lower.astype(float), upper.astype(float)
-    for _ in range(_PASSES):
+    # Most passes of bound propagation.
+    for _ in range(4):
         before = lower.copy(), upper.copy()
         # First the rows A x <= upper, then -A x <= -lower.
         for sign, limits in ((1.0, rows.upper), (-1.0, -rows.lower)):

@@ -38,9 +38,8 @@ from dpopt.lp.solution import Solution, Status
 Families: TypeAlias = Mapping[str, tuple[cp.Expression, Oracle]]
 """By name, an affine expression (such as a variable) and the oracle that separates its value."""
 
+# What errors call the problem.
 _TITLE = "cvxpy problem"
-# End of a note on unbounded variables.
-_NOISE = "a reduced cost of theirs below 1e-9 of its own terms is taken as 0."
 # Names of cvxpy's epigraph variables and constraints, and of the variables that oracles see.
 _AUXILIARY, _SEEN = "(auxiliary)", "(seen by) "
 
@@ -382,7 +381,10 @@ def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str
     listed = ", ".join(unbounded[:5]) + (" and others" if len(unbounded) > 5 else "")
     if not math.isfinite(bound):
         return bound, f"no dual bound: nothing bounds {listed} on both sides."
-    return bound, f"nothing bounds {listed} on both sides; {_NOISE}"
+    return bound, (
+        f"nothing bounds {listed} on both sides; a reduced cost of theirs below 1e-9 of its own "
+        "terms is taken as 0."
+    )
 
 
 @_quiet()

@@ -29,22 +29,11 @@ from dpopt.lp.problem import SlaterPoint
 
 Matrix = npt.NDArray[np.float64]
 
-# Fraction of the gap that a step may lose by rounding of the multipliers; above it, later steps use
-# the orthogonal factorisation.
-_LOST = 1e-2
-# Step length as a fraction of the way to the boundary.
-_SHARE = 0.995
 # Ridge on the unit diagonal of a Cholesky factorisation: the first one, and the largest before it
 # counts as failed.
 _RIDGE, _MOST_RIDGE = 1e-15, 1e-6
-# Most steps in one solve.
-_MOST_STEPS = 60
-# Row weights up to which the normal equations are accurate, in multiples of the barrier parameter.
-_LIGHT = 1e12
 # Least distance of x from its bounds, as a fraction of the range; least gap, to divide by.
 _EDGE, _TINY = 2.0**-50, 1e-18
-# Largest residual of A x + s = b at which x counts as a solution; rows have unit slack inside.
-_HOLDS = 1e-9
 # At a restart: least distance of x from its bounds, as a fraction of the range, and the barrier
 # parameter as a fraction of the gap per product.
 _OFF, _LEAST = 1e-9, 0.01
@@ -140,13 +129,16 @@ class Interior:
         ``pause`` is called before each step and may raise.
         """
         best, self._precise = -np.inf, False
-        for step in range(_MOST_STEPS + 1):
+        # At most 60 steps in one solve.
+        for step in range(61):
             state = self.state
             bound = self.bound(state.y)
             best = max(best, bound)
             residual = np.max(np.abs(self.limit - self._times(state.x) - state.s), initial=0.0)
             within_aim = float(self.cost @ state.x) - bound <= target_gap(best)
-            if step == _MOST_STEPS or (step and residual < _HOLDS and within_aim):
+            # Largest residual of A x + s = b at which x counts as a solution; rows have unit slack
+            # inside.
+            if step == 60 or (step and residual < 1e-9 and within_aim):
                 break
             pause()
             self._step()
@@ -174,7 +166,9 @@ class Interior:
         # Weights in the least-squares problem: of the rows of A, and of the identity for x.
         weights, diagonal = y / s, z / x + w / v
         if self._precise:
-            solve = self._orthogonal(weights, diagonal, _LIGHT * mean)
+            # Row weights up to which the normal equations are accurate, in multiples of the barrier
+            # parameter.
+            solve = self._orthogonal(weights, diagonal, 1e12 * mean)
         else:
             solve = self._normal(weights, diagonal)
 
@@ -207,15 +201,18 @@ class Interior:
         changes = direction(-s * y, -x * z, -v * w)
         level = (_mean(stepped(changes, 1.0), self.width) / mean) ** 3 * mean
         dx, ds, dy, dz, dw = changes
+        # Step length as a fraction of the way to the boundary.
         self.state = stepped(
             direction(level - s * y - ds * dy, level - x * z - dx * dz, level - v * w + dx * dw),
-            _SHARE,
+            0.995,
         )
         # Closer to its upper bound, u - x would be rounded to 0.
         edge = _EDGE * self.width
         self.state.x = np.clip(self.state.x, edge, self.width - edge)
         gap = _mean(self.state, self.width) * (s.size + 2 * x.size)
-        self._precise = self._precise or self._balance() > _LOST * gap
+        # Fraction of the gap that a step may lose by rounding of the multipliers; above it, later
+        # steps use the orthogonal factorisation.
+        self._precise = self._precise or self._balance() > 1e-2 * gap
 
     def _normal(self, weights: Vector, diagonal: Vector) -> _Solved:
         """Return a least-squares solver by a Cholesky factor of the normal equations."""
@@ -332,10 +329,6 @@ def _factor(matrix: Matrix) -> tuple[Matrix, Vector]:
 _AIM, _FINISH = 0.03, 0.3
 # Rounds in all, and in a row without a smaller gap.
 _MOST_ROUNDS, _MOST_IDLE = 200, 12
-# Entries of the dense matrix: 800 MB.
-_MOST_ENTRIES = 100_000_000
-# Objective given up by restarting further inside, as a fraction of the gap.
-_BACK = 0.01
 
 
 def suits(model: Model, slater: SlaterPoint | None) -> bool:
@@ -490,7 +483,8 @@ class Rounds:
             right = sign * (limit[finite] - at_lower[finite]) / slack
             blocks.append((finite, np.full(finite.size, sign), 1.0 / slack, right))
         index, sign, scale, limits = map(np.concatenate, zip(*blocks, strict=True))
-        if (self.lines[0].size + index.size) * size > _MOST_ENTRIES:
+        # Entries of the dense matrix: 800 MB.
+        if (self.lines[0].size + index.size) * size > 100_000_000:
             return False
         matrix = rows.matrix[index].toarray() * (sign * scale)[:, None]
         order = self.method.add(matrix, limits, self._restart_point())
@@ -508,5 +502,6 @@ class Rounds:
         if not np.isfinite(self.bound):
             return self.method.state.x
         gain = float(self.model.cost @ self.slater.x) - self.value
-        share = min(_BACK * (self.value - self.bound) / gain, 0.5) if gain > 0.0 else 0.5
+        # Objective given up by restarting further inside, as a fraction of the gap.
+        share = min(0.01 * (self.value - self.bound) / gain, 0.5) if gain > 0.0 else 0.5
         return self.best + share * (self.slater.x - self.best) - self.model.lower

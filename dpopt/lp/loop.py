@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from dpopt.lp.door import Families
 
+# What progress calls the solve.
 _TASK = "linear program"
 # Gaps above this fraction of the target gap are refined by a factorisation of the basis.
 _WELL_WITHIN = 0.1

@@ -31,8 +31,6 @@ from dpopt.lp.model import (
 
 # Number of variables that HiGHS's 32-bit indices can count.
 _MOST_VARIABLES = 2**31 - 1
-# Largest absolute cost; sums of such costs stay finite.
-_LARGEST_COST = 1e100
 
 Blocks = MatrixLike | Mapping[str, Coefficients]
 Objective = npt.ArrayLike | Mapping[str, npt.ArrayLike | ByIndex]
@@ -491,10 +489,10 @@ class Problem:
                     f"objective of {name!r} has shape {array.shape}; "
                     f"it must be a number or of shape {shape}."
                 )
-        if not np.all(np.abs(array) <= _LARGEST_COST):
+        # Largest absolute cost; sums of such costs stay finite.
+        if not np.all(np.abs(array) <= 1e100):
             raise ParameterError(
-                f"objective of {name!r} holds a value that is not finite, or beyond "
-                f"{_LARGEST_COST:g}."
+                f"objective of {name!r} holds a value that is not finite, or beyond 1e+100."
             )
         return np.broadcast_to(array.reshape(-1), (size,)).copy()
 

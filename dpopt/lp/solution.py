@@ -31,6 +31,7 @@ class Status(StrEnum):
     GAP = "gap"
 
 
+# What helps against a status, for messages.
 _ADVICE: Mapping[Status, str] = {
     Status.UNBOUNDED: "give every variable finite bounds, or check the sign of the objective",
     Status.TIME_LIMIT: "raise time_limit, or solve a smaller instance",

@@ -36,6 +36,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import in_short
 from dpopt.table import Table
 
+# Probabilities of 1 by their letter in a corner's name.
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
 # Work, in voters summed over the multisets that floats leave open: takes a minute, and a moment.
 MOST_OPEN, FEW_OPEN = 400_000, 300

@@ -29,8 +29,6 @@ from dpopt.table import Table
 # Multisets enumerated in Python's integers, which takes about a minute; and the bits of these
 # integers: at first, and at most.
 _MOST_POINTS, _FIRST_BITS, _MOST_BITS = 4_000_000, 256, 1 << 15
-# Largest relative distance between the lower and the upper end: less than a float's ulp.
-_CLOSE = Fraction(1, 1 << 56)
 # Absolute: an excess below this is not distinguished from 0.
 _NOTHING = Fraction(1, 1 << 200)
 
@@ -116,7 +114,9 @@ def _closely(
         extreme = search(chances)
         if extreme is not None:
             upper, lower, at = extreme
-            if upper is None or upper - lower <= max(_CLOSE * upper, _NOTHING):
+            # Largest relative distance between the lower and the upper end: less than a float's
+            # ulp.
+            if upper is None or upper - lower <= max(Fraction(1, 1 << 56) * upper, _NOTHING):
                 return upper, lower, ("corner", *at), chances
         bits *= 2
 

@@ -38,15 +38,8 @@ from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 _MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
 # Terms of the series held in memory at once.
 _CHUNK = 1 << 16
-_MOST_DRAWS = 10**8
 # Expectations without a formula are averages over this many draws of a fixed seed.
 _DRAWS, _SEED = 100_000, 5
-# Rows of a worst case added in one round.
-_MOST_CUTS = 40
-# Errors within this share of the largest are candidate rows of a proof.
-_NEAR = 1e-2
-# Peaks of each interval that are refined in one round.
-_MOST_PEAKS = 5
 
 
 @dataclass(frozen=True)
@@ -252,7 +245,8 @@ def sampled_margins(
     Returns:
         Shape (draws, (K + 1) / 2).
     """
-    draws = _checks.integer("draws", draws, 1, _MOST_DRAWS)
+    # Samples that are drawn: memory fixes them.
+    draws = _checks.integer("draws", draws, 1, 10**8)
     voters, prior = odd(voters), as_prior(prior)
     _checks.instance("rng", rng, np.random.Generator)
     return _margins_at(prior.sample((draws, voters), rng))
@@ -275,7 +269,7 @@ def sampled_error(
         draws: number of samples of p, 2 to 1e8.
     """
     require_voters(setting)
-    draws = _checks.integer("draws", draws, 2, _MOST_DRAWS)
+    draws = _checks.integer("draws", draws, 2, 10**8)
     gamma = check_gamma(setting, gamma)
     margins = sampled_margins(setting.voters, prior, rng, draws)
     errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
@@ -310,7 +304,8 @@ class WorstCase:
         gamma, t = point[:-1], float(point[-1])
         margins, errors = self._worst(gamma)
         excess = np.abs(errors) - t
-        order = np.argsort(-excess, kind="stable")[:_MOST_CUTS]
+        # Rows of a worst case added in one round.
+        order = np.argsort(-excess, kind="stable")[:40]
         order = order[excess[order] > 0.0]
         # signed @ (1 - gamma) <= t, with the sign that the error has at this gamma.
         signed = np.sign(errors[order])[:, None] * margins[order]
@@ -326,7 +321,8 @@ class WorstCase:
         """Return the nearly tight rows at a gamma's upper half, as `dpopt.verify` names them."""
         errors = self._margins @ (1.0 - gamma)
         named: list[tuple[int | str, float]] = list(enumerate(errors.tolist()))
-        least = (1.0 - _NEAR) * float(np.abs(errors).max())
+        # Errors within 1% of the largest are candidate rows of a proof.
+        least = 0.99 * float(np.abs(errors).max())
         if self._pieces:
             points = sorted(set(self._fine(gamma, errors, least)))
             errors = _common(self._k, np.array(points)) @ (1.0 - gamma)
@@ -355,7 +351,8 @@ class WorstCase:
             sizes = np.abs(errors[start : start + nodes.size])
             start += nodes.size
             indices = _peaks(sizes)
-            indices = indices[:_MOST_PEAKS] if least is None else indices
+            # Peaks of each interval that are refined in one round.
+            indices = indices[:5] if least is None else indices
             peaks += [
                 self._refined(gamma, nodes, index)
                 for index in indices

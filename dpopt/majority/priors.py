@@ -20,10 +20,6 @@ from dpopt.prob import binomial_pmf
 
 # Nodes of the Gauss-Jacobi quadrature at most, and the largest shape for which it is used.
 _MOST_NODES, _LARGEST_SHAPE = 600, 100.0
-# Below about 6e-309 the beta function, whose logarithm is needed, overflows.
-_LEAST_SHAPE = 1e-300
-# Length of an interval below which 48 Gauss-Legendre nodes replace a difference that would cancel.
-_NARROW = 0.02
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
@@ -102,7 +98,9 @@ class UniformPrior:
         total = sum(b - a for a, b in self.intervals)
         pmf = np.zeros(trials + 1)
         for a, b, sign in pieces:
-            if b - a < _NARROW:
+            # Length of an interval below which 48 Gauss-Legendre nodes replace a difference that
+            # would cancel.
+            if b - a < 0.02:
                 # A difference of incomplete beta functions would lose its digits.
                 pmfs = [binomial_pmf(trials, a + (b - a) * (x + 1) / 2) for x in _NODES]
                 pmf += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(pmfs))
@@ -150,7 +148,8 @@ class BetaPrior:
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
-            value = _checks.real(f"prior's {name}", getattr(self, name), _LEAST_SHAPE, 1e4)
+            # Below about 6e-309 the beta function, whose logarithm is needed, overflows.
+            value = _checks.real(f"prior's {name}", getattr(self, name), 1e-300, 1e4)
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:

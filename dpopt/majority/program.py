@@ -41,10 +41,6 @@ from dpopt.majority.voters import (
 from dpopt.privacy import Problem
 from dpopt.prob import binomial_pmf
 
-# Relative violation above which the rows that are cheap to price are added before pricing the rest.
-_PLAIN = 1e-7
-# With Delta, entries (s, o) priced exactly in one round where bounds are inconclusive, over K^2.
-_MOST_PLACES = 0.1
 # Slack, as a share of the budget, within which a row is tight; tight rows kept for each level of
 # gamma, and multisets enumerated to find them.
 _TIGHT, _MOST_TIGHT, _MOST_LISTED = 1e-9, 8, 200_000
@@ -249,8 +245,12 @@ class CornerOracle:
             gamma: shape ((K + 1) / 2,).
         """
         h = self._scaled(gamma)
-        best = self._values.best(h, 1.0, _MOST_PLACES * self.setting.voters**2)
-        if not best.complete and best.values.max() <= 1.0 + _PLAIN:
+        # With Delta, entries (s, o) priced exactly in one round where bounds are inconclusive, over
+        # K^2.
+        best = self._values.best(h, 1.0, 0.1 * self.setting.voters**2)
+        # Relative violation above which the rows that are cheap to price are added before pricing
+        # the rest.
+        if not best.complete and best.values.max() <= 1.0 + 1e-7:
             best = self._values.best(h, 1.0, np.inf)
         worst = max(float(best.values.max()) - 1.0, 0.0) if best.complete else np.inf
         peaks = _peaks(best.values - 1.0)

@@ -28,9 +28,6 @@ REGRET_PRIORS = (
 )
 """The default priors of the objective "least-regret"."""
 
-# Least expected error of a fair coin that a regret is divided by.
-_LEAST_COIN = 1e-9
-
 
 @dataclass(frozen=True)
 class Regret:
@@ -106,7 +103,8 @@ def several_priors(priors: object) -> tuple[Prior, ...] | None:
 def linear_of(voters: int, prior: Prior) -> Vector:
     """Return the weights of the expected error under a prior that a regret is defined for."""
     linear = expected_error_weights(voters, prior).values
-    if float(np.sum(linear)) < _LEAST_COIN:
+    # Least expected error of a fair coin that a regret is divided by.
+    if float(np.sum(linear)) < 1e-9:
         raise ParameterError(
             f"priors holds {prior}, under which a fair coin has no expected error; it must hold "
             "priors under which it has one."

@@ -72,21 +72,9 @@ if TYPE_CHECKING:
 
     from dpopt.verify import Name
 
-OBJECTIVES = ("mean", "surrogate", "worst-case", "least-regret")
 
-# In nats, so that e^(m epsilon) stays a finite float.
-_LARGEST_EXPONENT = 600.0
 # Voters, for Delta = 0 and above, whose multisets are checked within minutes.
 _MOST, _MOST_SHIFTED = 4001, 501
-# Share of the largest coefficient: HiGHS's dual tolerance is 1e-10 of it, the rest is lost.
-_VISIBLE = 1e-9
-# Solver noise that is removed from a gamma: asymmetry, or distance outside its interval.
-_NOISE = 1e-6
-# Rows are divided by the budget e^(m epsilon) - 1 + 2 delta: below this, the rounding of their
-# coefficients shows in the optimum.
-_LEAST_BUDGET = 1e-7
-# Multisets per second, over all rounds of pricing and the proof, for the progress estimate.
-_SPEED = 5e6
 
 
 @dataclass(frozen=True)
@@ -177,10 +165,11 @@ class Majority(Voters, Setting):
         k = odd(self.voters)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, k, open_lower=True)
-        if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
+        # In nats, so that e^(m epsilon) stays a finite float.
+        if max(allowance, 1.0) * epsilon > 600.0:
             raise ParameterError(
                 f"epsilon is {epsilon} and allowance {allowance}; "
-                f"epsilon and their product must be at most {_LARGEST_EXPONENT:g}."
+                "epsilon and their product must be at most 600."
             )
         voter_delta = _checks.real("voter_delta", self.voter_delta, 0.0, 1.0, open_upper=True)
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
@@ -194,7 +183,9 @@ class Majority(Voters, Setting):
                 f"voters is {k}; every constraint can be decided up to {_MOST} voters if "
                 f"voter_delta is 0, else up to {_MOST_SHIFTED}."
             )
-        objective = _checks.choice("objective", self.objective, OBJECTIVES)
+        objective = _checks.choice(
+            "objective", self.objective, ("mean", "surrogate", "worst-case", "least-regret")
+        )
         priors = several_priors(self.priors)
         if priors is None and objective == "least-regret":
             priors = REGRET_PRIORS
@@ -303,10 +294,12 @@ class Majority(Voters, Setting):
         Raises:
             ParameterError: if e^(m epsilon) - 1 + 2 delta is too small for double precision.
         """
-        if self.budget < _LEAST_BUDGET:
+        # Rows are divided by the budget e^(m epsilon) - 1 + 2 delta: below this, the rounding of
+        # their coefficients shows in the optimum.
+        if self.budget < 1e-7:
             raise ParameterError(
                 f"allowance * epsilon is {digits(self.guarantee.epsilon)}; a program in double "
-                f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
+                "precision needs e^(m epsilon) - 1 + 2 delta of at least 1e-07."
             )
         problem = gamma_problem(self, np.zeros(self.middle))
         self._add_objective(problem, _visible)
@@ -333,7 +326,8 @@ class Majority(Voters, Setting):
             vars(self)["optima"] = self._solved_alone(time_limit)
         # Without Delta there are few multisets, and the work is in the K numbers of each row.
         each = 1 if self.voter_delta else self.voters
-        expect("design of the noise function", reduced_size(self) * each, _SPEED)
+        # Multisets per second, over all rounds of pricing and the proof, for the progress estimate.
+        expect("design of the noise function", reduced_size(self) * each, 5e6)
         return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
@@ -347,9 +341,11 @@ class Majority(Voters, Setting):
         """
         if values.shape == (self.voters + 1,):
             symmetric = 0.5 * (values + values[::-1])
-            values = symmetric if np.all(np.abs(values - symmetric) <= _NOISE) else values
+            # Solver noise that is removed from a gamma: asymmetry, or distance outside its
+            # interval.
+            values = symmetric if np.all(np.abs(values - symmetric) <= 1e-6) else values
         clipped = np.clip(values, self.least, 1.0)
-        values = clipped if np.all(np.abs(values - clipped) <= _NOISE) else values
+        values = clipped if np.all(np.abs(values - clipped) <= 1e-6) else values
         return check_gamma(self, values)[self.middle :]
 
     def table(self, point: Vector) -> Table:
@@ -555,4 +551,5 @@ def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:
 
 def _visible(linear: Vector) -> Vector:
     """Return weights, raised where a solver would ignore them and leave gamma undetermined."""
-    return np.maximum(linear, _VISIBLE * float(np.max(np.abs(linear))))
+    # Share of the largest coefficient: HiGHS's dual tolerance is 1e-10 of it, the rest is lost.
+    return np.maximum(linear, 1e-9 * float(np.max(np.abs(linear))))

@@ -39,8 +39,6 @@ from dpopt.majority.voters import Counts
 Values = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# Binomial probabilities below this are dropped: their sum is far below the rounding of a row.
-_NOTHING = 1e-22
 # Number of pairs (s, o), over K^2, from which pricing all of them at once is faster.
 _MANY = 0.5
 
@@ -112,7 +110,9 @@ class CornerValues:
         for n in range(voters):
             pmfs[n + 1] = self._stay * pmfs[n]
             pmfs[n + 1, 1:] += self._delta * pmfs[n, :-1]
-        self.width = int(np.flatnonzero((pmfs > _NOTHING).any(axis=0))[-1]) + 1
+        # Binomial probabilities below this are dropped: their sum is far below the rounding of a
+        # row.
+        self.width = int(np.flatnonzero((pmfs > 1e-22).any(axis=0))[-1]) + 1
         self._pmfs = pmfs[:, : self.width]
         remaining = voters - counts[:, None] - counts
         self._mirror = np.maximum(remaining, 0)[None]

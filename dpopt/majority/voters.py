@@ -34,9 +34,6 @@ CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
-# Rounding by which a gamma may lie outside its interval.
-_ROUNDING = 1e-15
-
 
 def odd(voters: object) -> int:
     """Return the number of voters K, checked to be odd."""
@@ -224,7 +221,8 @@ def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
     """Return gamma clipped to [least, 1]; refuse values outside it by more than 1e-15."""
-    if not np.all((gamma >= least - _ROUNDING) & (gamma <= 1.0 + _ROUNDING)):
+    # Rounding by which a gamma may lie outside its interval.
+    if not np.all((gamma >= least - 1e-15) & (gamma <= 1.0 + 1e-15)):
         raise ParameterError(
             f"gamma holds a value outside [{least:g}, 1]; noise levels must lie in it."
         )

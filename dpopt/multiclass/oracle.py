@@ -16,14 +16,8 @@ from dpopt.lp import Separation, make_rows
 from dpopt.multiclass.corners import Level, configurations, histograms, variables
 from dpopt.table.histograms import sorted_histograms
 
-# Rows added in one round, for each size of S.
-_CUTS = 150
 # Slack within which a row is tight, as a share of the uniform kernel's; tight rows per variable.
 _TIGHT, _MOST_TIGHT = 1e-9, 100
-# Configurations whose rows are computed at once, which bounds memory.
-_BATCH = 2_000
-# Rows that agree to this many decimals are duplicates.
-_DECIMALS = 11
 
 
 Violations = dict[int, list[tuple[Vector, IntVector, IntVector]]]
@@ -117,7 +111,8 @@ class Pricing:
             loops = self._loops(level)[at[broken]]
             violated.setdefault(outputs, []).append((largest[broken], level.signed[broken], loops))
         for outputs, _, signed, loops in _ordered(violated):
-            rows += self._distinct(outputs, signed, loops, _CUTS).values()
+            # Rows added in one round, for each size of S.
+            rows += self._distinct(outputs, signed, loops, 150).values()
         matrix = np.array(rows).reshape(-1, self.inputs.size)
         cut = make_rows(matrix / self.uniform_slack, upper=self.delta / self.uniform_slack)
         return Separation(cut, max(0.0, worst), count)
@@ -154,13 +149,13 @@ class Pricing:
         """Return the first ``most`` distinct rows by index: relabelling classes repeats rows."""
         rows, keys = dict[int, Vector](), set[bytes]()
         copies = math.factorial(outputs) * math.factorial(self.configurations.classes - outputs)
-        step = min(most * copies, _BATCH)
+        # Configurations whose rows are computed at once, which bounds memory.
+        step = min(most * copies, 2_000)
         for start in range(0, len(signed), step):
             block = self._rows(outputs, signed[start : start + step], loops[start : start + step])
             # Adding 0 turns -0.0 into 0.0, so that equal rows have equal bytes.
-            for offset, (row, key) in enumerate(
-                zip(block, block.round(_DECIMALS) + 0.0, strict=True)
-            ):
+            # Rows that agree to this many decimals are duplicates.
+            for offset, (row, key) in enumerate(zip(block, block.round(11) + 0.0, strict=True)):
                 if len(rows) < most and key.tobytes() not in keys:
                     keys.add(key.tobytes())
                     rows[start + offset] = row

@@ -29,10 +29,6 @@ from dpopt.table import SortedHistograms, Table
 
 # Largest epsilon of one vote, in nats: there a rule is the plurality up to e^-30; and bisections.
 _LARGEST, _BISECTIONS = 30.0, 50
-# Rounding error of f in floats that is tolerated; the repair makes up for it.
-_ROUNDING = 1e-14
-# Fractional bits of v.
-_BITS = 128
 
 
 def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
@@ -46,7 +42,8 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
     """
 
     def keeps(kernel: Vector) -> bool:
-        return pricing.price(kernel).excess <= pricing.delta + _ROUNDING
+        # Rounding error of f in floats that is tolerated; the repair makes up for it.
+        return pricing.price(kernel).excess <= pricing.delta + 1e-14
 
     if rule == "subsampling":
         for sample in range(pricing.inputs.records, 0, -1):
@@ -131,7 +128,8 @@ def vote_ratio_below(
         limits.append(1 + (budget - 1) / delta)
     if not limits:
         return None
-    ratio = Fraction(int(min(limits) * (1 << _BITS)), 1 << _BITS)
+    # Fractional bits of v.
+    ratio = Fraction(int(min(limits) * (1 << 128)), 1 << 128)
     if ratio <= 1:
         raise ParameterError(
             f"epsilon is {digits(epsilon)}; with allowance {digits(allowance)} and {voters} "

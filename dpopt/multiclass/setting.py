@@ -34,15 +34,9 @@ from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.judge import decided
 
-RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
-
 # m epsilon in nats. Rows are divided by e^(m epsilon) - 1: below the first, the rounding of their
 # coefficients shows; above the second, e^(m epsilon) may overflow.
 _LEAST_EXPONENT, _LARGEST_EXPONENT = 1e-7, 600.0
-# Configurations per second, over all rounds of pricing and the proof, for the progress estimate.
-_SPEED = 2e6
-# Largest number of events that a dominating pair is computed from.
-_MOST_POINTS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,11 @@ class Multiclass(ClassSetting):
             _checks.real(name, getattr(self, name), 0.0, 1.0, open_upper=True)
             for name in ("voter_delta", "delta")
         )
-        rule = _checks.choice("rule", self.rule, RULES)
+        rule = _checks.choice(
+            "rule",
+            self.rule,
+            ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling"),
+        )
         if voter_delta > 0.0 and rule in ("optimal", "subsampling"):
             raise ParameterError(
                 f"voter_delta is {digits(voter_delta)}; it must be 0 with rule {rule!r}, and a "
@@ -232,7 +230,9 @@ class Multiclass(ClassSetting):
         """Solve `problem`."""
         if self.rule == "optimal" and self.exact:
             corners = verify.corner_count(self.voters, self.classes)
-            expect("design of the plurality", corners, _SPEED)
+            # Configurations per second, over all rounds of pricing and the proof, for the progress
+            # estimate.
+            expect("design of the plurality", corners, 2e6)
         return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
@@ -370,10 +370,11 @@ def _dominating(labels: verify.Labels) -> DominatingPair:
     """
     sizes = range(1, labels.classes)
     events = len(sizes) * verify.corner_count(labels.voters, labels.classes)
-    if events > _MOST_POINTS:
+    # Largest number of events that a dominating pair is computed from.
+    if events > 2_000_000:
         raise ParameterError(
             f"voters is {labels.voters} and classes {labels.classes}; the privacy loss is "
-            f"found from at most {_MOST_POINTS:.0e} events, and these may be {events:.1e}."
+            f"found from at most 2e+06 events, and these may be {events:.1e}."
         )
     total = labels.ballots.whole << verify.CORNER
 

@@ -17,11 +17,8 @@ from dpopt.shape import Design, design
 from dpopt.table.histograms import partition_count
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
+# What `rule` may be.
 RULES: tuple[str, ...] = get_args(Rule)
-_BEST_OF = ("ladder", "permute-and-flip", "exponential")
-
-# Multiplications of permute-and-flip's table that take seconds.
-_MOST_STEPS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "bes
         return design(setting(rule=rule))
     if not _few(records, classes):
         return design(setting(rule="permute-and-flip"))
-    tables = [design(setting(rule=name)) for name in _BEST_OF]
+    tables = [design(setting(rule=name)) for name in ("ladder", "permute-and-flip", "exponential")]
     return min(tables, key=lambda each: each.mean_regret)
 
 
@@ -124,8 +121,8 @@ def _few(records: int, classes: int) -> bool:
     """Return whether the tables over all sorted histograms take seconds to compute."""
     if classes > 50 or not few_histograms(verify.SOLVED, records, classes):
         return False
-    # Permute-and-flip takes min(C, K)^2 multiplications for each histogram.
-    return partition_count(records, classes) * min(classes, records) ** 2 <= _MOST_STEPS
+    # Permute-and-flip takes min(C, K)^2 multiplications for each histogram, so many in seconds.
+    return partition_count(records, classes) * min(classes, records) ** 2 <= 2_000_000
 
 
 def _tallied(data: object, labels: object) -> Tally:

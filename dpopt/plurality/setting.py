@@ -42,7 +42,7 @@ from dpopt.table import Losses, Table, add_lazy_table
 from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
 
-OBJECTIVES = ("mean", "worst-case")
+# What `loss` and `rule` may be, and whose theorems prove the rules.
 LOSSES = ("regret", "error")
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
 THEOREMS = {
@@ -54,15 +54,8 @@ _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
 # Variables of a program above which interior points are faster, and the secondary objective (the
 # least mean among the optima of "worst-case") is dropped.
 _MANY = 4_000
-# Bits of all weights of a table of permute-and-flip or the exponential mechanism: takes seconds.
-_LONGEST_TABLE = 1 << 26
 # Significant bits of s - 1: rounding down costs 2^-32 of epsilon.
 _STEP_BITS = 32
-# Largest gap in the table of a step's coins.
-_MOST_GAPS = 400
-# Bits of all integer weights of a distribution of a step.
-_LONGEST_DISTRIBUTION = 10_000_000
-_DISTRIBUTIONS = {"permute-and-flip": permute_and_flip, "exponential": exponential}
 # Slack within which a row is tight, as a share of its largest coefficient; tight rows per variable.
 _TIGHT, _MOST_TIGHT = 1e-6, 4
 
@@ -147,7 +140,7 @@ class Plurality(ClassSetting):
             records=records,
             classes=classes,
             epsilon=_checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True),
-            objective=_checks.choice("objective", self.objective, OBJECTIVES),
+            objective=_checks.choice("objective", self.objective, ("mean", "worst-case")),
             loss=_checks.choice("loss", self.loss, LOSSES),
             rule=_checks.choice("rule", self.rule, RULES),
             prior=str(VotePrior.of(self.prior, classes)),
@@ -190,7 +183,9 @@ class Plurality(ClassSetting):
             return True
         size = partition_count(self.records, self.classes) * min(self.classes, 50)
         tabled = auditable(self.records, self.classes, self.epsilon)
-        return not tabled or size * self.bits > _LONGEST_TABLE
+        # Bits of all weights of a table of permute-and-flip or the exponential mechanism: takes
+        # seconds.
+        return not tabled or size * self.bits > 1 << 26
 
     @property
     def votes(self) -> int:
@@ -352,12 +347,14 @@ class Plurality(ClassSetting):
             return super().output_weights(table, data)
         counts = self.counted(data)[0][0].tolist()
         gaps = [max(counts) - count for count in counts]
-        if sum(gaps) * table.numerator.bit_length() * self.classes > _LONGEST_DISTRIBUTION:
+        # Bits of all integer weights of a distribution of a step.
+        if sum(gaps) * table.numerator.bit_length() * self.classes > 10_000_000:
             raise ParameterError(
                 f"the distribution of {self.records} records over {self.classes} classes is too "
                 "long to be written out; release draws from it without."
             )
-        shares = _DISTRIBUTIONS[self.rule](counts, table)
+        pmf = permute_and_flip if self.rule == "permute-and-flip" else exponential
+        shares = pmf(counts, table)
         common = math.lcm(*(share.denominator for share in shares))
         return [share.numerator * (common // share.denominator) for share in shares]
 
@@ -452,7 +449,8 @@ class Plurality(ClassSetting):
         """
         if isinstance(table, Table):
             return super().columns(table)
-        gaps = range(min(self.records, _MOST_GAPS) + 1)
+        # Largest gap in the table of a step's coins.
+        gaps = range(min(self.records, 400) + 1)
         return {"gap": list(gaps), "chance": [float(table) ** -gap for gap in gaps]}
 
 

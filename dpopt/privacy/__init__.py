@@ -1,6 +1,5 @@
 """Differential privacy: guarantees, rows of programs, certificates, and privacy costs."""
 
-from dpopt.privacy.audit import Audit, audit_epsilon
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.graph import directed_pairs
@@ -9,12 +8,10 @@ from dpopt.privacy.least import Least
 from dpopt.privacy.program import Problem
 
 __all__ = [
-    "Audit",
     "Certificate",
     "Guarantee",
     "Least",
     "Problem",
-    "audit_epsilon",
     "directed_pairs",
     "exp_lower",
     "exp_upper",

@@ -46,8 +46,6 @@ MOST_FOLDS = 20_000
 
 # Fractional bits of the probabilities in `optimal_composition`.
 _BITS = 512
-# Largest epsilon of one mechanism there, in nats: e^-epsilon must be far above 2^-_BITS.
-_LARGEST = 100
 # Unit of a slack, and the smallest that is used: below every float.
 _SMALLEST = Fraction(1, 1 << 1200)
 
@@ -148,7 +146,8 @@ def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guara
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     if 0 < delta < 1e-300:
         raise ParameterError(f"delta is {delta}; it must be 0, or at least 1e-300.")
-    if k >= MOST_FOLDS or guarantee.epsilon > _LARGEST:
+    # Largest epsilon of one mechanism there, in nats: e^-epsilon must be far above 2^-_BITS.
+    if k >= MOST_FOLDS or guarantee.epsilon > 100:
         return None
     slack, sums = _slack(guarantee.delta, k, delta), float_up(k * Fraction(guarantee.epsilon))
     if slack is None or slack == 0 or guarantee.epsilon == 0:

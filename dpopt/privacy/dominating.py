@@ -32,9 +32,6 @@ from dpopt.privacy.exponential import exp_lower, log_upper
 Point = tuple[int, int]
 """(Q(S), P(S)) of an event, as integers over a common scale."""
 
-# Points after which the hull is reduced to its vertices; memory fixes it.
-_CHUNK = 200_000
-
 
 @dataclass(frozen=True)
 class DominatingPair:
@@ -60,7 +57,7 @@ class DominatingPair:
         for point in points:
             vertices.append(point)
             # Reduced from time to time, so that memory does not grow with the points.
-            if len(vertices) >= _CHUNK:
+            if len(vertices) >= 200_000:
                 vertices = _hull(vertices)
         hull = _hull(vertices)
         # The hull starts at (0, a_0): a_0 is the mass of an outcome that is impossible under Q.

@@ -28,9 +28,6 @@ FORMS = ("auto", "edges", "columns")
 MOST_ROWS = 2_000_000
 """Privacy rows of the largest program; the solver's time fixes it."""
 
-# Numbers of inputs stay below 2^31, so that codes x * inputs + x' fit in 64 bits.
-_MOST_INPUTS = 2**31 - 1
-
 
 def directed_pairs(
     graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None = None
@@ -51,7 +48,8 @@ def directed_pairs(
     Raises:
         ParameterError: for an unknown name, an invalid edge, or a shape that does not fit.
     """
-    inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
+    # Numbers of inputs stay below 2^31, so that codes x * inputs + x' fit in 64 bits.
+    inputs = _checks.integer("inputs", inputs, 1, 2**31 - 1)
     if (shape is not None) != (isinstance(graph, str) and graph in SHAPED):
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it belongs to the graphs 'grid' and 'hamming' "

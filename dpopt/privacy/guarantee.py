@@ -9,10 +9,6 @@ from dpopt import _checks
 from dpopt._numbers import brief_number, float_up
 from dpopt.privacy.exponential import exp_upper, log_upper, sqrt_upper
 
-# Number of mechanisms: integers up to here are exact as floats.
-_MOST_FOLDS = 2**53
-# In nats: above it (exp(e) - 1) / (exp(e) + 1) rounds to 1.
-_LARGEST = 100
 # Fractional bits of powers. Deltas go down to 2^-1074; each of up to 107 products loses less than
 # 2^54 units.
 _POWER_BITS = 1220
@@ -64,7 +60,8 @@ def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
         Theorem 2.2 of the DaRRM paper.
     """
     _checks.instance("guarantee", guarantee, Guarantee)
-    k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
+    # Number of mechanisms: integers up to here are exact as floats.
+    k = _checks.integer("folds", folds, 1, 2**53)
     exact = Fraction(guarantee.epsilon), Fraction(guarantee.delta)
     return Guarantee(float_up(k * exact[0]), float_up(k * exact[1]))
 
@@ -91,7 +88,7 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
         5.7561
     """
     _checks.instance("guarantee", guarantee, Guarantee)
-    k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
+    k = _checks.integer("folds", folds, 1, 2**53)
     slack = _checks.real("slack", slack, 0.0, 1.0, open_lower=True, open_upper=True)
     e, tail = Fraction(guarantee.epsilon), Fraction(slack)
     base = k * e * mean_loss(e)
@@ -104,7 +101,8 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
 
 def mean_loss(e: Fraction) -> Fraction:
     """Return (exp(e) - 1) / (exp(e) + 1), rounded up; 1 for e above 100."""
-    if e > _LARGEST:
+    # In nats: above it (exp(e) - 1) / (exp(e) + 1) rounds to 1.
+    if e > 100:
         return Fraction(1)
     exp_epsilon = exp_upper(e)
     return (exp_epsilon - 1) / (exp_epsilon + 1)

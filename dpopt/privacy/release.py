@@ -34,17 +34,13 @@ Source = Callable[[int], bytes]
 """A function that returns a given number of random bytes."""
 
 # Random bits of a draw that are generated at once.
-_WORD = 64
+WORD = 64
 # Of these, the first bits, which choose a cell of a lookup table.
 _FIRST = 16
 # Draws made at once: bounds memory, and keeps the arrays in a core's cache.
 _CHUNK = 1 << 16
 # Comparisons (draws times outputs) up to which draws are compared with every cumulative weight.
 _FEW = 1 << 14
-# Entries of an array that is searched without sorting the values first: it stays in the cache.
-_IN_CACHE = 1 << 12
-# Cells of all rows' lookup tables together, of two or four bytes each; memory fixes it.
-_MOST_CELLS = 1 << 20
 # A lookup table gets at most so many cells for each draw so far, and is built only if it has at
 # least so many for each output.
 _CELLS_PER_DRAW, _CELLS_PER_OUTPUT = 4, 4
@@ -93,7 +89,7 @@ class Pmfs:
         self._rows, self._ends = len(weights), len(weights[0]) - 1
         # A key is the row number followed by the first bits of c / T: all rows' keys are ascending
         # together, shape (rows, outputs - 1).
-        self._bits = _WORD - (self._rows - 1).bit_length()
+        self._bits = WORD - (self._rows - 1).bit_length()
         sums = np.cumsum(np.array(weights, dtype=object), axis=1)[:, :-1]
         firsts = np.minimum((sums << self._bits) // self._total, (1 << self._bits) - 1)
         self._keys = self._key(np.arange(self._rows)[:, None], firsts.astype(np.uint64))
@@ -139,7 +135,7 @@ class Pmfs:
             source: of further bits for ties.
             every: whether to compare all cumulative weights of a row instead of a binary search.
         """
-        firsts = words >> np.uint64(_WORD - self._bits)
+        firsts = words >> np.uint64(WORD - self._bits)
         keys = self._key(rows, firsts)
         if every:
             row_keys = self._keys[rows]
@@ -158,7 +154,8 @@ class Pmfs:
 
     def _worthwhile(self) -> _Table | None:
         """Return the lookup table, rebuilt if the draws so far justify it; None if none does."""
-        cells = min(_MOST_CELLS, _CELLS_PER_DRAW * self._served) // self._rows
+        # Cells of all rows' lookup tables together, of two or four bytes each; memory fixes it.
+        cells = min(1 << 20, _CELLS_PER_DRAW * self._served) // self._rows
         bits = min(_FIRST, cells.bit_length() - 1)
         # Rebuilt only for four times the cells, so that the total time of building is bounded.
         finer = self._table is None or bits >= self._table.bits + 2
@@ -193,7 +190,7 @@ class Pmfs:
         searched = np.zeros(max(slots, undecided.size), dtype=np.int64)
         searched[: undecided.size] = undecided
         words = random_words(searched.size, source) >> np.uint64(_FIRST)
-        words |= firsts[searched].astype(np.uint64) << np.uint64(_WORD - _FIRST)
+        words |= firsts[searched].astype(np.uint64) << np.uint64(WORD - _FIRST)
         outputs[undecided] = self._searched(rows[searched], words, source)[: undecided.size]
         return outputs
 
@@ -218,7 +215,8 @@ def count_at_most(ascending: npt.NDArray[Any], values: npt.NDArray[Any]) -> IntV
 
     For a large array the values are sorted first, so that memory is read in order.
     """
-    if ascending.size <= _IN_CACHE or values.size <= 1:
+    # Entries of an array that is searched without sorting the values first: it stays in the cache.
+    if ascending.size <= 1 << 12 or values.size <= 1:
         return np.searchsorted(ascending, values, side="right")
     order = np.argsort(values)
     counts = np.empty(values.size, dtype=np.int64)
@@ -241,7 +239,7 @@ def settled(sums: Sequence[int], first: int, bits: int, source: Source) -> int:
         least = sum(c << bits <= first * total for c in sums)
         if least == sum(c << bits < (first + 1) * total for c in sums):
             return least
-        first, bits = first << _WORD | int.from_bytes(source(_WORD // 8), "little"), bits + _WORD
+        first, bits = first << WORD | int.from_bytes(source(WORD // 8), "little"), bits + WORD
 
 
 def below(limit: int, source: Source) -> int:

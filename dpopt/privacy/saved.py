@@ -23,6 +23,7 @@ from dpopt.provenance import versions
 SCHEMA = 3
 """Version of the format, the first one published; all kinds share one body, see `dpopt.shape`."""
 
+# What a file says that it is.
 FORMAT = "dpopt mechanism"
 STATED = "stated_by_file"
 """Name, in `to_dict`, of the list of values that were read from a file and not recomputed."""

@@ -29,14 +29,6 @@ LARGEST_SUBSETS_BITS = 1000
 LARGEST_VALUE = 1 << 40
 """Largest absolute value, so that sums of values are exact in 64 bits."""
 
-# Most entries of the table of partial sums (400 MB), additions, and pairs (replacement, output).
-_LARGEST_TABLE = 50_000_000
-_LARGEST_WORK = 2 * 10**11
-_LARGEST_MOVES = 50_000_000
-
-FROM_DATABASE = "d(x, x')"
-FROM_NEIGHBOUR = "d(x', x)"
-
 
 @dataclass(frozen=True)
 class BatchDistribution:
@@ -210,16 +202,18 @@ def check_batch(values: IntVector, drawn: int) -> int:
             f"2^{LARGEST_SUBSETS_BITS} batches."
         )
     entries = (drawn + 1) * (drawn * int(values.max() - values.min()) + 1)
-    if entries > _LARGEST_TABLE:
+    # The table of partial sums: 400 MB.
+    if entries > 50_000_000:
         raise ParameterError(
             f"drawn is {drawn} and the values span {int(values.max() - values.min())}; the table "
-            f"of {entries} partial sums must have at most {_LARGEST_TABLE} entries."
+            f"of {entries} partial sums must have at most 50000000 entries."
         )
-    if entries * values.size > _LARGEST_WORK:
+    # Additions: time fixes them.
+    if entries * values.size > 2 * 10**11:
         raise ParameterError(
             f"drawn is {drawn} of {values.size} values that span "
             f"{int(values.max() - values.min())}: {entries * values.size:.1e} additions, more than "
-            f"{_LARGEST_WORK:.0e}."
+            "2e+11."
         )
     return drawn
 
@@ -258,10 +252,11 @@ class Outputs:
         first = (low + half) // width
         last = ((drawn - 1) * span + high + half) // width
         moves = (high - low + 1) * (last - first + 1)
-        if moves > _LARGEST_MOVES:
+        # Pairs (replacement, output): memory fixes them.
+        if moves > 50_000_000:
             raise ParameterError(
                 f"highest is {high - low:,} above lowest, with {last - first + 1:,} outputs: a "
-                f"table of {moves:,} entries; it may have at most {_LARGEST_MOVES:,}."
+                f"table of {moves:,} entries; it may have at most 50,000,000."
             )
         return cls(width, half, first, last - first + 1, low, high)
 
@@ -343,9 +338,9 @@ class HockeySticks:
             if np.maximum(remainder, 0.0).sum() > self.best[index][0]:
                 np.multiply(moved, -factor, out=scratch)
                 scratch += remainder
-                self._keep(index, value, targets, scratch, FROM_DATABASE)
+                self._keep(index, value, targets, scratch, "d(x, x')")
             np.subtract(moved, covered + factor * original, out=scratch)
-            self._keep(index, value, targets, scratch, FROM_NEIGHBOUR)
+            self._keep(index, value, targets, scratch, "d(x', x)")
 
     def _keep(
         self, index: int, value: int, targets: Sequence[int], excess: Matrix, direction: str

@@ -36,15 +36,6 @@ LEAF = 256
 WIDEST = 4096
 """Width of the widest intervals on which the search averages V over the common records."""
 
-# Range of logarithms on which the scheme runs in plain floats.
-
-_LARGEST_EXPONENT = 650.0
-# Binary exponent of 0.
-_NO_EXPONENT = -(2**50)
-# Smallest positive share, and smallest positive product low (1 - high), for odds within doubles.
-_LEAST_SHARE = 1e-250
-_LEAST_RATIO = 1e-266
-
 
 def log_composition(
     log_values: npt.ArrayLike, low: float | Share, high: float | Share, ones: int
@@ -153,14 +144,14 @@ def _checked(
     values, small, large = np.asarray(log_values, np.float64), share_of(low), share_of(high)
     for name, share in (("low", small), ("high", large)):
         for probability in share:
-            if 0.0 < probability < _LEAST_SHARE:
-                raise ParameterError(
-                    f"{name} is {probability}; it must be 0 or at least {_LEAST_SHARE}."
-                )
-    if 0.0 < small.one * large.zero < _LEAST_RATIO:
+            # Smaller ones have odds beyond doubles.
+            if 0.0 < probability < 1e-250:
+                raise ParameterError(f"{name} is {probability}; it must be 0 or at least 1e-250.")
+    # So has a smaller product low (1 - high).
+    if 0.0 < small.one * large.zero < 1e-266:
         raise ParameterError(
             f"low is {small.one} and high 1 - {large.zero}; the product of these two small numbers "
-            f"must be 0 or at least {_LEAST_RATIO}."
+            "must be 0 or at least 1e-266."
         )
     return values, small, large
 
@@ -301,7 +292,8 @@ def subdivide(log_values: Vector, keep: float, take: float) -> tuple[Vector, Vec
         constant = np.full_like(log_values, log_values[0 if take == 0.0 else -1])
         return (constant, log_values.copy()) if take == 0.0 else (log_values.copy(), constant)
     top, bottom = float(log_values[finite].max()), float(log_values[finite].min())
-    if finite.all() and top - bottom < _LARGEST_EXPONENT:
+    # On such a range of logarithms the scheme runs in plain floats.
+    if finite.all() and top - bottom < 650.0:
         shift = 0.5 * (top + bottom)
         return _float_scheme(log_values, shift, keep, take)
     return _scaled_scheme(log_values, keep, take)
@@ -328,7 +320,8 @@ def _scaled_scheme(log_values: Vector, keep: float, take: float) -> tuple[Vector
     exponent = np.round(binary).astype(np.int64)
     rounded = exponent * math.log(2.0)
     mantissa = np.where(finite, np.exp(np.where(finite, log_values - rounded, 0.0)), 0.0)
-    exponent = np.where(finite, exponent, _NO_EXPONENT)
+    # Binary exponent of 0.
+    exponent = np.where(finite, exponent, -(2**50))
     n = log_values.size - 1
     # Axes: (mantissa, exponent), index.
     first, last = np.empty((2, n + 1)), np.empty((2, n + 1))
@@ -339,7 +332,7 @@ def _scaled_scheme(log_values: Vector, keep: float, take: float) -> tuple[Vector
         stay = np.ldexp(keep * mantissa[:-1], np.maximum(exponent[:-1] - common, -4000))
         step = np.ldexp(take * mantissa[1:], np.maximum(exponent[1:] - common, -4000))
         mantissa, shift = np.frexp(stay + step)
-        exponent = np.where(mantissa > 0.0, common + shift, _NO_EXPONENT)
+        exponent = np.where(mantissa > 0.0, common + shift, -(2**50))
         first[:, k], last[:, n - k] = (mantissa[0], exponent[0]), (mantissa[-1], exponent[-1])
     with np.errstate(divide="ignore"):
         first_logs, last_logs = np.log(first[0]), np.log(last[0])

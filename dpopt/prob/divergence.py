@@ -10,9 +10,6 @@ from dpopt._errors import ParameterError
 
 Array = npt.NDArray[np.float64]
 
-# Largest entry of p and q; larger ones could overflow in a sum.
-_LARGEST = 1e100
-
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return the total variation distance 1/2 sum_x |p(x) - q(x)|.
@@ -49,7 +46,8 @@ def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
         raise ParameterError(
             f"p has shape {a.shape} and q {b.shape}; their last axes must have the same length."
         )
-    if not all(np.all((pmf >= 0) & (pmf <= _LARGEST)) for pmf in (a, b)):
+    # Largest entry of p and q; larger ones could overflow in a sum.
+    if not all(np.all((pmf >= 0) & (pmf <= 1e100)) for pmf in (a, b)):
         raise ParameterError(
             "p or q holds a value below 0, or one that is no finite number; probabilities must be "
             "at least 0."

@@ -41,21 +41,12 @@ import numpy.typing as npt
 from dpopt._types import IntVector, Vector
 from dpopt.prob import logarithms, tails
 
-# Terms left out of a sum are below e^-40 = 4e-18 of it.
-_NEGLIGIBLE = 40.0
 # Points of the first grid of T'.
 _GRID = 65
 # Ranges of at most this many T' are summed in full.
 _WHOLE = 512
-# Ranges above 1/_PARTS of what is to be summed are split into _FINER ranges.
-_FINER = 8
-_PARTS = 32
 # Values of T' summed at once.
 _BLOCK = 1 << 15
-# Range of logarithms whose exponentials fit into doubles together, e^-600 relative to the largest.
-_DOUBLE_RANGE = 600.0
-# Differences below this fraction of their terms are computed in double-double.
-_CANCELLED = 1e-2
 
 
 @dataclass(frozen=True)
@@ -112,7 +103,8 @@ class Pool:
         last, above = self._last(remaining)
         k, slope = last + 1.0, self.held + self.factor[0] * (self.size - self.held + 1.0)
         below = slope - above
-        small = np.flatnonzero(below <= _CANCELLED * slope)
+        # Differences below this fraction of their terms are computed in double-double.
+        small = np.flatnonzero(below <= 1e-2 * slope)
         if small.size:
             fewer = remaining[small].astype(np.float64) - 1.0
             excess = tails.excess(*self._weights(small.size), fewer, k[small], 1.0, self.factor)
@@ -232,13 +224,13 @@ def _runs(pool: Pool) -> list[tuple[int, int]]:
         highest[has_mode] = pool.log_mass(np.array([pool.mode]))
         lengths = np.diff(grid)
         bounds = np.log(lengths) + highest + pool.log_cover(right)
-        relevant = bounds > lower - _NEGLIGIBLE - math.log(lengths.size)
-        coarse = np.flatnonzero(
-            relevant & (lengths > max(1, int(lengths[relevant].sum()) // _PARTS))
-        )
+        # Terms left out of a sum are below e^-40 = 4e-18 of it.
+        relevant = bounds > lower - 40.0 - math.log(lengths.size)
+        # Ranges above 1/32 of what is to be summed are split into 8 ranges.
+        coarse = np.flatnonzero(relevant & (lengths > max(1, int(lengths[relevant].sum()) // 32)))
         if coarse.size == 0:
             return _joined(grid, relevant)
-        finer = [between(int(grid[i]), int(right[i]), _FINER + 1) for i in coarse.tolist()]
+        finer = [between(int(grid[i]), int(right[i]), 9) for i in coarse.tolist()]
         grid = np.unique(np.concatenate([grid, *finer]))
 
 
@@ -281,7 +273,9 @@ def _within_range(logs: Vector) -> Iterator[slice]:
     stack = [(0, logs.size)]
     while stack:
         start, stop = stack.pop()
-        if stop - start > 1 and float(np.ptp(logs[start:stop])) > _DOUBLE_RANGE:
+        # Range of logarithms whose exponentials fit into doubles together, e^-600 relative to the
+        # largest.
+        if stop - start > 1 and float(np.ptp(logs[start:stop])) > 600.0:
             middle = (start + stop) // 2
             stack += [(start, middle), (middle, stop)]
         else:

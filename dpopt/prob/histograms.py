@@ -32,23 +32,13 @@ IntMatrix = npt.NDArray[np.int64]
 
 # Entries of the table of all histograms, 160 MB.
 LARGEST_TABLE = 20_000_000
+# Said of what is no table of histograms.
 _ALLOWED = "integers of at least 0, shape (histograms, categories)"
-# Largest deviation of a pmf's sum from 1, which is then divided out.
-_SUM_TOLERANCE = 1e-9
-# Distinct distributions that are reduced to their hull.
-_MOST_PMFS = 100_000
 # Fraction by which a mixture may be below the distribution that it covers: the rounding of four
 # additions.
 _GIVEN_AWAY = Fraction(1, 1 << 50)
-# Relative difference of heights above a plane that counts as a tie.
-_TIED = 1e-12
-# Distance from the nearest mixture above which a point is outside the hull.
-_FAR = 1e-6
-# Pairs of a composition and a histogram, in all and at once (400 MB).
+# Pairs of a composition and a histogram: time fixes them.
 _LARGEST_WORK = 2 * 10**9
-_LARGEST_LEVEL = 5 * 10**7
-# Pairs per second, for the estimate of time.
-_SPEED = 3e7
 # Range of logarithms up to which the recursion runs in doubles.
 _DOUBLE_RANGE = 690.0
 
@@ -236,7 +226,8 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
     if not np.all(np.isfinite(rows) & (rows >= 0)):
         raise ParameterError("distributions hold a value that is not finite or below 0.")
     sums = rows.sum(axis=1)
-    wrong = np.abs(sums - 1.0) > _SUM_TOLERANCE
+    # Largest deviation of a pmf's sum from 1, which is then divided out.
+    wrong = np.abs(sums - 1.0) > 1e-9
     if np.any(wrong):
         raise ParameterError(
             f"a distribution has sum {digits(float(sums[wrong][0]))}; each must sum to 1."
@@ -279,9 +270,10 @@ def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
     _, first = np.unique(rows, axis=0, return_index=True)
     # First occurrences in the given order, not in the sorted order of np.unique.
     distinct = np.sort(first).astype(np.int64)
-    if distinct.size > _MOST_PMFS:
+    # Distinct distributions that are reduced to their hull.
+    if distinct.size > 100_000:
         raise ParameterError(
-            f"distributions hold {distinct.size} distinct rows; at most {_MOST_PMFS} are reduced "
+            f"distributions hold {distinct.size} distinct rows; at most 100000 are reduced "
             "to their hull."
         )
     return distinct[_vertices(rows[distinct])]
@@ -331,7 +323,8 @@ def _vertices(points: Matrix) -> IntVector:
         while index not in vertices and not _covered(points[vertices], points[index]):
             heights = homogeneous @ _plane(points[vertices], points[index])
             top = float(heights.max())
-            farthest = np.flatnonzero(heights >= top - _TIED * abs(top))
+            # Relative difference of heights above a plane that counts as a tie.
+            farthest = np.flatnonzero(heights >= top - 1e-12 * abs(top))
             has_farther = 0.0 < heights[index] < top and not set(farthest.tolist()) & set(vertices)
             vertices.append(_first(points, farthest) if has_farther else index)
     return np.array(sorted(vertices), dtype=np.int64)
@@ -350,8 +343,9 @@ def _covered(points: Matrix, point: Vector) -> bool:
     """
     scale = _relative(point)
     weights, distance = _weights(_homogeneous(points) * scale, np.append(point, 1.0) * scale)
-    if distance > _FAR or _proved(points, point, weights):
-        return distance <= _FAR
+    # Distance from the nearest mixture above which a point is outside the hull.
+    if distance > 1e-6 or _proved(points, point, weights):
+        return distance <= 1e-6
     flat = _affine(np.vstack([points, point]))
     weights, _ = _weights(_homogeneous(flat[:-1]), np.append(flat[-1], 1.0))
     return _proved(points, point, weights)
@@ -519,7 +513,8 @@ def largest_expectation(
     m = _checks.integer("categories", categories, 2)
     pmfs = checked_distributions(vertices, m)
     require_compositions(n, m, pmfs.shape[0])
-    expect("compositions of distributions", math.comb(n + pmfs.shape[0] + m - 1, n), _SPEED)
+    # Pairs per second, for the estimate of time.
+    expect("compositions of distributions", math.comb(n + pmfs.shape[0] + m - 1, n), 3e7)
     values = _checked_values(log_values, n, m)
     top, evaluated = float(values.max()), math.comb(n + pmfs.shape[0] - 1, n)
     every = "every composition", evaluated, evaluated
@@ -675,10 +670,11 @@ def require_compositions(n: int, m: int, vertices: int) -> None:
             math.comb(s + vertices - 1, s) * histogram_count(n - s, m)
             for s in range(0, n + 1, max(1, n // 64))
         )
-        if work <= _LARGEST_WORK and level <= _LARGEST_LEVEL:
+        # So many pairs at once take 400 MB.
+        if work <= _LARGEST_WORK and level <= 5 * 10**7:
             return
     raise ParameterError(
         f"records is {n} with {m} categories and {vertices} vertices: too many compositions and "
         f"histograms; there may be at most {_LARGEST_WORK:,} pairs of them in all and "
-        f"{_LARGEST_LEVEL:,} at once. Use fewer records, or merge categories."
+        "50,000,000 at once. Use fewer records, or merge categories."
     )

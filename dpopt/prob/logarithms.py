@@ -31,12 +31,10 @@ Pair = tuple[Vector, Vector]
 _SPLITTER = 134217729.0  # 2^27 + 1: cuts a float of 53 bits into two halves (Dekker)
 # The table holds ln c for the 2^10 integers of 11 bits; factorials below 16! are tabulated too.
 _GRID_BITS = 10
+# ln 0!, ..., ln 15! are tabulated: from 16 on Stirling's series has all digits.
 _SMALL = 16
 # Entries computed at once, to bound temporary memory.
 _BLOCK = 4096
-_PI = "3.14159265358979323846264338327950288419716939937510582097494"
-# Coefficients of N^-1, N^-3, ... in Stirling's series.
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
 def two_sum(a: Vector, b: Vector) -> Pair:
@@ -132,7 +130,12 @@ def _constants() -> _Constants:
         grid = [split(decimal.Decimal(c).ln()) for c in range(2**_GRID_BITS, 2 ** (_GRID_BITS + 1))]
         small = [split(decimal.Decimal(math.factorial(k)).ln()) for k in range(_SMALL)]
         two = split(decimal.Decimal(2).ln())
-        half_circle = split((2 * decimal.Decimal(_PI)).ln() / 2)
+        half_circle = split(
+            (
+                2 * decimal.Decimal("3.14159265358979323846264338327950288419716939937510582097494")
+            ).ln()
+            / 2
+        )
     grid_high, grid_low = np.array(grid).T
     small_high, small_low = np.array(small).T
     return _Constants((grid_high, grid_low), (small_high, small_low), two, half_circle)
@@ -191,7 +194,10 @@ def log_factorial(values: IntVector) -> Pair:
     inverse = 1.0 / count
     square = inverse * inverse
     series = np.zeros_like(count)
-    for coefficient in reversed(_STIRLING):
+    # Coefficients of N^-1, N^-3, ... in Stirling's series.
+    for coefficient in reversed(
+        (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+    ):
         series = series * square + coefficient
     total = add(scale(count + 0.5, log_integer(count)), (-count, series * inverse))
     total = add(total, _like(count, constants.half_circle))

@@ -19,8 +19,6 @@ from dpopt.prob.pmf import from_ratios
 
 # Probability that may be dropped, relative to what is computed.
 _DROPPED = 1e-18
-# Weights below this count as 0, before products lose digits to underflow.
-_UNDERFLOW = 1e-290
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,14 @@ class Piece:
         exact += np.convolve(self.above, other.exact)
         low = self.low + other.low
         first, last = max(window[0] - low, 0), max(window[1] - low, 0) + 1
-        arrays = [np.where(a < _UNDERFLOW, 0.0, a)[first:last] for a in (above, exact)]
+        # Weights below this count as 0, before products lose digits to underflow.
+        arrays = [np.where(a < 1e-290, 0.0, a)[first:last] for a in (above, exact)]
         if arrays[0].size == 0:
             return Piece(low, np.zeros(1), np.zeros(1))
         return Piece(low + first, *arrays)
 
 
+# The sum of no records: 0 for sure.
 _EMPTY = Piece(0, np.ones(1), np.zeros(1))
 
 

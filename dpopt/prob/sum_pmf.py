@@ -35,14 +35,10 @@ from scipy.linalg.blas import dtbsv
 from dpopt._types import Vector
 from dpopt.prob.logarithms import log_sum
 
-# Most multiplications of `averages`.
-_MOST_PRODUCTS = 3e8
 # Terms left out of a sum are below e^-37 = 9e-17 of it.
 _NEGLIGIBLE = 37.0
 # Blocks whose bound is within e^-60 of the largest are summed first.
 _FIRST_DEPTH = 60.0
-# Coefficients of x^-1, x^-3, ... in Stirling's series, with alternating signs.
-_STIRLING = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
 
 
 class Share(NamedTuple):
@@ -144,7 +140,8 @@ def _stirling_error(x: int) -> float:
         correction += (x + 0.5) * math.log1p(1.0 / x) - 1.0
         x += 1
     series = 0.0
-    for coefficient in reversed(_STIRLING):
+    # Coefficients of x^-1, x^-3, ... in Stirling's series, with alternating signs.
+    for coefficient in reversed((1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)):
         series = coefficient - series / (x * x)
     return correction + series / x
 
@@ -390,7 +387,8 @@ def averages(sequence: Sequence, pmf: SumPmf, spread: int) -> Vector | None:
     threshold = float(bounds.max()) - _FIRST_DEPTH
     for last in (False, True):
         selected = (bounds >= threshold) & (bounds > -np.inf)
-        if float(selected.sum()) * sequence.block * (spread + 1.0) > _MOST_PRODUCTS:
+        # Most multiplications of `averages`.
+        if float(selected.sum()) * sequence.block * (spread + 1.0) > 3e8:
             return None
         result = np.full(spread + 1, -np.inf)
         for start, stop in sequence.runs(pmf, selected):

@@ -20,10 +20,6 @@ Share = Literal["all", "a", "b"]
 Terms = Callable[[Matrix], Matrix]
 """A function from a column of indices i to terms, shape (terms, distributions)."""
 
-# Remainder at which a sum stops, relative to the sum.
-_REST = 1e-16
-# Differences below this fraction of their terms are computed in double-double.
-_CANCELLED = 1e-2
 # Distributions summed together; entries of a table (terms, distributions); fewest and most terms of
 # one stretch.
 _BLOCK, _TABLE, _LEAST, _MOST = 4096, 1 << 15, 8, 1 << 16
@@ -152,7 +148,8 @@ def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
         total += terms.sum(axis=0)
         last, first = products[-1].copy(), first + length
         term = last * weights(np.array([[float(first)]]))[0]
-        if np.all((gap > 0.0) & (term <= _REST * total * gap * gap)):
+        # Remainder at which a sum stops, relative to the sum.
+        if np.all((gap > 0.0) & (term <= 1e-16 * total * gap * gap)):
             break
         length = min(2 * length, max(_LEAST, _TABLE // pmfs), _MOST)
     return total
@@ -182,7 +179,8 @@ def last_above(
         last[close] = np.minimum(nearest[close] - (sign <= 0.0), lost[close])
     a = alpha * ones * (lost + 1.0 - last)
     above = a - beta[0] * zeros * last
-    small = np.flatnonzero(above <= _CANCELLED * a)
+    # Differences below this fraction of their terms are computed in double-double.
+    small = np.flatnonzero(above <= 1e-2 * a)
     above[small] = excess(ones[small], zeros[small], lost[small], last[small], alpha, beta)
     return last, above
 

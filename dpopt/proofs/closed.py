@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -29,10 +28,8 @@ from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 from dpopt import _checks, verify
 from dpopt._errors import DpoptError, ParameterError, SolverError
 from dpopt._figure import new_axes
-from dpopt._numbers import exact_text, shown
-from dpopt._page import result_page
+from dpopt._numbers import shown
 from dpopt._types import Json, brief
-from dpopt.files import write_json
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import (
     Setting,
@@ -44,16 +41,13 @@ from dpopt.proofs.exact import (
 )
 from dpopt.proofs.simplex import Basis, Exact, Vertex
 from dpopt.proofs.sturm import Root, product_text, roots_above_one
-from dpopt.provenance import versions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = "dpopt closed form"
 
 # Limits of size: variables, rows, pieces; and values of r that are tried in a gap.
 _MOST_COLUMNS, _MOST_ROWS, _MOST_PIECES, _TRIES = 400, 2_000, 400, 8
-_SPARE = 3  # extra values of r that check each interpolated polynomial
 
 # Position of the next r in a gap, as a share of its width; not simple, as breaks tend to be.
 _SHARES = [Fraction(a, 1009) for a in (433, 613, 211, 797, 101, 907, 31, 983)]
@@ -81,7 +75,6 @@ FORMS: dict[str, Form] = {
     "kernel": _affine,
     "majority": _voters,
     "multiclass": _voters,
-    "nearest-kernel": _affine,
     "best-sampler": _affine,
     "plurality": _affine,
     "public-prior": _affine,
@@ -190,14 +183,12 @@ class ClosedForm:
         setting: its parameters as plain values; the epsilon is ignored.
         pieces: in order of r; adjacent ones have different formulas.
         ends: optimum at the rational ends of pieces, each solved on its own.
-        provenance: versions of the software that computed it.
     """
 
     kind: str
     setting: Json
     pieces: tuple[Piece, ...]
     ends: Mapping[Fraction, Fraction]
-    provenance: Mapping[str, str] = field(default_factory=versions)
 
     @property
     def breaks(self) -> tuple[Root, ...]:
@@ -281,12 +272,6 @@ class ClosedForm:
         shortest = "; ".join(f"{piece.value} for {piece.interval}" for piece in self.pieces)
         return brief(self, kind=self.kind, pieces=len(self.pieces), value=shortest)
 
-    def _repr_html_(self) -> str:
-        """Return picture, statement and formulas, for notebooks."""
-        facts = {piece.interval: f"{piece.value} ({piece.status})" for piece in self.pieces}
-        statement = f"The optimum of this {self.kind} as a function of r = e^epsilon."
-        return result_page(type(self).__name__, statement, True, facts, self.plot)
-
     def columns(self, count: int = 101) -> dict[str, Sequence[Any]]:
         """Return the function as one tidy table, columns by name, over a grid of epsilon.
 
@@ -325,44 +310,6 @@ class ClosedForm:
         axes.set_xlabel("epsilon")
         axes.set_ylabel("optimum")
         return axes
-
-    def to_dict(self) -> Json:
-        """Return the function as plain values, ready for JSON; integer coefficients as text."""
-        return {
-            "format": FORMAT,
-            "kind": self.kind,
-            "setting": self.setting,
-            "pieces": [
-                {
-                    "value": str(piece.value),
-                    "numerator": list(map(exact_text, piece.value.over)),
-                    "denominator": list(map(exact_text, piece.value.under)),
-                    "low": _end(piece.low),
-                    "high": None if piece.high is None else _end(piece.high),
-                    "status": piece.status,
-                }
-                for piece in self.pieces
-            ],
-            "ends": [[exact_text(r), exact_text(value)] for r, value in self.ends.items()],
-            "provenance": dict(self.provenance),
-        }
-
-    def save(self, path: str | Path) -> None:
-        """Write the formulas to a file of JSON.
-
-        Raises:
-            ParameterError: if the file cannot be written.
-        """
-        write_json(Path(path), self.to_dict())
-
-
-def _end(root: Root) -> Json:
-    """Return an algebraic number as plain values: its polynomial and an isolating interval."""
-    low, high = root.within(Fraction(1, 1 << 40))
-    return {
-        "polynomial": list(map(exact_text, root.coefficients)),
-        "between": [exact_text(low), exact_text(high)],
-    }
 
 
 def _horner(coefficients: Sequence[int], r: Fraction) -> Fraction:
@@ -422,7 +369,8 @@ class ParametricProgram:
         """
         most = max(self.degrees, default=0)
         samples = [2 + Fraction(i) for i in range(most + 1)]
-        spare = [Fraction(5 * i + 7, 3) + most for i in range(_SPARE)]
+        # Three more values of r check each interpolated polynomial.
+        spare = [Fraction(5 * i + 7, 3) + most for i in range(3)]
         shown_at = [self.at(r) for r in (*samples, *spare)]
         if any(e.costs != first.costs or e.limits != first.limits for e in shown_at):
             raise ParameterError(

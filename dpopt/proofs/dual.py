@@ -43,13 +43,9 @@ Multipliers = list[tuple[verify.Name, Fraction]]
 BITS = 160
 """Multipliers are multiples of 2^-BITS."""
 
-_BOUND_BITS = 200  # bounds are multiples of 2^-_BOUND_BITS
 
 # Fractional bits of residuals, steps of refinement, and the largest basis that is factorised.
 _FIXED, _STEPS, _MOST_ENTRIES = 256, 12, 1_000_000
-_ANY_GAP = 1.0  # relative gap of a solve: only its basis is used
-# A row is tight if its slack is within this share of its largest coefficient: shares in turn.
-_TIGHT = (1e-9, 1e-6, 1e-3)
 # Gaps relative to the value: above the first, try the next share; up to the second, stop.
 _FAR, _ENOUGH = Fraction(1, 10**11), Fraction(1, 10**12)
 # Solves of a program; the largest cost of a magnified one, in widths; the share of the gap that a
@@ -232,7 +228,8 @@ class Written:
             problem.add_rows("rows", blocks, lower=0.0, upper=0.0)
             objective["slack"] = _clipped(prices, width) * scales
         problem.minimise(objective)
-        return solve(problem, relative_gap=_ANY_GAP)
+        # Only the basis is used: any gap will do.
+        return solve(problem, relative_gap=1.0)
 
     def multipliers(self, solution: Solution) -> Multipliers:
         """Return the multipliers of a solution's basis, rounded to 2^-`BITS`, without zeros."""
@@ -377,7 +374,8 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
     """
     best: Optimality | None = None
     failed = SolverError("no row of the program was given.", "numerical")
-    for share in _TIGHT if names is None else [None]:
+    # A row is tight if its slack is within this share of its largest coefficient: shares in turn.
+    for share in (1e-9, 1e-6, 1e-3) if names is None else [None]:
         rows = list(names or []) if share is None else tight_rows(program, share)
         try:
             for better in _improving(Written(program, tuple(rows)), best):
@@ -393,7 +391,8 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
 
 def _outward(bound: Fraction, maximises: bool) -> Fraction:
     """Return a bound rounded outward to 2^-200: short, and true for other enclosures, too."""
-    unit = 1 << _BOUND_BITS
+    # Of the enclosures' 320 bits, 120 are left for the rounding of the multipliers.
+    unit = 1 << 200
     return Fraction(math.ceil(bound * unit) if maximises else math.floor(bound * unit), unit)
 
 

@@ -20,8 +20,6 @@ from dpopt.proofs.dual import Written
 from dpopt.proofs.simplex import Exact, Vertex, fraction
 from dpopt.provenance import versions
 
-FORMAT = "dpopt exact optimum"
-
 _MOST_ROWS, _MOST_COLUMNS = 20_000, 2_000
 
 
@@ -65,7 +63,7 @@ class ExactOptimum:
     def to_dict(self) -> Json:
         """Return the optimum as plain values, ready for JSON; fractions as text."""
         return {
-            "format": FORMAT,
+            "format": "dpopt exact optimum",
             "kind": self.kind,
             "setting": self.setting,
             "ratio": exact_text(self.ratio),

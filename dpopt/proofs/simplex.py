@@ -23,7 +23,6 @@ from dpopt.proofs.dual import Written
 
 # Solves until a basis is optimal, and the factor of the width from each to the next.
 _MOST_SOLVES, _FINER = 6, Fraction(1, 1000)
-_UPPER = 2  # the solver's status of a variable at its upper limit
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,8 @@ class Exact:
         statuses = solution.basis
         if statuses is None or len(columns) != len(tight):
             raise SolverError("the solver left no square basis.", solution.status)
-        top = frozenset(j for j, at in enumerate(statuses.variables["v"]) if at == _UPPER)
+        # The solver's status 2 is that of a variable at its upper limit.
+        top = frozenset(j for j, at in enumerate(statuses.variables["v"]) if at == 2)
         return Basis(tuple(columns), tuple(tight), top)
 
 

@@ -15,9 +15,6 @@ from itertools import pairwise
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
-# Refinements by a factor of 4 before two roots count as impossible to separate.
-_REFINEMENTS = 4_000
-
 
 @dataclass(frozen=True)
 class Root:
@@ -70,7 +67,8 @@ class Root:
         # This ends: different irreducible polynomials share no root, and the isolating intervals
         # of one polynomial are disjoint.
         width = Fraction(1)
-        for _ in range(_REFINEMENTS):
+        # Refinements by a factor of 4 before two roots count as impossible to separate.
+        for _ in range(4_000):
             (a, b), (c, d) = self.within(width), other.within(width)
             if b < c or (b == c and (a < b or c < d)):
                 return True

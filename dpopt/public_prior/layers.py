@@ -23,13 +23,6 @@ from dpopt._types import IntVector, Vector, frozen
 from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicDistribution
 
-_WORD = 64
-# Bits of the least entry: r - 1 is lowered by 2^-40 of itself, which changes no entry by more than
-# about 1e-12 of itself, and rounding must stay within that; 12 bits more make sure that it does.
-_NEEDED = 40 + 12
-# Entries of users' distributions multiplied at once: they stay in a core's cache.
-_BLOCK = 1 << 16
-
 
 class _Layers(NamedTuple):
     """The layers as floats, categories by ascending mass, each of shape (n,).
@@ -72,8 +65,11 @@ class LayeredTable:
         smallest = float(public.masses.min())
         log_gap = math.log2(-math.expm1(-epsilon))
         log_scale = math.log2(1 + math.expm1(epsilon) * smallest) + epsilon / math.log(2)
-        needed = _NEEDED - log_gap - math.log2(smallest) + log_scale
-        return cls(public, epsilon, objective, _WORD * math.ceil((needed + 2) / _WORD) - 2)
+        # Bits of the least entry: r - 1 is lowered by 2^-40 of itself, which changes no entry by
+        # more than about 1e-12 of itself, and rounding must stay within that; 12 bits more make
+        # sure that it does.
+        needed = (40 + 12) - log_gap - math.log2(smallest) + log_scale
+        return cls(public, epsilon, objective, 64 * math.ceil((needed + 2) / 64) - 2)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the parameters only; the integers are computed and proved again."""
@@ -215,8 +211,8 @@ class LayeredTable:
         """Return p K for distributions p of shape (..., n), in O(n) each."""
         order, users = self.public.order, p.reshape(-1, self.public.size)
         released = np.empty_like(users)
-        # In batches of users, whose temporaries stay in cache.
-        step = max(1, _BLOCK // self.public.size)
+        # In batches of users, whose temporaries stay in a core's cache.
+        step = max(1, (1 << 16) // self.public.size)
         for start in range(0, len(users), step):
             block = slice(start, start + step)
             sorted_users = np.take(users[block], order, axis=1)

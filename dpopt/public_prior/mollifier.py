@@ -22,10 +22,10 @@ from dpopt._numbers import exact_text, whole
 from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem, exp_lower
+from dpopt.privacy.graph import LARGEST_EPSILON
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
-    LARGEST_EPSILON,
     LEAST_EPSILON,
     Labels,
     PublicLike,

@@ -22,11 +22,6 @@ from dpopt.public_prior.setting import KeptPriorSetting
 from dpopt.public_prior.utility import minimax_utility
 from dpopt.table import Table
 
-# Nonzeros of the rows "shortfalls": bounds memory and time.
-_MOST_ENTRIES = 20_000_000
-# Shortfall variables up to which the simplex method is as fast as interior points.
-_MANY_SHORTFALLS = 2000
-
 
 @dataclass(frozen=True, eq=False)
 class Population(KeptPriorSetting):
@@ -110,7 +105,8 @@ class Population(KeptPriorSetting):
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
         """Solve the program; for many users by interior points, as the simplex method is slow."""
-        large = np.count_nonzero(cast(Matrix, self.users)) > _MANY_SHORTFALLS
+        # Shortfall variables up to which the simplex method is as fast as interior points.
+        large = np.count_nonzero(cast(Matrix, self.users)) > 2000
         if large and self.objective == "mean" and isinstance(backend, str) and backend == "highs":
             backend = Highs(interior=True)
         return super().solved(backend, time_limit, stop_at_gap)
@@ -140,9 +136,10 @@ def _add_distances(program: KernelProgram, users: Matrix, weights: Vector) -> No
     # The k-th shortfall is that of user[k] at category[k].
     user, category = np.nonzero(users)
     entries = int(np.count_nonzero(users, axis=1)[user].sum()) + 2 * user.size
-    if entries > _MOST_ENTRIES:
+    # Nonzeros of the rows "shortfalls": bounds memory and time.
+    if entries > 20_000_000:
         raise ParameterError(
-            f"users make {entries:.3g} entries in the program's rows; at most {_MOST_ENTRIES:.3g} "
+            f"users make {entries:.3g} entries in the program's rows; at most 2e+07 "
             "are allowed. Give fewer users, or objective 'diagonal'."
         )
     released, problem = program.over(_released_rows(users, user, category)), program.problem

@@ -19,19 +19,13 @@ from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.release import Source, random_words, seeded, settled, system
 
+# By how much public masses may miss the sum 1, before they are divided by it.
 TOLERANCE = 1e-9
 # Categories named in an error message.
 _NAMED = 5
-_MOST_LABELS = 1_000_000_000
-# A user's counts are 64-bit integers if their sum is certainly at most this.
-_SMALL = 1 << 62
-# Counts summed at once: bounds the memory of draws from many users' distributions.
-_COMPARED = 1 << 20
-# A sum this close to 1 is 1 up to rounding: dividing by it would only change the last digits.
-_ROUNDING = 2.0**-52
 
-LARGEST_EPSILON = 600.0
 LEAST_EPSILON = 1e-9
+"""In nats; below it, the kernel is the prior up to rounding."""
 
 Labels = Sequence[Hashable]
 """Names of the categories; as a text, a,b,c."""
@@ -114,7 +108,8 @@ def public_distribution(
             f"public sums to {digits(total)}; it must sum to 1 up to {TOLERANCE:g}: divide it by "
             "its sum."
         )
-    if abs(total - 1.0) > _ROUNDING:
+    # A sum this close to 1 is 1 up to rounding: dividing by it would only change the last digits.
+    if abs(total - 1.0) > 2.0**-52:
         values = values / np.sum(values, dtype=np.longdouble)
     return PublicDistribution(names, frozen(values))
 
@@ -284,7 +279,8 @@ def _counts(table: npt.NDArray[Any]) -> Counts:
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
     if np.any(table < 0):
         raise ParameterError("counts holds a negative number.")
-    large = table.size and int(table.max()) > _SMALL // table.shape[1]
+    # A user's counts are 64-bit integers if their sum is certainly at most this.
+    large = table.size and int(table.max()) > (1 << 62) // table.shape[1]
     counts = table.astype(object if large else np.int64)
     if np.any(counts.sum(axis=1) == 0):
         raise ParameterError("counts has a user whose counts are all 0; leave such users out.")
@@ -325,7 +321,7 @@ def draw_own_category(
         ParameterError: for another shape or other values.
     """
     numbered = not isinstance(labels, Iterable)
-    size = _checks.integer("labels", labels, 1, _MOST_LABELS) if numbered else 0
+    size = _checks.integer("labels", labels, 1, 1_000_000_000) if numbered else 0
     names = range(size) if numbered else _labels(labels, None)
     array = _checks.array("counts", _in_order(counts, names))
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
@@ -350,7 +346,8 @@ def named(indices: IntVector, labels: Sequence[Hashable], single: bool) -> Any: 
 
 def _batches(table: Counts) -> Iterator[Counts]:
     """Yield batches of users, which bounds the memory of their sums."""
-    step = max(1, _COMPARED // table.shape[1])
+    # Counts summed at once: bounds the memory of draws from many users' distributions.
+    step = max(1, (1 << 20) // table.shape[1])
     return (table[start : start + step] for start in range(0, len(table), step))
 
 

@@ -14,13 +14,6 @@ from dpopt.privacy import Problem
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import Graph, add_table, over_masses
 
-MOST_LABELS = 1000
-"""Largest number of categories of a program over kernels."""
-
-# In nats: e^-epsilon must stay well above a solver's tolerance, 1e-10. From 18 on solves failed for
-# masses below 1e-8.
-_LARGEST_PROGRAM_EPSILON = 16.0
-
 
 class KernelProgram:
     """The program over all epsilon-LDP kernels with q K = q: "sums", "privacy" and "invariance".
@@ -38,9 +31,10 @@ class KernelProgram:
 
     def __init__(self, q: Vector, epsilon: float) -> None:
         n, self.guarantee = q.size, Guarantee(program_epsilon(epsilon))
-        if n > MOST_LABELS:
+        # Largest number of categories of a program over kernels.
+        if n > 1000:
             raise ParameterError(
-                f"public has {n} categories; its program is written out for at most {MOST_LABELS}, "
+                f"public has {n} categories; its program is written out for at most 1000, "
                 "and the closed forms are for any number."
             )
         self.inputs, self.problem = Graph(n, n), Problem("kernel that keeps a prior")
@@ -102,4 +96,6 @@ def program_epsilon(epsilon: float) -> float:
     Raises:
         ParameterError: if it is not in (0, 16].
     """
-    return _checks.real("epsilon", epsilon, 0.0, _LARGEST_PROGRAM_EPSILON, open_lower=True)
+    # In nats: e^-epsilon must stay well above a solver's tolerance, 1e-10. From 18 on solves failed
+    # for masses below 1e-8.
+    return _checks.real("epsilon", epsilon, 0.0, 16.0, open_lower=True)

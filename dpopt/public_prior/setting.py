@@ -19,11 +19,11 @@ from dpopt._numbers import roughly
 from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, Guarantee, Problem
+from dpopt.privacy.graph import LARGEST_EPSILON
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
 from dpopt.public_prior.layers import LayeredTable
 from dpopt.public_prior.prior import (
-    LARGEST_EPSILON,
     LEAST_EPSILON,
     Labels,
     PublicDistribution,
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from dpopt.privacy.dominating import DominatingPair
     from dpopt.privacy.release import Source
 
-OBJECTIVES = ("minimax", "leximin")
-LARGEST_MATRIX = 5000
-"""Categories up to which n^2 floats or integers are listed (200 MB of floats)."""
 
 # Bits of a table's weights, at least; and bits of the rarest category's slack for rounding.
 _BITS, _SPARE_BITS = 62, 32
@@ -207,10 +204,11 @@ class KeptPriorSetting(PriorSetting):
         return frozen(table.matrix())
 
     def _require_few(self, what: str, instead: str) -> None:
-        if self.labelled.size > LARGEST_MATRIX:
+        # Categories up to which n^2 floats or integers are listed (200 MB of floats).
+        if self.labelled.size > 5000:
             raise ParameterError(
                 f"the kernel has {self.labelled.size} categories; {what} for at most "
-                f"{LARGEST_MATRIX}: {instead}."
+                f"5000: {instead}."
             )
 
     def written(self, table: Any) -> Table:  # noqa: ANN401
@@ -295,7 +293,7 @@ class PublicPrior(KeptPriorSetting):
     objective: Literal["minimax", "leximin"] = "minimax"
 
     def __post_init__(self) -> None:
-        _checks.choice("objective", self.objective, OBJECTIVES)
+        _checks.choice("objective", self.objective, ("minimax", "leximin"))
         self.keep(epsilon=_checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON))
 
     @classmethod

@@ -26,8 +26,6 @@ from dpopt.shape import Design
 
 # Largest n and k of an exact expectation of a rule in the smallest count.
 _LARGEST_RECORDS, _MOST_CATEGORIES = 10**7, 10**5
-# Values of d that a lower bound tries exhaustively; beyond, it tries a geometric grid of as many.
-_MOST_LISTED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -148,10 +146,12 @@ def lower_bound(setting: RooSetting) -> LowerBound:
     _checks.instance("setting", setting, RooSetting)
     n, k, epsilon = setting.records, setting.categories, setting.epsilon
     largest = min(k - 1, n)
-    if largest <= _MOST_LISTED:
+    # Values of d that a lower bound tries exhaustively; beyond, it tries a geometric grid of as
+    # many.
+    if largest <= 1_000_000:
         d = np.arange(1, largest + 1)
     else:
-        d = np.unique(np.geomspace(1, largest, _MOST_LISTED).astype(np.int64))
+        d = np.unique(np.geomspace(1, largest, 1_000_000).astype(np.int64))
     with np.errstate(over="ignore"):
         best = (1 + lambertw((k - d) / (d * math.e)).real) / epsilon
     best = np.minimum(np.floor(best), n // d)

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 # Largest c*: number of weights of a floor.
 _LONGEST = 2_000_000
-# Fractional bits of a weight, besides log2(1 + s); significant bits of a growth.
+# Fractional bits of a weight, besides log2(1 + s).
 _GUARD_BITS = 62
-_GROWTH_BITS = 40
 # Of log(1 + s), so that 1 + s is a finite float.
 _LARGEST_RATE = 700.0
 # Largest c* of the program, and the largest growth whose reciprocal a solver resolves.
@@ -326,8 +325,8 @@ def _most_bits() -> int:
 
 
 def _unit_of(growth: float) -> float:
-    """Return the unit in the last of the `_GROWTH_BITS` bits of a growth."""
-    return 2.0 ** (math.frexp(growth)[1] - _GROWTH_BITS)
+    """Return the unit in the last of the 40 significant bits of a growth."""
+    return 2.0 ** (math.frexp(growth)[1] - 40)
 
 
 @lru_cache(maxsize=2)
@@ -354,7 +353,7 @@ def _too_many(setting: SmoothFloor) -> ParameterError:
 
 @lru_cache(maxsize=64)
 def _largest_growth(setting: SmoothFloor) -> float:
-    """Return a private growth of `_GROWTH_BITS` bits such that the next larger one is not private.
+    """Return a private growth of 40 bits such that the next larger one is not private.
 
     At s = e^epsilon - 1 the ratio W(1) / W(0) alone is e^epsilon up to rounding.
     """

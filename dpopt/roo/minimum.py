@@ -25,26 +25,17 @@ from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.audit import RooAudit, audited, witness_of
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
-from dpopt.roo.setting import BITS, UNIT, CategorySetting, RooSetting
+from dpopt.roo.setting import UNIT, CategorySetting, RooSetting
 from dpopt.shape import Design, made
+from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PUBLISHED = ("journal", "journal-repaired", "conference")
-# Largest M = floor(n / k) of a program.
-_LARGEST_PROGRAM = 200_000
-# Largest epsilon of a program: beyond, solvers refuse coefficients of e^epsilon next to 1.
-_LARGEST_EXPONENT = 30.0
-# Events of a dominating pair, and lines of a table of q_m.
-_MOST_EVENTS = 4_000_000
-_MOST_ROWS = 1_000_000
 # Equation numbers of the rows in the journal paper, by (change of the smallest count, whether the
 # category has the smallest count; otherwise it has all records).
 _NUMBERS = {(0, True): "(68)", (1, True): "(69)", (-1, True): "(70)"}
 _NUMBERS |= {(0, False): "(72)", (1, False): "(73)", (-1, False): "(74)"}
-# Violation up to which a published rule is repaired as rounding; a larger one is the rule's own.
-_NOISE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
@@ -108,7 +99,7 @@ class RevealOrObscure(CategorySetting):
     @property
     def may_fail(self) -> bool:
         """Whether this is a published rule that may not be private."""
-        return self.rule in _PUBLISHED
+        return self.rule in ("journal", "journal-repaired", "conference")
 
     def problem(self) -> Problem:
         """Return the rule's program: variable "q", rows "privacy" or numbered as in the paper.
@@ -116,15 +107,17 @@ class RevealOrObscure(CategorySetting):
         Raises:
             ParameterError: if M = floor(n / k) is above 200,000, or epsilon above 30.
         """
-        if self.epsilon > _LARGEST_EXPONENT:
+        # Largest epsilon of a program: beyond, solvers refuse coefficients of e^epsilon next to 1.
+        if self.epsilon > 30.0:
             raise ParameterError(
                 f"epsilon is {self.epsilon:g}; the program is written out up to "
-                f"{_LARGEST_EXPONENT:g}. The recursion has no such limit."
+                "30. The recursion has no such limit."
             )
-        if self.largest_minimum > _LARGEST_PROGRAM:
+        # Largest M = floor(n / k) of a program.
+        if self.largest_minimum > 200_000:
             raise ParameterError(
                 f"records / categories is {self.records / self.categories:g}; the program is "
-                f"written out up to {_LARGEST_PROGRAM}. The recursion has no such limit."
+                "written out up to 200000. The recursion has no such limit."
             )
         problem = Problem("DS-ROO obscuring probabilities")
         problem.add_variables("q", self._costs().size, lower=0.0, upper=1.0)
@@ -182,7 +175,9 @@ class RevealOrObscure(CategorySetting):
             missed = Fraction(0)
         except verify.Refused as refusal:
             missed = Fraction(refusal.missed)
-        if missed == 0 or (self.may_fail and missed > _NOISE):
+        # Violation up to which a published rule is repaired as rounding; a larger one is the rule's
+        # own.
+        if missed == 0 or (self.may_fail and missed > Fraction(1, 10**9)):
             return trimmed(rounded)
         lacking = missed + 2 * (self.ratio + 1) / UNIT
         share = lacking / ((self.ratio - 1) / self.categories + lacking)
@@ -312,7 +307,7 @@ class RevealOrObscure(CategorySetting):
     def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
         """Return m and q_m; except for "roo", q_m is 0 beyond the last line."""
         rows = self.largest_minimum + 1 if self.constant else len(table)
-        if rows > _MOST_ROWS:
+        if rows > 1_000_000:
             raise ParameterError(f"result has {rows:,} rows; a table is made for at most 1e6.")
         q = [self.obscuring_weight(table, m) / UNIT for m in range(rows)]
         return {"m": list(range(rows)), "q": q}
@@ -378,9 +373,10 @@ def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]
     """
     n, k = setting.records, setting.categories
     last = min(setting.largest_minimum, 1 if setting.constant else len(table) + 1)
-    if 40 * last > _MOST_EVENTS:
+    # Events of a dominating pair: memory fixes them.
+    if 40 * last > 4_000_000:
         raise ParameterError(
-            f"records is {n}; the privacy loss is found from at most {_MOST_EVENTS:.0e} events, "
+            f"records is {n}; the privacy loss is found from at most 4e+06 events, "
             f"and these are {40 * last:.1e}."
         )
 

@@ -28,13 +28,8 @@ from dpopt.table.histograms import partition_count
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OPTIMAL_OBJECTIVES = ("worst-case", "mean", "output")
 # Largest number of histograms and of categories of a program.
 _MOST_HISTOGRAMS, _MOST_CATEGORIES = 2000, 100
-# Least coefficient, as a share of the largest: a solver ignores less and leaves K undetermined.
-_VISIBLE = 1e-9
-# Relative gap of a mean: it sums the multipliers of all histograms, and so their noise.
-_MEAN_GAP = 1e-7
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,7 @@ class BestSampler(CategorySetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        objective = _checks.choice("objective", self.objective, OPTIMAL_OBJECTIVES)
+        objective = _checks.choice("objective", self.objective, ("worst-case", "mean", "output"))
         alpha = _checks.real("prior", self.prior, 1e-3, 1e3)
         p = self.distribution
         if objective == ("output" if p is None else "worst-case"):
@@ -183,7 +178,8 @@ class BestSampler(CategorySetting):
         """Solve the program; "mean" up to a gap that the noise of its multipliers allows."""
         gap = None
         if self.objective == "mean":
-            gap = max(_MEAN_GAP, 10 * get_backend(backend).tolerance)
+            # Relative gap of a mean: it sums the multipliers of all histograms, and so their noise.
+            gap = max(1e-7, 10 * get_backend(backend).tolerance)
         return solve(
             self.problem(),
             backend,
@@ -298,7 +294,8 @@ def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:
 
 def visible(coefficients: Vector) -> Vector:
     """Return coefficients of an objective, raised to at least 1e-9 of the largest."""
-    return np.maximum(coefficients, _VISIBLE * coefficients.max())
+    # Least coefficient, as a share of the largest: a solver ignores less and leaves K undetermined.
+    return np.maximum(coefficients, 1e-9 * coefficients.max())
 
 
 def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:

@@ -13,16 +13,16 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import advance, expect, track
-from dpopt.roo.setting import BITS, RooSetting
+from dpopt.roo.setting import RooSetting
+from dpopt.table.table import BITS
 
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 """The rules that `rule_weights` and `RevealOrObscure` take."""
 
 # Largest number of q_m that are not 0.
 _LONGEST = 1_000_000
+# What progress calls the recursion.
 _STAGE = "rule of the smallest count"
-# Steps per second, including the audit that follows, for the progress estimate.
-_SPEED = 1e5
 
 Next = Callable[[int, int], int]
 """Maps m and q_{m-1} over 2^62 to a lower bound of q_m, rounded up; it may be negative."""
@@ -109,7 +109,8 @@ def _foresee(setting: RooSetting) -> None:
     steps = min(first_free(setting), setting.largest_minimum) + 1
     if steps > _LONGEST:
         raise _too_long(setting)
-    expect(_STAGE, steps, _SPEED)
+    # Steps per second, including the audit that follows, for the progress estimate.
+    expect(_STAGE, steps, 1e5)
 
 
 def _too_long(setting: RooSetting) -> ParameterError:

@@ -28,15 +28,11 @@ from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Guarantee, exp_lower
 from dpopt.privacy.release import Source, below
 from dpopt.shape import Setting
+from dpopt.table.table import BITS
 
-BITS = 62
 UNIT = 1 << BITS
 """Obscuring probabilities are integers over UNIT = 2^62."""
 
-_LARGEST_EPSILON = 600.0
-_LARGEST_RECORDS = 10**15
-# If a count is above this, counts are added as Python integers, as the sum may overflow 64 bits.
-_LARGE = 1 << 40
 # Count vectors that are enumerated: in all, which bounds time, and at once, which bounds memory.
 _MOST_COUNTS, _BATCH = 1_000_000, 1 << 15
 
@@ -58,9 +54,10 @@ class RooSetting:
     epsilon: float
 
     def __post_init__(self) -> None:
-        records = _checks.integer("records", self.records, 1, _LARGEST_RECORDS)
-        categories = _checks.integer("categories", self.categories, 2, _LARGEST_RECORDS)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
+        # Counts times 2^62 stay exact, and their floats distinct.
+        records = _checks.integer("records", self.records, 1, 10**15)
+        categories = _checks.integer("categories", self.categories, 2, 10**15)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, 600.0, open_lower=True)
         checked = {"records": records, "categories": categories, "epsilon": epsilon}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -96,7 +93,9 @@ class RooSetting:
             ParameterError: for another number of categories or records, or negative counts.
         """
         checked = Tally.of_counts(counts, self.categories).counts
-        total = sum(checked.tolist()) if checked.max() > _LARGE else int(checked.sum())
+        # If a count is above this, counts are added as Python integers, as the sum may overflow 64
+        # bits.
+        total = sum(checked.tolist()) if checked.max() > 1 << 40 else int(checked.sum())
         if total != self.records:
             raise ParameterError(
                 f"counts sum to {total}; the sampler is for {self.records} records."

@@ -29,11 +29,10 @@ from dpopt.prob.histograms import (
 )
 from dpopt.prob.pmf import binomial_pmf, from_ratios
 
+# Records of a database; time fixes it.
 LARGEST_RECORDS = 10**10
 # Entries of the table of count weights, 400 MB.
 LARGEST_ENTRIES = 50_000_000
-# Largest deviation of a row's sum from 1, which is then divided out.
-_SUM_TOLERANCE = 1e-9
 
 
 def settle(instance: object, **values: object) -> None:
@@ -111,7 +110,8 @@ class KernelMechanism(AnonymousMechanism):
             raise ParameterError("kernel holds a value that is not finite or below 0.")
         # Axes of rows: database, output.
         sums = rows.sum(axis=1, keepdims=True)
-        if np.any(np.abs(sums - 1.0) > _SUM_TOLERANCE):
+        # Largest deviation of a row's sum from 1, which is then divided out.
+        if np.any(np.abs(sums - 1.0) > 1e-9):
             raise ParameterError("kernel has a row whose sum is not 1.")
         kernel = frozen(rows / unit_sums(sums, rows.shape[1]))
         settle(self, records=n, categories=m, kernel=kernel)

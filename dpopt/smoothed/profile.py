@@ -31,12 +31,8 @@ if TYPE_CHECKING:
 
 # Largest epsilon, in nats: e^700 is within doubles.
 LARGEST_EPSILON = 700.0
-# Databases that are listed, probabilities held at once (128 MB), outputs of a mechanism, and terms
-# (pairs of neighbours times outputs) that are summed.
-_LARGEST_LISTED = 10**7
+# Probabilities held at once: 128 MB.
 _HELD_ENTRIES = 1 << 24
-_LARGEST_OUTPUTS = 10**7
-_LARGEST_WORK = 10**11
 
 Divergence = Callable[[Matrix, Matrix], Vector]
 """Divergences, at least 0, between the pmfs in corresponding rows of two arrays."""
@@ -236,10 +232,11 @@ def log_profile(mechanism: AnonymousMechanism, epsilon: float) -> Vector:
     """Return log delta of every database, in the order of `histograms`."""
     n, m = mechanism.records, mechanism.categories
     count = histogram_count(n, m)
-    if count > _LARGEST_LISTED:
+    # Databases that are listed: memory fixes them.
+    if count > 10**7:
         raise ParameterError(
             f"records is {n} with {m} categories: {count:,} databases; at most "
-            f"{_LARGEST_LISTED:,} can be listed. Give one histogram."
+            "10,000,000 can be listed. Give one histogram."
         )
     if not isinstance(mechanism, SamplingHistogram):
         return general_log_profile(mechanism, epsilon)
@@ -318,18 +315,19 @@ def _largest(
 ) -> Vector:
     """Return the largest divergence between each database and its neighbours, in both orders."""
     _checks.instance("mechanism", mechanism, AnonymousMechanism)
-    if mechanism.outputs > _LARGEST_OUTPUTS:
+    # Memory fixes the outputs, time the terms: pairs of neighbours times outputs.
+    if mechanism.outputs > 10**7:
         raise ParameterError(
             f"mechanism has {mechanism.outputs:,} outputs; the general profile takes at most "
-            f"{_LARGEST_OUTPUTS:,}."
+            "10,000,000."
         )
     if histogram is None:
         n, m = mechanism.records, mechanism.categories
         pairs = histogram_count(n - 1, m) * m * (m - 1) // 2
-        if pairs * mechanism.outputs > _LARGEST_WORK:
+        if pairs * mechanism.outputs > 10**11:
             raise ParameterError(
                 f"records is {n} with {m} categories and {mechanism.outputs:,} outputs: "
-                f"{pairs:,} pairs of neighbours, more than {_LARGEST_WORK:.0e} terms in all. Give "
+                f"{pairs:,} pairs of neighbours, more than 1e+11 terms in all. Give "
                 "one histogram."
             )
         table = histograms(mechanism.records, mechanism.categories)

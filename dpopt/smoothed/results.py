@@ -6,19 +6,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 import numpy as np
 
 from dpopt._figure import new_axes
 from dpopt._page import result_page
-from dpopt._types import Json, brief, frozen
+from dpopt._types import Json, T, brief, frozen
 from dpopt.files import write_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-T = TypeVar("T")
+# From natural to decimal logarithms.
 LN10 = math.log(10.0)
 
 

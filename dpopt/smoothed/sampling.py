@@ -41,20 +41,8 @@ from dpopt.smoothed.mechanisms import SamplingHistogram
 _LARGEST_EPSILON = 50.0
 # Databases computed together.
 _BLOCK = 4096
-# Databases in one call, as a fraction of n, above which ln N! is tabulated.
-_TABLE_SHARE = 0.1
-# All databases over more than two categories: records, and pairs (n', T').
-_LARGEST_TABLE = 2000
-_LARGEST_SUMS = 500_000
-# All databases over two categories: terms of tail sums.
-_LARGEST_TERMS = 3 * 10**10
-# Records drawn with replacement, over more than two categories: some seconds.
-_LARGEST_PUT_BACK = 10**5
 # Terms left out of a sum are below e^-40 = 4e-18 of it.
 _NEGLIGIBLE = 40.0
-# Points of the first grid of T', and points into which a range is split.
-_FIRST_GRID = 65
-_NEXT_GRID = 9
 
 
 def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
@@ -103,10 +91,11 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
     pool, divergences = first + second, few_log_divergences
     if mechanism.replacement and pool < mechanism.records:
-        if mechanism.drawn > _LARGEST_PUT_BACK:
+        # Records drawn with replacement, over more than two categories: some seconds.
+        if mechanism.drawn > 10**5:
             raise ParameterError(
                 f"drawn is {mechanism.drawn}; with replacement and records of more than two "
-                f"categories it may be at most {_LARGEST_PUT_BACK:,}."
+                "categories it may be at most 100,000."
             )
         divergences = pooled_log_divergence
     log_divergences = divergences(mechanism, epsilon, pool, np.array(sorted(ones)))
@@ -175,7 +164,8 @@ def log_tails(
     result = np.full(len(held), -np.inf)
     # The divergence is exactly 0 where the sum is; other logarithms in blocks, to bound memory.
     positive = np.flatnonzero(sums > 0)
-    table = len(positive) > _TABLE_SHARE * records
+    # Databases in one call, as a fraction of n, above which ln N! is tabulated.
+    table = len(positive) > 0.1 * records
     factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
     for start in range(0, len(positive), _BLOCK):
         block = positive[start : start + _BLOCK]
@@ -284,19 +274,18 @@ def _require_feasible(mechanism: SamplingHistogram, epsilon: float) -> None:
     if m == 2:
         lost = drawn if mechanism.replacement else n - drawn
         terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
-        if terms > _LARGEST_TERMS:
+        # All databases over two categories: terms of tail sums.
+        if terms > 3 * 10**10:
             raise ParameterError(
                 f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
-                f"{terms:.0e} terms, more than {_LARGEST_TERMS:.0e}. Give one histogram, or fewer "
+                f"{terms:.0e} terms, more than 3e+10. Give one histogram, or fewer "
                 "records."
             )
-    elif (
-        n > _LARGEST_TABLE
-        or sum(len(_range(mechanism, pool)) for pool in range(1, n + 1)) > _LARGEST_SUMS
-    ):
+    # All databases over more than two categories: records, and pairs (n', T').
+    elif n > 2000 or sum(len(_range(mechanism, pool)) for pool in range(1, n + 1)) > 500_000:
         raise ParameterError(
             f"records is {n} and drawn {drawn}; for all databases over {m} categories n may be at "
-            f"most {_LARGEST_TABLE}, with {_LARGEST_SUMS:,} pairs of a pool and a number drawn "
+            "most 2000, with 500,000 pairs of a pool and a number drawn "
             "from it. Give one histogram."
         )
 
@@ -347,7 +336,8 @@ def pooled_log_divergence(
         return np.array(rows).reshape(indices.size, len(ones))
 
     # grid: increasing indices of T' in ``drawn``; terms[i, k]: log term of grid[i] for ones[k].
-    grid = draws.between(0, drawn.size - 1, _FIRST_GRID)
+    # The first grid of T' has 65 points, and a range is split by 9.
+    grid = draws.between(0, drawn.size - 1, 65)
     terms = log_terms(grid)
     while True:
         # Range i is (grid[i], grid[i + 1]]; bounds has the axes (range, k).
@@ -359,7 +349,7 @@ def pooled_log_divergence(
             return np.minimum(logarithms.log_sum(terms), 0.0)
         split = np.flatnonzero(unsettled).tolist()
         added = np.concatenate(
-            [draws.between(int(grid[i]), int(grid[i + 1]), _NEXT_GRID)[1:-1] for i in split]
+            [draws.between(int(grid[i]), int(grid[i + 1]), 9)[1:-1] for i in split]
         )
         grid, terms = np.append(grid, added), np.concatenate([terms, log_terms(added)])
         order = np.argsort(grid)

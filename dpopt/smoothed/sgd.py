@@ -32,18 +32,11 @@ from dpopt.prob.batches import (
     leave_one_out,
     subsets,
 )
+from dpopt.smoothed.profile import LARGEST_EPSILON
 from dpopt.smoothed.results import DeltaResult, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LARGEST_EPSILON = 700.0
-"""In nats; above ln 2^1000 = 693.2, the largest log ratio of batch pmfs, delta is constant."""
-
-# Most values that a record can be replaced by.
-
-_LARGEST_RANGE = 1 << 16
-_NEIGHBOURS = ("all", "extreme")
 
 
 @dataclass(frozen=True)
@@ -159,7 +152,8 @@ def sgd_profile(
     """
     x = as_values(values)
     low = _checks.integer("lowest", lowest, -LARGEST_VALUE, LARGEST_VALUE)
-    high = _checks.integer("highest", highest, low + 1, low + _LARGEST_RANGE - 1)
+    # At most 2^16 values that a record can be replaced by: time fixes it.
+    high = _checks.integer("highest", highest, low + 1, low + (1 << 16) - 1)
     if x.min() < low or x.max() > high:
         raise ParameterError(
             f"values holds {int(x.min()) if x.min() < low else int(x.max())}; each must be "
@@ -170,10 +164,11 @@ def sgd_profile(
         raise ParameterError(
             f"epsilons has shape {array.shape}; it must be a number or a vector of numbers."
         )
+    # Above ln 2^1000 = 693.2, the largest log ratio of batch pmfs, delta is constant.
     grid = frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in array.tolist()])
     drawn = check_batch(x, drawn)
     rounded = _checks.flag("rounded", rounded)
-    extreme = _checks.choice("neighbours", neighbours, _NEIGHBOURS) == "extreme"
+    extreme = _checks.choice("neighbours", neighbours, ("all", "extreme")) == "extreme"
     best = _largest_sticks(x, drawn, grid, (low, high), rounded, extreme)
     log_total = math.log(subsets(x.size, drawn))
     # Divergences are in the scale of the counts: divide by the number of batches.

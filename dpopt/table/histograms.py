@@ -25,8 +25,6 @@ from dpopt.table.inputs import Edges, Inputs, Name, read_only
 IntMatrix = npt.NDArray[np.int64]
 """Two-dimensional integer array."""
 
-MOST_HISTOGRAMS = 1_000_000
-"""Sorted histograms of the largest `SortedHistograms`; memory fixes it."""
 
 # Histograms, coded by k - 1 digits of base n + 1, that a lookup table may have; memory fixes it.
 _MOST_CODES = 1 << 16
@@ -100,15 +98,16 @@ class SortedHistograms(Inputs):
         """Check the sizes.
 
         Raises:
-            ParameterError: if one is out of range, or there are more than `MOST_HISTOGRAMS`.
+            ParameterError: if one is out of range, or there are more than 1,000,000 histograms.
         """
         records = _checks.integer("records", self.records, 1, 10_000)
         categories = _checks.integer("categories", self.categories, 2, 1_000)
         number = partition_count(records, categories)
-        if number > MOST_HISTOGRAMS:
+        # Sorted histograms of the largest `SortedHistograms`; memory fixes it.
+        if number > 1_000_000:
             raise ParameterError(
                 f"{records} records over {categories} categories have {number:,} sorted "
-                f"histograms; at most {MOST_HISTOGRAMS:,} are listed."
+                "histograms; at most 1,000,000 are listed."
             )
         object.__setattr__(self, "records", records)
         object.__setattr__(self, "categories", categories)

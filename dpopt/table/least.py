@@ -26,10 +26,6 @@ from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table.table import Table
 
-# Fractional bits of e^epsilon: enough for a delta as small as the least float, 2^-1074.
-_BITS = 1280
-# Largest epsilon in nats of `exp_lower` and `exp_upper`.
-_LARGEST_EXPONENT = 10_000
 # A larger e^epsilon may overflow in products of floats.
 _LARGEST_FLOAT = 1e300
 # Events of the largest dominating pair, and entries processed at once; memory fixes both.
@@ -48,7 +44,8 @@ def least_of_table(table: Table, epsilon: float | None, delta: float | None) -> 
         ParameterError: for numbers out of range, or too many edges times outputs.
     """
     if epsilon is not None:
-        return _least_delta(table, _checks.real("epsilon", epsilon, 0.0, _LARGEST_EXPONENT))
+        # Largest epsilon in nats of `exp_lower` and `exp_upper`.
+        return _least_delta(table, _checks.real("epsilon", epsilon, 0.0, 10_000))
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     return _least_epsilon_pure(table) if delta == 0 else _least_epsilon(table, delta)
 
@@ -116,7 +113,8 @@ def _least_epsilon(table: Table, delta: float) -> Least:
 
 def _least_delta(table: Table, epsilon: float) -> Least:
     """Return the least delta for an epsilon."""
-    low, high = exp_lower(epsilon, _BITS), exp_upper(epsilon, _BITS)
+    # Fractional bits of e^epsilon: enough for a delta as small as the least float, 2^-1074.
+    low, high = exp_lower(epsilon, 1280), exp_upper(epsilon, 1280)
     edges = _DirectedEdges(table)
     contenders = np.ones(edges.count, dtype=bool)
     if low < _LARGEST_FLOAT:

@@ -19,9 +19,6 @@ from dpopt.table.inputs import Inputs
 from dpopt.table.program import over_masses
 from dpopt.table.table import Table
 
-# Smallest scale of losses in a program, over the largest loss: see `_unit`.
-_LEAST_UNIT = 2.0**-12
-
 
 @dataclass(frozen=True, eq=False)
 class Losses:
@@ -136,4 +133,5 @@ def _unit(costs: Vector, inputs: Inputs) -> float:
     sizes = np.abs(costs)
     least = np.minimum.reduceat(np.where(sizes > 0, sizes, np.inf), inputs.starts[:-1])
     largest = float(sizes.max()) or 1.0
-    return float(np.clip(np.median(least), largest * _LEAST_UNIT, largest))
+    # Smallest scale of losses in a program, over the largest loss: see `_unit`.
+    return float(np.clip(np.median(least), largest * (2.0**-12), largest))

@@ -26,14 +26,9 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector, SparseMatrix, Vector
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Problem
+from dpopt.privacy.graph import MOST_ROWS
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.inputs import Inputs
-
-MOST_ROWS = 2_000_000
-"""Privacy rows of the largest program that is written out; memory fixes it."""
-
-# Violation above which the separation oracle returns a row.
-_VIOLATED = 1e-10
 
 
 def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
@@ -110,7 +105,8 @@ def add_lazy_table(
 
     def separate(masses: Vector) -> Separation:
         excess = others @ masses
-        violated = others[np.flatnonzero(excess > _VIOLATED)]
+        # Violation above which the separation oracle returns a row.
+        violated = others[np.flatnonzero(excess > 1e-10)]
         return Separation(
             make_rows(violated, upper=0.0), float(excess.max(initial=0.0)), excess.size
         )

@@ -26,10 +26,6 @@ Certifier = Callable[[Table], Certificate]
 
 # Probability; an output that no input gives more than this counts as unused: it is solver noise.
 UNUSED = 1e-13
-# With epsilon = 0 and a delta up to this, rows are made equal: solvers cannot tell them apart.
-_ALIKE = 1e-10
-# Relative rounding error within which a probability is not raised.
-_ROUNDING = 2.0**-50
 # Mixture n = 0, 1, ... adds to the chord's share 4^n times one that covers rounding, which is at
 # least 2^-_SHARE: the last of _TRIES adds at least 2^-6.
 _SHARE, _TRIES = 60, 28
@@ -37,7 +33,8 @@ _SHARE, _TRIES = 60, 28
 
 def alike(guarantee: Guarantee) -> bool:
     """Whether neighbours must have equal rows, up to differences that solvers cannot resolve."""
-    return guarantee.epsilon == 0 and guarantee.delta <= _ALIKE
+    # With epsilon = 0 and a delta up to this, rows are made equal: solvers cannot tell them apart.
+    return guarantee.epsilon == 0 and guarantee.delta <= 1e-10
 
 
 def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
@@ -87,7 +84,8 @@ def _raised(inputs: Inputs, values: Vector, epsilon: float) -> Vector:
     every = columns = np.ascontiguousarray(inputs.neighbours.T)
     while columns.size:
         least = shrink * values[columns].max(axis=0)
-        members, groups = np.nonzero(least > values[columns] * (1.0 + _ROUNDING))
+        # Relative rounding error within which a probability is not raised.
+        members, groups = np.nonzero(least > values[columns] * (1.0 + (2.0**-50)))
         # The largest of a group is not raised: in a complete graph one round is enough.
         np.maximum.at(values, columns[members, groups], least[groups])
         if not members.size or len(columns) > 2:

@@ -30,9 +30,6 @@ Permutation = npt.NDArray[np.int64]
 Generator = tuple[Permutation, Permutation]
 """(sigma, tau): input x goes to sigma[x], output y to tau[y]."""
 
-# Pairs (x, y) among which orbits are searched; memory fixes it.
-_MOST_SEARCHED = 2**26
-
 
 def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
     """Return the orbit of each of 0..size-1 under permutations, shape (size,).
@@ -84,10 +81,11 @@ class Generated(Inputs):
                 more than 2^26 pairs of input and output.
         """
         n = self.inputs
-        if n * self.outputs > _MOST_SEARCHED:
+        # Pairs (x, y) among which orbits are searched; memory fixes it.
+        if n * self.outputs > 2**26:
             raise ParameterError(
                 f"symmetry is given for {n} inputs and {self.outputs} outputs; orbits are searched "
-                f"among at most {_MOST_SEARCHED:,} pairs."
+                "among at most 67,108,864 pairs."
             )
         moves = [(side, move) for pair in self.generators for side, move in enumerate(pair)]
         for side, move in moves:

@@ -27,8 +27,6 @@ BITS = 62
 
 # Draws made at once, which bounds memory.
 _DRAWN = 1 << 18
-# Entries of the largest kernel that is expanded to one weight per entry for sampling.
-_WRITTEN = 1 << 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +171,8 @@ class Table:
         inputs = self.inputs
         located, single = inputs.located(data)
         queries = len(located)
-        few = inputs.inputs * inputs.outputs <= min(_WRITTEN, queries)
+        # Entries of the largest kernel that is expanded to one weight per entry for sampling.
+        few = inputs.inputs * inputs.outputs <= min(1 << 16, queries)
         numbers = inputs.numbers(located) if few else None
         if numbers is not None:
             return self._written.draw(numbers, source), single

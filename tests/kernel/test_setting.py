@@ -331,3 +331,21 @@ def test_rows_are_part_of_what_was_proved() -> None:
         with pytest.raises(ParameterError, match="not about"):
             replace(design, setting=replace(setting, **change))
     assert setting.to_dict()["constraints"] == Kernel(**setting.to_dict()).to_dict()["constraints"]
+
+
+def test_a_kernel_with_names_takes_and_gives_them(tmp_path: Path) -> None:
+    names = {"input_names": "low,mid,high", "output_names": ["no", "yes", "perhaps"]}
+    setting = Kernel("absolute", 1.0, graph="path", inputs=3, **names)
+    design = dpopt.design(setting)
+    design.save(tmp_path / "named.json")
+    for found in (design, dpopt.load(tmp_path / "named.json")):
+        rng = np.random.default_rng(1)
+        assert {*found.simulate(["low", "high"] * 20, rng)} <= {"no", "yes", "perhaps"}
+        assert found.setting.columns(found.table)["input"][0] == "low"
+        with pytest.raises(ParameterError, match="one of the names"):
+            found.release(0)
+    assert {*dpopt.certify(design).inputs} <= {"low", "mid", "high"}
+    with pytest.raises(ParameterError, match="have names; leave one of them out"):
+        replace(setting, symmetry="reflection")
+    with pytest.raises(ParameterError, match="outputs has 2 names"):
+        replace(setting, output_names=["no", "yes"])

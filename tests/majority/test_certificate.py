@@ -8,8 +8,8 @@ import dpopt
 from dpopt import Majority, NotPrivateError
 from dpopt.majority import reduced_size
 from dpopt.majority.voters import signed, table_of
-from dpopt.privacy import audit_epsilon
 from dpopt.prob import poisson_binomial_pmf
+from tests.auditing import audit_epsilon
 from tests.majority.brute import (
     ONE,
     corners,

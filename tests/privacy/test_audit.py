@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from dpopt.privacy import audit_epsilon
 from dpopt.privacy.release import seeded
 from dpopt.table import Table
+from tests.auditing import audit_epsilon
 from tests.privacy.known import response
 from tests.table.rows import of_rows
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Kernel, Majority, NearestKernel, verify
+from dpopt import Kernel, Majority, verify
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import displayed
-from dpopt.proofs.simplex import Exact
+from dpopt.proofs.simplex import Exact, Vertex
 from tests.proofs.judging import alone, optimum
 
 
@@ -137,16 +137,20 @@ def test_a_malformed_file_ends_with_exit_2(change: dict[str, Any], tmp_path: Pat
 
 
 def test_a_basis_that_is_not_optimal_is_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At r = 40 a float solver's vertex breaks a limit by a unit of the last place."""
-    widths, inner = [], Written.solved
+    """The vertex of a float solver may break a limit by a unit of the last place."""
+    widths, inner, judged, refusals = [], Written.solved, vars(Vertex)["optimal"].func, [1, 2]
 
     def watched(written: Written, *given: Any) -> Any:
         widths.append(given[2] if given else Fraction(1))
         return inner(written, *given)
 
+    def refused_twice(vertex: Vertex) -> bool:
+        return not (refusals and refusals.pop()) and judged(vertex)
+
     monkeypatch.setattr(Written, "solved", watched)
-    assert dpopt.exact_optimum(NearestKernel.example(), 40).value == Fraction(1, 1 << 54)
-    assert len(widths) > 1
+    monkeypatch.setattr(Vertex, "optimal", property(refused_twice))
+    assert dpopt.exact_optimum(Kernel("zero-one", 1.0, inputs=3), 4).value == Fraction(1, 3)
+    assert len(widths) == 3
     assert widths == sorted(widths, reverse=True)
 
 

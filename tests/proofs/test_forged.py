@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import Kernel, NearestKernel, ParameterError, verify
+from dpopt import Kernel, ParameterError, verify
 from dpopt.privacy.saved import seal
 
 Record = dict[str, Any]
@@ -121,10 +121,3 @@ def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
     record["body"]["setting"] |= {"loss": [[0.0, 1.0]] * n, "inputs": n}
     record["body"]["table"] = {"total": "2", "weights": [["1", "1"]] * n}
     assert answered(record, tmp_path) == 2
-
-
-def test_the_nearest_table_is_within_its_tolerance(tmp_path: Path) -> None:
-    record = record_of(NearestKernel([[0.8, 0.2], [0.2, 0.8]], 1.0, tolerance=0.1), tmp_path)
-    assert answered(record, tmp_path) == 0
-    record["body"]["setting"]["tolerance"] = 0.01
-    assert answered(record, tmp_path) == 4

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import Kernel, Majority, Multiclass, NearestKernel, Plurality, verify
+from dpopt import Kernel, Majority, Multiclass, Plurality, verify
 from tests.proofs.test_fuzz import run
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in dpopt.kinds()}
@@ -45,13 +45,12 @@ SETTINGS: dict[str, Any] = {
     "kernel mirrored": Kernel(
         "absolute", 1.0, graph="path", inputs=3, symmetry=[([2, 1, 0], [2, 1, 0])]
     ),
-    "nearest of names": NearestKernel(
-        [[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]],
+    "kernel of names": Kernel(
+        [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]],
         1.0,
-        graph=[("a", "b"), ("b", "c")],
+        graph=[(0, 1), (1, 2)],
         input_names=["a", "b", "c"],
         output_names=["yes", "no"],
-        tolerance=0.1,
     ),
     "best-sampler of a distribution": KINDS["best-sampler"](4, 3, 1.0, "output", [0.5, 0.25, 0.25]),
     "smooth-floor of a rate": KINDS["smooth-floor"](12, 3, 0.3, 0.2),
@@ -206,10 +205,8 @@ PLAIN: dict[str, dict[str, Any]] = {
         "objective": "worst-case",
     }
     | {"sense": "minimise", "invariant": None, "symmetry": "none", "epsilon": 1, "delta": 0}
-    | {"graph": "path", "shape": None, "constraints": None},
-    "nearest-kernel": {"kernel": [[0.5, 0.5], [0, 1]], "tolerance": 0.25, "input_names": None}
-    | {"output_names": None, "epsilon": 1, "delta": 0, "graph": "path", "shape": None}
-    | {"constraints": None},
+    | {"graph": "path", "shape": None, "constraints": None}
+    | {"input_names": None, "output_names": None},
     "workload": {"queries": "histogram", "categories": 3, "epsilon": 1, "prior": None}
     | {"objective": "mean"},
 }
@@ -351,30 +348,14 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [
             {"constraints": [own_row(name="invariance")], "invariant": pmf}
             for pmf in (PAIR, [0.25, 0.5, 0.25])
-        ],
-    ),
-    (
-        "nearest-kernel",
-        [
-            *several(
-                "kernel", [[[0.75, 0.5], [0, 1]], [[0, 1], [0.25, 0.5]], [[-0.25, 1.25], [0, 1]]]
-            ),
-            {
-                "output_names": ["a", "b"],
-                "input_names": [0, "a"],
-                "constraints": [own_row(name="sums")],
-            },
-            {"graph": "grid", "shape": [2]},
-        ],
-        several("kernel", [[[0.75, 0.53125], [0, 1]], [[0, 1], [0.25, 0.46875]]])
-        + several("kernel", [[[-0.28125, 1.28125], [0, 1]], [[0.5, 0.5], [1.28125, -0.28125]]])
-        + [{"tolerance": 1, "kernel": [[0, 0], [0, 1]]}, {"shape": [2]}, {"graph": [[0, 2]]}]
+        ]
         + [
             {field: names}
             for field in ("input_names", "output_names")
-            for names in (["a"], ["a", "a"], ["a", "b", "c"], [1, "1"])
+            for names in (["a", "b"], ["a", "a", "b"], ["a", "b", "c", "d"], [1, "1", 2])
         ]
-        + several("input_names", [["a", word] for word in ("", "None", "inf", "-inf")]),
+        + several("input_names", [["a", "b", word] for word in ("", "None", "inf", "-inf")])
+        + [{"output_names": ["a", "b", "c"], "symmetry": "reflection"}],
     ),
     (
         "workload",

@@ -1,4 +1,4 @@
-"""The checker judges kernels of public priors, mollifiers, populations and nearest kernels."""
+"""The checker judges kernels of public priors, mollifiers and populations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import Mollifier, NearestKernel, Population, PublicPrior, verify
+from dpopt import Mollifier, Population, PublicPrior, verify
 from tests.proofs.judging import alone, displayed, optimum
 
 MASSES = [0.05, 0.1, 0.15, 0.2, 0.5]
 USERS = [[0.4, 0.1, 0.1, 0.4], [0.0, 0.5, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
-DELTA_PATH = NearestKernel(
-    [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], 0.5, 1e-3, "path", tolerance=0.5
-)
 CASES = {
     "Algorithm 1": (PublicPrior.example(), None),
     "leximin": (PublicPrior(MASSES, 1.0, objective="leximin"), None),
@@ -35,8 +32,6 @@ CASES = {
         Population([0.1, 0.2, 0.3, 0.4], 1.0, USERS, slack=0.1, objective="diagonal"),
         None,
     ),
-    "nearest": (NearestKernel.example(), None),
-    "nearest along a path": (DELTA_PATH, None),
 }
 NAMES = list(CASES)
 
@@ -166,7 +161,7 @@ def edited(path: Path, change: Any) -> None:
     path.write_text(json.dumps(held))
 
 
-@pytest.mark.parametrize("name", ["program of the prior", "population", "nearest"])
+@pytest.mark.parametrize("name", ["program of the prior", "population"])
 def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_path: Path) -> None:
     found, path, _ = saved(name, tmp_path)
     table, low = found.table, verify.exp(Fraction(1))[0]
@@ -515,21 +510,3 @@ def test_a_rate_is_a_row_s_rest_for_each_share_rounded_down(made: verify.Layers)
 
 def test_a_category_may_keep_no_more_than_what_others_are_given() -> None:
     assert replace(LAYERED[0], e=[0, 900, 1100, 2596]).rests[0] == (4096, 15)
-
-
-def test_how_far_a_table_is_moved_counts_what_its_rows_have_too_much() -> None:
-    """A row that sums to more than 1 must lose that: its distance is what it gains beside it."""
-    given = [[0.75, 0.375], [0.25, 0.625], [0.5, 0.5]]
-    setting = NearestKernel(given, 1.0, tolerance=0.5).to_dict()
-    units = {"total": 8, "weights": [[5, 3], [3, 5], [4, 4]]}
-    program = verify.nearest(json.loads(json.dumps(setting)), units, None, {})
-    # Row 0 loses an eighth of its first entry; row 1, which is short of an eighth, gains one.
-    assert program.point["t",] == Fraction(1, 8)
-    assert program.value == Fraction(1, 8)
-    for x, over in enumerate((Fraction(1, 8), 0, 0)):
-        row = program.row(("distance", x))
-        assert row.limit == -over
-        assert row.terms == {("P", x, 0): 1, ("P", x, 1): 1, ("t",): -1}
-        assert program.row(("moved", x, 1)).limit == Fraction(given[x][1])
-    assert program.point["P", 1, 0] == Fraction(1, 8)
-    assert program.point["P", 0, 0] == 0

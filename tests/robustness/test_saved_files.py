@@ -165,7 +165,7 @@ def test_more_private_with_a_wrong_hash_is_refused(kind: str, path: Path) -> Non
         ({"schema": 4}, "newer"),
         ({"body": []}, "missing"),
         ({"kind": "oracle"}, "kind is 'oracle'"),
-        ({"kind": "nearest-kernel"}, "parameters of 'nearest-kernel'"),
+        ({"kind": "workload"}, "parameters of 'workload'"),
     ],
 )
 def test_an_envelope_says_what_is_wrong_with_it(change: Json, words: str, path: Path) -> None:

@@ -44,9 +44,6 @@ _TIGHT: dict[str, dict[str, Any]] = {
     "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 1_000_000},
 }
 
-# Residuals that these tolerances give as a rule; 1e-5 for other solvers.
-_TOLERANCE = {"HIGHS": 1e-9, "CLARABEL": 1e-7}
-
 
 @dataclass(frozen=True)
 class Cvxpy:
@@ -73,7 +70,7 @@ class Cvxpy:
     @property
     def tolerance(self) -> float:
         """Residual that the solver usually reaches."""
-        return _TOLERANCE.get(self.solver, 1e-5)
+        return {"HIGHS": 1e-9, "CLARABEL": 1e-7}.get(self.solver, 1e-5)
 
     def load(self, model: Model) -> CvxpySession:
         """Store the model; cvxpy compiles it at every run."""

@@ -18,6 +18,7 @@ from dpopt.lp.basis import BASIC, Statuses
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
+# HiGHS's statuses; what is not listed is numerical trouble.
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
     highspy.HighsModelStatus.kModelEmpty: Status.OPTIMAL,
@@ -149,11 +150,6 @@ _ALIKE, _TIED_ALIKE = 0.5, 0.3
 # Iteration limits, against cycling: _LEAST_ITERATIONS plus _ITERATIONS_EACH per row and column for
 # the simplex method, where ordinary runs take less than 5 each; ordinary interior points take 50.
 _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
-# From the basis of another program the primal simplex method starts at once, while the dual one
-# first computes edge weights: 6 against 30 ms on a 40 x 40 kernel. After _FROM_BASIS_EACH
-# iterations per row and column the run is abandoned for one from scratch.
-_FROM_BASIS: dict[str, Option] = {"simplex_strategy": 4}
-_FROM_BASIS_EACH = 5
 
 
 class HighsSession:
@@ -234,17 +230,19 @@ class HighsSession:
         # Appended rows leave the basis dual feasible, so that later runs use the dual simplex.
         begun, self._begun = self._begun and way == 0, False
         central = self._central and way == 0 and not begun and not self._appended
-        options = (
-            self._strategies[1] if central else _FROM_BASIS if begun else self._strategies[way]
-        )
+        options = self._strategies[1 if central else way]
+        if begun:
+            # From the basis of another program the primal simplex method starts at once, while the
+            # dual one first computes edge weights: 6 against 30 ms on a 40 x 40 kernel. After 5
+            # iterations per row and column the run is abandoned for one from scratch.
+            options = {"simplex_strategy": 4}
         size = self._model.cost.size + solver.getNumRow()
         # HiGHS compares time_limit with the run time summed over all runs of the instance.
         limit = np.inf if time_limit is None else solver.getRunTime() + max(time_limit, 0.0)
         set_options(
             solver,
             time_limit=float(limit),
-            simplex_iteration_limit=_LEAST_ITERATIONS
-            + (_FROM_BASIS_EACH if begun else _ITERATIONS_EACH) * size,
+            simplex_iteration_limit=_LEAST_ITERATIONS + (5 if begun else _ITERATIONS_EACH) * size,
             **(_ORDINARY | options),
         )
         interruptible(solver.run, self._stop)
@@ -291,15 +289,13 @@ def _suits_interior(model: Model) -> bool:
     return bool(np.median(ratios[linked[entries > 0]]) >= (_TIED_ALIKE if tied else _ALIKE))
 
 
-_STATUSES = tuple(highspy.HighsBasisStatus(code) for code in range(4))
-
-
 def _settled(statuses: Statuses, lower: Vector, upper: Vector) -> list[highspy.HighsBasisStatus]:
     """Return the statuses with nonbasic entries moved from infinite limits to finite ones."""
     # Codes: 0 at the lower limit, 2 at the upper one, 3 free at zero.
     low, high = np.isfinite(lower), np.isfinite(upper)
     nonbasic = np.where(low & ((statuses != 2) | ~high), 0, np.where(high, 2, 3))
-    return [_STATUSES[code] for code in np.where(statuses == BASIC, BASIC, nonbasic).tolist()]
+    by_code = [highspy.HighsBasisStatus(code) for code in range(4)]
+    return [by_code[code] for code in np.where(statuses == BASIC, BASIC, nonbasic).tolist()]
 
 
 def conflict(model: Model) -> tuple[list[int], list[int]] | None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import TypeVar, cast
+from typing import cast
 
-T = TypeVar("T")
+from dpopt._types import T
+
 _Job = tuple[Callable[[], object], "Future[object]"]
 
 
@@ -32,8 +33,6 @@ class _Worker(threading.Thread):
             del job, work, done
 
 
-# Seconds between polls: an unlimited wait cannot be interrupted on every system.
-_POLL = 0.1
 # Workers are reused: HiGHS starts its own threads again for each thread that calls it.
 _idle: list[_Worker] = []
 # Seconds that the end of the process waits for abandoned work that can be stopped, or cannot: a
@@ -72,7 +71,8 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
     try:
         while True:
             try:
-                return cast(T, done.result(timeout=_POLL))
+                # Seconds between polls: an unlimited wait cannot be interrupted on every system.
+                return cast(T, done.result(timeout=0.1))
             except TimeoutError:
                 # Raised by the wait or by the work, which may also have ended just after the wait.
                 if done.done():

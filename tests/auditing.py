@@ -12,9 +12,6 @@ from scipy.special import betainccinv, betaincinv
 from dpopt import _checks
 from dpopt._errors import ParameterError
 
-# Outputs whose draws are counted; memory fixes it.
-_MOST_OUTPUTS = 10**8
-
 
 @dataclass(frozen=True)
 class Audit:
@@ -59,7 +56,8 @@ def audit_epsilon(
         ParameterError: if a sample is empty or holds anything but outputs, or a number is out of
             range.
     """
-    size = _checks.integer("outputs", outputs, 1, _MOST_OUTPUTS)
+    # Outputs whose draws are counted; memory fixes it.
+    size = _checks.integer("outputs", outputs, 1, 10**8)
     delta = _checks.real("delta", delta, 0.0, 1.0)
     confidence = _checks.real("confidence", confidence, 0.0, 1.0, open_lower=True, open_upper=True)
     counts = [_counts(name, s, size) for name, s in (("first", first), ("second", second))]
