@@ -131,10 +131,10 @@ def adaptive_epsilon(
         high = min(2 * high, _REACH - 1)
     while high - low > accuracy:
         middle = (low + high) / 2
-        found = adaptive_delta(pairs, releases, middle, accuracy=share)
-        if found.upper <= delta:
+        at_middle = adaptive_delta(pairs, releases, middle, accuracy=share)
+        if at_middle.upper <= delta:
             high = middle
-        elif found.lower > delta:
+        elif at_middle.lower > delta:
             low = middle
         elif share > _FINEST:
             share /= 10
@@ -233,8 +233,8 @@ class _Grid:
         for a, b in zip(more.tolist(), less.tolist(), strict=True):
             if a > 0 and b > 0:
                 log = math.log(a) - math.log(b) + sign * _LOG
-                whole = math.floor(log / self.width)
-                yield a, b, whole, min(max(log - whole * self.width, 0.0), self.width)
+                offset = math.floor(log / self.width)
+                yield a, b, offset, min(max(log - offset * self.width, 0.0), self.width)
             elif a > 0:
                 yield a, 0.0, 0, 0.0
 
@@ -247,21 +247,21 @@ class _Grid:
         cells = np.arange(1, self.pad + 1)
         before = above[0] * np.exp(-cells[::-1] * self.width) * (1 + self.step)
         beyond = self.points[-1] * np.exp(cells * self.width) * (1 + self.step)
-        after = above[-1] + beyond - self.points[-1] * (1 - self.step)
-        return np.concatenate([before, above, after])
+        second = above[-1] + beyond - self.points[-1] * (1 - self.step)
+        return np.concatenate([before, above, second])
 
     def above(self, padded: Vector, p: Vector, q: Vector) -> Vector:
         """Return upper values of sum_y Q_y W(t P_y / Q_y)."""
         points, size, pad = self.points, self.points.size, self.pad
         total = np.zeros(size)
-        for a, b, whole, rest in self.outputs(p, q, up=True):
-            if b == 0 or whole > pad - 2:
+        for a, b, offset, fraction in self.outputs(p, q, up=True):
+            if b == 0 or offset > pad - 2:
                 total += a * points
-            elif whole < 1 - pad:
+            elif offset < 1 - pad:
                 total += a * points * (padded[pad] / points[0])
             else:
-                share = math.expm1(rest) / math.expm1(self.width)
-                start = pad + whole
+                share = math.expm1(fraction) / math.expm1(self.width)
+                start = pad + offset
                 total += (b * (1 - share)) * padded[start : start + size]
                 total += (b * share) * padded[start + 1 : start + 1 + size]
         return total
@@ -303,10 +303,10 @@ class _Lines:
     def padded(self, grid: _Grid) -> _Lines:
         """Return the lines on the grid and beyond, where W is at least 0 and t - e^epsilon."""
         beyond = grid.points[-1] * np.exp(np.arange(1, grid.pad + 1) * grid.width)
-        after, slopes = grid.line(beyond, 0.0)
+        second, slopes = grid.line(beyond, 0.0)
         zeros = np.zeros(grid.pad)
         return _Lines(
-            np.concatenate([zeros, self.values, after]),
+            np.concatenate([zeros, self.values, second]),
             np.concatenate([zeros, self.slopes, slopes]),
         )
 
@@ -314,24 +314,31 @@ class _Lines:
         """Return lines below sum_y Q_y W(t P_y / Q_y): of each output the better of two, or 0."""
         size, pad, points = grid.points.size, grid.pad, grid.points
         values, slopes = np.zeros(size), np.zeros(size)
-        for a, b, whole, rest in grid.outputs(p, q, up=False):
+        for a, b, offset, fraction in grid.outputs(p, q, up=False):
             if b == 0:
                 values += a * points
                 slopes += a * points
-            elif whole > pad - 2:
+            elif offset > pad - 2:
                 gain = a * points - b * grid.growth
                 values += np.maximum(gain, 0.0)
                 slopes += np.where(gain > 0, a * points, 0.0)
-            elif whole >= 1 - pad:
-                here = slice(pad + whole, pad + whole + size)
-                after = slice(here.start + 1, here.stop + 1)
-                back = math.expm1(rest - grid.width) * (1 + grid.step) - grid.step * grid.width
-                near = self.values[here] + self.slopes[here] * (math.expm1(rest) * (1 - grid.step))
-                far = self.values[after] + self.slopes[after] * back
-                best, scale = np.maximum(near, far), a * math.exp(-whole * grid.width)
+            elif offset >= 1 - pad:
+                first = slice(pad + offset, pad + offset + size)
+                second = slice(first.start + 1, first.stop + 1)
+                back = math.expm1(fraction - grid.width) * (1 + grid.step) - grid.step * grid.width
+                from_first = self.values[first] + self.slopes[first] * (
+                    math.expm1(fraction) * (1 - grid.step)
+                )
+                from_second = self.values[second] + self.slopes[second] * back
+                best, scale = (
+                    np.maximum(from_first, from_second),
+                    a * math.exp(-offset * grid.width),
+                )
                 values += b * np.maximum(best, 0.0)
                 slope = np.where(
-                    near >= far, self.slopes[here], self.slopes[after] * math.exp(-grid.width)
+                    from_first >= from_second,
+                    self.slopes[first],
+                    self.slopes[second] * math.exp(-grid.width),
                 )
                 slopes += scale * np.where(best > 0, slope, 0.0)
         return _Lines(values, slopes)

@@ -3097,14 +3097,14 @@ class Noise:
     def spent(self, shift: int, low: int, unit: int) -> int:
         """Return unit total sup_S (Pr[Z in S] - (low / unit) Pr[Z + shift in S]), over total."""
         core = self.last - self.most
-        near = [w * unit for w in self.extended[: self.last + shift + 1]]
-        far = [w * low for w in self.extended[: self.last + shift + 1]]
+        source = [w * unit for w in self.extended[: self.last + shift + 1]]
+        target = [w * low for w in self.extended[: self.last + shift + 1]]
         # p(x) against p(x + d) for x >= 0; then p(-x) against p(d - x) for x > 0.
-        right = [*map(sub, near, far[shift:])]
-        left = [*map(sub, near[1:], [*far[shift - 1 :: -1], *far[1:]])]
+        right = [*map(sub, source, target[shift:])]
+        reverse = [*map(sub, source[1:], [*target[shift - 1 :: -1], *target[1:]])]
         split_right, split_left = max(0, core + 1), core + shift
-        inner = filter(positive, [*right[:split_right], *left[:split_left]])
-        outer = filter(positive, [*right[split_right:], *left[split_left:]])
+        inner = filter(positive, [*right[:split_right], *reverse[:split_left]])
+        outer = filter(positive, [*right[split_right:], *reverse[split_left:]])
         return sum(inner) * self.inner + sum(outer) * self.outer
 
     def decide(self, delta: Fraction, exp_to: Growth) -> Verdict:
@@ -3123,23 +3123,23 @@ class Noise:
                 excess = Fraction(spent, unit * self.total) - delta
                 why = f"not private: the noise {why} within delta for a shift by {shift}"
                 raise Refused(why, shift, excess)
-            if (left := delta - Fraction(spent, unit * self.total)) < slack:
-                slack, at = left, shift
+            if (unspent := delta - Fraction(spent, unit * self.total)) < slack:
+                slack, at = unspent, shift
         return Verdict(2 * self.most, slack, at)
 
     def mean(self, loss: Any) -> Fraction:
         """Return the mean loss, tails included."""
         ratio, total = self.ratio, Fraction(0)
-        rest = 1 - ratio
+        complement = 1 - ratio
         # 1, j and j^2 summed over repetitions j with weight ratio^j.
-        sums = 1 / rest, ratio / rest**2, ratio * (1 + ratio) / rest**3
+        sums = 1 / complement, ratio / complement**2, ratio * (1 + ratio) / complement**3
         for x, weight in enumerate(self.weights):
             if x <= self.last - self.most or not ratio:
                 mean = noise_loss(loss, x)
             elif isinstance(loss, list):
                 repeated = range(x, max(x, len(loss)), self.most)
-                known = sum(noise_loss(loss, y) * ratio**j for j, y in enumerate(repeated))
-                mean = known + noise_loss(loss, len(loss)) * ratio ** len(repeated) * sums[0]
+                listed_part = sum(noise_loss(loss, y) * ratio**j for j, y in enumerate(repeated))
+                mean = listed_part + noise_loss(loss, len(loss)) * ratio ** len(repeated) * sums[0]
             else:
                 mean = x * sums[0] + self.most * sums[1]
                 if loss == "squared":
@@ -3218,7 +3218,8 @@ def noise_rows(
                 terms["p", x][1] += end / 2 if x > last + d else 0
             terms["beyond",] = [end / 2, end / 2]
         both = {
-            v: (near - ratio[1] * far, near - ratio[0] * far) for v, (near, far) in terms.items()
+            v: (source - ratio[1] * target, source - ratio[0] * target)
+            for v, (source, target) in terms.items()
         }
         rows["privacy", d] = Row(dict(both), delta * max([*multipliers, end]))
     return rows

@@ -41,7 +41,7 @@ class Multipliers:
 
     Attributes:
         shift: d of each multiplier, in 1..D, shape (rows,).
-        place: x of each, in -N..N.
+        position: x of each, in -N..N.
         value: lambda_d(x), above 0; of all others it is 0.
         last: N.
         ends: by shift 0..D, the multiplier of the sum of its rows over all x > N.
@@ -49,7 +49,7 @@ class Multipliers:
     """
 
     shift: IntVector
-    place: IntVector
+    position: IntVector
     value: Vector
     last: int
     ends: Vector
@@ -69,7 +69,7 @@ class Multipliers:
         """Return multipliers with their bound, where mu is the least column per unit of mass.
 
         Args:
-            rows: shift, places and values.
+            rows: shift, positions and values.
             ends: as above.
             last: N.
             delta: of the guarantee.
@@ -77,30 +77,30 @@ class Multipliers:
             loss: of distances.
             mu: what no column should be below; those that are, by a solver's rounding, are lifted.
         """
-        shift = np.concatenate([np.full(place.size, d) for d, place, _ in rows])
-        place, value = (np.concatenate([row[i] for row in rows]) for i in (1, 2))
+        shift = np.concatenate([np.full(position.size, d) for d, position, _ in rows])
+        position, value = (np.concatenate([row[i] for row in rows]) for i in (1, 2))
         counted = np.flatnonzero(value > 0)
-        shift, place, value = shift[counted], place[counted], value[counted]
+        shift, position, value = shift[counted], position[counted], value[counted]
         period, growth = ends.size - 1, math.exp(epsilon)
-        columns = columns_of(shift, place, value, last, period, epsilon, loss)
+        columns = columns_of(shift, position, value, last, period, epsilon, loss)
         for d in np.flatnonzero(ends).tolist():
             # The sum over x > N: 1 for N < x <= N + d, 1 - e^epsilon beyond.
             columns[last + 1 : last + d + 1] += ends[d]
             columns[last + d + 1 :] += (1.0 - growth) * ends[d]
         columns[0] *= 2
         if mu is not None:
-            lifted(columns, shift, place, value, growth, 2 * mu)
+            lifted(columns, shift, position, value, growth, 2 * mu)
         columns /= 2
         largest = np.zeros(period + 1)
         np.maximum.at(largest, shift, value)
         bound = float(columns.min()) - delta * float(np.maximum(largest, ends).sum())
-        return cls(shift, place, value, last, ends, bound)
+        return cls(shift, position, value, last, ends, bound)
 
 
 def lifted(
     columns: Vector,
     shift: IntVector,
-    place: IntVector,
+    position: IntVector,
     value: Vector,
     growth: float,
     least: float,
@@ -109,25 +109,25 @@ def lifted(
 
     A row of p(x) <= e^epsilon p(x + d) weighs on x + d; what it loses is missing at x, once.
     """
-    near, far = np.abs(place), np.abs(place + shift)
-    order = np.argsort(far, kind="stable")
-    starts = np.searchsorted(far[order], np.arange(columns.size + 1))
+    source, target = np.abs(position), np.abs(position + shift)
+    order = np.argsort(target, kind="stable")
+    starts = np.searchsorted(target[order], np.arange(columns.size + 1))
     for x in range(columns.size - 1, 0, -1):
         missing = least - columns[x]
         if missing <= 0:
             continue
         for row in order[starts[x] : starts[x + 1]][::-1].tolist():
-            if near[row] < x and missing > 0:
+            if source[row] < x and missing > 0:
                 cut = min(value[row], missing / growth)
                 value[row] -= cut
                 columns[x] += growth * cut
-                columns[near[row]] -= cut * (1 if near[row] else 2)
+                columns[source[row]] -= cut * (1 if source[row] else 2)
                 missing -= growth * cut
 
 
 def columns_of(
     shift: IntVector,
-    place: IntVector,
+    position: IntVector,
     value: Vector,
     last: int,
     sensitivity: int,
@@ -137,8 +137,8 @@ def columns_of(
     """Return c(x) + y A of both signs of x = 0..N + D, and of N + D + 1 for all beyond."""
     x = np.arange(last + sensitivity + 2)
     columns = np.where(x > 0, 2.0, 1.0) * loss(x)
-    columns += np.bincount(np.abs(place), value, minlength=x.size)
-    return columns - math.exp(epsilon) * np.bincount(np.abs(place + shift), value, x.size)
+    columns += np.bincount(np.abs(position), value, minlength=x.size)
+    return columns - math.exp(epsilon) * np.bincount(np.abs(position + shift), value, x.size)
 
 
 def level(distance: IntVector, step: int, sensitivity: int) -> IntVector:
@@ -180,19 +180,19 @@ def staircase_multipliers(sensitivity: int, epsilon: float, loss: Loss) -> Multi
     # What the first D columns require, from heads with mass to give, the nearest to 0 first.
     required = (outward[:period] + excess[:period]) / growth
     heads = np.arange(step)
-    given = np.where(heads > 0, 2.0, 1.0) * (mu - loss(heads))
+    supply = np.where(heads > 0, 2.0, 1.0) * (mu - loss(heads))
     y = 0
     for head in heads.tolist():
-        while y < period and (given[head] > 0 or head == step - 1):
-            part = required[y] if head == step - 1 else min(given[head], required[y])
+        while y < period and (supply[head] > 0 or head == step - 1):
+            amount = required[y] if head == step - 1 else min(supply[head], required[y])
             distance = step + y
             # p(h) or p(-h), whichever is at most D below.
-            place = head if distance - head <= period else -head
-            if not 1 <= distance - place <= period:
+            position = head if distance - head <= period else -head
+            if not 1 <= distance - position <= period:
                 break
-            rows.append((distance - place, np.array([place]), np.array([max(0.0, part)])))
-            given[head] -= part
-            required[y] -= part
+            rows.append((distance - position, np.array([position]), np.array([max(0.0, amount)])))
+            supply[head] -= amount
+            required[y] -= amount
             if required[y] <= 0:
                 y += 1
             elif head < step - 1:

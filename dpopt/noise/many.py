@@ -49,8 +49,8 @@ def certified_delta(pmf: Vector, releases: int, epsilon: float) -> float:
 
     Symmetric noise has the same divergence in both directions, so that one order is enough.
     """
-    whole = np.concatenate([pmf[:0:-1], pmf])
-    pair = np.append(whole, 0.0), np.append(0.0, whole)
+    symmetric = np.concatenate([pmf[:0:-1], pmf])
+    pair = np.append(symmetric, 0.0), np.append(0.0, symmetric)
     return interval([pair], releases, epsilon, _GRID, lower=False)[1]
 
 
@@ -126,8 +126,8 @@ def of_scale(
 def product_delta(pmf: Vector, releases: int, epsilon: float) -> tuple[float, Vector]:
     """Return delta of k draws of p(0), ..., p(N), in floats, and its derivatives by p."""
     last = pmf.size - 1
-    whole = np.concatenate([pmf[:0:-1], pmf])
-    one, other = np.append(whole, 0.0), np.append(0.0, whole)
+    symmetric = np.concatenate([pmf[:0:-1], pmf])
+    one, other = np.append(symmetric, 0.0), np.append(0.0, symmetric)
     both = (one > 0) & (other > 0)
     losses = np.log(one[both] / other[both])
     # The grid covers the sum of all losses; what it leaves out is below its accuracy.
@@ -186,15 +186,15 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
     @cache
     def spent(at: bytes) -> tuple[float, Vector]:
         pmf = pmf_of(basis @ np.frombuffer(at))
-        found, gradient = product_delta(pmf, releases, epsilon)
-        return max(found, 1e-300), chained(pmf, gradient)
+        total, gradient = product_delta(pmf, releases, epsilon)
+        return max(total, 1e-300), chained(pmf, gradient)
 
     def spare(at: Vector) -> float:
         return -math.log(spent(at.tobytes())[0] / delta)
 
     def spare_gradient(at: Vector) -> Vector:
-        found, gradient = spent(at.tobytes())
-        return basis.T @ (-gradient / found)
+        total, gradient = spent(at.tobytes())
+        return basis.T @ (-gradient / total)
 
     first = np.maximum(np.log(start), _LEAST_LOG)
     basis, knots = smooth_basis(start.size)
@@ -229,8 +229,8 @@ def candidates(releases: int, epsilon: float, delta: float, loss: Loss) -> dict[
     outside = -math.log(delta * _OUTSIDE / releases)
     shapes = (gaussian, math.sqrt(2 * outside)), (laplace, outside)
     starts = [of_scale(shape, tail, releases, epsilon, delta) for shape, tail in shapes]
-    found = [searched(start, releases, epsilon, delta, loss) for start in starts]
-    best = min(found, key=partial(mean_loss, loss=loss))
+    optima = [searched(start, releases, epsilon, delta, loss) for start in starts]
+    best = min(optima, key=partial(mean_loss, loss=loss))
     return dict(zip(CANDIDATES, (*starts, best), strict=True))
 
 

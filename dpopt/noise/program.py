@@ -160,14 +160,16 @@ class Grid:
     def rows(self, shift: int) -> Rows:
         """Return the rows of one shift, those of repeated periods once."""
         x, period = np.arange(-self.inner, self.inner + 1), self.sensitivity
-        near, far = np.abs(x), np.abs(x + shift)
+        source, target = np.abs(x), np.abs(x + shift)
         # Beyond an endless grid, the variable is that of the last period.
-        inside = far - period * np.maximum(0, -((self.last - far) // period))
-        v, w = self.variable[near], self.variable[inside]
-        key = ((v * self.size + w) * (2 * shift + 1)) + near - far + shift
+        inside = target - period * np.maximum(0, -((self.last - target) // period))
+        v, w = self.variable[source], self.variable[inside]
+        key = ((v * self.size + w) * (2 * shift + 1)) + source - target + shift
         _, first, of = np.unique(key, return_index=True, return_inverse=True)
-        ratio = np.exp(self.epsilon * (1 + (near - far)[first] / period))
-        return Rows(v[first], w[first], ratio, np.bincount(of, self.scale[near]).astype(float), of)
+        ratio = np.exp(self.epsilon * (1 + (source - target)[first] / period))
+        return Rows(
+            v[first], w[first], ratio, np.bincount(of, self.scale[source]).astype(float), of
+        )
 
     @cached_property
     def folded_scale(self) -> Vector:
@@ -233,14 +235,14 @@ class Program:
         """Return the rows to begin with: all of shift D, and those tight at the best staircase."""
         grid, period = self.grid, self.grid.sensitivity
         step, _ = best_step(period, grid.epsilon, self.loss)
-        x, chosen = np.arange(-grid.inner, grid.inner + 1), {}
+        x, active = np.arange(-grid.inner, grid.inner + 1), {}
         for d, rows in self.rows.items():
             falls = level(np.abs(x + d), step, period) > level(np.abs(x), step, period)
-            chosen[d] = np.zeros(rows.v.size, dtype=bool)
-            chosen[d][rows.of[falls | (d == period)]] = True
-        return chosen
+            active[d] = np.zeros(rows.v.size, dtype=bool)
+            active[d][rows.of[falls | (d == period)]] = True
+        return active
 
-    def problem(self, chosen: dict[int, npt.NDArray[np.bool_]] | None = None) -> Problem:
+    def problem(self, active: dict[int, npt.NDArray[np.bool_]] | None = None) -> Problem:
         """Return the program with the chosen rows, or all: "sum", "privacy d" and "delta d".
 
         With delta, "tail" is all mass beyond the grid, on either side, and the rows "beyond" are
@@ -258,11 +260,11 @@ class Program:
             cost["tail"] = 2 * edge * self.loss(np.array([grid.last + 1])) / self.unit
             steps = np.arange(1, period + 1)
             signs = np.where(steps[None, :] <= steps[:, None], 1.0, -math.expm1(grid.epsilon))
-            place = grid.variable[grid.inner + steps]
+            position = grid.variable[grid.inner + steps]
             entries = sp.csr_array(
                 (
                     (signs * grid.scale[grid.inner + steps] / edge).ravel(),
-                    (np.repeat(steps - 1, period), np.tile(place, period)),
+                    (np.repeat(steps - 1, period), np.tile(position, period)),
                 ),
                 shape=(period, grid.size),
             )
@@ -271,11 +273,11 @@ class Program:
             problem.add_rows("beyond", blocks, upper=0.0)
         problem.add_rows("sum", total, lower=1.0, upper=1.0)
         for d, rows in self.rows.items():
-            index = np.arange(rows.v.size) if chosen is None else np.flatnonzero(chosen[d])
+            index = np.arange(rows.v.size) if active is None else np.flatnonzero(active[d])
             norm, row = 1.0 / np.maximum(1.0, rows.ratio[index]), np.arange(index.size)
             entries = np.concatenate([norm, -rows.ratio[index] * norm])
-            places = np.tile(row, 2), np.concatenate([rows.v[index], rows.w[index]])
-            blocks = {"p": sp.csr_array((entries, places), shape=(index.size, grid.size))}
+            positions = np.tile(row, 2), np.concatenate([rows.v[index], rows.w[index]])
+            blocks = {"p": sp.csr_array((entries, positions), shape=(index.size, grid.size))}
             if self.delta > 0:
                 share, unit = rows.weight[index] / self.delta, self.slack_unit(rows, index)
                 spent = {"slack": (np.arange(1, period + 1) == d)[None, :] * self.edge / self.delta}
@@ -301,19 +303,19 @@ class Program:
 
     def solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
         """Solve it, adding rows of shifts that spend too much, until none does."""
-        chosen = self.first()
+        active = self.first()
         for _ in range(_ROUNDS):
-            solution, added = self.tried(self.problem(chosen), backend, time_limit), 0
+            solution, added = self.tried(self.problem(active), backend, time_limit), 0
             for d, rows in self.rows.items():
                 slack = rows.slack(solution["p"])
                 spent = np.maximum(slack, 0.0) @ rows.weight
                 if spent > self.delta * (1 + _OVERSPENT) + (1e-9 if self.delta == 0 else 0.0):
-                    new = (slack > _ROUNDING * solution["p"][rows.v]) & ~chosen[d]
-                    chosen[d] |= new
+                    new = (slack > _ROUNDING * solution["p"][rows.v]) & ~active[d]
+                    active[d] |= new
                     added += np.count_nonzero(new)
             if not added:
                 return Optimum(
-                    *self.pmf(solution, chosen), self.multipliers(solution, chosen), solution
+                    *self.pmf(solution, active), self.multipliers(solution, active), solution
                 )
         raise SolverError("rows were still violated after many rounds.", Status.STALLED)
 
@@ -335,38 +337,38 @@ class Program:
         raise AssertionError
 
     def multipliers(
-        self, solution: Solution, chosen: dict[int, npt.NDArray[np.bool_]]
+        self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]]
     ) -> Multipliers:
         """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond."""
         grid, period = self.grid, self.grid.sensitivity
         if self.delta == 0:
             return staircase_multipliers(period, grid.epsilon, self.loss)
         last, growth = grid.inner, math.exp(grid.epsilon)
-        places, found = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
+        positions, by_shift = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
         for d, rows in self.rows.items():
-            index = np.flatnonzero(chosen[d])
+            index = np.flatnonzero(active[d])
             norm = 1.0 / np.maximum(1.0, rows.ratio[index])
             of_rows = np.zeros(rows.v.size)
             if index.size:
                 duals = np.maximum(-solution.duals[f"privacy {d}"], 0.0) * norm * self.unit
                 of_rows[index] = duals / rows.weight[index]
-            found.append((d, places, of_rows[rows.of]))
+            by_shift.append((d, positions, of_rows[rows.of]))
         ends = np.append(0.0, np.maximum(-solution.duals["beyond"], 0.0) * self.unit / self.edge)
         # The columns of repeated periods without the rows of shift D that they determine.
-        outward = found[-1][2][last:]
-        inner = [*found[:-1], (period, places[:last], found[-1][2][:last])]
+        outward = by_shift[-1][2][last:]
+        inner = [*by_shift[:-1], (period, positions[:last], by_shift[-1][2][:last])]
         shift = np.concatenate([np.full(at.size, d) for d, at, _ in inner])
-        place, value = (np.concatenate([row[i] for row in inner]) for i in (1, 2))
-        columns = columns_of(shift, place, value, last, period, grid.epsilon, self.loss)
+        position, value = (np.concatenate([row[i] for row in inner]) for i in (1, 2))
+        columns = columns_of(shift, position, value, last, period, grid.epsilon, self.loss)
         mu = 2 * float(solution.duals["sum"][0]) * self.unit
         for start in range(grid.repeated - 2 * period, grid.head - period - 1, -period):
             block = slice(start + 1, start + period + 1)
             ahead = slice(block.start + period, block.stop + period)
             outward[block] = np.maximum(0, outward[ahead] + columns[ahead] - mu) / growth
-        return Multipliers.of(found, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
+        return Multipliers.of(by_shift, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
 
     def pmf(
-        self, solution: Solution, chosen: dict[int, npt.NDArray[np.bool_]]
+        self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]]
     ) -> tuple[Vector, float]:
         """Return p(0), ..., p(N) of a solution, and the ratio beyond, without solvers' rounding.
 
@@ -380,7 +382,7 @@ class Program:
         for d, rows in self.rows.items():
             # Rows outside the program spend what they do; they were counted.
             allowed[d] = np.maximum(rows.slack(z), 0.0)
-            index = np.flatnonzero(chosen[d])
+            index = np.flatnonzero(active[d])
             allowed[d][index] = 0.0
             if index.size and self.delta > 0:
                 allowed[d][index] = solution[f"s{d}"] * self.slack_unit(rows, index)
@@ -427,11 +429,11 @@ def optimum(
         backend: of the solves.
         time_limit: of each, in seconds.
     """
-    found = list[Optimum]()
+    optima = list[Optimum]()
     for doublings in range(DOUBLINGS + 1):
         program = Program(grid_of(doublings), delta, loss)
-        found.append(program.solved(backend, time_limit))
-        value, bound = found[-1].solution.objective * program.unit, found[-1].multipliers.bound
+        optima.append(program.solved(backend, time_limit))
+        value, bound = optima[-1].solution.objective * program.unit, optima[-1].multipliers.bound
         if value - bound <= _TIGHT * value:
             break
-    return max(found, key=lambda each: each.multipliers.bound)
+    return max(optima, key=lambda each: each.multipliers.bound)

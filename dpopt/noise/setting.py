@@ -182,16 +182,16 @@ class Noise(Setting):
         shares = _SPARE if self.delta > 0 else (0.0,)
         for share in shares:
             spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
-            found = optimum(
+            best = optimum(
                 self._grid, max(0.0, self.delta - spare), self.losses_of, backend, time_limit
             )
             try:
-                self.judge(self.table((found.pmf, found.ratio)))
+                self.judge(self.table((best.pmf, best.ratio)))
             except NotPrivateError:
                 if share == shares[-1]:
                     raise
                 continue
-            return found
+            return best
         raise AssertionError
 
     def solved(
@@ -201,9 +201,9 @@ class Noise(Setting):
         del stop_at_gap
         if self.releases > 1:
             self.problem()
-        found = self._solved(backend, time_limit)
-        vars(self)["_optimum"] = found
-        return found.solution
+        best = self._solved(backend, time_limit)
+        vars(self)["_optimum"] = best
+        return best.solution
 
     @cached_property
     def _optimum(self) -> Optimum:
@@ -236,8 +236,8 @@ class Noise(Setting):
     @cached_property
     def _candidates(self) -> dict[str, NoiseTable]:
         """Noise for several releases, by name."""
-        found = candidates(self.releases, self.epsilon, self.delta, self.losses_of)
-        return {name: self.table((pmf, 0.0)) for name, pmf in found.items()}
+        pmfs = candidates(self.releases, self.epsilon, self.delta, self.losses_of)
+        return {name: self.table((pmf, 0.0)) for name, pmf in pmfs.items()}
 
     @property
     def _ratio(self) -> Fraction:
@@ -372,18 +372,22 @@ class Noise(Setting):
     @property
     def _shifts(self) -> list[int]:
         """Shifts with a multiplier."""
-        found = self._proved
-        return sorted({*found.shift.tolist(), *np.flatnonzero(found.ends).tolist()})
+        multipliers = self._proved
+        return sorted({*multipliers.shift.tolist(), *np.flatnonzero(multipliers.ends).tolist()})
 
     def _proof_data(self, table: NoiseTable) -> Json:
-        """Return the multipliers of each shift, and of all places beyond the last."""
+        """Return the multipliers of each shift, and of all positions beyond the last."""
         del table
-        found = self._proved
+        multipliers = self._proved
         rows = [
-            [int(d), found.place[found.shift == d].tolist(), found.value[found.shift == d].tolist()]
+            [
+                int(d),
+                multipliers.position[multipliers.shift == d].tolist(),
+                multipliers.value[multipliers.shift == d].tolist(),
+            ]
             for d in self._shifts
         ]
-        return {"last": found.last, "rows": rows, "ends": found.ends[1:].tolist()}
+        return {"last": multipliers.last, "rows": rows, "ends": multipliers.ends[1:].tolist()}
 
     def dominating(self, table: NoiseTable) -> DominatingPair:
         """Return the tight dominating pair of one release over all shifts, in exact integers.
@@ -504,15 +508,15 @@ def raised(point: Vector, ratio: Fraction, period: int, head: int) -> NoiseTable
         before = weights.copy()
         for shift in range(1, period + 1):
             for x in range(-head - shift, head + 1):
-                near, far = abs(x), abs(x + shift)
-                if far > head:
+                source, target = abs(x), abs(x + shift)
+                if target > head:
                     # Both sides of p(x + d) >= ratio p(x) fall by the ratio.
-                    far, least = far - period, weights[near]
-                elif near > head:
-                    least = -(-weights[near - period] * above**2 // below**2)
+                    target, least = target - period, weights[source]
+                elif source > head:
+                    least = -(-weights[source - period] * above**2 // below**2)
                 else:
-                    least = -(-weights[near] * above // below)
-                weights[far] = max(weights[far], least)
+                    least = -(-weights[source] * above // below)
+                weights[target] = max(weights[target], least)
     return NoiseTable(tuple(weights), ratio, period)
 
 

@@ -235,10 +235,10 @@ def shifted(table: NoiseTable, shift: int) -> tuple[list[int], list[int]]:
     """
     weights, period, last = [*table.extended()], table.period, table.last
     above, below = table.ratio.as_integer_ratio()
-    near, far = list[int](), list[int]()
-    for place in range(-(last + shift), last + 1):
-        edge = place > last - period or place < -(last - period + shift)
+    from_, to = list[int](), list[int]()
+    for x in range(-(last + shift), last + 1):
+        edge = x > last - period or x < -(last - period + shift)
         scale = below if edge else below - above
-        near.append(weights[abs(place)] * scale)
-        far.append(weights[abs(place + shift)] * scale)
-    return near, far
+        from_.append(weights[abs(x)] * scale)
+        to.append(weights[abs(x + shift)] * scale)
+    return from_, to
