@@ -232,12 +232,14 @@ class Program:
         return float(self.grid.folded(loss).sum() / self.grid.folded(mass).sum())
 
     def first(self) -> dict[int, npt.NDArray[np.bool_]]:
-        """Return the rows to begin with: all of shift D, and those tight at the best staircase."""
+        """Return the rows to begin with: all of shift D, and where the best staircase first falls."""
         grid, period = self.grid, self.grid.sensitivity
         step, _ = best_step(period, grid.epsilon, self.loss)
         x, active = np.arange(-grid.inner, grid.inner + 1), {}
         for d, rows in self.rows.items():
-            falls = level(np.abs(x + d), step, period) > level(np.abs(x), step, period)
+            falls = (np.abs(x) <= step) & (
+                level(np.abs(x + d), step, period) > level(np.abs(x), step, period)
+            )
             active[d] = np.zeros(rows.v.size, dtype=bool)
             active[d][rows.of[falls | (d == period)]] = True
         return active
