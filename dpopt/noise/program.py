@@ -232,7 +232,7 @@ class Program:
         return float(self.grid.folded(loss).sum() / self.grid.folded(mass).sum())
 
     def first(self) -> dict[int, npt.NDArray[np.bool_]]:
-        """Return the rows to begin with: all of shift D, and where the best staircase first falls."""
+        """Return the first rows: all of shift D, and where the best staircase falls first."""
         grid, period = self.grid, self.grid.sensitivity
         step, _ = best_step(period, grid.epsilon, self.loss)
         x, active = np.arange(-grid.inner, grid.inner + 1), {}
@@ -382,8 +382,11 @@ class Program:
             z[z * grid.folded_scale < _ROUNDING * self.delta / grid.last] = 0.0
         allowed = {}
         for d, rows in self.rows.items():
-            # Rows outside the program spend what they do; they were counted.
+            # Rows outside the program spend what they do, unless that is too much: then it is the
+            # solver's rounding, as others were added.
             allowed[d] = np.maximum(rows.slack(z), 0.0)
+            if allowed[d] @ rows.weight > self.delta:
+                allowed[d][:] = 0.0
             index = np.flatnonzero(active[d])
             allowed[d][index] = 0.0
             if index.size and self.delta > 0:
