@@ -117,12 +117,15 @@ def lifted(
         if missing <= 0:
             continue
         for row in order[starts[x] : starts[x + 1]][::-1].tolist():
-            if source[row] < x and missing > 0:
-                cut = min(value[row], missing / growth)
-                value[row] -= cut
-                columns[x] += growth * cut
-                columns[source[row]] -= cut * (1 if source[row] else 2)
-                missing -= growth * cut
+            weight = 1 if source[row] else 2
+            cut = min(value[row], max(0.0, missing) / growth)
+            if source[row] >= x:
+                # Of a row from further out, only what that column can spare.
+                cut = min(cut, max(0.0, columns[source[row]] - least) / weight)
+            value[row] -= cut
+            columns[x] += growth * cut
+            columns[source[row]] -= cut * weight
+            missing -= growth * cut
 
 
 def columns_of(
