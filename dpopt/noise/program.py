@@ -347,15 +347,20 @@ class Program:
             return staircase_multipliers(period, grid.epsilon, self.loss)
         last, growth = grid.inner, math.exp(grid.epsilon)
         positions, by_shift = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
+        prices = np.append(0.0, [-float(solution.duals[f"delta {d}"][0]) for d in self.rows]) * (
+            self.unit / self.delta
+        )
         for d, rows in self.rows.items():
             index = np.flatnonzero(active[d])
             norm = 1.0 / np.maximum(1.0, rows.ratio[index])
             of_rows = np.zeros(rows.v.size)
             if index.size:
                 duals = np.maximum(-solution.duals[f"privacy {d}"], 0.0) * norm * self.unit
-                of_rows[index] = duals / rows.weight[index]
+                # Where nothing has mass, a dual may be above that of delta, for which it counts.
+                of_rows[index] = np.minimum(duals / rows.weight[index], prices[d])
             by_shift.append((d, positions, of_rows[rows.of]))
         ends = np.append(0.0, np.maximum(-solution.duals["beyond"], 0.0) * self.unit / self.edge)
+        ends = np.minimum(ends, prices)
         # The columns of repeated periods without the rows of shift D that they determine.
         outward = by_shift[-1][2][last:]
         inner = [*by_shift[:-1], (period, positions[:last], by_shift[-1][2][:last])]
@@ -366,7 +371,8 @@ class Program:
         for start in range(grid.repeated - 2 * period, grid.head - period - 1, -period):
             block = slice(start + 1, start + period + 1)
             ahead = slice(block.start + period, block.stop + period)
-            outward[block] = np.maximum(0, outward[ahead] + columns[ahead] - mu) / growth
+            inward = (outward[ahead] + columns[ahead] - mu) / growth
+            outward[block] = np.clip(inward, 0.0, prices[period])
         return Multipliers.of(by_shift, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
 
     def pmf(
