@@ -316,9 +316,10 @@ class Program:
                     active[d] |= new
                     added += np.count_nonzero(new)
             if not added:
-                return Optimum(
-                    *self.pmf(solution, active), self.multipliers(solution, active), solution
-                )
+                # Limited by the duals of delta where the solver resolves these, else not.
+                tried = [self.multipliers(solution, active, limited) for limited in (True, False)]
+                best = max(tried, key=lambda multipliers: multipliers.bound)
+                return Optimum(*self.pmf(solution, active), best, solution)
         raise SolverError("rows were still violated after many rounds.", Status.STALLED)
 
     @staticmethod
@@ -339,24 +340,31 @@ class Program:
         raise AssertionError
 
     def multipliers(
-        self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]]
+        self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]], limited: bool
     ) -> Multipliers:
-        """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond."""
+        """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond.
+
+        Args:
+            solution: of the last solve.
+            active: rows in it.
+            limited: whether no multiplier is above the dual of its shift's delta: it would count
+                for the bound, and can be larger where nothing has mass.
+        """
         grid, period = self.grid, self.grid.sensitivity
         if self.delta == 0:
             return staircase_multipliers(period, grid.epsilon, self.loss)
         last, growth = grid.inner, math.exp(grid.epsilon)
         positions, by_shift = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
-        prices = np.append(0.0, [-float(solution.duals[f"delta {d}"][0]) for d in self.rows]) * (
-            self.unit / self.delta
-        )
+        prices = np.full(period + 1, np.inf)
+        if limited:
+            of_delta = [-float(solution.duals[f"delta {d}"][0]) for d in self.rows]
+            prices[1:] = np.array(of_delta) * (self.unit / self.delta)
         for d, rows in self.rows.items():
             index = np.flatnonzero(active[d])
             norm = 1.0 / np.maximum(1.0, rows.ratio[index])
             of_rows = np.zeros(rows.v.size)
             if index.size:
                 duals = np.maximum(-solution.duals[f"privacy {d}"], 0.0) * norm * self.unit
-                # Where nothing has mass, a dual may be above that of delta, for which it counts.
                 of_rows[index] = np.minimum(duals / rows.weight[index], prices[d])
             by_shift.append((d, positions, of_rows[rows.of]))
         ends = np.append(0.0, np.maximum(-solution.duals["beyond"], 0.0) * self.unit / self.edge)
