@@ -32,7 +32,10 @@ from tests.browser import chromium, complaints, requested, wait_for
 from tests.test_public_names import public_members
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton", "ziamath")
+NEEDED = (
+    *("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton"),
+    "ziamath",
+)
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
     pytest.mark.slow,
