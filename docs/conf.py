@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,7 +42,9 @@ experiments_run = os.environ.get("DPOPT_RUN", "")
 
 html_theme = "furo"
 html_title = f"dpopt {version}"
-html_static_path = ["_static"]
+# The font of formulas comes with ziamath, of which nothing else is used.
+_FONT = distribution("ziamath").locate_file("ziamath/fonts/STIXTwoMath-Regular.ttf")
+html_static_path = ["_static", str(_FONT)]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False

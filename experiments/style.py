@@ -6,6 +6,7 @@ marker, a dash and a hatch besides its colour, so that print in grey tells them 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,19 +33,21 @@ class Style:
         column: width of one column in inches.
         text: width of the whole text in inches.
         size: points of axis labels; ticks and legends are one point smaller.
+        half: half the height of the text in inches; panels are lower where more would be taken.
     """
 
     column: float
     text: float
     size: float
+    half: float = math.inf
 
 
 STYLES = MappingProxyType(
     {
         "plain": Style(5.0, 7.0, 9.0),
-        "neurips": Style(5.5, 5.5, 8.0),
-        "icml": Style(3.25, 6.75, 8.0),
-        "ieee": Style(3.5, 7.16, 8.0),
+        "neurips": Style(5.5, 5.5, 8.0, 4.5),
+        "icml": Style(3.25, 6.75, 8.0, 4.5),
+        "ieee": Style(3.5, 7.16, 8.0, 4.6),
     }
 )
 """Widths and font sizes by the name of the venue; "plain" is for screens and reports."""
@@ -107,6 +110,8 @@ _SPREAD = (0.0, 0.85)
 _HIDDEN = 0.005
 # Points by which a line or marker is clearly wider than another.
 _RIM = 0.7
+# Inches of a panel that is still legible, with its ticks and names.
+_LEAST = 1.2
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
 _REMARKS: ContextVar[bool] = ContextVar("remarks", default=True)
 
@@ -195,7 +200,7 @@ def figure(
     """
     style = _CURRENT.get() or STYLES["plain"]
     width = style.text if (columns > 1 if wide is None else wide) else style.column
-    size = (width, rows * height * width / columns)
+    size = (width, min(rows * height * width / columns, max(style.half, rows * _LEAST)))
     made = PrintedFigure(figsize=size, layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
 

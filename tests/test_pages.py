@@ -37,6 +37,7 @@ SCRIPTS = [
 LINES = [line for page in PAGES.values() for line in page.lines]
 FINDINGS = sorted(path.stem for path in (ROOT / "docs/findings").glob("*.md"))
 PROSE = ["README.md", "SECURITY.md", *(f"docs/{p.name}" for p in sorted(ROOT.glob("docs/*.md")))]
+PAPERS = [f"docs/papers/{path.name}" for path in sorted(ROOT.glob("docs/papers/*.md"))]
 # What is of no field of the readers', or has another meaning there.
 OTHER_WORDS = r"\b(laws?|letters?|told|units?|places?|rooms?|spare|judged?|doors?)\b"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -177,7 +178,7 @@ def test_what_is_named_is_there() -> None:
 def test_the_tests_that_papers_names_are_there() -> None:
     """A name without its folder is of a folder that the same row names before it."""
     named = 0
-    for row in text_of("PAPERS.md").splitlines():
+    for row in "".join(map(text_of, PAPERS)).splitlines():
         folders = [Path()]
         for name in map(Path, re.findall(r"`([\w/]*test_\w+\.py)", row)):
             folders.append(name.parent)
@@ -189,7 +190,7 @@ def test_the_tests_that_papers_names_are_there() -> None:
 def test_few_results_stand_in_prose() -> None:
     """Of two decimals or more, outside of code: tests and executed cells state them."""
     for most, *names in (
-        (20, "README.md", "PAPERS.md"),
+        (20, "README.md", "PAPERS.md", *PAPERS),
         *((5, f"docs/findings/{name}.md") for name in FINDINGS),
     ):
         prose = re.sub(r"```.*?```|`[^`]*`", "", "".join(map(text_of, names)), flags=re.DOTALL)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from PIL import Image
 from sphinx.errors import ExtensionError
 
 from docs.building.pages import write_pages
@@ -19,6 +20,8 @@ from experiments.parameters import parameters_of, text_of
 from experiments.registry import Experiment
 
 ROOT = Path(__file__).resolve().parents[2]
+# Pixels of a picture that its card shows, from the upper left: all of it could not be read there.
+_SEEN = (1000, 750)
 # How to draw one's own, for any of them.
 _TURNING = """\
 To turn one, set its parameters; `--style` is the width and the fonts of a venue:
@@ -61,6 +64,10 @@ def make(folder: Path, run: Path, *, finished: bool) -> None:
     beside.mkdir()
     for path in pictures:
         shutil.copy2(path, beside)
+        if path.suffix == ".png":
+            with Image.open(path) as whole:
+                size = (min(whole.width, _SEEN[0]), min(whole.height, _SEEN[1]))
+                whole.crop((0, 0, *size)).save(beside / f"{path.stem}-part.png")
 
 
 def finished(run: Path) -> bool:
@@ -98,13 +105,13 @@ def _index(shown: Sequence[Experiment]) -> str:
     ]
     for paper, group in groupby(shown, key=lambda each: each.paper):
         listed = list(group)
-        lines += [f"## {paper}", "", "::::{grid} 1 2 2 3", ":gutter: 3", ""]
+        lines += [f"## {paper}", "", "::::{grid} 1 1 2 2", ":gutter: 3", ""]
         for each in listed:
             lines += [
                 f":::{{grid-item-card}} {plain(each.item)}",
                 f":link: {each.name}",
                 ":link-type: doc",
-                f":img-top: pictures/{each.name}.png",
+                f":img-top: pictures/{each.name}-part.png",
                 f":img-alt: {plain(each.item)}",
                 "",
                 plain(_sentence(each.summary)),

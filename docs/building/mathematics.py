@@ -1,4 +1,4 @@
-"""Mathematics as MathML, which browsers set themselves: no script, no font, no server."""
+"""Mathematics as MathML, which browsers set themselves: no script, no server."""
 
 from __future__ import annotations
 

@@ -135,8 +135,6 @@ def _comparisons(table: Table) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each threshold and loss."""
-    from matplotlib.ticker import MaxNLocator
-
     table = outcome.tables["elections"]
     settings = list(
         dict.fromkeys(zip(table.column("lost_rate"), table.column("threshold"), strict=True))
@@ -159,11 +157,12 @@ def plot(outcome: Outcome) -> Figure:
     }
     for axes, (rate, threshold) in zip(panels, settings, strict=True):
         chosen = table.select(lost_rate=rate, threshold=threshold)
+        years = chosen.column("year")
         alone: dict[str, Any] = {"marker": "o"} if len(chosen.rows) == 1 else {}
         for column, (label, look) in looks.items():
-            years = chosen.column("year")
             axes.plot(years, _logarithms(chosen, column), label=label, **look | alone)
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+        # Six elections at most, none between two.
+        axes.set_xticks(years[:: -(-len(years) // 6)])
         axes.margins(y=0.1)
         axes.locator_params(axis="y", steps=[1, 2, 5, 10])
         axes.set_title(f"{100 * rate:g} % lost, $t = {threshold:g}$")

@@ -66,8 +66,6 @@ majority-claims: at_one=3,5 | objectives=5,1;5,2 | doubled=3,5 | sampled=5,3 | c
 majority-corner-sets: voters=3,5 | voters_approximate=3 | allowance=1.0 ->
     voters=7,15 | voters_approximate=5 | epsilon=0.5 | voter_delta=0.001 |
     allowance=1.0,2.0 | objective=mean
-majority-lemmas: voters=3 | ratios=2 | points=3 | gammas=1 -> voters=5 | ratios=3/2 |
-    points=2 | gammas=0 | seed=0
 majority-objective: voters=3 | allowance=1.0 | draws=50 | repeats=2 -> voters=5 |
     allowance=2.0 | epsilon=0.01 | voter_delta=1e-08 | points=1 | draws=1 | repeats=3 | seed=0
 roo-figure-1: records=12 | categories=3 | rules=journal | epsilons=0.1 | audited= -> records=2 |
@@ -88,9 +86,6 @@ roo-audit-map: categories=2 | epsilons=0.5,1.0 | minima=1,5 -> categories=3 | ep
 roo-program: records=5,12 | categories=3 | epsilons=0.3 | cvxpy_records= | shown_records=9 ->
     records=1 | categories=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06 | shown_records=1 |
     shown_categories=2 | shown_epsilon=0.01
-roo-lemmas: records=5,6 | categories=2 | bases=3/2 | sample_records=5 | sample_categories=2 |
-    fractions=1/2 | thresholds=1/2 -> records=7,8 | categories=2,4 | bases=2;1.05 |
-    sample_records=10,20 | sample_categories=2,4 | fractions=0.3;2/3 | thresholds=99/100
 roo-utility: categories=3 | records=2,4 | draws=50 -> categories=2 | epsilons=0.5 | records=3 |
     draws=10 | seed=0
 prior-figure-2: categories=6 | runs=3 | points=4 -> categories=2 | epsilon=0.5 | prior=exponential |
@@ -170,7 +165,6 @@ majority-priors: settings= | settings=5,2 | settings=4,2,0 | settings=5,2,0;5,2,
 majority-claims: at_one= | objectives=11 | below=10,2 | at_one=4 | epsilon=0.0
 majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 |
     voters=4 | allowance=
-majority-lemmas: voters=4 | voters= | ratios=1 | ratios=x | points=1 | gammas=-1
 majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | voters= | voters=4 |
     epsilon=-1
 roo-figure-1: failing=3 2 | failing=3 2 0.5 other | longest=0 | rules=journal |
@@ -181,7 +175,6 @@ roo-table-1: fractions=1.5 | accuracies=0.7 | categories=1
 roo-audit-map: minima=0 | remainders=
 roo-utility: draws=1 | seed=-1
 roo-program: cvxpy_records=4 | tolerance=0.0
-roo-lemmas: bases=1 | bases=e | thresholds=1 | sample_records=61 | sample_categories=1 | records=2
 prior-figure-2: categories=1 | runs=1 | epsilon= | epsilon=0.0 | epsilon=30.5 | prior=normal
 prior-figure-4: groups=17 | epsilon=1.0,1.0 | movies=17 | users=0
 prior-digits: side=3 | digits=10 | prior=median
@@ -337,12 +330,11 @@ def test_the_order_of_the_report() -> None:
     assert papers == [*sorted(papers[:-1]), "Benchmarks"]
     items = [experiment.item for experiment in known if experiment.paper == "DaRRM"]
     assert items[:3] == ["Figure 2", "Figure 6 and Table 3", "Figure 7"]
-    assert items[-7:] == [
+    assert items[-6:] == [
         "Figure 10 and Table 4",
         "Tables 1, 6, 8 and 10",
         "Tables 2, 5, 7 and 9",
         "Claims",
-        "Lemmas B.1 to B.11",
         "Algorithms 4 and 5, the sampled objective",
         "Lemma 5.1, the full and the reduced program",
     ]

@@ -10,7 +10,6 @@ from experiments.roo import (
     audit_map,
     bounds_figure,
     conference,
-    lemmas,
     obscuring,
     program,
     table_one,
@@ -134,32 +133,3 @@ def test_programs_are_judged_by_the_tolerance() -> None:
         tables["differences"], lambda row: {"in_value": float(row["rule"] == "exact")}
     )
     assert [c.verdict for c in program.of_programs(tables)] == ["refuted", "agrees", "refuted"]
-
-
-@pytest.mark.slow
-def test_lemmas_are_refuted_by_a_failure_and_misprints_by_an_equality_or_a_sign() -> None:
-    outcome = ran(lemmas.run)
-    verdicts = {c.statement: c.verdict for c in outcome.comparisons}
-    other: dict[str, str] = dict.fromkeys(["lemma 2", "conference lemma 3"], "refuted")
-    other |= dict.fromkeys(["lemma 5", "(31)", "conference lemma 4"], "misprint")
-    assert verdicts == {
-        name: other.get(name, "agrees")
-        for name in [lemma.name for lemma in lemmas.LEMMAS] + ["lemma 8"]
-    }
-    at = {row["lemma"]: row for row in outcome.tables["lemmas"].records}
-    # Lemma 2 fails at the last m alone, lemma 5 by equality alone.
-    assert at["lemma 2"]["fail"] == at["lemma 2"]["at_last"] > 0
-    assert at["lemma 5"]["fail"] == 0 < at["lemma 5"]["equal"]
-    sound = edited(outcome.tables["lemmas"], fail=0, equal=0)
-    assert {c.verdict for c in lemmas.of_lemmas({"lemmas": sound})} == {"agrees"}
-    equal = edited(outcome.tables["lemmas"], fail=0, equal=1)
-    for comparison, row in zip(lemmas.of_lemmas({"lemmas": equal}), equal.records, strict=True):
-        assert comparison.verdict == ("misprint" if row["strict"] else "agrees")
-    # A strict lemma that fails is refuted; a sign that is wrong both ways is no misprint.
-    failing = edited(outcome.tables["lemmas"], lambda row: {"fail": row["fail"] + 1})
-    assert {c.verdict for c in lemmas.of_lemmas({"lemmas": failing})} == {"refuted", "misprint"}
-    both = edited(
-        outcome.tables["lemmas"],
-        lambda row: {"fail": 10 if row["lemma"] == "(31)" else row["fail"]},
-    )
-    assert {c.statement: c.verdict for c in lemmas.of_lemmas({"lemmas": both})}["(31)"] == "refuted"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 import dpopt
-from dpopt import roo
 from experiments.catalogue import all_experiments
 from experiments.registry import Outcome
 from experiments.roo import (
     audit_map,
     bounds_figure,
     conference,
-    lemmas,
     obscuring,
     program,
     table_one,
@@ -41,40 +38,12 @@ SMALL = {
     "roo-audit-map": audit_map.Config(categories=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
     "roo-utility": utility.Config(records=(2, 6, 9)),
     "roo-program": program.Config(records=(3, 12), categories=(2, 3), cvxpy_records=(12,)),
-    "roo-lemmas": lemmas.Config(records=(3, 4, 7, 8), sample_records=(5,)),
 }
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
     return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
-
-
-def test_the_recursions_of_the_lemmas_are_those_of_the_package() -> None:
-    # The package rounds each q_m up to a multiple of 2^-62, in the place of e of `RooSetting`.
-    for n, k, epsilon in ((20, 3, 0.1), (3, 2, 0.5), (24, 3, 0.05), (7, 4, 1.0)):
-        setting = roo.RooSetting(n, k, epsilon)
-        for rule in ("journal", "conference"):
-            weights = roo.rule_weights(setting, rule)
-            q = lemmas.Case(n, k, setting.ratio, rule == "conference").q
-            for m, value in enumerate(q):
-                found = Fraction(weights[m] if m < len(weights) else 0, 1 << 62)
-                assert 0 <= found - value <= Fraction(len(q), 1 << 58)
-
-
-def test_bounds_of_lemma_8() -> None:
-    for x in (Fraction(0), Fraction(1, 7), Fraction(3), Fraction(41, 2)):
-        above = lemmas.exp_above(x)
-        assert above == pytest.approx(math.exp(x), rel=1e-12)
-        assert above >= sum((x**i / math.factorial(i) for i in range(40)), Fraction(0))
-    pmf = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
-    for least in range(3):
-        chance = sum(
-            math.prod(pmf[category] for category in data)
-            for data in product(range(3), repeat=6)
-            if min(data.count(category) for category in range(3)) >= least
-        )
-        assert lemmas.all_reach(pmf, 6, least) == chance
 
 
 def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) -> None:

@@ -18,7 +18,7 @@ from tests.golden.tables import TABLES, changes, digest, of_item, outcome_of
 KEPT, KEPT_TABLES = read(VALUES), read(TABLES)
 # Items that take a second at most; the others are compared by ``python -m tests.golden.tables``.
 QUICK_ITEMS = (
-    *("majority-figure-9", "majority-figure-10", "majority-lemmas", "majority-tables-2-5-7-9"),
+    *("majority-figure-9", "majority-figure-10", "majority-tables-2-5-7-9"),
     *("prior-digits", "prior-example-1", "prior-figure-2", "prior-figure-4"),
     *("roo-figure-1", "roo-program", "smoothed-figure-1", "smoothed-claims", "workload-worst"),
 )

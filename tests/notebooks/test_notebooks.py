@@ -1,4 +1,6 @@
-"""Every notebook runs from top to bottom, and is committed without outputs.
+"""Every notebook runs from top to bottom, and shows pictures where it stores some.
+
+``python -m tests.notebooks.store`` stores what they show; numbers drawn at random differ.
 
 It reads as a lesson, without checks: what its text says of its very numbers stands here, by the
 name of the notebook. What mechanisms compute is tested with them.
@@ -93,10 +95,14 @@ def shell() -> Iterator[Shell]:
         plt.switch_backend("agg")
 
 
+def cells_of(path: Path) -> list[Any]:
+    """Return a notebook's code cells."""
+    return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+
+
 def code(path: Path) -> list[str]:
     """Return the sources of a notebook's code cells."""
-    cells = nbformat.read(path, as_version=4).cells
-    return [cell.source for cell in cells if cell.cell_type == "code"]
+    return [cell.source for cell in cells_of(path)]
 
 
 @pytest.mark.slow
@@ -108,10 +114,14 @@ def test_notebooks_run(
     """In this process, in which the libraries are loaded already; warnings of ours are errors."""
     monkeypatch.chdir(tmp_path)
     outputs = list[Any]()
-    for source in code(path):
+    for cell in cells_of(path):
         with capture_output() as captured:
-            shell.run_cell(source).raise_error()
+            shell.run_cell(cell.source).raise_error()
         outputs += captured.outputs
+        # Here what a cell returns may be printed.
+        assert bool(captured.outputs or captured.stdout) == bool(cell.outputs)
+        pictures = sum("image/png" in each.data for each in captured.outputs)
+        assert pictures == sum("image/png" in each.get("data", {}) for each in cell.outputs)
         assert not captured.stderr, captured.stderr
     assert any("image/png" in output.data for output in outputs)
     for lesson in LESSONS[path.stem]:
@@ -131,12 +141,16 @@ def test_a_lesson_shows_results_by_public_names_and_checks_nothing(path: Path) -
 
 
 @over_notebooks
-def test_notebooks_are_stripped_short_and_titled(path: Path) -> None:
+def test_notebooks_are_stored_small_short_and_titled(path: Path) -> None:
+    assert path.stat().st_size < 300_000
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     cells = notebook.cells
     assert all(cell.metadata == {} for cell in cells)
-    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in cells)
+    stored = [output for cell in cells for output in cell.get("outputs", [])]
+    assert any("image/png" in output.get("data", {}) for output in stored)
+    assert all(output.get("name") != "stderr" for output in stored)
+    assert str(ROOT) not in str(stored)
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)

@@ -82,7 +82,7 @@ def test_a_witness_that_refutes_nothing_is_refused(name: str, tmp_path: Path) ->
 @pytest.mark.slow
 def test_every_refuted_statement_of_the_lemmas_has_a_file() -> None:
     known = {(each.paper, each.judges) for each in ALL.values()}
-    ours = {"roo-lemmas", "smoothed-claims", "majority-claims"}
+    ours = {"smoothed-claims", "majority-claims"}
     for name in ours:
         item = all_experiments()[name]
         outcome = item.run(item.quick)

@@ -32,7 +32,10 @@ from tests.browser import chromium, complaints, requested, wait_for
 from tests.test_public_names import public_members
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton")
+NEEDED = (
+    *("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton"),
+    "ziamath",
+)
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
     pytest.mark.slow,
@@ -193,6 +196,7 @@ def test_no_page_names_a_server_to_load_from(site: Path, documents: dict[str, Pa
         asked += re.findall(r"@import\s+['\"]([^'\"]*)", text)
         assert [url for url in asked if foreign.match(url)] == [], sheet.name
     assert not any("mathjax" in url.lower() for url in loaded)
+    assert (site / "_static/STIXTwoMath-Regular.ttf").stat().st_size > 100_000
 
 
 def test_links_and_anchors_lead_somewhere(site: Path, documents: dict[str, Page]) -> None:
@@ -272,7 +276,7 @@ def test_a_figure_has_its_picture_command_and_pdf(name: str, documents: dict[str
     assert any(link.endswith(f"/{name}.pdf") for link in page.links)
     assert f"python -m experiments run {name}" in page.text
     index = documents["gallery/index.html"]
-    assert f"../_images/{name}.png" in index.loaded
+    assert f"../_images/{name}-part.png" in index.loaded
     assert f"{name}.html" in index.links
 
 
