@@ -182,6 +182,20 @@ _SAME: dict[str, tuple[str, ...]] = {
         "Voters.enclosed: (low, high) -> (high, high)",
         "Voters.enclosed: (low, high) -> (low, low)",
     ),
+    "it is drawn in another way, from the same distribution": (
+        "table.table.Table.drawn: inputs.inputs * inputs.outputs <= min(_WRITTEN, queries) -> "
+        "inputs.inputs * inputs.outputs < min(_WRITTEN, queries)",
+        "table.table.Table.drawn: inputs.inputs * inputs.outputs <= min(_WRITTEN, queries) -> "
+        "inputs.inputs * inputs.outputs > min(_WRITTEN, queries)",
+        "table.table.Table.drawn: min(_WRITTEN, queries) -> max(_WRITTEN, queries)",
+    ),
+    "more weights 0 are added to a row, which are never drawn": (
+        "table.table.Table._pmfs: (end - start for start, end in pairwise(starts)) -> "
+        "(end + start for start, end in pairwise(starts))",
+    ),
+    "a budget has an epsilon and a delta, or none has": (
+        "ledger.Ledger.__init__: limit[0] is None -> limit[1] is None",
+    ),
     "columns are of one length": ("decide_ratios: not neighbours[0] -> not neighbours[1]",),
     "0 adds nothing, and takes nothing of any end": (
         "decide_sets: e > 0 -> e >= 0",
@@ -293,6 +307,7 @@ _SAME: dict[str, tuple[str, ...]] = {
         "table.rounding.rounded: (total - others_mass) // unit -> "
         "-(-(total - others_mass) // unit)",
         "table.rounding.rounded: above * (common // below) -> above * -(-common // below)",
+        "table.table.Table.means: above * (common // below) -> above * -(-common // below)",
     ),
     "what is begun too low is never ended, and one more is looked at before a size is refused": (
         "Ballots.__init__: -(-unused // slots) -> --(--unused // slots)",
@@ -620,7 +635,7 @@ def in_place_of(module: ModuleType, function: str, mutant: Mutant, path: Path) -
     if not isinstance(old, FunctionType):
         raise TypeError(f"{function} is no function")
     # Wherever the function is known by another name, too.
-    old.__code__ = new.__code__
+    old.__code__, old.__defaults__ = new.__code__, new.__defaults__
     # What a mutant may call, and what tests of the file alone copy.
     own.update(ceil=math.ceil, __file__=str(path))
 

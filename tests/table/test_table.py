@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
 
 from dpopt import NotPrivateError, ParameterError, Problem, solve
+from dpopt._numbers import MOST_BITS
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.graph import directed_pairs
@@ -393,3 +394,61 @@ def test_a_table_without_slack_repairs_none(slack: int) -> None:
     table = rounded(Graph(2, 2), [1, 0, 0, 1])
     with pytest.raises(NotPrivateError, match="input"):
         repair(table, table, lambda t: certify_table(t, Guarantee(1.0)), headroom=Fraction(slack))
+
+
+@pytest.mark.parametrize(
+    ("weights", "total", "told"),
+    [
+        ((0, 0), 0, "^total must"),
+        ((-1, 0), -1, "^total must"),
+        ((1, 1), 2.0, "^total must"),
+        ([1, 1], 2, "^weights must be a tuple of 2 integers"),
+        ((1, 1, 0), 2, "^weights must be a tuple of 2 integers"),
+        ((1.0, 1), 2, "^weights must be integers of at least 0"),
+        ((True, 1), 2, "^weights must be integers of at least 0"),
+        ((-1, 3), 2, "^weights must be integers of at least 0"),
+        ((1, 2), 2, "^weights of row 0 sum to 3"),
+    ],
+)
+def test_what_is_no_table_is_refused(weights: Any, total: Any, told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        Table(Graph(1, 2), weights, total)
+
+
+def test_the_largest_total() -> None:
+    most = (1 << MOST_BITS) - 1
+    assert Table(Graph(1, 2), (0, most), most).means([0.0, 1.0]) == [1]
+    with pytest.raises(ParameterError, match="^total must"):
+        Table(Graph(1, 2), (1, most), most + 1)
+
+
+def test_rows_of_other_lengths_are_no_table_of_these_inputs() -> None:
+    with pytest.raises(ParameterError, match="rows of other lengths"):
+        Table.read(Graph(2, 2), {"total": "3", "weights": [["1", "1", "1"], ["3"]]})
+
+
+def test_tables_are_equal_by_weights_and_inputs() -> None:
+    table = Table(Graph(2, 2), (1, 2, 2, 1), 3)
+    assert table != Table(Graph(2, 2), (2, 1, 2, 1), 3)
+    near = np.array([[0, 1], [1, 0]])
+    assert table != Table(Graph(2, 2, near), (1, 2, 2, 1), 3)
+    assert table != Table(Graph(1, 4), (1, 2, 2, 1), 6)
+    assert table != "table"
+
+
+def test_a_row_is_that_of_one_input() -> None:
+    table = Table(Graph(2, 2), (1, 2, 2, 1), 3)
+    assert [table.row(x) for x in (0, 1)] == [[1, 2], [2, 1]]
+    with pytest.raises(ParameterError, match="several inputs"):
+        table.row([0, 1])
+
+
+@pytest.mark.parametrize("inputs", [None, ["no", "yes"]])
+@pytest.mark.parametrize("outputs", [None, ["a", "b", "c"]])
+def test_columns_have_a_line_for_each_entry(inputs: list | None, outputs: list | None) -> None:
+    columns = Table(Graph(2, 3), (1, 2, 1, 2, 1, 1), 4).columns(inputs, outputs)
+    lines = list(zip(*(list(columns[name]) for name in columns), strict=True))
+    sides = [(x, y) for x in inputs or range(2) for y in outputs or range(3)]
+    shares = [0.25, 0.5, 0.25, 0.5, 0.25, 0.25]
+    assert list(columns) == ["input", "output", "probability"]
+    assert lines == [(x, y, share) for (x, y), share in zip(sides, shares, strict=True)]
