@@ -257,6 +257,7 @@ def test_parts_are_what_neighbours_join(name: str) -> None:
 
 def test_inputs_without_neighbours_are_parts_of_their_own() -> None:
     assert Graph(1, 3).parts.tolist() == [0, 1, 2]
+    assert Graph(1, 3).neighbours.shape == (0, 2)
 
 
 def test_inputs_are_equal_by_what_determines_them() -> None:
@@ -313,3 +314,18 @@ def test_histograms_of_at_most_65536_codes_are_numbered(records: int) -> None:
     numbers = SortedHistograms(records, 3).numbers(np.array([[0, 0, records], [records, 0, 0]]))
     assert numbers is None if records == 256 else numbers is not None
     assert numbers is None or numbers.tolist() == [0, math.comb(257, 2) - 1]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_event_names_the_outputs_of_its_entries(name: str) -> None:
+    inputs = CASES[name]
+    edges = inputs.edges
+    table = None if isinstance(inputs, SortedHistograms) else inputs.table().tolist()
+    for edge, start in enumerate(edges.starts[:-1].tolist()):
+        (x, z), outputs = inputs.event(edge, [start])
+        if table is None:
+            assert outputs == (inputs.words(edges.first[start], edges.second[start])[2],)
+        else:
+            asked = int(edges.first[start]), int(edges.second[start])
+            pairs = zip(table[int(x)], table[int(z)], strict=True)
+            assert outputs == tuple(y for y, pair in enumerate(pairs) if pair == asked)
