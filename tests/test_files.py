@@ -385,7 +385,7 @@ def test_names_and_integers_of_json() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *({}, [], "a", None, True, [1, 0.5], [1], (0.5,), [True, 1], ["a", 1, 0.5]),
+        *({}, {1: 2}, [], "a", None, True, [1, 0.5], [1], (0.5,), [True, 1], ["a", 1, 0.5]),
         *(["a,b", 1, 0.5], [1, 0.5, "a", [1, {}]], [[1], [2.0]], {"b": [1.0], "a": {"c": []}}),
     ],
 )

@@ -49,6 +49,8 @@ CASES: dict[str, Inputs] = {
     "words, complete": Words((3, 3), None),
     "4 records, 3 categories": SortedHistograms(4, 3),
     "5 records, 4 categories": SortedHistograms(5, 4),
+    "5 records, 3 categories": SortedHistograms(5, 3),
+    "3 records, 4 categories": SortedHistograms(3, 4),
     "1 record, 5 categories": SortedHistograms(1, 5),
     "7 records, 2 categories": SortedHistograms(7, 2),
 }
@@ -329,3 +331,24 @@ def test_an_event_names_the_outputs_of_its_entries(name: str) -> None:
             asked = int(edges.first[start]), int(edges.second[start])
             pairs = zip(table[int(x)], table[int(z)], strict=True)
             assert outputs == tuple(y for y, pair in enumerate(pairs) if pair == asked)
+
+
+@pytest.mark.parametrize(("records", "categories"), [(5, 3), (3, 4), (6, 4), (7, 2)])
+def test_moves_are_each_listed_once_with_all_categories_in_position(
+    records: int, categories: int
+) -> None:
+    inputs = SortedHistograms(records, categories)
+    found, table = Counter[tuple[int, int]](), inputs.histograms.tolist()
+    for move in inputs.moves:
+        for before, after in zip(move.before.tolist(), move.after.tolist(), strict=True):
+            found[before, after] += 1
+            moved = table[before].copy()
+            moved[move.giver] -= 1
+            moved[move.taker] += 1
+            assert moved == table[after]
+    near = {
+        (i, j)
+        for (i, x), (j, y) in combinations(enumerate(table), 2)
+        if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2
+    }
+    assert found == Counter(near)
