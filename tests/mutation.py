@@ -155,7 +155,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         *("tests/smoothed/test_random_settings.py", "tests/smoothed/test_reduction.py"),
         "-k",
         "bracket or kernel or inside or no_epsilon or suffices or dropped_costs or definition or "
-        "expected_delta or composition",
+        "expected_delta or composition or certified or reference_smoothed",
     ),
     "lp.loop": tuple(
         f"tests/lp/test_{name}.py"
@@ -219,6 +219,10 @@ _SAME: dict[str, tuple[str, ...]] = {
         "table.histograms.SortedHistograms._positions: (self.records + 1) ** (self.categories - 1) "
         "-> (self.records + 1) ** self.categories",
     ),
+    "of two categories, one share tells the other": (
+        "smoothed.delta.expected_delta: np.all(pmfs == high, axis=1) -> "
+        "np.any(pmfs == high, axis=1)",
+    ),
     "a budget has an epsilon and a delta, or none has": (
         "ledger.Ledger.__init__: limit[0] is None -> limit[1] is None",
     ),
@@ -276,6 +280,10 @@ _SAME: dict[str, tuple[str, ...]] = {
         "(max(values) < high)",
         "integers: low <= min(values) -> high <= min(values)",
         "files.json_text: kinds <= {int, float} -> kinds < {int, float}",
+        "smoothed.delta.smoothed_epsilon: upper >= LARGEST_EPSILON -> lower >= LARGEST_EPSILON",
+        "smoothed.delta.expected_delta: m > 2 or len(used) > 2 -> m >= 2 or len(used) > 2",
+        "smoothed.delta.expected_delta: m > 2 or len(used) > 2 -> m > 2 or len(used) >= 2",
+        "smoothed.delta.expected_delta: pmfs[counts > 0] -> pmfs[counts >= 0]",
         "files.json_text: kinds <= {int, float, str} -> kinds < {int, float, str}",
         "integers: max(values) <= high -> max(values) <= low",
         "Floor.worst: c2 - c1 >= d2 - d1 -> c2 - c1 > d2 - d1",

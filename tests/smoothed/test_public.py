@@ -117,7 +117,7 @@ def test_no_epsilon_suffices_where_a_category_may_be_absent() -> None:
 @pytest.mark.parametrize(
     ("delta", "tolerance", "bracket"),
     # It is 2.0172 for 1e-3.
-    [(1e-3, 0.5, (2.0, 2.5)), (1e-3, 0.4, (2.0, 2.25)), (1e-3, 2.0, (2.0, 4.0))],
+    [(1e-3, 0.5, (2.0, 2.5)), (1e-3, 0.4, (2.0, 2.25)), (1e-3, 4.0, (2.0, 4.0))],
 )
 def test_the_bracket_is_halved_down_to_the_tolerance(
     delta: float, tolerance: float, bracket: tuple[float, float]
@@ -137,6 +137,14 @@ def test_a_delta_of_exactly_the_target_suffices() -> None:
         value = math.log(0.25) + shift
         proof = replace(found.certificate, log_value=value, log_bound=value)
         assert delta_module._suffices(replace(found, certificate=proof), 0.25) == suffices
+
+
+def test_a_bound_that_is_the_maximum_is_certified() -> None:
+    found = smoothed.smoothed_delta(smoothed.SamplingHistogram(5, 4), 0.1, [0.5])
+    for above, certified in ((0.0, True), (1e-9, False)):
+        bound = found.log_delta + above
+        proof = replace(found.certificate, log_bound=bound, rounding=0.0)
+        assert replace(found, certificate=proof).certified == certified
 
 
 def test_delta_of_a_kernel_for_its_worst_database() -> None:
