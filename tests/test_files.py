@@ -10,16 +10,21 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpopt import ParameterError
+from dpopt import ParameterError, files
 from dpopt.files import (
+    contents,
     json_text,
     parse_json,
+    read_integer_rows,
     read_rows,
+    read_table,
     replacing,
+    why_unread,
     write_json,
     write_text,
 )
@@ -227,3 +232,184 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     write_text(link, "new")
     assert link.is_symlink()
     assert target.read_text(encoding="utf-8") == "new"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a,b\n1,2\n", {"a": [1.0], "b": [2.0]}),
+        ("\ufeffa, b\n\n1 ,2\n", {"a": [1.0], "b": [2.0]}),
+        ("1,2\n3,4\n", {"0": [1.0, 3.0], "1": [2.0, 4.0]}),
+        ("0,1,2\n3,4,5\n", {"0": [3.0], "1": [4.0], "2": [5.0]}),
+        ("0.0,1.0\n1,0\n", {"0": [0.0, 1.0], "1": [1.0, 0.0]}),
+        (",a,b\n0,1,2\n1,3,4\n", {"input": [0, 1], "a": [1.0, 3.0], "b": [2.0, 4.0]}),
+        (",a\nx,1\n", {"input": ["x"], "a": [1.0]}),
+        (",input,a\n0,x,1\n", {"input": ["x"], "a": [1.0]}),
+        ("input,a\nx,1\n", {"input": ["x"], "a": [1.0]}),
+        ("a,input\n1,2\n", {"a": [1.0], "input": [2.0]}),
+        ("input\n1\n", {"input": [1.0]}),
+        ("input,output,loss\nx,y,1\n", {"input": ["x"], "output": ["y"], "loss": [1.0]}),
+        (
+            "input,output,probability,more\n0,1,0.5,2\n",
+            {"input": [0], "output": [1], "probability": [0.5], "more": [2.0]},
+        ),
+        ("input,output,weight\nx,1,2\n", {"input": ["x"], "output": [1.0], "weight": [2.0]}),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "TSV"])
+def test_columns_of_a_text(text: str, columns: dict, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"table.{ending}"
+    path.write_text(text if ending == "csv" else text.replace(",", "\t"), encoding="utf-8")
+    assert repr(read_table(path)) == repr(columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0,1\n1,0\n", "may be names of columns or numbers"),
+        (" , \n\n", "it is empty"),
+        ("a,b\n1\n", "line 2 has 1 values, and the first has 2"),
+        ("1,2\n3,4\n5\n", "line 3 has 1 values, and the first has 2"),
+        ("a,a\n1,2\n", "two of its columns have the same name"),
+        ("a,b\nx,1\n", "column 'a' holds something other than numbers"),
+        ('a,"b\n', "it is not a table of text"),
+    ],
+)
+def test_what_is_no_table_of_text(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ParameterError, match=told):
+        read_table(path)
+
+
+def test_a_column_alone_names_no_rows() -> None:
+    assert files._columns(Path("one.parquet"), {"": [1, 2]}) == {"": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, np.float32])
+def test_arrays_of_numbers(kind: type, tmp_path: Path) -> None:
+    array = np.array([[0, 1], [1, 1]], dtype=kind)
+    np.save(tmp_path / "table.npy", array)
+    np.savez(tmp_path / "one.npz", array)
+    np.savez(tmp_path / "kernel.npz", other=np.zeros(3), kernel=array)
+    for name in ("table.npy", "one.npz", "kernel.npz"):
+        found = read_table(tmp_path / name)
+        assert found.dtype == kind
+        assert found.tolist() == array.tolist()
+
+
+def test_files_that_are_no_table(tmp_path: Path) -> None:
+    np.save(tmp_path / "complex.npy", np.array([1j]))
+    np.savez(tmp_path / "two.npz", a=np.zeros(2), b=np.zeros(2))
+    (tmp_path / "folder.npy").mkdir()
+    told = {
+        "complex.npy": "something other than numbers",
+        "two.npz": "it holds 2 arrays; it must hold one, or one called 'kernel'",
+        "folder.npy": "it is no file",
+        "missing.npy": "; no such file",
+        "table.xlsx": r"a table is a file that ends in \.csv",
+    }
+    for name, why in told.items():
+        with pytest.raises(ParameterError, match=why):
+            read_table(tmp_path / name)
+
+
+def test_the_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, table, written = (tmp_path / name for name in ("text", "table.npy", "written.json"))
+    text.write_text("12345", encoding="utf-8")
+    np.save(table, np.zeros(2))
+    most = table.stat().st_size
+    for size, fits in ((most, True), (most - 1, False)):
+        text.write_text("1" * most, encoding="utf-8")
+        monkeypatch.setattr(files, "LARGEST_FILE", size)
+        for asked in (
+            lambda: contents(text),
+            lambda: read_table(table),
+            lambda: write_json(written, {"x": "y" * (most - 14)}),
+        ):
+            if fits:
+                asked()
+            else:
+                with pytest.raises(ValueError, match=r"it has more than|would be too large"):
+                    asked()
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("1,2 -3", [[1, 2, -3]]),
+        ("1,2\n\n3\t4\n", [[1, 2], [3, 4]]),
+        ("0123456789, \t-1", [[123456789, -1]]),
+    ],
+)
+def test_rows_of_integers_from_a_text_or_a_file(
+    text: str, rows: list[list[int]], tmp_path: Path
+) -> None:
+    (tmp_path / "rows").write_text(text, encoding="utf-8")
+    assert read_integer_rows(str(tmp_path / "rows")) == rows
+    if "\n" not in text:
+        assert read_integer_rows(text) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "input is empty"),
+        (" , ", "input is empty"),
+        ("1,-", "something other than integers"),
+        ("1,x", "no list of integers, and there is no such file"),
+        (os.curdir, "^input is '.'; "),
+    ],
+)
+def test_what_are_no_rows_of_integers(text: str, told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        read_integer_rows(text)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "one", "1 two"])
+def test_what_are_no_rows_of_numbers(text: str, tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text(text, encoding="utf-8")
+    with pytest.raises(ParameterError, match="must hold numbers only"):
+        read_rows(tmp_path / "rows")
+
+
+def test_names_and_integers_of_json() -> None:
+    assert parse_json('{"a": 1, "b": {}}') == {"a": 1, "b": {}}
+    with pytest.raises(ValueError, match="a name stands twice"):
+        parse_json('{"a": 1, "a": 1}')
+    assert parse_json("9" * 4000) == 10**4000 - 1
+    with pytest.raises(ValueError, match="more than 4,000 digits"):
+        parse_json("9" * 4001)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({}, {1: 2}, [], "a", None, True, [1, 0.5], [1], (0.5,), [True, 1], ["a", 1, 0.5]),
+        *(["a,b", 1, 0.5], [1, 0.5, "a", [1, {}]], [[1], [2.0]], {"b": [1.0], "a": {"c": []}}),
+    ],
+)
+def test_json_of_each_kind_of_value_is_that_of_the_library(value: object) -> None:
+    numbers = dict[int, str]()
+    for _ in range(2):
+        assert json_text(value, "\n", numbers) == json.dumps(value, indent=2)
+    assert json_text(value) == json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a\0b", "a path holds no NUL character"),
+        ("", "a directory; it must be a file"),
+        ("none/file", "its folder '.*none' is missing"),
+        ("table.CSV", r"its ending must be \.json, not \.CSV"),
+    ],
+)
+def test_paths_that_cannot_become_a_file(name: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=told):
+        write_json(tmp_path / name, {})
+
+
+def test_reasons_are_those_of_the_system() -> None:
+    assert why_unread(FileNotFoundError(2, "No such file")) == "no such file"
+    assert why_unread(OSError("Gone")) == "gone"

@@ -297,8 +297,6 @@ def smoothed_epsilon(
     while upper - lower > width:
         advance("smoothed epsilon", 0, message=f"bracket {upper - lower:.1e}")
         middle = 0.5 * (lower + upper)
-        if middle in (lower, upper):
-            break
         candidate = answer_at(middle)
         if _suffices(candidate, target):
             upper, at = middle, candidate

@@ -216,9 +216,10 @@ class SortedHistograms(Inputs):
         last[:, :-1] = table[:, :-1] != table[:, 1:]
         first = np.roll(last, 1, axis=1)
         moves = list[Move]()
-        # At most n categories have a record to give, and only the first empty one may receive it.
+        # At most n categories have a record to give, and only the first empty one may receive it:
+        # one of the first n, as who gives has two records.
         for giver in range(min(self.categories - 1, self.records)):
-            for taker in range(giver + 1, min(self.categories, self.records + 1)):
+            for taker in range(giver + 1, min(self.categories, self.records)):
                 apart = table[:, giver] - table[:, taker] >= 2
                 before = np.flatnonzero(last[:, giver] & first[:, taker] & apart)
                 if before.size:

@@ -88,7 +88,7 @@ def _raised(inputs: Inputs, values: Vector, epsilon: float) -> Vector:
         members, groups = np.nonzero(least > values[columns] * (1.0 + (2.0**-50)))
         # The largest of a group is not raised: in a complete graph one round is enough.
         np.maximum.at(values, columns[members, groups], least[groups])
-        if not members.size or len(columns) > 2:
+        if len(columns) > 2:
             break
         raised = np.zeros(inputs.size, dtype=bool)
         raised[columns[members, groups]] = True
@@ -225,9 +225,9 @@ def repair(
     rounding = max(Fraction(1, 1 << _SHARE), rounding_units / headroom / (1 << bits))
     for attempt in range(_TRIES):
         share = min(chord + 4**attempt * rounding, Fraction(1))
-        # Rounded up to a multiple of 2^-bits, which keeps the integers of the mixture small.
-        share = Fraction(-(-share.numerator << bits) // share.denominator, 1 << bits)
-        mixture = mixed(table, strict, min(share, Fraction(1)), bits)
+        # A multiple of 2^-bits keeps the integers of the mixture small.
+        share = Fraction((share.numerator << bits) // share.denominator, 1 << bits)
+        mixture = mixed(table, strict, share, bits)
         try:
             return mixture, certify(mixture)
         except NotPrivateError as error:

@@ -137,6 +137,7 @@ def test_a_budget_is_kept_as_a_filter(path: Path) -> None:
         ({"dataset": ""}, "dataset is"),
         ({"dataset": "a\nb"}, "printable"),
         ({"what": "x" * 1001}, "at most 1000"),
+        ({"dataset": "d" * 201}, "at most 200"),
         ({"what": None}, "what is None"),
         ({"count": 0}, "count is 0"),
         ({"count": -1}, "count is -1"),
@@ -151,6 +152,31 @@ def test_what_cannot_be_written_is_refused(given: dict[str, Any], said: str, pat
     with pytest.raises(ParameterError, match=said):
         ledger.charge(**{"of": TENTH, "what": "a count", **given})
     assert path.read_bytes() == before
+
+
+def test_a_ledger_tells_its_file_and_its_budget(path: Path) -> None:
+    budget = Guarantee(1.0)
+    assert repr(Ledger(path)) == f"Ledger({str(path)!r})"
+    other = path.with_name("other.ledger")
+    assert repr(Ledger(other, budget)) == f"Ledger({str(other)!r}, budget={budget})"
+
+
+def test_what_is_released_is_described_by_its_kind_and_its_proof(path: Path) -> None:
+    class Own:
+        guarantee = TENTH
+
+    own: Any = Own()
+    design = dpopt.design(dpopt.Majority(3, 0.2, 1))
+    proof = design.certificate
+    assert proof is not None
+    said = [Ledger(path).charge(of).what for of in (own, design)]
+    assert said == ["Own", f"majority, certificate {proof.digest[:16]}"]
+
+
+def test_the_longest_texts_are_kept_whole(path: Path) -> None:
+    entry = charge(Ledger(path), dataset="d" * 200, what="x" * 1000)
+    assert (entry.dataset, entry.what) == ("d" * 200, "x" * 1000)
+    assert Ledger(path).entries() == [entry]
 
 
 def test_another_budget_is_refused(path: Path) -> None:
@@ -186,9 +212,11 @@ def test_a_ledger_that_is_damaged_is_refused(path: Path) -> None:
     path.write_bytes(sound[: len(sound) // 2])
     with pytest.raises(ParameterError, match="cannot be used"):
         Ledger(path)
-    path.write_bytes(sound[:8192] + b"\xff" * 4096 + sound[12288:])
-    with pytest.raises(ParameterError, match="cannot be used"):
-        Ledger(path)
+    # Every page, read to find the last entry or not.
+    for page in range(4096, len(sound), 4096):
+        path.write_bytes(sound[:page] + b"\xff" * 4096 + sound[page + 4096 :])
+        with pytest.raises(ParameterError, match="cannot be used"):
+            Ledger(path)
 
 
 def test_entries_are_never_changed_nor_taken_away(path: Path) -> None:

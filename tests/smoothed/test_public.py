@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dpopt import ParameterError, smoothed
+from dpopt.prob.histograms import dropping_loss
+from dpopt.smoothed import delta as delta_module
 from experiments.smoothed.utility import adversary_utility
 from tests.shape.checks import says_one_sentence
 
@@ -106,8 +109,60 @@ def test_worst_case_of_a_kernel_is_found_by_listing() -> None:
 def test_no_epsilon_suffices_where_a_category_may_be_absent() -> None:
     mechanism = smoothed.SamplingHistogram(5, 4)
     found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.5])
-    assert found.epsilon == math.inf
-    assert smoothed.smoothed_epsilon(mechanism, 0.9, [0.5]).epsilon == 0.0
+    assert (found.epsilon, found.lower, found.at.epsilon) == (math.inf, 700.0, 700.0)
+    at_once = smoothed.smoothed_epsilon(mechanism, 0.9, [0.5])
+    assert (at_once.epsilon, at_once.lower, at_once.at.epsilon) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("delta", "tolerance", "bracket"),
+    # It is 2.0172 for 1e-3.
+    [(1e-3, 0.5, (2.0, 2.5)), (1e-3, 0.4, (2.0, 2.25)), (1e-3, 4.0, (2.0, 4.0))],
+)
+def test_the_bracket_is_halved_down_to_the_tolerance(
+    delta: float, tolerance: float, bracket: tuple[float, float]
+) -> None:
+    mechanism = smoothed.SamplingHistogram(records=100, drawn=80)
+    found = smoothed.smoothed_epsilon(mechanism, delta, [0.3, 0.5], tolerance=tolerance)
+    assert (found.lower, found.epsilon) == bracket
+    assert found.at.epsilon == found.epsilon
+    least = smoothed.smoothed_epsilon(mechanism, delta, [0.3, 0.5], tolerance=1e-12)
+    assert bracket[0] < least.lower < least.epsilon <= least.lower + 1e-12
+    assert least.at.delta <= delta < smoothed.smoothed_delta(mechanism, 2.0, [0.3, 0.5]).delta
+
+
+def test_a_delta_of_exactly_the_target_suffices() -> None:
+    found = smoothed.smoothed_delta(smoothed.SamplingHistogram(5, 4), 0.1, [0.5])
+    for shift, suffices in ((0.0, True), (1e-12, False)):
+        value = math.log(0.25) + shift
+        proof = replace(found.certificate, log_value=value, log_bound=value)
+        assert delta_module._suffices(replace(found, certificate=proof), 0.25) == suffices
+
+
+def test_a_bound_that_is_the_maximum_is_certified() -> None:
+    found = smoothed.smoothed_delta(smoothed.SamplingHistogram(5, 4), 0.1, [0.5])
+    for above, certified in ((0.0, True), (1e-9, False)):
+        bound = found.log_delta + above
+        proof = replace(found.certificate, log_bound=bound, rounding=0.0)
+        assert replace(found, certificate=proof).certified == certified
+
+
+def test_delta_of_a_kernel_for_its_worst_database() -> None:
+    response = np.array([[0.75, 0.25], [0.5, 0.5], [0.4, 0.6]])
+    mechanism = smoothed.KernelMechanism(2, 2, response, "two answers")
+    found = smoothed.smoothed_delta(mechanism, 0.0, [0.0, 0.1])
+    assert found.dp_delta == pytest.approx(0.25)
+
+
+def test_only_a_distribution_that_is_dropped_costs() -> None:
+    mechanism, corners = smoothed.SamplingHistogram(4, 3, 3), np.eye(3) * 0.5 + 1 / 6
+    certificates = [
+        smoothed.smoothed_delta(mechanism, 0.3, pmfs).certificate
+        for pmfs in (corners, [*corners, corners.mean(axis=0)])
+    ]
+    plain, dropped = (proof.rounding for proof in certificates)
+    assert dropped == plain + dropping_loss(4)
+    assert certificates[1].log_bound == certificates[1].log_value + dropped
 
 
 def refused(call: object, *words: str) -> None:

@@ -181,6 +181,28 @@ def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
     assert best.log_delta == pytest.approx(whole.log_delta, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("eighths", "counts"),
+    [
+        ([[2, 6]], [4]),
+        ([[2, 6], [5, 3]], [3, 1]),
+        ([[5, 3], [2, 6], [2, 6]], [3, 0, 1]),
+        ([[2, 6], [5, 3], [1, 7]], [3, 1, 0]),
+        ([[2, 6], [5, 3], [1, 7]], [1, 2, 1]),
+        ([[2, 2, 4]], [4]),
+        ([[2, 2, 4], [4, 3, 1]], [3, 1]),
+    ],
+)
+def test_expected_delta_of_few_distributions(eighths: list[list[int]], counts: list[int]) -> None:
+    m, rows = len(eighths[0]), [[Fraction(k, 8) for k in row] for row in eighths]
+    mechanism = smoothed.SamplingHistogram(4, 2, m)
+    deltas = [Fraction(x) for x in smoothed.privacy_profile(mechanism, 0.3).delta.tolist()]
+    profile = dict(zip(oracles.compositions(4, m), deltas, strict=True))
+    assert len(set(deltas)) > 1
+    found = smoothed.expected_delta(mechanism, 0.3, np.array(rows, float), counts)
+    assert found.delta == pytest.approx(float(exact.mean(profile, rows, counts)), rel=1e-12)
+
+
 @pytest.mark.parametrize("counts", [[1, 2], [4, 2, -1], [2.5, 2.5, 0], [10, 0, 0]])
 def test_a_wrong_composition_is_refused(counts: object) -> None:
     mechanism = smoothed.SamplingHistogram(5, 4)

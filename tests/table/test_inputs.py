@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
+from dpopt import ParameterError
 from dpopt.privacy.graph import directed_pairs
-from dpopt.table import Generated, Graph, Inputs, SortedHistograms, Words
+from dpopt.table import Generated, Graph, Inputs, SortedHistograms, Words, histograms
+from dpopt.table import inputs as inputs_module
 
 
 def by_hand(inputs: Inputs) -> tuple[list[list[int]], set[tuple[int, int]]]:
@@ -46,6 +49,8 @@ CASES: dict[str, Inputs] = {
     "words, complete": Words((3, 3), None),
     "4 records, 3 categories": SortedHistograms(4, 3),
     "5 records, 4 categories": SortedHistograms(5, 4),
+    "5 records, 3 categories": SortedHistograms(5, 3),
+    "3 records, 4 categories": SortedHistograms(3, 4),
     "1 record, 5 categories": SortedHistograms(1, 5),
     "7 records, 2 categories": SortedHistograms(7, 2),
 }
@@ -159,3 +164,191 @@ def test_histograms_are_numbered_in_their_order(sizes: tuple[int, int]) -> None:
     numbers = inputs.numbers(every)
     assert numbers is None if sizes[1] == 300 else numbers is not None
     assert numbers is None or numbers.tolist() == list(range(inputs.inputs))
+
+
+@pytest.mark.parametrize("data", [0, 4, [4, 0, 4]])
+def test_numbers_of_inputs_are_located(data: object) -> None:
+    located, single = Graph(5, 2).located(data)
+    assert (located.tolist(), single) == ([data] if single else data, isinstance(data, int))
+
+
+@pytest.mark.parametrize("data", [-1, 5, [-1, 0], [0, 5], [[0]], 0.5, [0.0], "a"])
+def test_what_is_no_number_of_an_input_is_refused(data: object) -> None:
+    with pytest.raises(ParameterError, match="^inputs "):
+        Graph(5, 2).located(data)
+
+
+@pytest.mark.parametrize("data", [[3, 0, 0], [[0, 1, 2], [1, 1, 1]], np.zeros((0, 3), int)])
+def test_counts_are_located(data: list[list[int]]) -> None:
+    located, single = SortedHistograms(3, 3).located(data)
+    assert single == (np.ndim(data) == 1)
+    assert located.tolist() == np.atleast_2d(data).tolist()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ([4, -1, 0], "at least 0 and sum to 3"),
+        ([2, 0, 0], "at least 0 and sum to 3"),
+        ([[3, 0, 0], [2, 0, 0]], "at least 0 and sum to 3"),
+        ([3, 0], "3 integers for each query"),
+        (3, "3 integers for each query"),
+        ([[[3, 0, 0]]], "3 integers for each query"),
+        ([3.0, 0.0, 0.0], "3 integers for each query"),
+    ],
+)
+def test_what_are_no_counts_is_refused(data: object, told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        SortedHistograms(3, 3).located(data)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [[0, 1]],
+        [[0, 1], [0, 2], [1, 0]],
+        [[0, 1], [1, 0], [1, 1]],
+        [[1, 0], [0, 1]],
+        [[0, 2], [0, 1], [1, 0], [2, 0]],
+        [[0, 1], [0, 1], [1, 0], [1, 0]],
+        [[-1, 0], [0, -1]],
+        [[0, 3], [3, 0]],
+    ],
+)
+def test_neighbours_without_their_other_direction_or_out_of_order(pairs: list[list[int]]) -> None:
+    with pytest.raises(ParameterError, match="each with its other direction"):
+        Graph(3, 2, np.array(pairs))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "edges", "said"),
+    [
+        (1, None, "one input, which has no neighbour: there was nothing to prove"),
+        (2, None, "is private between all 2 inputs"),
+        (3, [[0, 1], [1, 2]], "is private along 4 directed edges of 3 inputs"),
+        (
+            4,
+            [[0, 2]],
+            "is private along 2 directed edges of 4 inputs; without a neighbour, and not "
+            "protected: 2",
+        ),
+        (
+            5,
+            [[0, 2], [1, 3]],
+            "is private along 4 directed edges of 5 inputs; without a neighbour, and not "
+            "protected: 1; no neighbours join its 2 parts, and privacy holds within each",
+        ),
+    ],
+)
+def test_a_claim_counts_what_is_not_protected(inputs: int, edges: list | None, said: str) -> None:
+    pairs = None if edges is None else directed_pairs(edges, inputs)
+    claim = Graph(inputs, 2, pairs).claim()
+    assert claim.removeprefix("the kernel ").removeprefix("has ") == said
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parts_are_what_neighbours_join(name: str) -> None:
+    inputs = CASES[name]
+    part = {v: {v} for v in range(inputs.size)}
+    for group in inputs.neighbours.tolist():
+        joined = set().union(*(part[v] for v in group))
+        part |= dict.fromkeys(joined, joined)
+    labels = inputs.parts.tolist()
+    assert all(part[v] == {w for w, label in enumerate(labels) if label == labels[v]} for v in part)
+
+
+def test_inputs_without_neighbours_are_parts_of_their_own() -> None:
+    assert Graph(1, 3).parts.tolist() == [0, 1, 2]
+    assert Graph(1, 3).neighbours.shape == (0, 2)
+
+
+def test_inputs_are_equal_by_what_determines_them() -> None:
+    assert Graph(3, 2) == Graph(3, 2)
+    assert Graph(3, 2) != Graph(2, 3)
+    assert Graph(3, 2) != "graph"
+
+
+@pytest.mark.parametrize(("records", "categories"), [(4, 3), (3, 5), (6, 2), (1, 2)])
+def test_sorted_histograms_are_as_many_as_listed(records: int, categories: int) -> None:
+    known = {
+        tuple(sorted(x, reverse=True))
+        for x in product(range(records + 1), repeat=categories)
+        if sum(x) == records
+    }
+    assert histograms.partition_count(records, categories) == len(known)
+    assert list(SortedHistograms(records, categories).listed()) == sorted(known, reverse=True)
+
+
+def test_histograms_in_words() -> None:
+    inputs = SortedHistograms(3, 3)
+    assert [inputs.described(row) for row in range(3)] == [
+        "3 and 2 of 0",
+        "2, 1 and 1 of 0",
+        "1, 1, 1",
+    ]
+
+
+@pytest.mark.parametrize("outputs", [3, 4])
+def test_the_largest_kernel_that_is_written_out(
+    outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs_module, "LARGEST_WRITTEN", 9)
+    inputs = Graph(3, outputs)
+    if outputs == 3:
+        assert inputs.table().shape == (3, 3)
+        assert len(inputs.edges.listed()) == 3
+    else:
+        with pytest.raises(ParameterError, match="at most 9 entries are written out"):
+            inputs.table()
+        with pytest.raises(ParameterError, match="at most 9 of both together"):
+            _ = inputs.edges
+
+
+def test_the_most_sorted_histograms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(histograms, "MOST_HISTOGRAMS", 4)
+    assert len(SortedHistograms(4, 3).histograms) == 4
+    with pytest.raises(ParameterError, match="have 5 sorted histograms; at most 4 are listed"):
+        SortedHistograms(5, 3)
+
+
+@pytest.mark.parametrize("records", [255, 256])
+def test_histograms_of_at_most_65536_codes_are_numbered(records: int) -> None:
+    numbers = SortedHistograms(records, 3).numbers(np.array([[0, 0, records], [records, 0, 0]]))
+    assert numbers is None if records == 256 else numbers is not None
+    assert numbers is None or numbers.tolist() == [0, math.comb(257, 2) - 1]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_event_names_the_outputs_of_its_entries(name: str) -> None:
+    inputs = CASES[name]
+    edges = inputs.edges
+    table = None if isinstance(inputs, SortedHistograms) else inputs.table().tolist()
+    for edge, start in enumerate(edges.starts[:-1].tolist()):
+        (x, z), outputs = inputs.event(edge, [start])
+        if table is None:
+            assert outputs == (inputs.words(edges.first[start], edges.second[start])[2],)
+        else:
+            asked = int(edges.first[start]), int(edges.second[start])
+            pairs = zip(table[int(x)], table[int(z)], strict=True)
+            assert outputs == tuple(y for y, pair in enumerate(pairs) if pair == asked)
+
+
+@pytest.mark.parametrize(("records", "categories"), [(5, 3), (3, 4), (6, 4), (7, 2)])
+def test_moves_are_each_listed_once_with_all_categories_in_position(
+    records: int, categories: int
+) -> None:
+    inputs = SortedHistograms(records, categories)
+    found, table = Counter[tuple[int, int]](), inputs.histograms.tolist()
+    for move in inputs.moves:
+        for before, after in zip(move.before.tolist(), move.after.tolist(), strict=True):
+            found[before, after] += 1
+            moved = table[before].copy()
+            moved[move.giver] -= 1
+            moved[move.taker] += 1
+            assert moved == table[after]
+    near = {
+        (i, j)
+        for (i, x), (j, y) in combinations(enumerate(table), 2)
+        if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2
+    }
+    assert found == Counter(near)

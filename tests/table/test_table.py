@@ -8,13 +8,17 @@ import pickle
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.csgraph import shortest_path
 
 from dpopt import NotPrivateError, ParameterError, Problem, solve
+from dpopt._numbers import MOST_BITS
+from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
@@ -36,6 +40,7 @@ from dpopt.table import (
     probabilities_of,
     repair,
     rounded,
+    rounding,
 )
 from tests.table.test_inputs import CASES, by_hand
 
@@ -257,3 +262,193 @@ def test_losses_that_are_none_are_refused(costs: Any, weights: Any, told: str) -
 def test_pairs_of_another_shape_are_refused(pairs: Any) -> None:
     with pytest.raises(ParameterError, match="^pairs is "):
         Graph(3, 3, pairs)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "equal"),
+    [
+        (Guarantee(0.0), True),
+        (Guarantee(0.0, 1e-10), True),
+        (Guarantee(0.0, 1.1e-10), False),
+        (Guarantee(1e-9), False),
+        (Guarantee(1e-9, 1e-10), False),
+    ],
+)
+def test_neighbours_get_their_mean_where_solvers_cannot_tell_them_apart(
+    guarantee: Guarantee, equal: bool
+) -> None:
+    assert rounding.alike(guarantee) == equal
+    inputs = SortedHistograms(5, 4)
+    values = np.random.default_rng(2).uniform(0.9, 1.0, inputs.size)
+    values /= (inputs.sums @ values)[inputs.rows]
+    table = polished(inputs, values, guarantee)[inputs.table()]
+    assert (np.ptp(table) < 1e-15) == equal
+    assert table.sum(axis=1) == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.5])
+def test_what_is_polished_has_rows_of_sum_1_within_the_ratio(name: str, epsilon: float) -> None:
+    """Noise of 1e-5 is taken out of all ratios: what is left over is rounding."""
+    inputs, rng = CASES[name], np.random.default_rng(7)
+    table = random_table(inputs, 8, 3.0)
+    flat = interior(inputs, table.probabilities)
+    private, _ = repair(table, flat, lambda t: certify_table(t, Guarantee(epsilon)))
+    for _ in range(5):
+        noise = 1e-5 * rng.standard_normal(inputs.size)
+        point = private.probabilities * (1 + noise)
+        values = polished(inputs, point, Guarantee(epsilon))
+        assert inputs.sums @ values == pytest.approx(1.0, abs=1e-13)
+        assert values == pytest.approx(private.probabilities, rel=1e-3)
+        groups = values[inputs.neighbours]
+        ratios = groups.max(axis=1) / groups.min(axis=1)
+        assert ratios.max() <= math.exp(epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_probabilities_are_raised_by_their_distance(name: str) -> None:
+    inputs, epsilon = CASES[name], 0.4
+    values = np.exp(-6.0 * np.random.default_rng(9).random(inputs.size))
+    groups = inputs.neighbours
+    links = [pair for group in groups.tolist() for pair in permutations(group, 2)]
+    apart = sp.csr_array(
+        (np.ones(len(links)), tuple(np.array(links).T)), shape=(inputs.size, inputs.size)
+    )
+    steps = shortest_path(apart, unweighted=True)
+    expected = (np.exp(-epsilon * steps) * values).max(axis=1)
+    assert rounding._raised(inputs, values, epsilon) == pytest.approx(expected, rel=1e-13)
+
+
+def test_an_interior_row_is_half_the_mean_and_half_even_over_what_is_used() -> None:
+    flat = interior(Graph(2, 3), np.array([0.5, 0.5, 0.0, 0.25, 0.75, 0.0]))
+    assert flat.matrix().tolist() == [[0.4375, 0.5625, 0.0]] * 2
+
+
+def test_an_output_of_noise_alone_is_not_used() -> None:
+    inputs = Graph(2, 3)
+    point = np.array([1.0, 1e-13, 1.1e-13, 1.0, 0.0, 0.0])
+    used = polished(inputs, point, Guarantee(1.0)).reshape(2, 3) > 0
+    assert used.tolist() == [[True, False, True]] * 2
+
+
+@pytest.mark.parametrize("point", [[0.5, 0.5], [0.5, math.nan, 0.5, 0.5], [0.5, math.inf] * 2])
+def test_a_point_that_is_none_is_refused(point: list[float]) -> None:
+    with pytest.raises(ParameterError, match="must hold 4 finite numbers"):
+        polished(Graph(2, 2), np.array(point), Guarantee(1.0))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_but_the_largest_variable_are_rounded_down(name: str) -> None:
+    inputs, rng = CASES[name], np.random.default_rng(4)
+    values = rng.integers(0, 50, inputs.size) / 64
+    values[inputs.starts[:-1]] += 1
+    table, counts = rounded(inputs, values, bits=9), inputs.counts.tolist()
+    exact = list(map(Fraction, values.tolist()))
+    for a, b in zip(inputs.starts[:-1].tolist(), inputs.starts[1:].tolist(), strict=True):
+        masses = [exact[v] * counts[v] for v in range(a, b)]
+        largest = a + masses.index(max(masses))
+        unit = counts[largest]
+        for v in set(range(a, b)) - {largest}:
+            assert table.weights[v] == unit * (exact[v] * table.total / sum(masses) // unit)
+    assert table.total % (1 << 9) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [([1, 2, -1, 3], "negative"), ([1, 2, 0, 0], "all have probability 0")],
+)
+def test_values_that_are_no_proportions_are_refused(values: list[int], told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        rounded(Graph(2, 2), values)
+
+
+@pytest.mark.parametrize("bits", [20, 62])
+@pytest.mark.parametrize("excess", [Fraction(1, 1000), Fraction(3), Fraction(1, 10**18)])
+def test_shares_of_the_strict_table_grow_from_the_chord(bits: int, excess: Fraction) -> None:
+    """A judge that refuses everything sees them all: 28, from the chord on, and at most 1."""
+    inputs, headroom = SortedHistograms(2, 2), Fraction(1, 8)
+    table, strict = rounded(inputs, [1, 0, 1], bits), rounded(inputs, [0, 1, 1], bits)
+    seen = list[Table]()
+
+    def judge(asked: Table) -> Certificate:
+        seen.append(asked)
+        raise NotPrivateError("never", excess=float(excess))
+
+    with pytest.raises(NotPrivateError, match="never"):
+        repair(table, strict, judge, bits, headroom)
+    assert seen.pop(0) is table
+    shares = [Fraction(mixture.weights[1], mixture.total) for mixture in seen]
+    assert len(shares) == 28
+    chord, unit = Fraction(float(excess)), Fraction(1, 1 << bits)
+    chord /= chord + headroom
+    # A row of at most two variables is off by 6 units at most, in which 1/8 is lost or won.
+    rounding, share = max(Fraction(1, 1 << 60), 6 * 8 * unit), Fraction(0)
+    for attempt, found in enumerate(shares):
+        wanted = min(share + (1 - share) * chord + 4**attempt * rounding, Fraction(1))
+        share = wanted // unit * unit
+        assert found == share
+
+
+@pytest.mark.parametrize("slack", [0, -1])
+def test_a_table_without_slack_repairs_none(slack: int) -> None:
+    table = rounded(Graph(2, 2), [1, 0, 0, 1])
+    with pytest.raises(NotPrivateError, match="input"):
+        repair(table, table, lambda t: certify_table(t, Guarantee(1.0)), headroom=Fraction(slack))
+
+
+@pytest.mark.parametrize(
+    ("weights", "total", "told"),
+    [
+        ((0, 0), 0, "^total must"),
+        ((-1, 0), -1, "^total must"),
+        ((1, 1), 2.0, "^total must"),
+        ([1, 1], 2, "^weights must be a tuple of 2 integers"),
+        ((1, 1, 0), 2, "^weights must be a tuple of 2 integers"),
+        ((1.0, 1), 2, "^weights must be integers of at least 0"),
+        ((True, 1), 2, "^weights must be integers of at least 0"),
+        ((-1, 3), 2, "^weights must be integers of at least 0"),
+        ((1, 2), 2, "^weights of row 0 sum to 3"),
+    ],
+)
+def test_what_is_no_table_is_refused(weights: Any, total: Any, told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        Table(Graph(1, 2), weights, total)
+
+
+def test_the_largest_total() -> None:
+    most = (1 << MOST_BITS) - 1
+    assert Table(Graph(1, 2), (0, most), most).means([0.0, 1.0]) == [1]
+    with pytest.raises(ParameterError, match="^total must"):
+        Table(Graph(1, 2), (1, most), most + 1)
+
+
+def test_rows_of_other_lengths_are_no_table_of_these_inputs() -> None:
+    with pytest.raises(ParameterError, match="rows of other lengths"):
+        Table.read(Graph(2, 2), {"total": "3", "weights": [["1", "1", "1"], ["3"]]})
+
+
+def test_tables_are_equal_by_weights_and_inputs() -> None:
+    table = Table(Graph(2, 2), (1, 2, 2, 1), 3)
+    assert table != Table(Graph(2, 2), (2, 1, 2, 1), 3)
+    near = np.array([[0, 1], [1, 0]])
+    assert table != Table(Graph(2, 2, near), (1, 2, 2, 1), 3)
+    assert table != Table(Graph(1, 4), (1, 2, 2, 1), 6)
+    assert table != "table"
+
+
+def test_a_row_is_that_of_one_input() -> None:
+    table = Table(Graph(2, 2), (1, 2, 2, 1), 3)
+    assert [table.row(x) for x in (0, 1)] == [[1, 2], [2, 1]]
+    with pytest.raises(ParameterError, match="several inputs"):
+        table.row([0, 1])
+
+
+@pytest.mark.parametrize("inputs", [None, ["no", "yes"]])
+@pytest.mark.parametrize("outputs", [None, ["a", "b", "c"]])
+def test_columns_have_a_line_for_each_entry(inputs: list | None, outputs: list | None) -> None:
+    columns = Table(Graph(2, 3), (1, 2, 1, 2, 1, 1), 4).columns(inputs, outputs)
+    lines = list(zip(*(list(columns[name]) for name in columns), strict=True))
+    sides = [(x, y) for x in inputs or range(2) for y in outputs or range(3)]
+    shares = [0.25, 0.5, 0.25, 0.5, 0.25, 0.25]
+    assert list(columns) == ["input", "output", "probability"]
+    assert lines == [(x, y, share) for (x, y), share in zip(sides, shares, strict=True)]
