@@ -3062,7 +3062,11 @@ def mollifier(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
 
 @dataclass
 class NoiseProgram(Program):
-    """The program of additive noise, whose value includes the tails beyond its variables."""
+    """The program of additive noise, whose value includes the tails beyond its variables.
+
+    Attributes:
+        exact: the mean loss, tails included.
+    """
 
     exact: Number = 0
 
@@ -3199,7 +3203,15 @@ def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any)
 def noise_rows(
     proof: Any, most: int, last: int, delta: Fraction, ratio: Between
 ) -> dict[Name, Row]:
-    """Return the sum of the rows of each shift with the multipliers of a proof."""
+    """Return the sum of the rows of each shift with the multipliers of a proof.
+
+    Args:
+        proof: "rows", for each shift d, positions x and multipliers; and "ends", by shift.
+        most: D, the largest shift.
+        last: L, the largest position.
+        delta: of the guarantee.
+        ratio: e^epsilon, enclosed.
+    """
     rows = dict[Name, Row]()
     ends = vector(proof["ends"], most)
     for d, places, multipliers in proof["rows"]:

@@ -36,6 +36,8 @@ _CELLS, _DEVIATIONS = 1 << 14, 8.0
 _GRID = 16_000
 # Mass beyond the window, as a share of delta for each release; and log p that is no mass.
 _OUTSIDE, _LEAST_LOG = 1e-3, -60.0
+# Largest difference of log p that the search looks at.
+_HUGE_LOG = 600.0
 # Corrections of a family's parameter by what was certified; share of delta that may be left.
 _CORRECTIONS, _LEFT = 8, 2e-4
 # Relative change of the mean loss at which the search ends.
@@ -173,7 +175,9 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
     unit = float(counts * costs @ start)
 
     def pmf_of(logs: Vector) -> Vector:
-        return normalised(np.exp(logs - logs.max()))
+        # A step of the search may leave the floats; what is private is certified in the end.
+        finite = np.nan_to_num(logs, nan=0.0, posinf=_HUGE_LOG, neginf=-_HUGE_LOG)
+        return normalised(np.exp(np.maximum(finite - finite.max(), -_HUGE_LOG)))
 
     def chained(pmf: Vector, gradient: Vector) -> Vector:
         """Return derivatives by log p from those by p of both signs."""

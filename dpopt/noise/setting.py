@@ -186,7 +186,7 @@ class Noise(Setting):
                 self._grid, max(0.0, self.delta - spare), self.losses_of, backend, time_limit
             )
             try:
-                self.judge(self.table((best.pmf, best.ratio)))
+                self.judge(self.table(np.append(best.pmf, best.ratio)))
             except NotPrivateError:
                 if share == shares[-1]:
                     raise
@@ -209,10 +209,30 @@ class Noise(Setting):
     def _optimum(self) -> Optimum:
         return self._solved("highs", None)
 
-    def point(self, solution: Solution) -> tuple[Vector, float]:
-        """Return p(0), ..., p(N) of the optimum, and the ratio of the periods beyond."""
+    def point(self, solution: Solution) -> Vector:
+        """Return p(0), ..., p(N) of the optimum, and the ratio of each period beyond N."""
         del solution
-        return self._optimum.pmf, self._optimum.ratio
+        return np.append(self._optimum.pmf, self._optimum.ratio)
+
+    def as_point(self, values: Vector) -> Vector:
+        """Return noise that somebody else found, scaled to sum 1: p(0), ..., p(N) and the ratio.
+
+        Raises:
+            ParameterError: if it is none, or N is below the sensitivity.
+        """
+        if values.ndim != 1 or values.size < self.sensitivity + 2:
+            raise ParameterError(
+                f"point has shape {values.shape}; it must hold p(0), ..., p(N), N at least "
+                f"{self.sensitivity}, and the ratio of each period beyond, 0 for none."
+            )
+        inside = bool(np.all(values >= 0)) and values[-1] < 1
+        mass = mass_of(values[:-1], float(values[-1]), self.sensitivity) if inside else 0.0
+        if not abs(mass - 1) <= 1e-6:
+            raise ParameterError(
+                "point must hold p(0), ..., p(N), at least 0, that sum to 1 over all integers, and "
+                "a ratio in [0, 1)."
+            )
+        return np.append(values[:-1] / mass, values[-1])
 
     def closed_form(self) -> NoiseTable | None:
         """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1.
@@ -237,19 +257,19 @@ class Noise(Setting):
     def _candidates(self) -> dict[str, NoiseTable]:
         """Noise for several releases, by name."""
         pmfs = candidates(self.releases, self.epsilon, self.delta, self.losses_of)
-        return {name: self.table((pmf, 0.0)) for name, pmf in pmfs.items()}
+        return {name: self.table(np.append(pmf, 0.0)) for name, pmf in pmfs.items()}
 
     @property
     def _ratio(self) -> Fraction:
         """The ratio of periods, just above e^-epsilon."""
         return Fraction(math.ceil(Fraction(1 << 62) / exp_lower(self.epsilon)), 1 << 62)
 
-    def table(self, point: tuple[Vector, float]) -> NoiseTable:
+    def table(self, point: Vector) -> NoiseTable:
         """Return p(0), ..., p(N) and the ratio beyond as integers.
 
         For delta = 0 they are raised to the least that satisfies every row.
         """
-        pmf, ratio = point
+        pmf, ratio = point[:-1], float(point[-1])
         if self.delta == 0:
             return raised(pmf, self._ratio, self.sensitivity, self._grid(0).head)
         bits = _BITS + math.ceil(math.log2(pmf.size / self.delta))
@@ -490,6 +510,12 @@ class Noise(Setting):
         axes.set_xlabel("noise")
         axes.set_ylabel("probability")
         axes.set_ylim(bottom=0.0)
+
+
+def mass_of(pmf: Vector, ratio: float, period: int) -> float:
+    """Return the mass of p(0), ..., p(N) and all periods beyond, both signs."""
+    beyond = float(pmf[-period:].sum()) * ratio / (1 - ratio)
+    return 2 * (float(pmf.sum()) + beyond) - float(pmf[0])
 
 
 def raised(point: Vector, ratio: Fraction, period: int, head: int) -> NoiseTable:

@@ -204,7 +204,7 @@ def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
         most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
         fits = most + int(np.abs(noise).max(initial=0)) <= _INT64
         answer = values + noise if fits else values.astype(object) + noise.astype(object)
-    return answer[()] if values.ndim else int(answer[()])
+    return answer if values.ndim else int(answer)
 
 
 def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401

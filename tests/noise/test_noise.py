@@ -1,0 +1,467 @@
+"""Noise on all integers: the specification's values, a judge in fractions, bounds, releases."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.stats import chi2
+
+import dpopt
+from dpopt import Noise, NotPrivateError, ParameterError, verify
+from dpopt.noise.many import certified_delta, gaussian, laplace
+from dpopt.noise.table import NoiseTable
+from dpopt.shape import made
+
+Masses = dict[int, Fraction]
+
+
+def exp_enclosed(epsilon: float) -> tuple[Fraction, Fraction]:
+    """e^epsilon between two rationals, by its series at epsilon / 64, to the power of 64."""
+    x, term, total = Fraction(epsilon) / 64, Fraction(1), Fraction(1)
+    for n in range(1, 60):
+        term *= x / n
+        total += term
+    low, unit = total, 1 << 300
+    high = total + term
+    for _ in range(6):
+        low, high = (
+            Fraction(math.floor(low * low * unit), unit),
+            Fraction(math.ceil(high * high * unit), unit),
+        )
+    return low, high
+
+
+def written_out(table: NoiseTable, periods: int) -> Masses:
+    """Weights of -N..N and of so many periods beyond, not normalised."""
+    weights = {x: Fraction(w) for x, w in enumerate(table.weights)}
+    for j in range(1, periods + 1):
+        for x in range(table.last - table.period + 1, table.last + 1):
+            weights[x + j * table.period] = table.weights[x] * table.ratio**j
+    return {s * x: w for x, w in weights.items() for s in (1, -1)}
+
+
+def spent(table: NoiseTable, ratio: Fraction) -> tuple[list[Fraction], Fraction]:
+    """Hockey sticks of all shifts at a ratio, in both directions, over the total; and the total.
+
+    What lies beyond three periods of a window that ends beyond the core repeats it in proportion.
+    """
+    masses = written_out(table, 4)
+    period, core = table.period, table.last - table.period
+    tail = 1 / (1 - table.ratio)
+
+    def weight(x: int) -> Fraction:
+        return masses.get(x, Fraction(0))
+
+    total = sum(w for x, w in masses.items() if abs(x) <= core)
+    total += tail * sum(w for x, w in masses.items() if core < abs(x) <= core + period)
+    sticks = []
+    for shift in range(1, period + 1):
+        for step in (shift, -shift):
+            inner, outer = Fraction(0), Fraction(0)
+            edge = core + shift
+            for x in range(-edge - period, edge + period + 1):
+                excess = max(Fraction(0), weight(x) - ratio * weight(x + step))
+                if abs(x) <= edge:
+                    inner += excess
+                else:
+                    outer += excess
+            sticks.append((inner + tail * outer) / total)
+    return sticks, total
+
+
+SPECIFIED = [
+    (3, "absolute", 1.0, 0.0, 2.86083248956),
+    (10, "squared", 3.0, 0.0, 15.1940593244),
+    (3, "squared", 1.0, 0.05, 9.894754718),
+    (3, "absolute", 1.0, 1e-3, 2.83705653756),
+    (2, "squared", math.log(2), 1e-6, 16.3967071771),
+    (1, "absolute", 1.0, 0.05, 0.681016322195),
+    (1, "absolute", 1.0, 1e-3, 0.842984043354),
+]
+
+
+@pytest.mark.parametrize(("sensitivity", "loss", "epsilon", "delta", "value"), SPECIFIED)
+def test_specified(sensitivity: int, loss: Any, epsilon: float, delta: float, value: float) -> None:
+    """Certified values of the specification, and its closed form to 1e-12."""
+    design = dpopt.design(Noise(sensitivity, epsilon, delta, loss))
+    assert design.value == pytest.approx(value, rel=1e-12 if sensitivity == 1 else 1e-9)
+    assert design.bound is not None
+    assert 0 <= design.value - design.bound <= 1e-9 * value
+    assert design.bound.how == "proved"
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0, 9.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.1, 0.4])
+def test_sensitivity_one(epsilon: float, delta: float) -> None:
+    """F(m) = max(0, p0 r^(1 - m) - delta) / (r - 1): one distribution for every loss."""
+    ratio = math.exp(epsilon)
+    p0 = (ratio - 1 + 2 * delta) / (ratio + 1)
+    m = np.arange(1, 2 + math.ceil(math.log(p0 / delta) / epsilon))
+    tails = np.maximum(0, p0 * ratio ** (1.0 - m) - delta) / (ratio - 1)
+    designs = [dpopt.design(Noise(1, epsilon, delta, loss)) for loss in ("absolute", "squared")]
+    assert designs[0].value == pytest.approx(2 * tails.sum(), rel=1e-9)
+    assert designs[1].value == pytest.approx(2 * ((2 * m - 1) @ tails), rel=1e-9)
+    assert designs[0].table == designs[1].table
+
+
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.4), (4, 0.7), (7, 2.5), (20, 0.1)])
+def test_staircase(sensitivity: int, epsilon: float) -> None:
+    """Geng and Viswanath's staircase, summed for each step by hand; HiGHS agrees."""
+    x = np.arange(0, sensitivity * math.ceil(60 / epsilon))
+    values = []
+    for step in range(1, sensitivity + 1):
+        weights = np.exp(-epsilon * ((x + sensitivity - step) // sensitivity)) * np.where(x, 2, 1)
+        values.append(float(weights @ x / weights.sum()))
+    design = dpopt.design(Noise(sensitivity, epsilon))
+    assert design.value == pytest.approx(min(values), rel=1e-9)
+    solved = dpopt.design(Noise(sensitivity, epsilon), backend="highs")
+    assert solved.value == pytest.approx(design.value, rel=1e-7)
+    assert design.support == math.inf
+
+
+LOSSES: list[Any] = ["absolute", "squared", [0, 1], [0.0, 0.5, 0.5, 3.0]]
+
+
+def check(design: Any) -> None:
+    """The judge in fractions: within delta at the lower end, and the value by plain sums."""
+    setting, table = design.setting, design.table
+    low, _ = exp_enclosed(setting.epsilon)
+    sticks, _ = spent(table, low)
+    assert max(sticks) <= Fraction(setting.delta)
+    assert 0 <= design.value - design.bound <= 1e-7 * design.value
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("sensitivity", "epsilon", "delta"),
+    [(1, 1.0, 0.01), (2, 0.5, 0.0), (2, 3.0, 1e-4), (3, 1.0, 0.2), (4, 0.3, 1e-3), (4, 1.0, 1e-5)],
+)
+def test_private_in_fractions(sensitivity: int, epsilon: float, delta: float, loss: Any) -> None:
+    check(dpopt.design(Noise(sensitivity, epsilon, delta, loss)))
+
+
+def random_setting(seed: int, most: float) -> Noise:
+    """Log-uniform sensitivity, epsilon and delta; D / epsilon at most ``most``."""
+    rng = np.random.default_rng(seed)
+    while True:
+        sensitivity = round(math.exp(rng.uniform(0, math.log(100))))
+        epsilon = math.exp(rng.uniform(math.log(0.01), math.log(10)))
+        delta = math.exp(rng.uniform(math.log(1e-12), math.log(0.1)))
+        if sensitivity <= most / 10 and sensitivity <= most * epsilon:
+            loss: Any = ("absolute", "squared")[int(rng.integers(2))]
+            return Noise(sensitivity, epsilon, delta, loss)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_small(seed: int) -> None:
+    check(dpopt.design(random_setting(seed, 60)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_random(seed: int) -> None:
+    """25 settings each, up to sensitivity 30; the judge in fractions where it takes no minutes."""
+    for i in range(25):
+        design = dpopt.design(random_setting(1000 * seed + i, 300))
+        if design.table.last * design.setting.sensitivity < 3000:
+            check(design)
+        assert 0 <= design.value - design.bound <= 1e-7 * design.value
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "epsilon", "delta", "loss"),
+    [
+        (2, 1.0, 0.05, "squared"),
+        (2, 0.7, 0.2, "absolute"),
+        (3, 1.0, 0.1, [0, 1]),
+        (2, 1.5, 1e-3, "absolute"),
+    ],
+)
+def test_no_uneven_noise_is_better(
+    sensitivity: int, epsilon: float, delta: float, loss: Any
+) -> None:
+    """A program over all p on a window, not only even ones, by another solver."""
+    setting, reach = Noise(sensitivity, epsilon, delta, loss), 24
+    x, ratio = np.arange(-reach, reach + 1), math.exp(epsilon)
+    size, rows, limits = x.size, list[Any](), list[float]()
+    shifts = [s * d for d in range(1, sensitivity + 1) for s in (1, -1)]
+    for k, shift in enumerate(shifts):
+        for i in range(size):
+            row = np.zeros(size * (1 + len(shifts)))
+            row[i] = 1
+            if 0 <= i + shift < size:
+                row[i + shift] = -ratio
+            row[size * (1 + k) + i] = -1
+            rows.append(row)
+            limits.append(0.0)
+        budget = np.zeros(size * (1 + len(shifts)))
+        budget[size * (1 + k) : size * (2 + k)] = 1
+        rows.append(budget)
+        limits.append(delta)
+    cost = np.zeros(size * (1 + len(shifts)))
+    cost[:size] = setting.losses_of(np.abs(x))
+    total = np.zeros((1, cost.size))
+    total[0, :size] = 1
+    answer = linprog(cost, np.array(rows), limits, total, [1.0], bounds=(0, None))
+    design = dpopt.design(setting)
+    assert answer.fun >= design.bound - 1e-6
+    # The window of the program is a restriction; where it holds the optimum, both agree.
+    if loss != [0, 1]:
+        assert answer.fun == pytest.approx(design.value, rel=1e-6)
+
+
+def test_refused_by_a_unit() -> None:
+    """A weight moved beyond the limit is refused, with the shift; within it, not."""
+    setting = Noise(3, 1.0, 0.05, "squared")
+    table = dpopt.design(setting).table
+    low, high = exp_enclosed(1.0)
+    for place in range(1, table.last + 1):
+        weights = list(table.weights)
+        weights[place] += weights[place] // 1000 + 1
+        changed = NoiseTable(tuple(weights), table.ratio, table.period)
+        most = max(spent(changed, low)[0]), max(spent(changed, high)[0])
+        if most[1] > Fraction(setting.delta):
+            with pytest.raises(NotPrivateError, match="delta is exceeded"):
+                made(setting, changed)
+        elif most[0] <= Fraction(setting.delta):
+            assert made(setting, changed).private
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1, 4), Fraction(367, 1000), Fraction(368, 1000)])
+def test_a_tail_must_not_fall_too_fast(ratio: Fraction) -> None:
+    """A staircase at epsilon 1 with another ratio: e^-1 = 0.36788 decides."""
+    table = NoiseTable((1000, 1000, 368, 368, 368), ratio, 3)
+    if ratio < Fraction(36787, 100000):
+        with pytest.raises(NotPrivateError):
+            made(Noise(3, 1.0), table)
+    else:
+        assert made(Noise(3, 1.0), table).private
+
+
+def saved(folder: Path, design: Any) -> Path:
+    path = folder / "noise.json"
+    design.save(path, proof=True)
+    return path
+
+
+CASES = [
+    Noise(3, 1.0),
+    Noise(3, 1.0, 0.05, "squared"),
+    Noise(4, 1.0, 1e-5, [0, 1]),
+    Noise(1, 0.5, 1e-6, [0, 0.5, 2]),
+]
+
+
+@pytest.mark.parametrize("setting", CASES, ids=repr)
+def test_proof_of_the_bound(tmp_path: Path, setting: Noise) -> None:
+    """Weak duality by hand: the least column minus delta times the largest multipliers."""
+    path = saved(tmp_path, dpopt.design(setting))
+    lines = list(verify.check(str(path), str(tmp_path / "noise.proof.json")))
+    assert any(line.startswith("optimal: no other is below") for line in lines)
+    proof = json.loads((tmp_path / "noise.proof.json").read_text())
+    scale = {line[1]: Fraction(line[2]) for line in proof["multipliers"]}
+    last, reach = proof["last"], proof["last"] + setting.sensitivity
+    _, ratio = exp_enclosed(setting.epsilon)
+    losses = setting.losses_of(np.arange(reach + 2)).tolist()
+    columns = {x: Fraction(losses[abs(x)]) for x in range(-reach - 1, reach + 2)}
+    price = Fraction(0)
+    for shift, places, values in proof["rows"]:
+        factor, end = scale.get(shift, Fraction(0)), Fraction(proof["ends"][shift - 1])
+        for x, value in zip(places, values, strict=True):
+            # A row and its mirror image, half each.
+            for sign in (1, -1):
+                columns[sign * x] += factor * Fraction(value) / 2
+                columns[sign * (x + shift)] -= ratio * factor * Fraction(value) / 2
+        for x in range(last + 1, reach + 2):
+            for sign in (1, -1):
+                columns[sign * x] += factor * end * (1 if x <= last + shift else 1 - ratio) / 2
+        price += factor * max([Fraction(value) for value in values] + [end])
+    bound = min(columns.values()) - Fraction(setting.delta) * price
+    assert Fraction(proof["bound"]) <= bound + Fraction(1, 10**60)
+
+
+@pytest.mark.parametrize("setting", CASES, ids=repr)
+def test_forged_files(tmp_path: Path, setting: Noise) -> None:
+    """What is no longer private, or no longer proved, is refused."""
+    path = saved(tmp_path, dpopt.design(setting))
+    content = json.loads(path.read_text())
+    weights = content["body"]["table"]["weights"]
+    ratio = content["body"]["table"]["ratio"]
+    forged = [
+        {"weights": [str(3 * int(weights[0])), *weights[1:]], "ratio": ratio},
+        {"weights": weights, "ratio": "1/10" if ratio != "0" else "1"},
+        {"weights": [*weights[:-1], "-1"], "ratio": ratio},
+        {"weights": weights[: setting.sensitivity], "ratio": ratio},
+    ]
+    for table in forged:
+        path.write_text(json.dumps({**content, "body": {**content["body"], "table": table}}))
+        assert verify.main([str(path)]) in (2, 4)
+        with pytest.raises(dpopt.DpoptError):
+            dpopt.load(path)
+    path.write_text(json.dumps(content))
+    proof_path = tmp_path / "noise.proof.json"
+    proof = json.loads(proof_path.read_text())
+    shift, places, values = proof["rows"][0]
+    wrong: list[dict[str, Any]] = [
+        {"rows": [[shift, places, [-1.0, *values[1:]]], *proof["rows"][1:]]},
+        {"rows": [proof["rows"][0], *proof["rows"]]},
+        {"rows": [[shift, [proof["last"] + 1, *places[1:]], values], *proof["rows"][1:]]},
+        {"bound": "1000"},
+        {"ends": [-1.0] * setting.sensitivity},
+    ]
+    for change in wrong:
+        proof_path.write_text(json.dumps({**proof, **change}))
+        assert verify.main([str(path), str(proof_path)]) in (2, 4), change
+
+
+@pytest.mark.parametrize("setting", CASES, ids=repr)
+def test_draws(setting: Noise) -> None:
+    """Chi-square against the distribution, tails together."""
+    design = dpopt.design(setting)
+    draws = design.simulate(np.zeros(20_000, dtype=int), np.random.default_rng(5))
+    counts, reach = Counter(draws.tolist()), 12 * setting.sensitivity
+    x = np.arange(-reach, reach + 1)
+    expected = 20_000 * design.pmf(x)
+    observed = np.array([counts[int(value)] for value in x])
+    large = expected >= 5
+    rest = 20_000 - expected[large].sum(), 20_000 - observed[large].sum()
+    statistic = ((observed - expected)[large] ** 2 / expected[large]).sum()
+    statistic += (rest[1] - rest[0]) ** 2 / max(rest[0], 1.0)
+    assert chi2.sf(statistic, large.sum()) > 1e-6
+
+
+def test_tails_of_draws() -> None:
+    """Periods beyond the table, drawn digit by digit: mean, and Pr[|Z| >= m] far out."""
+    design = dpopt.design(Noise(2, 0.02))
+    draws = np.abs(design.simulate(np.zeros(100_000, dtype=int), np.random.default_rng(6)))
+    assert draws.mean() == pytest.approx(design.mean_absolute, rel=0.02)
+    far = 400
+    x = np.arange(far, 20_000)
+    assert np.mean(draws >= far) == pytest.approx(2 * design.pmf(x).sum(), rel=0.1)
+    assert np.mean(draws.astype(float) ** 2) == pytest.approx(design.variance, rel=0.05)
+
+
+def test_data() -> None:
+    """Any integers, of the shape given; int64 where it holds, else Python's."""
+    design = dpopt.design(Noise(1, 1.0, 1e-3))
+    assert type(design.release(7)) is int
+    assert type(design.release(10**30)) is int
+    assert abs(design.release(10**30) - 10**30) <= design.support
+    matrix = design.release(np.arange(6).reshape(2, 3))
+    assert matrix.dtype == np.int64
+    assert matrix.shape == (2, 3)
+    edge = design.release(np.full(50, 2**63 - 1))
+    assert max(edge) > 2**63 - 1
+    assert design.release([1, 10**20]).dtype == object
+    assert design.release(np.array([], dtype=int)).size == 0
+    assert design.releases([1, 2, 3]) == 3
+    for wrong in (1.0, True, "1", [1.5], None, np.array([True]), [[1], [2, 3]]):
+        with pytest.raises(ParameterError, match="^data must be"):
+            design.release(wrong)
+
+
+@pytest.mark.parametrize("setting", CASES, ids=repr)
+def test_numbers(setting: Noise) -> None:
+    """Moments and the dominating pair by plain sums."""
+    design = dpopt.design(setting)
+    masses = written_out(design.table, 60 if design.table.ratio else 0)
+    total = sum(masses.values())
+    variance = sum(w * x * x for x, w in masses.items()) / total
+    assert design.variance == pytest.approx(float(variance), rel=1e-9)
+    pair = setting.dominating(design.table)
+    assert pair.delta(setting.epsilon * (1 + 1e-15)) <= setting.delta + 1e-15
+    low, _ = exp_enclosed(setting.epsilon / 2)
+    assert pair.delta(setting.epsilon / 2) == pytest.approx(
+        float(max(spent(design.table, low)[0])), rel=1e-9
+    )
+    least = dpopt.certify(design, delta=max(setting.delta, 1e-9))
+    assert least.upper <= setting.epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((0, 1.0), "sensitivity"),
+        ((1.5, 1.0), "sensitivity"),
+        ((101, 1.0, 1e-3), "sensitivity"),
+        ((900, 0.05), "sensitivity"),
+        ((1, 0.0), "epsilon"),
+        ((1, math.nan), "epsilon"),
+        ((1, 1.0, 1.0), "delta"),
+        ((1, 1.0, -0.1), "delta"),
+        ((1, 1.0, 1e-300), "delta"),
+        ((1, 1.0, 0.0, "cubic"), "loss"),
+        ((1, 1.0, 0.0, [1, 0]), "loss"),
+        ((1, 1.0, 0.0, [1, 1]), "loss"),
+        ((1, 1.0, 0.0, [0]), "loss"),
+        ((1, 1.0, 0.0, [0, math.inf]), "loss"),
+        ((1, 1.0, 0.1, "squared", 0), "releases"),
+        ((2, 1.0, 0.1, "squared", 2), "releases"),
+        ((1, 1.0, 0.0, "squared", 2), "releases"),
+    ],
+)
+def test_bad_input(arguments: tuple[Any, ...], name: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} ") as caught:
+        Noise(*arguments)
+    assert str(caught.value).endswith(".")
+
+
+def test_delta_of_several_releases() -> None:
+    """Two releases, by all pairs of outputs in floats; discrete Laplace noise is pure."""
+    for pmf in (gaussian(12, 2.0), laplace(30, 1.5)):
+        whole = np.concatenate([pmf[:0:-1], pmf])
+        one, other = np.append(whole, 0.0), np.append(0.0, whole)
+        exact = np.maximum(np.outer(one, one) - math.exp(0.8) * np.outer(other, other), 0).sum()
+        upper = certified_delta(pmf, 2, 0.8)
+        assert exact * (1 - 1e-12) <= upper <= exact * (1 + 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "releases", "by_gaussian", "by_laplace", "by_search"),
+    [
+        (1.0, 8, 142.8, 127.8, 117.2),
+        (4.0, 12, 17.10, 17.83, 14.93),
+        (4.0, 16, 22.79, 31.67, 21.05),
+        (8.0, 16, 6.826, 7.834, 6.096),
+        (8.0, 64, 27.29, 49.9, 27.0),
+    ],
+)
+def test_several_releases(
+    epsilon: float, releases: int, by_gaussian: float, by_laplace: float, by_search: float
+) -> None:
+    """The specification's variances, to 1e-3; what is released is certified."""
+    setting = Noise(1, epsilon, 1e-6, "squared", releases)
+    design = dpopt.design(setting)
+    assert design.gaussian == pytest.approx(by_gaussian, rel=1e-3)
+    assert design.laplace == pytest.approx(by_laplace, rel=1e-3)
+    assert design.value <= by_search * (1 + 1e-3)
+    assert design.value == design.found
+    assert design.bound is None
+    assert certified_delta(design.table.probabilities, releases, epsilon) <= 1e-6
+    assert design.certificate.arithmetic == "outward-rounded floats"
+    assert design.releases(np.arange(releases + 1)) == 2
+
+
+@pytest.mark.slow
+def test_a_few_releases(tmp_path: Path) -> None:
+    """Design, save, load; a table with more delta is refused, and so is a solver."""
+    setting = Noise(1, 2.0, 1e-3, "absolute", 3)
+    design = dpopt.design(setting)
+    assert design.search == "found, not proved optimal"
+    assert design.value <= min(design.gaussian, design.laplace)
+    design.save(tmp_path / "x.json")
+    assert dpopt.load(tmp_path / "x.json").table == design.table
+    with pytest.raises(NotPrivateError, match="for 3 releases"):
+        made(setting, dpopt.design(Noise(1, 2.0, 1e-3)).table)
+    with pytest.raises(ParameterError, match="^releases is 3"):
+        dpopt.design(setting, backend="highs")
+    assert verify.main([str(tmp_path / "x.json")]) == 2
