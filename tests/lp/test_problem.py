@@ -368,3 +368,10 @@ def test_a_vector_has_finite_numbers_of_its_size(values: Any, fits: bool) -> Non
     found = loop._vector(values, 2)
     assert (found is not None) == fits
     assert found is None or (found.dtype, found.tolist()) == (np.float64, list(values))
+
+
+def test_rows_are_the_same_by_columns_entries_and_limits() -> None:
+    matrix = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
+    keys = loop._keys(make_rows(sp.csr_array(matrix), upper=[1.0, 1.0, 1.0, 2.0, 1.0]))
+    assert len(set(keys)) == 4
+    assert keys[0] == keys[4]
