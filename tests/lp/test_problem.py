@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from dpopt import ParameterError, Problem, solve
-from dpopt.lp import Rows, make_rows
+from dpopt.lp import Rows, loop, make_rows
+from dpopt.lp.problem import SlaterPoint
 
 
 def small() -> Problem:
@@ -324,3 +325,53 @@ def test_a_block_is_replaced_in_its_place() -> None:
     with pytest.raises(ParameterError, match="rows 'both': there is no variable named 'z'"):
         problem.replace_rows("both", {"z": [[1.0, 1.0]]}, upper=1.0)
     assert problem.blocks["both"].count == 2
+
+
+@pytest.mark.parametrize(
+    ("point", "inside"),
+    [
+        ((0.0, 0.0), True),
+        ((1.0, 0.0), True),
+        ((0.75, 0.5), True),
+        ((1.0, 0.5), False),
+        ((-0.25, 0.5), False),
+        ((1.25, 0.0), False),
+    ],
+)
+def test_a_point_within_the_bounds_and_the_tolerance_is_inside(
+    point: tuple[float, float], inside: bool
+) -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("rows", [[1.0, 1.0], [1.0, 0.0]], upper=[1.0, 5.0])
+    problem.minimise([1.0, 1.0])
+    given = SlaterPoint(np.array(point), 0.5)
+    assert loop._valid_slater_point(given, problem.assemble(), 0.25) is (given if inside else None)
+
+
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        ([1, 2], True),
+        (np.array([True, False]), False),
+        (np.array([1, 2], dtype=np.uint8), True),
+        ([1.0, 2.0, 3.0], False),
+        ([[1.0, 2.0]], False),
+        ([1.0, np.nan], False),
+        ([np.inf, 1.0], False),
+        ([1j, 2.0], False),
+        ([[1.0], [1.0, 2.0]], False),
+        (None, False),
+    ],
+)
+def test_a_vector_has_finite_numbers_of_its_size(values: Any, fits: bool) -> None:
+    found = loop._vector(values, 2)
+    assert (found is not None) == fits
+    assert found is None or (found.dtype, found.tolist()) == (np.float64, list(values))
+
+
+def test_rows_are_the_same_by_columns_entries_and_limits() -> None:
+    matrix = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
+    keys = loop._keys(make_rows(sp.csr_array(matrix), upper=[1.0, 1.0, 1.0, 2.0, 1.0]))
+    assert len(set(keys)) == 4
+    assert keys[0] == keys[4]
