@@ -27,6 +27,8 @@ MODULES = (
     "majority.pate.experiment",
     "majority.priors",
     "public_prior.avazu",
+    "noise.releases",
+    "noise.table",
     "public_prior.digits",
     "public_prior.example_one",
     "public_prior.kernels",

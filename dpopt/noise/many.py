@@ -40,6 +40,10 @@ _OUTSIDE, _LEAST_LOG = 1e-3, -60.0
 _HUGE_LOG = 600.0
 # Corrections of a family's parameter by what was certified; share of delta that may be left.
 _CORRECTIONS, _LEFT = 8, 2e-4
+# What is added to a parameter where delta jumps, in turn until the noise is private.
+_STEPS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+# How much flatter or steeper a result of the search is made to be just private, in turn.
+_SHARES = (0.003, 0.03, 0.2)
 # Relative change of the mean loss at which the search ends.
 _TOLERANCE = 1e-8
 # Iterations of the search; distances from 0 that are variables of their own, and knots beyond.
@@ -89,15 +93,17 @@ def calibrated(
         epsilon: of all releases.
         delta: likewise.
     """
-    target, best = delta, family(high)
+    target, best, root = delta, None, high
     for _ in range(_CORRECTIONS):
 
         def excess(parameter: float, target: float = target) -> float:
-            return math.log(
-                max(product_delta(family(parameter), releases, epsilon)[0], 1e-300) / target
-            )
+            spent = product_delta(family(parameter), releases, epsilon)[0]
+            return math.log(max(spent, 1e-300) / target)
 
-        pmf = family(float(brentq(excess, low, high, xtol=1e-9)))
+        if not excess(low) > 0 > excess(high):
+            break
+        root = float(brentq(excess, low, high, xtol=1e-9))
+        pmf = family(root)
         certified = certified_delta(pmf, releases, epsilon)
         if certified <= delta:
             best = pmf
@@ -105,7 +111,13 @@ def calibrated(
                 break
         # The search's delta is a little off, by the same share nearby.
         target *= delta / certified * (1 - _LEFT / 2)
-    return best
+    if best is not None:
+        return best
+    # Delta jumps there, as that of discrete Laplace noise at pure privacy: just beyond.
+    for step in _STEPS:
+        if certified_delta(family(root + step), releases, epsilon) <= delta:
+            return family(root + step)
+    return family(high)
 
 
 def of_scale(
@@ -213,7 +225,18 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
     )
     logs = basis @ answer.x
     logs -= logs.max()
-    return calibrated(lambda flat: pmf_of(-logs * (flat - 2)), 0.97, 1.02, releases, epsilon, delta)
+
+    def flattened(share: float) -> Vector:
+        return pmf_of(logs * (1 - share))
+
+    # The search ends near the limit: a little flatter noise is private, a little steeper is not.
+    for share in _SHARES:
+        at_ends = [product_delta(flattened(side * share), releases, epsilon)[0] for side in (-1, 1)]
+        if at_ends[0] > delta > at_ends[1]:
+            pmf = calibrated(flattened, -share, share, releases, epsilon, delta)
+            if certified_delta(pmf, releases, epsilon) <= delta:
+                return pmf
+    return start
 
 
 def smooth_basis(size: int) -> tuple[Matrix, IntVector]:

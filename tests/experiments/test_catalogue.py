@@ -134,6 +134,9 @@ smoothed-sgd-estimates: batches=3,4 | epsilons=0.5,2.0 | databases=2 | draws=100
     confidence=0.5 | seed=0
 smoothed-sgd-bias: records=16 | drawn=4 | epsilons=0.5,1.0 | draws=500 | estimates=2 ->
     records=9 | drawn=2 | epsilons=0.0 | draws=100 | estimates=1 | seed=0
+noise-table: sensitivities=1,2 | epsilons=1.0 | deltas=0.0,0.01 -> sensitivities=1 | epsilons=0.5 |
+    deltas=0.0 | loss=squared
+noise-releases: releases=2 -> releases=3 | epsilon=1.0 | delta=0.001
 workload-growth: categories=4,5 | closed=4,8 -> workload=range | categories=2 | closed=2 |
     epsilon=0.1
 workload-simulation: categories=4 | people=100,1000 | runs=20 -> workload=histogram | categories=2 |
@@ -194,6 +197,8 @@ smoothed-programs: records=2 | tolerance=1.0
 smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 |
     lost_rates= | lost_rates=1.0 | epsilons=-1.0
 smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2
+noise-table: sensitivities=0 | epsilons=0.0 | deltas=1.0 | loss=cubic
+noise-releases: releases=1 | epsilon=0.0 | delta=0.1
 workload-table: categories=21 | workloads=cdf | epsilons= | tries=0
 workload-growth: categories=4,4 | closed=257
 workload-worst: categories=

@@ -1,0 +1,1 @@
+"""Experiments on additive noise for integers: there is no paper but our own program."""

@@ -1,0 +1,170 @@
+"""How much noise a count needs: the best noise on all integers beside the noise in use."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Le
+from matplotlib.ticker import LogLocator, NullLocator
+from pydantic.dataclasses import dataclass
+from scipy.optimize import brentq
+
+import dpopt
+from dpopt import Noise
+from experiments import drawing
+from experiments.parameters import STRICT, Several
+from experiments.registry import Cell, Outcome, Table, experiment, track
+from experiments.verdicts import short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPER = "Noise on the integers"
+BEST, LAPLACE, GAUSSIAN = "best noise", "discrete Laplace", "discrete Gaussian"
+PROGRAM = (
+    r"\min_p \; \sum_x c(|x|)\, p(x), \quad \sum_x \max(0,\, p(x) - e^\varepsilon p(x + d))"
+    r" \le \delta, \quad d = 1, \dots, D",
+)
+
+Vector = npt.NDArray[np.float64]
+Epsilon = Annotated[float, Ge(0.05), Le(10.0)]
+Sensitivity = Annotated[int, Ge(1), Le(20)]
+Delta = Annotated[float, Ge(0.0), Le(0.1)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Config:
+    """Which integers, at which privacy, and what an error costs.
+
+    Attributes:
+        sensitivities: D, from 1 to 20.
+        epsilons: in nats, from 0.05 to 10.
+        deltas: from 0 to 0.1.
+        loss: absolute or squared.
+    """
+
+    sensitivities: Several[Sensitivity] = (1, 3, 10)
+    epsilons: Several[Epsilon] = (0.1, 0.3, 1.0, 3.0, 5.0)
+    deltas: Several[Delta] = (0.0, 1e-6, 1e-3)
+    loss: Literal["absolute", "squared"] = "absolute"
+
+
+@experiment(
+    "noise-table",
+    PAPER,
+    "Noise for a count",
+    "The least mean error of additive noise on all integers, with a bound that holds for all "
+    "noise, and the errors of discrete Laplace noise and of discrete Gaussian noise with the least "
+    "scale that is private.",
+    config=Config(),
+    quick=Config(sensitivities=(1, 3), epsilons=(0.3, 1.0, 3.0), deltas=(0.0, 1e-3)),
+    mathematics=PROGRAM,
+)
+def run(config: Config) -> Outcome:
+    """Design the best noise for every sensitivity, epsilon and delta, and evaluate the others."""
+    records: list[dict[str, Cell]] = []
+    every = product(config.sensitivities, config.deltas, config.epsilons)
+    for sensitivity, delta, epsilon in track(list(every)):
+        setting = Noise(sensitivity, epsilon, delta, config.loss)
+        design = dpopt.design(setting)
+        power = 1 if config.loss == "absolute" else 2
+        errors = {BEST: design.value, LAPLACE: laplace_error(sensitivity, epsilon, power)}
+        if delta > 0:
+            errors[GAUSSIAN] = gaussian_error(sensitivity, epsilon, delta, power)
+        records += [
+            {
+                "sensitivity": sensitivity,
+                "delta": delta,
+                "epsilon": epsilon,
+                "noise": name,
+                "error": error,
+                "over_best": error / design.value,
+                "bound": design.bound,
+            }
+            for name, error in errors.items()
+        ]
+    table = Table.of(
+        f"Mean {config.loss} error; no noise on the integers is below the bound.", records
+    )
+    return Outcome({"errors": table}, tuple(_findings(table)))
+
+
+def laplace_error(sensitivity: int, epsilon: float, power: int) -> float:
+    """Return the mean of abs(Z)^power for p(x) in proportion to e^(-epsilon abs(x) / D)."""
+    decay = math.exp(-epsilon / sensitivity)
+    if power == 1:
+        return 2 * decay / (1 - decay**2)
+    return 2 * decay / (1 - decay) ** 2
+
+
+def gaussian_error(sensitivity: int, epsilon: float, delta: float, power: int) -> float:
+    """Return the mean of abs(Z)^power for the least sigma whose exact delta is small enough."""
+
+    def pmf(sigma: float) -> tuple[Vector, Vector]:
+        reach = math.ceil(sigma * math.sqrt(-2 * math.log(delta * 1e-6))) + sensitivity
+        x = np.arange(-reach, reach + 1)
+        weights = np.exp(-((x / sigma) ** 2) / 2)
+        return x.astype(float), weights / weights.sum()
+
+    def excess(log_sigma: float) -> float:
+        _, p = pmf(math.exp(log_sigma))
+        ratio = math.exp(epsilon)
+        moved = (
+            np.maximum(p - ratio * np.append(p[d:], np.zeros(d)), 0).sum()
+            for d in range(1, sensitivity + 1)
+        )
+        return math.log(max(*moved, 1e-300, 0.0) / delta)
+
+    sigma = math.exp(float(brentq(excess, math.log(0.02), math.log(1e4 * sensitivity))))
+    x, p = pmf(sigma)
+    return float(np.abs(x) ** power @ p)
+
+
+def _findings(table: Table) -> list[str]:
+    sentences = []
+    for name in (LAPLACE, GAUSSIAN):
+        rows = table.select(noise=name).records
+        if rows:
+            least, most = (pick(rows, key=lambda row: row["over_best"]) for pick in (min, max))
+            sentences.append(
+                f"{name} has {short(least['over_best'])} (sensitivity {least['sensitivity']}, "
+                f"epsilon {least['epsilon']:g}) to {short(most['over_best'])} times (sensitivity "
+                f"{most['sensitivity']}, epsilon {most['epsilon']:g}) the least error."
+            )
+    gap = max(
+        (row["error"] - row["bound"]) / row["error"] for row in table.select(noise=BEST).records
+    )
+    sentences.append(f"Best noise is within {gap:.0e} of a bound for all noise, of its error.")
+    return sentences
+
+
+@run.figure
+def plot(outcome: Outcome) -> Figure:
+    """Draw the error of each noise over the least one, a panel for each sensitivity."""
+    table = outcome.tables["errors"]
+    sensitivities = list(dict.fromkeys(table.column("sensitivity")))
+    deltas = list(dict.fromkeys(table.column("delta")))
+    figure, panels = drawing.panels(
+        len(sensitivities), 3, r"$\varepsilon$", "error over the least", sharex=True, sharey=True
+    )
+    curves = [(LAPLACE, delta) for delta in deltas] + [(GAUSSIAN, d) for d in deltas if d > 0]
+    looks = drawing.curves(range(len(curves)))
+    for axes, sensitivity in zip(panels, sensitivities, strict=True):
+        axes.axhline(1.0, **drawing.beside("limit"))
+        for place, (name, delta) in enumerate(curves):
+            rows = table.select(sensitivity=sensitivity, noise=name, delta=delta)
+            label = rf"{name}, $\delta = {delta:g}$"
+            axes.plot(rows.column("epsilon"), rows.column("over_best"), label=label, **looks[place])
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for scale in (axes.xaxis, axes.yaxis):
+            scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            scale.set_major_formatter("{x:g}")
+            scale.set_minor_locator(NullLocator())
+        axes.set_title(f"$D = {sensitivity}$")
+    drawing.finish(figure, panels, "1 is the best noise on all integers")
+    return figure
