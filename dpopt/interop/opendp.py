@@ -35,6 +35,7 @@ from dpopt.data.tally import labels_of, tally
 from dpopt.kernel import directed_pairs
 from dpopt.kernel.setting import Kernel
 from dpopt.majority.setting import Majority
+from dpopt.noise.setting import Noise
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
@@ -64,6 +65,9 @@ except ImportError as error:
 
 Spent = tuple[float, float]
 """Epsilon and delta."""
+
+# The largest integer of 64 bits.
+_LAST_INT64 = 2**63 - 1
 
 
 def make_kernel(kernel: Design) -> Measurement:
@@ -122,6 +126,47 @@ def make_kernel(kernel: Design) -> Measurement:
     domain = atom_domain(bounds=(0, last))
     return _measurement(
         domain, metric, spent, steps, lambda given: kernel.release(_nearest(given, last)), int
+    )
+
+
+def make_noise(noise: Design) -> Measurement:
+    """Return certified additive noise as a measurement: an integer of 64 bits to one.
+
+    Under `absolute_distance`; every D, the sensitivity, spends the guarantee once. What is no
+    integer counts as 0. An output beyond 64 bits is the nearest of 64 bits, which is
+    post-processing.
+
+    Args:
+        noise: a design of a `Noise` of one release.
+
+    Raises:
+        ParameterError: for another object, or several releases.
+        NotPrivateError: if it has no certificate.
+        OpenDPException: if OpenDP's features are not enabled.
+    """
+    setting: Any = noise.setting if isinstance(noise, Design) else None
+    if not isinstance(setting, Noise):
+        raise ParameterError(
+            f"noise is of type {type(noise).__name__}; it must be the design of a Noise."
+        )
+    if setting.releases > 1:
+        raise ParameterError(
+            f"releases is {setting.releases}; a measurement is one release: OpenDP composes it."
+        )
+
+    def function(given: Any) -> int:  # noqa: ANN401
+        is_integer = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        value = int(given) if is_integer else 0
+        return min(max(noise.release(value), -_LAST_INT64 - 1), _LAST_INT64)
+
+    return _measurement(
+        atom_domain(T="i64"),
+        absolute_distance(T="i64"),
+        _certified(noise),
+        None,
+        function,
+        "i64",
+        step=setting.sensitivity,
     )
 
 
@@ -301,12 +346,13 @@ def _measurement(
     most: int | None,
     function: Callable[[Any], Any],
     output: Any,  # noqa: ANN401
+    step: int = 1,
 ) -> Measurement:
-    """Return the measurement whose map is group privacy over at most ``most`` steps."""
+    """Return the measurement whose map is group privacy over at most ``most`` steps of a length."""
     pure = spent[1] == 0.0
 
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
-        steps = math.ceil(distance)
+        steps = -(-math.ceil(distance) // step)
         loss = group_privacy(*spent, steps if most is None else min(steps, most))
         return loss[0] if pure else loss
 

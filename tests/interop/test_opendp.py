@@ -15,6 +15,7 @@ from scipy.stats import chi2
 import dpopt
 from dpopt import Design, Guarantee, NotPrivateError, ParameterError, public_prior, roo
 from dpopt.privacy import exp_lower, exp_upper, simple_composition
+from dpopt.shape import made as made_of
 from tests.kernel.brute import made_of, optimal, rows_of
 from tests.table.rows import certify
 
@@ -22,7 +23,13 @@ pytest.importorskip("opendp", reason="OpenDP is not installed")
 
 import opendp.prelude  # pyright: ignore[reportMissingImports]
 
-from dpopt.interop.opendp import group_privacy, make_kernel, make_majority, make_sampler
+from dpopt.interop.opendp import (
+    group_privacy,
+    make_kernel,
+    make_majority,
+    make_noise,
+    make_sampler,
+)
 
 dp: Any = opendp.prelude
 ALARM = 1e-9
@@ -99,6 +106,32 @@ def test_kernel_with_delta_spends_both() -> None:
     profile = dp.c.make_fixed_approxDP_to_approxDP(made).map(1)
     assert profile.epsilon(delta=0.01) == 0.5
     assert made(3) in range(4)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.003])
+def test_noise_spends_its_guarantee_for_every_sensitivity(delta: float) -> None:
+    design = dpopt.design(dpopt.Noise(3, 0.7, delta))
+    made = make_noise(design)
+    assert made.input_metric == dp.absolute_distance(T="i64")
+    for distance, steps in ((0, 0), (1, 1), (3, 1), (4, 2), (9, 3)):
+        spent = group_privacy(0.7, delta, steps)
+        assert made.map(distance) == (spent[0] if delta == 0.0 else spent)
+    together = dp.c.make_composition([made, made])
+    assert len(together(5)) == 2
+    assert made(2**63 - 1) > 2**62
+    twice = dpopt.Noise(1, 4.0, 1e-3, "absolute", 2)
+    with pytest.raises(ParameterError, match="releases is 2"):
+        make_noise(made_of(twice, dpopt.design(dpopt.Noise(1, 1.0, 1e-6)).table))
+    with pytest.raises(ParameterError, match="must be the design of a Noise"):
+        make_noise(THIRD)
+
+
+def test_noise_has_a_dominating_pair_for_accountants() -> None:
+    from dpopt.interop.accounting import composed_epsilon
+
+    design = dpopt.design(dpopt.Noise(2, 0.5, 1e-6))
+    assert composed_epsilon(design, 1, 1e-6) <= 0.5 + 1e-3
+    assert composed_epsilon(design, 10, 1e-4) < 5.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.003])
