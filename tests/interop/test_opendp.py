@@ -15,7 +15,7 @@ from scipy.stats import chi2
 import dpopt
 from dpopt import Design, Guarantee, NotPrivateError, ParameterError, public_prior, roo
 from dpopt.privacy import exp_lower, exp_upper, simple_composition
-from dpopt.shape import made as made_of
+from dpopt.shape import made as design_of
 from tests.kernel.brute import made_of, optimal, rows_of
 from tests.table.rows import certify
 
@@ -121,7 +121,7 @@ def test_noise_spends_its_guarantee_for_every_sensitivity(delta: float) -> None:
     assert made(2**63 - 1) > 2**62
     twice = dpopt.Noise(1, 4.0, 1e-3, "absolute", 2)
     with pytest.raises(ParameterError, match="releases is 2"):
-        make_noise(made_of(twice, dpopt.design(dpopt.Noise(1, 1.0, 1e-6)).table))
+        make_noise(design_of(twice, dpopt.design(dpopt.Noise(1, 1.0, 1e-6)).table))
     with pytest.raises(ParameterError, match="must be the design of a Noise"):
         make_noise(THIRD)
 
