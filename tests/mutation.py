@@ -115,6 +115,11 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "extend invariant_kernel most_kept Layers.rests Layers.rates Layers.columns Layers.drift "
         "layers decide_layers prior population decide_box mollifier",
     ),
+    "noise": (
+        ("tests/noise/test_noise.py", f"{PROOFS}settings.py"),
+        "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean positive "
+        "noise_loss noise noise_rows",
+    ),
 }
 
 GUARDED: dict[str, dict[str, tuple[str, ...]]] = {

@@ -71,6 +71,11 @@ def exact_counts(draws: int) -> Draws:
     return _certified(dpopt.certify(noisy_counts(), _EPSILON, graph="path"), draws)
 
 
+def exact_noise(draws: int) -> Draws:
+    """Return the best noise for epsilon = 1, the geometric one on all integers."""
+    return _certified(dpopt.design(dpopt.Noise(1, _EPSILON)), draws)
+
+
 def _certified(kernel: dpopt.Design, draws: int) -> Draws:
     kernel.release(np.zeros(1, np.int64))
     return Draws(kernel, np.full(draws, _OWN))
@@ -240,6 +245,29 @@ COUNTS = Benchmark(
     warm_up=5,
 )
 
+NOISE = Benchmark(
+    name="release-noise",
+    title="Release: geometric noise on all integers",
+    measures="Adding noise to so many integers.",
+    setting="epsilon = 1, sensitivity 1, delta = 0; all draw the same distribution",
+    axis="draws",
+    value="share of integers kept",
+    sizes=_DRAWS,
+    contenders=(
+        Contender("dpopt release", exact_noise, release_own),
+        Contender("numpy floats", same, add_noise),
+        Contender(
+            "OpenDP, one call for all",
+            partial(opendp, _noise_of_counts, _OWN),
+            invoke_once,
+            largest=1_000_000,
+            needs=_OPENDP,
+        ),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
 MAJORITIES = Benchmark(
     name="release-majority",
     title="Release: private majorities",
@@ -289,4 +317,4 @@ RECORDS = Benchmark(
     warm_up=20,
 )
 
-BENCHMARKS = (CATEGORIES, COUNTS, MAJORITIES, USERS, RECORDS)
+BENCHMARKS = (CATEGORIES, COUNTS, NOISE, MAJORITIES, USERS, RECORDS)
