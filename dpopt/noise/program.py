@@ -51,11 +51,11 @@ _OVERSPENT = 1e-9
 _TOLERANCES = 1e-9, 1e-8, 1e-7, 1e-6
 # Relative gap at which head and end are long enough, and rounds of added rows, at most.
 _TIGHT, _ROUNDS = 1e-9, 60
-# Slack of a row, as a share of its left side, below which it is the solver's rounding; likewise
-# probabilities, as a share of delta over all distances.
+# Slack of a row, as a share of its left side, below which it is the solver's rounding; likewise the
+# mass of a tail, as a share of delta over e^epsilon.
 _ROUNDING = 1e-9
 # Share of a left side that may be missing on the right where the noise ends.
-_ENDS = 1e-8
+_ENDS = 1e-6
 # By how much rows without slack are satisfied after the solve, relative: more than floats lose.
 _SPARE = 1e-12
 # Bound of scaled probabilities that is no restriction: 1 is about the probability of 0.
@@ -392,15 +392,19 @@ class Program:
         distribution is scaled to sum 1.
         """
         grid, z = self.grid, np.maximum(solution["p"], 0.0)
+        tail = float(solution["tail"][0]) * self.edge if self.delta > 0 else 0.0
         if self.delta > 0:
-            z[z * grid.folded_scale < _ROUNDING * self.delta / grid.last] = 0.0
+            # Mass that no shift would miss is the solver's rounding; so is all beyond it.
+            negligible = _ROUNDING * self.delta / math.exp(grid.epsilon)
+            outer = np.cumsum((z[grid.variable] * grid.scale)[::-1])[::-1] + tail
+            ends = outer <= negligible
+            z[grid.variable[ends & (np.arange(grid.last + 1) > grid.repeated)]] = 0.0
+            tail = 0.0 if ends[-1] else tail
         allowed = {}
         for d, rows in self.rows.items():
-            # Rows outside the program spend what they do, unless that is too much: then it is the
-            # solver's rounding, as others were added.
-            allowed[d] = np.maximum(rows.slack(z), 0.0)
-            if allowed[d] @ rows.weight > self.delta:
-                allowed[d][:] = 0.0
+            # Rows outside the program spend what they do, but for the solver's rounding.
+            slack = rows.slack(z)
+            allowed[d] = np.where(slack > _ROUNDING * z[rows.v], slack, 0.0)
             index = np.flatnonzero(active[d])
             allowed[d][index] = 0.0
             if index.size and self.delta > 0:
@@ -409,8 +413,8 @@ class Program:
             before = z.copy()
             for d, rows in self.rows.items():
                 least = (z[rows.v] - allowed[d]) / rows.ratio * (1 + _SPARE)
-                # Where the noise ends, the solver's rounding is no mass.
-                ends = (z[rows.w] == 0) & (least * rows.ratio < _ENDS * z[rows.v])
+                # Of a row that is nearly all slack, what is missing is the solver's rounding.
+                ends = least * rows.ratio < _ENDS * z[rows.v]
                 short = (least > z[rows.w]) & (rows.v != rows.w) & ~ends
                 np.maximum.at(z, rows.w[short], least[short])
             if np.array_equal(z, before):
@@ -424,9 +428,8 @@ class Program:
         ratio, last_period = 0.0, float(pmf[-period:].sum())
         if grid.endless:
             ratio = decay
-        elif last_period > 0:
+        elif tail > 0:
             # Of endless noise, all mass beyond the grid.
-            tail = float(solution["tail"][0]) * self.edge
             ratio = max(decay, tail / (tail + last_period))
         beyond = last_period * ratio / (1 - ratio)
         return pmf / (2 * (pmf.sum() + beyond) - pmf[0]), ratio

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BITS = 128
 # Shares of delta that rounding may take, one after the other until the integers are private; at
 # least so much probability, which floats lose.
-_SPARE, _LEAST_SPARE = (1e-9, 1e-8, 1e-7, 1e-6), 1e-16
+_SPARE, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), 1e-16
 # Distances that a frame shows of noise without an end, and the mass that it may leave out.
 _SHOWN, _LEFT_OUT = 100_000, 1e-9
 # Mass that a drawing leaves out on either side.
