@@ -56,7 +56,15 @@ def floats(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(25), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(25, 500))]
+    "seed",
+    [
+        *range(10),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 60)),
+        *(
+            pytest.param(seed, marks=(pytest.mark.slow, pytest.mark.nightly))
+            for seed in range(60, 500)
+        ),
+    ],
 )
 def test_recursion(seed: int) -> None:
     """Never below the recursion over true ratios, nor more than 1e-3 above it."""
