@@ -50,6 +50,7 @@ class Certificate:
             ParameterError: if a field has the wrong type or an impossible value.
         """
         _checks.instance("guarantee", self.guarantee, Guarantee)
+        _checks.choice("arithmetic", self.arithmetic, ("exact integers", "outward-rounded floats"))
         if not isinstance(self.slack, Rational):
             raise ParameterError(
                 f"slack is {_checks.shown(self.slack)}; it must be a Fraction, or an integer."

@@ -165,6 +165,7 @@ def plot(outcome: Outcome) -> Figure:
             scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             scale.set_major_formatter("{x:g}")
             scale.set_minor_locator(NullLocator())
+        axes.set_ylim(0.9, 1.2 * max(table.column("over_best")))
         axes.set_title(f"$D = {sensitivity}$")
     drawing.finish(figure, panels, "1 is the best noise on all integers")
     return figure
