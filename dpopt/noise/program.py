@@ -256,8 +256,12 @@ class Program:
         total, cost = {"p": masses[None, :]}, {"p": self.costs}
         if self.delta > 0:
             edge = self.edge
-            problem.add_variables("tail", 1, lower=0.0, upper=_LARGEST)
-            problem.add_variables("slack", period, lower=0.0, upper=_LARGEST)
+            most_tail, most_slack = (
+                min(1 / edge, _LARGEST),
+                min(_ROOM * self.delta / edge, _LARGEST),
+            )
+            problem.add_variables("tail", 1, lower=0.0, upper=most_tail)
+            problem.add_variables("slack", period, lower=0.0, upper=most_slack)
             total["tail"] = np.array([[2 * edge]])
             cost["tail"] = 2 * edge * self.loss(np.array([grid.last + 1])) / self.unit
             steps = np.arange(1, period + 1)

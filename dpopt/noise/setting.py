@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dpopt.verify import Name
 
 # Bits of a weight beyond those that delta, over all distances, needs.
-_BITS = 128
+_BITS = 64
 # Shares of delta that rounding may take, one after the other until the integers are private; at
 # least so much probability, which floats lose.
 _SPARE, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), 1e-16
