@@ -59,7 +59,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "public-prior": (
         "dpopt.public_prior.setting",
-        "The minimax optimal locally private sampler that keeps a public distribution q",
+        "The minimax optimal locally private kernel that keeps a public distribution q",
     ),
     "reveal-or-obscure": (
         "dpopt.roo.minimum",

@@ -109,7 +109,7 @@ class Majority(Voters, Setting):
         subject to error_j(gamma) <= b_j + t c_j  for every prior j             "priors"
 
     The value of both programs is -t, so that larger is better. Coefficients smaller than 1e-9 times
-    the largest are set to that in the program, since a solver would treat them as 0.
+    the largest are raised to that in the program, since a solver would treat them as 0.
 
     A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
     answer and of the other one, for l = (K + 1) / 2..K. Its attributes: ``gamma`` on 0..K;

@@ -36,9 +36,9 @@ def privacy_constraints(
 ) -> list[cp.Constraint]:
     """Return the cvxpy constraints under which a kernel is (epsilon, delta)-private.
 
-    K[x, y] is the probability of output y for input x. Privacy asks, for every two neighbouring
-    inputs x, x' and every output y, K[x, y] <= e^epsilon K[x', y], up to delta in sum over y. It is
-    written in one of three forms, divided by e^epsilon so that no coefficient is above 1:
+    K[x, y] is the probability of output y for input x. Privacy asks for every ordered pair of
+    neighbours x, x' that sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta. It is written in one
+    of three forms, divided by e^epsilon so that no coefficient is above 1:
 
         "edges", delta = 0:   e^-epsilon K[x, y] <= K[x', y]
         "edges", otherwise:   e^-epsilon K[x, y] - K[x', y] <= e^-epsilon s[x, x', y],  s >= 0,

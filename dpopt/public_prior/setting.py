@@ -254,16 +254,17 @@ class KeptPriorSetting(PriorSetting):
 
 @dataclass(frozen=True, eq=False)
 class PublicPrior(KeptPriorSetting):
-    """The minimax optimal locally private sampler that keeps a public distribution q.
+    """The minimax optimal locally private kernel that keeps a public distribution q.
 
         minimise   max_i 1 - K[i, i]                                "losses"
         subject to sum_j K[i, j] = 1                                "sums"
                    sum_i q[i] K[i, j] = q[j]                        "invariance"
                    K[i, j] <= e^epsilon K[i', j]                    "privacy"
 
-    for all categories i, i', j; K >= 0. This is the program of `Kernel` with the 0-1 loss and the
-    invariance q. The objective is the largest total variation between p and p K over all p.
-    Algorithm 1 solves it in O(n), for every f-divergence at once. Among the optima "leximin" also
+    for all categories i, i', j; K >= 0: a user of distribution p releases a draw from p K. This is
+    the program of `Kernel` with the 0-1 loss, the worst case and the invariance q. The objective is
+    the largest total variation between p and p K over all p; samplers that are not linear in p can
+    have a smaller one. Algorithm 1 solves it in O(n) after sorting. Among the optima "leximin" also
     maximises the second smallest K_ii, then the third, and so on: again a closed form in O(n), or a
     program of n objectives in order (see `add_leximin`). A program is written out for at most 1,000
     categories and epsilon up to 16; the closed forms have no such limit.
