@@ -100,7 +100,7 @@ def bare_majorities(voters: int, ratio: float) -> list[tuple[list[float], list[f
         pmf = np.ones(1)
         for p in chances:
             pmf = np.convolve(pmf, [1 - p, p])
-        one = float(pmf[voters // 2 + 1 :].sum())
+        one = min(1.0, float(pmf[voters // 2 + 1 :].sum()))
         return [1 - one, one]
 
     pairs = []
