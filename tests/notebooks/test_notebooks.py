@@ -55,6 +55,11 @@ LESSONS: dict[str, tuple[str, ...]] = {
         "abs(share - design.apply(p)).max() < 5 * 0.5 / 20000**0.5",
         "distance.mean() < kernel.mean() and worst > leximin.worst_tv",
     ),
+    "noise": (
+        "squared.table == approximate.table",
+        "best[0.0][-1].value / laplace_error(5.0) < 0.21",
+        "several.found < several.gaussian < several.laplace",
+    ),
     "reveal_or_obscure": (
         "[name for name, sampler in rules.items() if not sampler.private] == ['conference']",
         "(witness.counts, witness.neighbour) == ((6, 6, 8), (7, 6, 7))",

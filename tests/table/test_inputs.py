@@ -307,7 +307,7 @@ def test_the_largest_kernel_that_is_written_out(
 @pytest.mark.slow
 def test_the_most_sorted_histograms() -> None:
     with pytest.raises(ParameterError, match="sorted histograms; at most 1,000,000 are listed"):
-        SortedHistograms(60, 60)
+        SortedHistograms(61, 61)
 
 
 @pytest.mark.parametrize("records", [255, 256])
