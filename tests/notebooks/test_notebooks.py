@@ -93,6 +93,8 @@ class Shell(InteractiveShell):
 @pytest.fixture
 def shell() -> Iterator[Shell]:
     """The only shell of this process, empty; pictures are as before at the end."""
+    # What another test left open would be shown with the first cell's pictures.
+    plt.close("all")
     with plt.rc_context():
         shell = Shell.instance()
         shell.reset()
