@@ -146,7 +146,7 @@ def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa:
         f"constraints  {proof.constraints:,}",
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
-        "arithmetic   exact integers",
+        f"arithmetic   {proof.arithmetic}",
         *([f"moved by     {made.moved:.3g}"] if table else []),
         *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
     ]
