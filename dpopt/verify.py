@@ -3098,14 +3098,18 @@ class Noise:
         """Return what a distance counts: that of a repeated period for its repetitions, too."""
         return self.outer if x > self.last - self.most else self.inner
 
-    def spent(self, shift: int, low: int, unit: int) -> int:
-        """Return unit total sup_S (Pr[Z in S] - (low / unit) Pr[Z + shift in S]), over total."""
-        core = self.last - self.most
-        source = [w * unit for w in self.extended[: self.last + shift + 1]]
-        target = [w * low for w in self.extended[: self.last + shift + 1]]
+    def spent(self, shift: int, source: list[int], target: list[int]) -> int:
+        """Return unit total sup_S (Pr[Z in S] - e^epsilon Pr[Z + shift in S]).
+
+        Args:
+            shift: d, in 1..D.
+            source: `extended` times unit.
+            target: `extended` times e^epsilon times unit, an integer.
+        """
+        core, end = self.last - self.most, self.last + shift + 1
         # p(x) against p(x + d) for x >= 0; then p(-x) against p(d - x) for x > 0.
-        right = [*map(sub, source, target[shift:])]
-        reverse = [*map(sub, source[1:], [*target[shift - 1 :: -1], *target[1:]])]
+        right = [*map(sub, source, target[shift:end])]
+        reverse = [*map(sub, source[1:end], [*target[shift - 1 :: -1], *target[1:]])]
         split_right, split_left = max(0, core + 1), core + shift
         inner = filter(positive, [*right[:split_right], *reverse[:split_left]])
         outer = filter(positive, [*right[split_right:], *reverse[split_left:]])
@@ -3117,19 +3121,19 @@ class Noise:
         Raises:
             Refused: with the shift, if one does.
         """
-        bits, limit = 64 + 2 * self.total.bit_length(), delta * self.total
-        slack, at = Fraction(2), 0
+        low, high, unit = exp_to(64 + 2 * self.total.bit_length())
+        source, target = ([w * by for w in self.extended] for by in (unit, low))
+        total, most, at = unit * self.total, -1, 0
         for shift in range(1, self.most + 1):
-            low, high, unit = exp_to(bits)
-            spent = self.spent(shift, low, unit)
-            if spent > limit * unit:
-                why = "is not" if self.spent(shift, high, unit) > limit * unit else "is not shown"
-                excess = Fraction(spent, unit * self.total) - delta
+            spent = self.spent(shift, source, target)
+            if spent > delta * total:
+                surely = self.spent(shift, source, [w * high for w in self.extended])
+                why = "is not" if surely > delta * total else "is not shown"
                 why = f"not private: the noise {why} within delta for a shift by {shift}"
-                raise Refused(why, shift, excess)
-            if (unspent := delta - Fraction(spent, unit * self.total)) < slack:
-                slack, at = unspent, shift
-        return Verdict(2 * self.most, slack, at)
+                raise Refused(why, shift, Fraction(spent, total) - delta)
+            if spent > most:
+                most, at = spent, shift
+        return Verdict(2 * self.most, delta - Fraction(most, total), at)
 
     def mean(self, loss: Any) -> Fraction:
         """Return the mean loss, tails included."""
@@ -3179,7 +3183,7 @@ def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any)
     if setting["releases"] != 1:
         raise Malformed("the noise of several releases is accounted in floats, not here")
     most, loss, delta = setting["sensitivity"], setting["loss"], number(setting["delta"])
-    require_size(most, len(units["weights"]), 1)
+    require_size(most, len(units["weights"]))
     weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units["weights"]]
     law = Noise(weights, number(units["ratio"]), most)
     last = integer(proof.get("last", most), 1, MOST)

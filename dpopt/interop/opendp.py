@@ -36,6 +36,7 @@ from dpopt.kernel import directed_pairs
 from dpopt.kernel.setting import Kernel
 from dpopt.majority.setting import Majority
 from dpopt.noise.setting import Noise
+from dpopt.noise.table import is_integer
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
@@ -65,9 +66,6 @@ except ImportError as error:
 
 Spent = tuple[float, float]
 """Epsilon and delta."""
-
-# The largest integer of 64 bits.
-_LAST_INT64 = 2**63 - 1
 
 
 def make_kernel(kernel: Design) -> Measurement:
@@ -155,9 +153,9 @@ def make_noise(noise: Design) -> Measurement:
         )
 
     def function(given: Any) -> int:  # noqa: ANN401
-        is_integer = isinstance(given, int | np.integer) and not isinstance(given, bool)
-        value = int(given) if is_integer else 0
-        return min(max(noise.release(value), -_LAST_INT64 - 1), _LAST_INT64)
+        limits = np.iinfo(np.int64)
+        released = noise.release(_nearest(given, limits.max, limits.min))
+        return _nearest(released, limits.max, limits.min)
 
     return _measurement(
         atom_domain(T="i64"),
@@ -289,11 +287,10 @@ def _vote(voter: Measurement, data: Any) -> int:  # noqa: ANN401
         return 0
 
 
-def _nearest(value: object, last: int) -> int:
-    """Return the integer in 0..last that is nearest; 0 for what is no integer."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        return 0
-    return min(max(int(cast(int, value)), 0), last)
+def _nearest(value: object, last: int, least: int = 0) -> int:
+    """Return the integer in least..last that is nearest; 0 for what is no integer."""
+    integer = int(cast(int, value)) if is_integer(value) else 0
+    return min(max(integer, least), last)
 
 
 class _Categories(NamedTuple):

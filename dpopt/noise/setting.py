@@ -20,12 +20,13 @@ from dpopt.noise.closed import (
     Multipliers,
     best_step,
     geometric_multipliers,
+    mass,
     staircase_multipliers,
     truncated_geometric,
 )
 from dpopt.noise.many import CANDIDATES, candidates, certified_delta
 from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
-from dpopt.noise.table import NoiseTable, added, integers, shifted
+from dpopt.noise.table import NoiseTable, added, decided, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests
 from dpopt.privacy.exponential import least_float
@@ -160,11 +161,7 @@ class Noise(Setting):
         Raises:
             ParameterError: for more than 200,000 rows, or several releases.
         """
-        if self.releases > 1:
-            raise ParameterError(
-                f"releases is {self.releases}; for several it is no linear program. Leave out "
-                "backend."
-            )
+        self._refuse_several()
         program = Program(self._grid(0), self.delta, self.losses_of)
         size = sum(rows.v.size for rows in program.rows.values())
         if size > WRITTEN:
@@ -177,30 +174,33 @@ class Noise(Setting):
     def _grid(self, doublings: int) -> Grid:
         return Grid.of(self.sensitivity, self.epsilon, self.delta, doublings)
 
-    def _solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
+    def _solved(
+        self, backend: str | Backend, time_limit: float | None, shares: Sequence[float] = _SPARE
+    ) -> Optimum:
         """Return the optimum for a little less than delta, so that its integers are private."""
-        shares = _SPARE if self.delta > 0 else (0.0,)
-        for share in shares:
-            spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
-            best = optimum(
-                self._grid, max(0.0, self.delta - spare), self.losses_of, backend, time_limit
+        spare = max(shares[0] * self.delta, min(_LEAST_SPARE, self.delta / 10))
+        best = optimum(self._grid, self.delta - spare, self.losses_of, backend, time_limit)
+        try:
+            self.judge(self.table(np.append(best.pmf, best.ratio)))
+        except NotPrivateError:
+            if self.delta == 0 or len(shares) == 1:
+                raise
+            return self._solved(backend, time_limit, shares[1:])
+        return best
+
+    def _refuse_several(self) -> None:
+        if self.releases > 1:
+            raise ParameterError(
+                f"releases is {self.releases}; for several it is no linear program. Leave out "
+                "backend."
             )
-            try:
-                self.judge(self.table(np.append(best.pmf, best.ratio)))
-            except NotPrivateError:
-                if share == shares[-1]:
-                    raise
-                continue
-            return best
-        raise AssertionError
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
         """Solve the program, adding rows as they are violated, on longer grids if need be."""
         del stop_at_gap
-        if self.releases > 1:
-            self.problem()
+        self._refuse_several()
         best = self._solved(backend, time_limit)
         vars(self)["_optimum"] = best
         return best.solution
@@ -226,13 +226,13 @@ class Noise(Setting):
                 f"{self.sensitivity}, and the ratio of each period beyond, 0 for none."
             )
         inside = bool(np.all(values >= 0)) and values[-1] < 1
-        mass = mass_of(values[:-1], float(values[-1]), self.sensitivity) if inside else 0.0
-        if not abs(mass - 1) <= 1e-6:
+        total = mass(values[:-1], float(values[-1]), self.sensitivity) if inside else 0.0
+        if not abs(total - 1) <= 1e-6:
             raise ParameterError(
                 "point must hold p(0), ..., p(N), at least 0, that sum to 1 over all integers, and "
                 "a ratio in [0, 1)."
             )
-        return np.append(values[:-1] / mass, values[-1])
+        return np.append(values[:-1] / total, values[-1])
 
     def closed_form(self) -> NoiseTable | None:
         """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1.
@@ -292,7 +292,7 @@ class Noise(Setting):
         if self.releases > 1:
             return self._composed(table)
         try:
-            verdict = table.decided(self.epsilon, self.delta)
+            verdict = decided(table, self.epsilon, self.delta)
         except verify.Refused as refusal:
             excess = float(refusal.missed)
             raise NotPrivateError(
@@ -363,6 +363,7 @@ class Noise(Setting):
             "support": lambda: math.inf if table.ratio else table.last,
         }
 
+    @cached_property
     def _multipliers(self) -> Multipliers:
         """Return multipliers that prove the optimum, from the closed form where there is one."""
         if self.delta == 0:
@@ -371,14 +372,10 @@ class Noise(Setting):
             return geometric_multipliers(self.epsilon, self.delta, self.losses_of)
         return self._optimum.multipliers
 
-    @cached_property
-    def _proved(self) -> Multipliers:
-        return self._multipliers()
-
     def bound(self, table: NoiseTable, solution: Solution | None) -> float | None:
         """Return a lower bound on the mean loss of all noise on Z; None for several releases."""
         del table, solution
-        return self._proved.bound if self.releases == 1 else None
+        return self._multipliers.bound if self.releases == 1 else None
 
     def _proof_size(self, table: NoiseTable) -> int:
         """Return about how many coefficients the rows of a proof have."""
@@ -387,26 +384,16 @@ class Noise(Setting):
     def _proof_rows(self, table: NoiseTable) -> Sequence[Name]:
         """Return one row for each shift: the sum with the multipliers of `_proof_data`."""
         del table
-        return [("privacy", int(shift)) for shift in self._shifts]
-
-    @property
-    def _shifts(self) -> list[int]:
-        """Shifts with a multiplier."""
-        multipliers = self._proved
-        return sorted({*multipliers.shift.tolist(), *np.flatnonzero(multipliers.ends).tolist()})
+        multipliers = self._multipliers
+        shifts = {*multipliers.shift.tolist(), *np.flatnonzero(multipliers.ends).tolist()}
+        return [("privacy", shift) for shift in sorted(shifts)]
 
     def _proof_data(self, table: NoiseTable) -> Json:
         """Return the multipliers of each shift, and of all positions beyond the last."""
-        del table
-        multipliers = self._proved
-        rows = [
-            [
-                int(d),
-                multipliers.position[multipliers.shift == d].tolist(),
-                multipliers.value[multipliers.shift == d].tolist(),
-            ]
-            for d in self._shifts
-        ]
+        multipliers, rows = self._multipliers, list[list[Any]]()
+        for _, d in self._proof_rows(table):
+            of = multipliers.shift == d
+            rows.append([d, multipliers.position[of].tolist(), multipliers.value[of].tolist()])
         return {"last": multipliers.last, "rows": rows, "ends": multipliers.ends[1:].tolist()}
 
     def dominating(self, table: NoiseTable) -> DominatingPair:
@@ -421,7 +408,7 @@ class Noise(Setting):
                 f"sensitivity is {self.sensitivity} for {len(table.weights)} distances; a "
                 f"dominating pair is made of at most {_PAIRS:,} pairs of probabilities."
             )
-        scale = table.total * table.ratio.denominator
+        scale = table.exact.total
         points = (
             point
             for shift in range(1, self.sensitivity + 1)
@@ -510,12 +497,6 @@ class Noise(Setting):
         axes.set_xlabel("noise")
         axes.set_ylabel("probability")
         axes.set_ylim(bottom=0.0)
-
-
-def mass_of(pmf: Vector, ratio: float, period: int) -> float:
-    """Return the mass of p(0), ..., p(N) and all periods beyond, both signs."""
-    beyond = float(pmf[-period:].sum()) * ratio / (1 - ratio)
-    return 2 * (float(pmf.sum()) + beyond) - float(pmf[0])
 
 
 def raised(point: Vector, ratio: Fraction, period: int, head: int) -> NoiseTable:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,9 @@ from dpopt.privacy.release import Pmfs, Source
 # digit would be 0 with probability above this.
 _DIGIT, _RARELY = 64, 0.3
 # Largest sum of absolute values that a 64-bit integer holds.
-_INT64 = (1 << 63) - 1
+_INT64 = np.iinfo(np.int64).max
+# Verdicts that are kept: of tables that were just made, which are judged again as designs.
+_VERDICTS = 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,36 +75,9 @@ class NoiseTable:
         return brief(self, last=self.last, ratio=float(self.ratio))
 
     @cached_property
-    def masses(self) -> tuple[int, ...]:
-        """Weight of |Z| = 0..N, and of N - D + 1..N with all periods that repeat them."""
-        above, below = self.ratio.as_integer_ratio()
-        core = self.last - self.period
-        return tuple(
-            weight * (2 if x else 1) * (below - above if x <= core else below)
-            for x, weight in enumerate(self.weights)
-        )
-
-    @cached_property
-    def total(self) -> int:
-        """Sum of `masses`."""
-        return sum(self.masses)
-
-    @cached_property
     def exact(self) -> verify.Noise:
         """The same numbers, as the verifier decides them."""
         return verify.Noise(list(self.weights), self.ratio, self.period)
-
-    def decided(self, epsilon: float, delta: float) -> verify.Verdict:
-        """Return the verdict of the verifier, computed at most once.
-
-        Raises:
-            verify.Refused: if the noise is not private.
-        """
-        verdicts: dict[Any, verify.Verdict] = vars(self).setdefault("_verdicts", {})
-        if (epsilon, delta) not in verdicts:
-            growth = verify.growth(Fraction(epsilon))
-            verdicts[epsilon, delta] = self.exact.decide(Fraction(delta), growth)
-        return verdicts[epsilon, delta]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the integers alone; what was proved of them is proved again."""
@@ -112,8 +86,7 @@ class NoiseTable:
     @cached_property
     def probabilities(self) -> Vector:
         """Pr[Z = x] of x = 0..N as floats, read-only; never sampled from."""
-        # In units of a weight, the total is that of the masses over (1 - ratio) times its divisor.
-        unit = Fraction(self.ratio.denominator - self.ratio.numerator, self.total)
+        unit = Fraction(self.exact.inner * self.exact.outer, self.exact.total)
         return frozen([float(weight * unit) for weight in self.weights])
 
     def pmf(self, x: npt.ArrayLike) -> Vector:
@@ -124,17 +97,11 @@ class NoiseTable:
         decay = np.where(periods > 0, float(self.ratio) ** periods, 1.0)
         return self.probabilities[core] * decay
 
-    def extended(self) -> Iterator[int]:
-        """Yield the weights of 0..N + D over a common scale, that of the ratio's denominator."""
-        above, below = self.ratio.as_integer_ratio()
-        yield from (weight * below for weight in self.weights)
-        yield from (weight * above for weight in self.weights[-self.period :])
-
     def drawn(self, count: int, source: Source) -> npt.NDArray[Any]:
         """Return independent noise, drawn exactly, shape (count,).
 
         |Z| up to N comes from one table; the number of periods beyond it is geometric, drawn digit
-        by digit. Of type object where 64 bits do not hold it.
+        by digit. All are of 64 bits: that one is beyond has probability ratio^(2^63 / D).
         """
         distance = self._core.draw(np.zeros(count, dtype=np.int64), source)
         tails = np.flatnonzero(distance > self.last - self.period)
@@ -161,7 +128,9 @@ class NoiseTable:
 
     @cached_property
     def _core(self) -> Pmfs:
-        return Pmfs([self.masses])
+        """|Z| = 0..N, the last D of which stand for all periods that repeat them."""
+        weights = enumerate(self.weights)
+        return Pmfs([[w * (2 if x else 1) * self.exact.scale(x) for x, w in weights]])
 
     @cached_property
     def _digits(self) -> list[Pmfs]:
@@ -188,6 +157,16 @@ class NoiseTable:
         return cls(weights, typed_rational(plain["ratio"]), period)
 
 
+@lru_cache(maxsize=_VERDICTS)
+def decided(table: NoiseTable, epsilon: float, delta: float) -> verify.Verdict:
+    """Return the verdict of the verifier.
+
+    Raises:
+        verify.Refused: if the noise is not private.
+    """
+    return table.exact.decide(Fraction(delta), verify.growth(Fraction(epsilon)))
+
+
 def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
     """Return integers plus noise: an int for an int, else an array of the same shape.
 
@@ -207,6 +186,11 @@ def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
     return answer if values.ndim else int(answer)
 
 
+def is_integer(value: object) -> bool:
+    """Return whether a value is an integer of Python or numpy, and no truth value."""
+    return type(value) is int or isinstance(value, np.integer)
+
+
 def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
     """Return integers as an array of int64, or of Python integers beyond.
 
@@ -223,7 +207,7 @@ def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         return values.astype(np.int64)
     if values.dtype == object or values.dtype == np.uint64:
         listed = values.astype(object).ravel().tolist()
-        if all(type(value) is int or isinstance(value, np.integer) for value in listed):
+        if all(map(is_integer, listed)):
             return np.array([int(value) for value in listed], dtype=object).reshape(values.shape)
     raise ParameterError("data must be an integer, or an array of integers.")
 
@@ -233,12 +217,10 @@ def shifted(table: NoiseTable, shift: int) -> tuple[list[int], list[int]]:
 
     The pairs of the tails have the same ratio in every period.
     """
-    weights, period, last = [*table.extended()], table.period, table.last
-    above, below = table.ratio.as_integer_ratio()
+    exact, core = table.exact, table.last - table.period
     from_, to = list[int](), list[int]()
-    for x in range(-(last + shift), last + 1):
-        edge = x > last - period or x < -(last - period + shift)
-        scale = below if edge else below - above
-        from_.append(weights[abs(x)] * scale)
-        to.append(weights[abs(x + shift)] * scale)
+    for x in range(-(table.last + shift), table.last + 1):
+        scale = exact.inner if -core - shift <= x <= core else exact.outer
+        from_.append(exact.extended[abs(x)] * scale)
+        to.append(exact.extended[abs(x + shift)] * scale)
     return from_, to
