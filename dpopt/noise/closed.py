@@ -31,8 +31,19 @@ from dpopt.privacy import exp_lower
 Loss = Callable[[IntVector], Vector]
 """The loss c(|x|) of distances |x|, which never falls."""
 
-# Periods after which e^-epsilon to their number is below the rounding of floats.
-_NEGLIGIBLE = 36.0
+# Periods times epsilon after which the rest of a geometric series is below a float's rounding.
+NEGLIGIBLE = 36.0
+
+
+def signs(distance: IntVector) -> Vector:
+    """Return how many integers have each distance from 0: one for 0, two for all others."""
+    return np.where(distance > 0, 2.0, 1.0)
+
+
+def mass(pmf: Vector, ratio: float = 0.0, period: int = 1) -> float:
+    """Return the mass of p(0), ..., p(N) and all periods beyond, both signs."""
+    beyond = float(pmf[-period:].sum()) * ratio / (1 - ratio)
+    return 2 * (float(pmf.sum()) + beyond) - float(pmf[0])
 
 
 @dataclass(frozen=True)
@@ -139,7 +150,7 @@ def columns_of(
 ) -> Vector:
     """Return c(x) + y A of both signs of x = 0..N + D, and of N + D + 1 for all beyond."""
     x = np.arange(last + sensitivity + 2)
-    columns = np.where(x > 0, 2.0, 1.0) * loss(x)
+    columns = signs(x) * loss(x)
     columns += np.bincount(np.abs(position), value, minlength=x.size)
     return columns - math.exp(epsilon) * np.bincount(np.abs(position + shift), value, x.size)
 
@@ -151,17 +162,16 @@ def level(distance: IntVector, step: int, sensitivity: int) -> IntVector:
 
 def best_step(sensitivity: int, epsilon: float, loss: Loss) -> tuple[int, float]:
     """Return the best step s of a staircase, and its value in floats."""
-    periods = 2 + math.ceil(_NEGLIGIBLE / epsilon)
+    periods = 2 + math.ceil(NEGLIGIBLE / epsilon)
     x = np.arange(periods * sensitivity)
-    counts = np.where(x > 0, 2.0, 1.0)
-    costs = counts * loss(x)
+    costs = loss(x)
     best, decay = (1, math.inf), math.exp(-epsilon)
     # From one step to the next, the distances s, s + D, ... rise by a level.
-    weights = counts * decay ** level(x, 1, sensitivity).astype(float)
+    weights = signs(x) * decay ** level(x, 1, sensitivity).astype(float)
     for step in range(1, sensitivity + 1):
         if step > 1:
             weights[step - 1 :: sensitivity] /= decay
-        value = float(weights @ (costs / counts) / weights.sum())
+        value = float(weights @ costs / weights.sum())
         if value < best[1]:
             best = (step, value)
     return best
@@ -171,7 +181,7 @@ def staircase_multipliers(sensitivity: int, epsilon: float, loss: Loss) -> Multi
     """Return multipliers that prove the best staircase optimal."""
     step, mu = best_step(sensitivity, epsilon, loss)
     period, growth = sensitivity, math.exp(epsilon)
-    last = step - 1 + (2 + math.ceil(_NEGLIGIBLE / epsilon)) * period
+    last = step - 1 + (2 + math.ceil(NEGLIGIBLE / epsilon)) * period
     rows: list[tuple[int, IntVector, Vector]] = []
     # excess[i] of the columns at distance x = i + s, from the outside in; beyond, c is constant.
     excess = 2.0 * (loss(np.arange(step, last + 1)) - mu)
@@ -183,7 +193,7 @@ def staircase_multipliers(sensitivity: int, epsilon: float, loss: Loss) -> Multi
     # What the first D columns require, from heads with mass to give, the nearest to 0 first.
     required = (outward[:period] + excess[:period]) / growth
     heads = np.arange(step)
-    supply = np.where(heads > 0, 2.0, 1.0) * (mu - loss(heads))
+    supply = signs(heads) * (mu - loss(heads))
     y = 0
     for head in heads.tolist():
         while y < period and (supply[head] > 0 or head == step - 1):

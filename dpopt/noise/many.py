@@ -24,7 +24,7 @@ from scipy.optimize import brentq, minimize
 
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.composition import interval
-from dpopt.noise.closed import Loss
+from dpopt.noise.closed import Loss, mass, signs
 
 CANDIDATES = ("gaussian", "laplace", "found")
 """Names of the noise that is compared for several releases."""
@@ -62,17 +62,14 @@ def certified_delta(pmf: Vector, releases: int, epsilon: float) -> float:
 
 def gaussian(last: int, scale: float) -> Vector:
     """Return p(0), ..., p(N) of discrete Gaussian noise with a parameter sigma."""
-    return normalised(np.exp(-((np.arange(last + 1) / scale) ** 2) / 2))
+    weights = np.exp(-((np.arange(last + 1) / scale) ** 2) / 2)
+    return weights / mass(weights)
 
 
 def laplace(last: int, scale: float) -> Vector:
     """Return p(0), ..., p(N) of discrete Laplace noise, p(x) in proportion to e^(-x / scale)."""
-    return normalised(np.exp(-np.arange(last + 1) / scale))
-
-
-def normalised(weights: Vector) -> Vector:
-    """Return p(0), ..., p(N) that sum to 1 over -N..N."""
-    return weights / (2 * weights.sum() - weights[0])
+    weights = np.exp(-np.arange(last + 1) / scale)
+    return weights / mass(weights)
 
 
 def calibrated(
@@ -182,14 +179,16 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
     The variables are log p up to a constant; what the search returns is flattened a little,
     p^(1 - share), until it is certified.
     """
-    counts = np.where(np.arange(start.size) > 0, 2.0, 1.0)
-    costs = loss(np.arange(start.size))
-    unit = float(counts * costs @ start)
+    distance = np.arange(start.size)
+    counts, costs = signs(distance), loss(distance)
+    unit = mean_loss(start, loss)
+    basis, knots = smooth_basis(start.size)
 
     def pmf_of(logs: Vector) -> Vector:
         # A step of the search may leave the floats; what is private is certified in the end.
         finite = np.nan_to_num(logs, nan=0.0, posinf=_HUGE_LOG, neginf=-_HUGE_LOG)
-        return normalised(np.exp(np.maximum(finite - finite.max(), -_HUGE_LOG)))
+        weights = np.exp(np.maximum(finite - finite.max(), -_HUGE_LOG))
+        return weights / mass(weights)
 
     def chained(pmf: Vector, gradient: Vector) -> Vector:
         """Return derivatives by log p from those by p of both signs."""
@@ -213,8 +212,6 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
         return basis.T @ (-gradient / total)
 
     first = np.maximum(np.log(start), _LEAST_LOG)
-    basis, knots = smooth_basis(start.size)
-
     answer = minimize(
         lambda at: objective(basis @ at)[0],
         first[knots],
@@ -263,5 +260,5 @@ def candidates(releases: int, epsilon: float, delta: float, loss: Loss) -> dict[
 
 def mean_loss(pmf: Vector, loss: Loss) -> float:
     """Return the mean loss of p(0), ..., p(N)."""
-    counts = np.where(np.arange(pmf.size) > 0, 2.0, 1.0)
-    return float(counts * loss(np.arange(pmf.size)) @ pmf)
+    distance = np.arange(pmf.size)
+    return float(signs(distance) * loss(distance) @ pmf)

@@ -22,7 +22,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,19 +33,20 @@ from dpopt._errors import SolverError
 from dpopt._types import IntVector, Vector
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.noise.closed import (
+    NEGLIGIBLE,
     Loss,
     Multipliers,
     best_step,
     columns_of,
     level,
+    mass,
+    signs,
     staircase_multipliers,
 )
 from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Periods times epsilon after which the rest of a geometric series is below a float's rounding.
-_NEGLIGIBLE = 36.0
 # A row is added where it is violated, if its shift spends more than this share of delta too much.
 _OVERSPENT = 1e-9
 # Feasibility tolerances of a solve, one after the other until it succeeds.
@@ -120,7 +122,7 @@ class Grid:
         """
         head, end = (_HEAD << doublings) * sensitivity, (_END << doublings) * sensitivity
         if delta == 0:
-            return cls(sensitivity, epsilon, head, 2 + math.ceil(_NEGLIGIBLE / epsilon), 0, True)
+            return cls(sensitivity, epsilon, head, 2 + math.ceil(NEGLIGIBLE / epsilon), 0, True)
         reach = math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
         periods = math.ceil(reach) + 3 + 2 * doublings
         return cls(sensitivity, epsilon, head, max(0, periods - (head + end) // sensitivity), end)
@@ -171,16 +173,10 @@ class Grid:
             v[first], w[first], ratio, np.bincount(of, self.scale[source]).astype(float), of
         )
 
-    @cached_property
-    def folded_scale(self) -> Vector:
-        """The scale at the first distance of each variable, shape (size,)."""
-        x = np.concatenate([np.arange(self.head + 1), np.arange(self.repeated + 1, self.last + 1)])
-        return self.scale[x]
-
     def folded(self, values: Vector) -> Vector:
         """Return the sums over distances of values times multiplicity and scale, by variable."""
-        counts = np.where(np.arange(self.last + 1) > 0, 2.0, 1.0)
-        sums = np.bincount(self.variable, counts * self.scale * values, minlength=self.size)
+        weights = signs(np.arange(self.last + 1)) * self.scale
+        sums = np.bincount(self.variable, weights * values, minlength=self.size)
         return sums.astype(float)
 
 
@@ -256,12 +252,9 @@ class Program:
         total, cost = {"p": masses[None, :]}, {"p": self.costs}
         if self.delta > 0:
             edge = self.edge
-            most_tail, most_slack = (
-                min(1 / edge, _LARGEST),
-                min(_ROOM * self.delta / edge, _LARGEST),
-            )
-            problem.add_variables("tail", 1, lower=0.0, upper=most_tail)
-            problem.add_variables("slack", period, lower=0.0, upper=most_slack)
+            most = min(_ROOM * self.delta / edge, _LARGEST)
+            problem.add_variables("tail", 1, lower=0.0, upper=min(1 / edge, _LARGEST))
+            problem.add_variables("slack", period, lower=0.0, upper=most)
             total["tail"] = np.array([[2 * edge]])
             cost["tail"] = 2 * edge * self.loss(np.array([grid.last + 1])) / self.unit
             steps = np.arange(1, period + 1)
@@ -320,9 +313,11 @@ class Program:
                     active[d] |= new
                     added += np.count_nonzero(new)
             if not added:
-                # Limited by the duals of delta where the solver resolves these, else not.
-                tried = [self.multipliers(solution, active, limited) for limited in (True, False)]
-                best = max(tried, key=lambda multipliers: multipliers.bound)
+                best = self.multipliers(solution, active, limited=True)
+                if not self.tight(solution, best):
+                    # Where the solver does not resolve the duals of delta.
+                    other = self.multipliers(solution, active, limited=False)
+                    best = max(best, other, key=attrgetter("bound"))
                 return Optimum(*self.pmf(solution, active), best, solution)
         raise SolverError("rows were still violated after many rounds.", Status.STALLED)
 
@@ -333,15 +328,19 @@ class Program:
         Raises:
             SolverError: if it fails at the largest tolerance.
         """
-        for tolerance in _TOLERANCES:
+        options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit}
+        for tolerance in _TOLERANCES[:-1]:
             try:
-                return solve(
-                    problem, backend, tolerance=tolerance, relative_gap=1.0, time_limit=time_limit
-                )
+                return solve(problem, backend, tolerance=tolerance, **options)
             except SolverError as error:
-                if error.status != Status.NUMERICAL or tolerance == _TOLERANCES[-1]:
+                if error.status != Status.NUMERICAL:
                     raise
-        raise AssertionError
+        return solve(problem, backend, tolerance=_TOLERANCES[-1], **options)
+
+    def tight(self, solution: Solution, multipliers: Multipliers) -> bool:
+        """Return whether multipliers prove the value of a solution."""
+        value = solution.objective * self.unit
+        return value - multipliers.bound <= _TIGHT * value
 
     def multipliers(
         self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]], limited: bool
@@ -429,14 +428,13 @@ class Program:
         for start in range(head + 1, grid.repeated, period):
             # Never below e^-epsilon times the period before.
             pmf[start : start + period] = np.nextafter(pmf[start - period : start] * decay, 1.0)
-        ratio, last_period = 0.0, float(pmf[-period:].sum())
+        ratio = 0.0
         if grid.endless:
             ratio = decay
         elif tail > 0:
             # Of endless noise, all mass beyond the grid.
-            ratio = max(decay, tail / (tail + last_period))
-        beyond = last_period * ratio / (1 - ratio)
-        return pmf / (2 * (pmf.sum() + beyond) - pmf[0]), ratio
+            ratio = max(decay, tail / (tail + float(pmf[-period:].sum())))
+        return pmf / mass(pmf, ratio, period), ratio
 
 
 def optimum(
@@ -459,7 +457,6 @@ def optimum(
     for doublings in range(DOUBLINGS + 1):
         program = Program(grid_of(doublings), delta, loss)
         optima.append(program.solved(backend, time_limit))
-        value, bound = optima[-1].solution.objective * program.unit, optima[-1].multipliers.bound
-        if value - bound <= _TIGHT * value:
+        if program.tight(optima[-1].solution, optima[-1].multipliers):
             break
-    return max(optima, key=lambda each: each.multipliers.bound)
+    return max(optima, key=attrgetter("multipliers.bound"))
