@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -245,27 +245,14 @@ COUNTS = Benchmark(
     warm_up=5,
 )
 
-NOISE = Benchmark(
+NOISE = replace(
+    COUNTS,
     name="release-noise",
     title="Release: geometric noise on all integers",
     measures="Adding noise to so many integers.",
     setting="epsilon = 1, sensitivity 1, delta = 0; all draw the same distribution",
-    axis="draws",
     value="share of integers kept",
-    sizes=_DRAWS,
-    contenders=(
-        Contender("dpopt release", exact_noise, release_own),
-        Contender("numpy floats", same, add_noise),
-        Contender(
-            "OpenDP, one call for all",
-            partial(opendp, _noise_of_counts, _OWN),
-            invoke_once,
-            largest=1_000_000,
-            needs=_OPENDP,
-        ),
-    ),
-    tolerance=0.0,
-    warm_up=5,
+    contenders=(Contender("dpopt release", exact_noise, release_own), *COUNTS.contenders[1:]),
 )
 
 MAJORITIES = Benchmark(

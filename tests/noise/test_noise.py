@@ -19,24 +19,15 @@ from dpopt import Noise, NotPrivateError, ParameterError, verify
 from dpopt.noise.many import certified_delta, gaussian, laplace
 from dpopt.noise.table import NoiseTable
 from dpopt.shape import made
+from tests.oracles import exponential
 
 Masses = dict[int, Fraction]
 
 
 def exp_enclosed(epsilon: float) -> tuple[Fraction, Fraction]:
-    """e^epsilon between two rationals, by its series at epsilon / 64, to the power of 64."""
-    x, term, total = Fraction(epsilon) / 64, Fraction(1), Fraction(1)
-    for n in range(1, 60):
-        term *= x / n
-        total += term
-    low, unit = total, 1 << 300
-    high = total + term
-    for _ in range(6):
-        low, high = (
-            Fraction(math.floor(low * low * unit), unit),
-            Fraction(math.ceil(high * high * unit), unit),
-        )
-    return low, high
+    """e^epsilon between two rationals, 100 digits after the point."""
+    low = exponential(epsilon)
+    return low, low + Fraction(1, 10**100)
 
 
 def written_out(table: NoiseTable, periods: int) -> Masses:
