@@ -21,7 +21,7 @@ from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.backends.highs import conflict
-from dpopt.lp.basis import BASIC, Basis, joined, still_cuts, vertex
+from dpopt.lp.basis import BASIC, Basis, dual_feasible, joined, still_cuts, vertex
 from dpopt.lp.bounds import dual_bound, implied_bound
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.interior import Rounds, suits
@@ -115,9 +115,12 @@ class _Loop:
             self.append(still_cuts(problem, basis, start.cuts))
             if basis.variables and isinstance(self.session, WarmSession):
                 # New variables are nonbasic and new rows basic, as in a start from scratch.
-                columns = joined(basis.variables, self.model.variables, self.model.cost.size, 0)
-                rows = joined(basis.rows, self.rows_by_name(), self.relaxation.rows.count, BASIC)
-                self.session.begin(columns, rows)
+                blocks, count = self.rows_by_name(), self.relaxation.rows.count
+                names, size = self.model.variables, self.model.cost.size
+                columns = joined(basis.variables, names, size, np.int8(0))
+                rows = joined(basis.rows, blocks, count, BASIC)
+                y = self.sign * joined(start.duals, blocks, count, np.float64(0.0))
+                self.session.begin(columns, rows, dual_feasible(self.relaxation, columns, y))
 
     def remaining_seconds(self) -> float | None:
         """Return the remaining seconds, None without a limit; raise if time is used up."""

@@ -54,8 +54,11 @@ class Session(Protocol):
 class WarmSession(Session, Protocol):
     """A session that can start from a basis and return the final one."""
 
-    def begin(self, columns: Statuses, rows: Statuses) -> None:
-        """Start the first run from a basis, which need be neither square nor of this model."""
+    def begin(self, columns: Statuses, rows: Statuses, dual: bool) -> None:
+        """Start the first run from a basis, which need be neither square nor of this model.
+
+        It is ``dual`` feasible if only rows and variables were added to the model it was of.
+        """
         ...
 
     def basis(self) -> tuple[Statuses, Statuses] | None:
