@@ -19,18 +19,17 @@ Any multipliers of at least 0 give a bound; if these are not tight, head and end
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt._errors import SolverError
-from dpopt._types import IntVector, Vector
+from dpopt._types import IntVector, Matrix, Vector
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.noise.closed import (
     NEGLIGIBLE,
@@ -197,6 +196,10 @@ class Optimum:
     solution: Solution
 
 
+Active = Mapping[int, Sequence[IntVector]]
+"""Rows in the program, by shift: their indices among its `Rows`, one array for each round."""
+
+
 @dataclass(frozen=True)
 class Program:
     """The program on a grid.
@@ -227,21 +230,23 @@ class Program:
         loss, mass = self.loss(np.arange(self.grid.last + 1)), np.ones(self.grid.last + 1)
         return float(self.grid.folded(loss).sum() / self.grid.folded(mass).sum())
 
-    def first(self) -> dict[int, npt.NDArray[np.bool_]]:
+    def first(self) -> dict[int, list[IntVector]]:
         """Return the first rows: all of shift D, and where the best staircase falls first."""
         grid, period = self.grid, self.grid.sensitivity
         step, _ = best_step(period, grid.epsilon, self.loss)
-        x, active = np.arange(-grid.inner, grid.inner + 1), {}
+        x, active = np.arange(-grid.inner, grid.inner + 1), dict[int, list[IntVector]]()
         for d, rows in self.rows.items():
             falls = (np.abs(x) <= step) & (
                 level(np.abs(x + d), step, period) > level(np.abs(x), step, period)
             )
-            active[d] = np.zeros(rows.v.size, dtype=bool)
-            active[d][rows.of[falls | (d == period)]] = True
+            active[d] = [np.unique(rows.of[falls | (d == period)])]
         return active
 
-    def problem(self, active: dict[int, npt.NDArray[np.bool_]] | None = None) -> Problem:
-        """Return the program with the chosen rows, or all: "sum", "privacy d" and "delta d".
+    def problem(self, active: Active | None = None) -> Problem:
+        """Return the program with the chosen rows, or all: "sum", "privacy d i" and "delta d".
+
+        Each round i of added rows is a block "privacy d i" with slacks of its own, so that the
+        last solution is a start.
 
         With delta, "tail" is all mass beyond the grid, on either side, and the rows "beyond" are
         the sums of all rows of a shift beyond the last ones of the grid.
@@ -272,22 +277,26 @@ class Program:
             problem.add_rows("beyond", blocks, upper=0.0)
         problem.add_rows("sum", total, lower=1.0, upper=1.0)
         for d, rows in self.rows.items():
-            index = np.arange(rows.v.size) if active is None else np.flatnonzero(active[d])
-            norm, row = 1.0 / np.maximum(1.0, rows.ratio[index]), np.arange(index.size)
-            entries = np.concatenate([norm, -rows.ratio[index] * norm])
-            positions = np.tile(row, 2), np.concatenate([rows.v[index], rows.w[index]])
-            blocks = {"p": sp.csr_array((entries, positions), shape=(index.size, grid.size))}
-            if self.delta > 0:
-                share, unit = rows.weight[index] / self.delta, self.slack_unit(rows, index)
-                spent = {"slack": (np.arange(1, period + 1) == d)[None, :] * self.edge / self.delta}
-                if index.size:
+            spent = dict[str, Matrix]()
+            for i, index in enumerate([np.arange(rows.v.size)] if active is None else active[d]):
+                if not index.size:
+                    continue
+                name = shift_name(d, i)
+                norm, row = 1.0 / np.maximum(1.0, rows.ratio[index]), np.arange(index.size)
+                entries = np.concatenate([norm, -rows.ratio[index] * norm])
+                positions = np.tile(row, 2), np.concatenate([rows.v[index], rows.w[index]])
+                blocks = {"p": sp.csr_array((entries, positions), shape=(index.size, grid.size))}
+                if self.delta > 0:
+                    share, unit = rows.weight[index] / self.delta, self.slack_unit(rows, index)
                     most = np.minimum(_ROOM / unit, _ROOM / (unit * share))
-                    problem.add_variables(f"s{d}", index.size, lower=0.0, upper=most)
-                    blocks[f"s{d}"] = -sp.diags_array(norm * unit).tocsr()
-                    spent[f"s{d}"] = (unit * share)[None, :]
+                    problem.add_variables(f"s{name}", index.size, lower=0.0, upper=most)
+                    blocks[f"s{name}"] = -sp.diags_array(norm * unit).tocsr()
+                    spent[f"s{name}"] = (unit * share)[None, :]
+                problem.add_rows(f"privacy {name}", blocks, upper=0.0)
+            if self.delta > 0:
+                one = np.arange(1, period + 1) == d
+                spent["slack"] = one[None, :] * (self.edge / self.delta)
                 problem.add_rows(f"delta {d}", spent, upper=1.0)
-            if index.size:
-                problem.add_rows(f"privacy {d}", blocks, upper=0.0)
         problem.minimise(cost)
         return problem
 
@@ -302,17 +311,17 @@ class Program:
 
     def solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
         """Solve it, adding rows of shifts that spend too much, until none does."""
-        active = self.first()
+        active, solution = self.first(), None
         for _ in range(_ROUNDS):
-            solution, added = self.tried(self.problem(active), backend, time_limit), 0
+            solution = self.tried(self.problem(active), backend, time_limit, solution)
             for d, rows in self.rows.items():
                 slack = rows.slack(solution["p"])
                 spent = np.maximum(slack, 0.0) @ rows.weight
-                if spent > self.delta * (1 + _OVERSPENT) + (1e-9 if self.delta == 0 else 0.0):
-                    new = (slack > _ROUNDING * solution["p"][rows.v]) & ~active[d]
-                    active[d] |= new
-                    added += np.count_nonzero(new)
-            if not added:
+                within = self.delta * (1 + _OVERSPENT) + (1e-9 if self.delta == 0 else 0.0)
+                violated = (slack > _ROUNDING * solution["p"][rows.v]) & (spent > within)
+                new = np.setdiff1d(np.flatnonzero(violated), np.concatenate(active[d]))
+                active[d].append(new)
+            if not any(rounds[-1].size for rounds in active.values()):
                 best = self.multipliers(solution, active, limited=True)
                 if not self.tight(solution, best):
                     # Where the solver does not resolve the duals of delta.
@@ -322,13 +331,18 @@ class Program:
         raise SolverError("rows were still violated after many rounds.", Status.STALLED)
 
     @staticmethod
-    def tried(problem: Problem, backend: str | Backend, time_limit: float | None) -> Solution:
+    def tried(
+        problem: Problem,
+        backend: str | Backend,
+        time_limit: float | None,
+        start: Solution | None,
+    ) -> Solution:
         """Solve to the solver's best accuracy; any gap will do, as bounds are computed elsewhere.
 
         Raises:
             SolverError: if it fails at the largest tolerance.
         """
-        options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit}
+        options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}
         for tolerance in _TOLERANCES[:-1]:
             try:
                 return solve(problem, backend, tolerance=tolerance, **options)
@@ -342,14 +356,12 @@ class Program:
         value = solution.objective * self.unit
         return value - multipliers.bound <= _TIGHT * value
 
-    def multipliers(
-        self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]], limited: bool
-    ) -> Multipliers:
+    def multipliers(self, solution: Solution, active: Active, limited: bool) -> Multipliers:
         """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond.
 
         Args:
             solution: of the last solve.
-            active: rows in it.
+            active: rows in its program.
             limited: whether no multiplier is above the dual of its shift's delta: it would count
                 for the bound, and can be larger where nothing has mass.
         """
@@ -363,12 +375,10 @@ class Program:
             of_delta = [-float(solution.duals[f"delta {d}"][0]) for d in self.rows]
             prices[1:] = np.array(of_delta) * (self.unit / self.delta)
         for d, rows in self.rows.items():
-            index = np.flatnonzero(active[d])
+            index, of_rows = np.concatenate(active[d]), np.zeros(rows.v.size)
             norm = 1.0 / np.maximum(1.0, rows.ratio[index])
-            of_rows = np.zeros(rows.v.size)
-            if index.size:
-                duals = np.maximum(-solution.duals[f"privacy {d}"], 0.0) * norm * self.unit
-                of_rows[index] = np.minimum(duals / rows.weight[index], prices[d])
+            duals = np.maximum(-joined(solution.duals, "privacy ", d, active), 0.0)
+            of_rows[index] = np.minimum(duals * norm * self.unit / rows.weight[index], prices[d])
             by_shift.append((d, positions, of_rows[rows.of]))
         ends = np.append(0.0, np.maximum(-solution.duals["beyond"], 0.0) * self.unit / self.edge)
         ends = np.minimum(ends, prices)
@@ -386,9 +396,7 @@ class Program:
             outward[block] = np.clip(inward, 0.0, prices[period])
         return Multipliers.of(by_shift, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
 
-    def pmf(
-        self, solution: Solution, active: dict[int, npt.NDArray[np.bool_]]
-    ) -> tuple[Vector, float]:
+    def pmf(self, solution: Solution, active: Active) -> tuple[Vector, float]:
         """Return p(0), ..., p(N) of a solution, and the ratio beyond, without solvers' rounding.
 
         Where a row needs more slack than the solution gives it, its right side is raised. The
@@ -408,10 +416,11 @@ class Program:
             # Rows outside the program spend what they do, but for the solver's rounding.
             slack = rows.slack(z)
             allowed[d] = np.where(slack > _ROUNDING * z[rows.v], slack, 0.0)
-            index = np.flatnonzero(active[d])
+            index = np.concatenate(active[d])
             allowed[d][index] = 0.0
-            if index.size and self.delta > 0:
-                allowed[d][index] = solution[f"s{d}"] * self.slack_unit(rows, index)
+            if self.delta > 0:
+                slacks = joined(solution.values, "s", d, active)
+                allowed[d][index] = slacks * self.slack_unit(rows, index)
         for _ in range(_ROUNDS):
             before = z.copy()
             for d, rows in self.rows.items():
@@ -435,6 +444,17 @@ class Program:
             # Of endless noise, all mass beyond the grid.
             ratio = max(decay, tail / (tail + float(pmf[-period:].sum())))
         return pmf / mass(pmf, ratio, period), ratio
+
+
+def shift_name(d: int, i: int) -> str:
+    """Return what names call a shift's rows of round i."""
+    return f"{d} {i}" if i else f"{d}"
+
+
+def joined(named: Mapping[str, Vector], prefix: str, d: int, active: Active) -> Vector:
+    """Return what a solution has for a shift's rows, those of all rounds in their order."""
+    blocks = [named[prefix + shift_name(d, i)] for i, rows in enumerate(active[d]) if rows.size]
+    return np.concatenate([np.empty(0), *blocks])
 
 
 def optimum(
