@@ -29,6 +29,7 @@ _SEED, _DRAWN = 3, 4
 _USERS, _TIMES = 1_000, 1_000
 _DRAWS = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 _OPENDP = ("opendp", "interop")
+_DELTA = 1e-6
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,6 +77,31 @@ def exact_noise(draws: int) -> Draws:
     return _certified(dpopt.design(dpopt.Noise(1, _EPSILON)), draws)
 
 
+def design_noise(sensitivity: int) -> Answer:
+    """Design the best noise, with its proof."""
+    made = dpopt.design(dpopt.Noise(sensitivity, _EPSILON, _DELTA))
+    return Answer(made.value, note=f"at most {made.gap or 0.0:.0e} above the bound")
+
+
+def calibrate(gaussian: bool, sensitivity: int) -> Answer:
+    """Let OpenDP search the least scale of discrete Gaussian or Laplace noise."""
+    dp = _prelude()
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+
+    def make(scale: float) -> Any:  # noqa: ANN401
+        if not gaussian:
+            return dp.m.make_geometric(*space, scale=scale)
+        concentrated = dp.m.make_gaussian(*space, scale=scale)
+        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(concentrated), _DELTA)
+
+    budget = (_EPSILON, _DELTA) if gaussian else _EPSILON
+    scale = dp.binary_search_param(make, d_in=sensitivity, d_out=budget)
+    distance = np.arange(math.ceil(40 * scale))
+    weights = np.exp(-((distance / scale) ** 2) / 2 if gaussian else -distance / scale)
+    value = 2 * float(distance @ weights) / (2 * float(weights.sum()) - 1)
+    return Answer(value, note=f"scale {scale:.4g}, delta {_DELTA if gaussian else 0:g}")
+
+
 def _certified(kernel: dpopt.Design, draws: int) -> Draws:
     kernel.release(np.zeros(1, np.int64))
     return Draws(kernel, np.full(draws, _OWN))
@@ -102,12 +128,17 @@ def add_noise(draws: int) -> Answer:
     return _floats(np.clip(_OWN + noise, 0, _CATEGORIES - 1), _OWN)
 
 
-def opendp(make: Callable[[Any], Any], value: Any, size: int) -> Draws:  # noqa: ANN401
-    """Return a measurement of OpenDP, which ``make`` makes from its prelude, and inputs."""
+def _prelude() -> Any:  # noqa: ANN401
+    """Return OpenDP's names."""
     import opendp.prelude as dp  # pyright: ignore[reportMissingImports]
 
     dp.enable_features("contrib")  # pyright: ignore[reportPrivateImportUsage]
-    return Draws(make(dp), [value] * size)
+    return dp
+
+
+def opendp(make: Callable[[Any], Any], value: Any, size: int) -> Draws:  # noqa: ANN401
+    """Return a measurement of OpenDP, which ``make`` makes from its names, and inputs."""
+    return Draws(make(_prelude()), [value] * size)
 
 
 def _response_of_categories(dp: Any) -> Any:  # noqa: ANN401
@@ -255,6 +286,32 @@ NOISE = replace(
     contenders=(Contender("dpopt release", exact_noise, release_own), *COUNTS.contenders[1:]),
 )
 
+DESIGNS = Benchmark(
+    name="noise-design",
+    title="Noise for an integer: the best beside OpenDP's",
+    measures="From a guarantee to the noise that keeps it.",
+    setting="epsilon = 1, delta = 1e-6; OpenDP searches the scale, for Gaussian noise by "
+    "concentrated privacy; its discrete Laplace noise needs no delta",
+    axis="sensitivity D",
+    value="mean absolute noise",
+    sizes=(1, 3, 10, 30, 60),
+    contenders=(
+        Contender("dpopt.design", same, design_noise),
+        *(
+            Contender(
+                f"OpenDP, discrete {name}",
+                same,
+                partial(calibrate, name == "Gaussian"),
+                same=False,
+                needs=_OPENDP,
+            )
+            for name in ("Laplace", "Gaussian")
+        ),
+    ),
+    tolerance=0.0,
+    warm_up=2,
+)
+
 MAJORITIES = Benchmark(
     name="release-majority",
     title="Release: private majorities",
@@ -304,4 +361,4 @@ RECORDS = Benchmark(
     warm_up=20,
 )
 
-BENCHMARKS = (CATEGORIES, COUNTS, NOISE, MAJORITIES, USERS, RECORDS)
+BENCHMARKS = (CATEGORIES, COUNTS, NOISE, DESIGNS, MAJORITIES, USERS, RECORDS)
