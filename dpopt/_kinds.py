@@ -76,10 +76,6 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 """The kinds of the package, each with its module and its docstring's first sentence."""
 
-# Sections of a Google docstring, and the entries of one of them.
-_SECTION = re.compile(r"^([A-Z]\w+):$", re.MULTILINE)
-_ENTRY = re.compile(r"^ {4}(\w+):((?:.*\n?)(?:\n| {5}.*\n?)*)", re.MULTILINE)
-
 
 class Field(NamedTuple):
     """A parameter of a kind, or of a verb.
@@ -222,10 +218,11 @@ def _example(of: Any) -> str:  # noqa: ANN401
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return a docstring's description, and its sections by name."""
-    about, *sections = _SECTION.split(text)
+    about, *sections = re.split(r"^([A-Z]\w+):$", text, flags=re.MULTILINE)
     return about.strip(), dict(zip(sections[::2], sections[1::2], strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:
     """Return the entries ``name: text`` of a section; lines indented more go on with the text."""
-    return {match[1]: " ".join(match[2].split()) for match in _ENTRY.finditer(section)}
+    entries = re.finditer(r"^ {4}(\w+):((?:.*\n?)(?:\n| {5}.*\n?)*)", section, re.MULTILINE)
+    return {match[1]: " ".join(match[2].split()) for match in entries}

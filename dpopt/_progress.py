@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 # Items of what is tracked.
 _T = TypeVar("_T")
 # Seconds between two updates of the bar; from how many a computation is announced as long.
-_QUIET_SECONDS = 0.1
-_LONG_SECONDS = 60.0
+_QUIET_SECONDS, _LONG_SECONDS = 0.1, 60.0
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,6 @@ from dpopt._errors import ParameterError
 if TYPE_CHECKING:
     from dpopt._types import Json
 
-# A column or line that is a number and no name.
-_NUMBERED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 LARGEST_FILE = 1 << 28
 """Bytes of the largest file that is read or saved: 256 MiB."""
@@ -360,7 +358,8 @@ def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         naming = {"input"}
     for name, values in columns.items():
         if name in naming:
-            numbered = all(isinstance(v, str) and _NUMBERED.fullmatch(v) for v in values)
+            plain = r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"
+            numbered = all(isinstance(v, str) and re.fullmatch(plain, v) for v in values)
             columns[name] = [number(v) for v in values] if numbered else values
         elif not all(isinstance(v, int | float) or _is_number(v) for v in values):
             raise _refusal(path, f"column {name!r} holds something other than numbers")

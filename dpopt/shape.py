@@ -95,8 +95,6 @@ __all__ = [
 _KINDS: dict[str, type[Setting]] = {}
 # What a guarantee is called that is not proved.
 _UNPROVED = "target"
-# What a kind may be called.
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 class Setting(ABC):
@@ -1043,7 +1041,7 @@ def _refusing(sealed: Sealed) -> Iterator[None]:
 
 def _register(cls: type[Setting]) -> None:
     name = cls.__dict__["kind"]
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9-]*", name):
         raise ParameterError(
             f"kind is {shown(name)}; it must be lower case letters, digits and hyphens."
         )

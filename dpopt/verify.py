@@ -51,14 +51,11 @@ Pmf = tuple[list[Variable], Number]  # variables >= 0, and the constant that the
 Name = tuple[Any, ...]  # name of a row, such as ("privacy", 0, 1, 3)
 Setting = dict[str, Any]
 
-LARGEST_FILE = 256 << 20  # bytes
 LONGEST = 5000  # characters of one number
-# Python's own int() also takes digits of other scripts, spaces and underscores.
-NUMBER_PATTERN = "-?(0x[0-9a-fA-F]+|[0-9]+)(/(0x[0-9a-fA-F]+|[0-9]+))?"
 MOST = 4_000_000  # variables, rows or steps: more would take many minutes
 BITS = 320  # accuracy of e^x, in bits
-RESIDUAL = Fraction(1, 10**6)  # violation of rows other than privacy allowed if none is stated
 RATIO_BITS = 256  # bits of numerator and denominator of a rational e^epsilon
+RESIDUAL = Fraction(1, 10**6)  # violation of rows other than privacy allowed if none is stated
 # Sorted counts, at most: of a plurality's linear program, and of the table of a published rule.
 SOLVED, TABLED = 5_000, 20_000
 # Corners of private voters that are decided one by one, and voters over two classes, at most.
@@ -95,7 +92,10 @@ def number(value: object) -> Fraction:
     try:
         if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
             return Fraction(value)
-        if isinstance(value, str) and len(value) <= LONGEST and re.fullmatch(NUMBER_PATTERN, value):
+        # Python's own int() also takes digits of other scripts, spaces and underscores.
+        digits = "(0x[0-9a-fA-F]+|[0-9]+)"
+        allowed = f"-?{digits}(/{digits})?"
+        if isinstance(value, str) and len(value) <= LONGEST and re.fullmatch(allowed, value):
             sign, (numerator, denominator) = value[0], (*value.lstrip("-").split("/"), "1")[:2]
             return (-1 if sign == "-" else 1) * Fraction(int(numerator, 0), int(denominator, 0))
     except (ArithmeticError, ValueError):
@@ -3262,9 +3262,6 @@ RELATIONS: dict[type, Callable[[Number, Number], bool]] = {
 }
 
 
-FUNCTIONS = ("exp", "comb", "range", "len", "sum", "min", "max")
-
-
 class Formulas:
     """Named formulas over integers, evaluated on their syntax trees and never run as Python.
 
@@ -3281,7 +3278,8 @@ class Formulas:
             head, _, body = line.partition(" = ")
             signature: Any = self.parsed(head)
             names = [name.id for name in getattr(signature, "args", [])]
-            if getattr(signature, "func", signature).id in (*FUNCTIONS, *values, *self.definitions):
+            known = ("exp", "comb", "range", "len", "sum", "min", "max", *values, *self.definitions)
+            if getattr(signature, "func", signature).id in known:
                 raise Malformed(f"{head[:40]!r} is defined already")
             self.definitions[getattr(signature, "func", signature).id] = names, self.parsed(body)
 
@@ -3808,7 +3806,7 @@ class Seen(dict[str, Any]):
 def read(path: str) -> Seen:
     """Read the JSON object of a file; numbers must be finite and names unique."""
     try:
-        if not Path(path).is_file() or Path(path).stat().st_size > LARGEST_FILE:
+        if not Path(path).is_file() or Path(path).stat().st_size > 256 << 20:
             raise Malformed("it is no file of at most 256 MiB")
         text = Path(path).read_text(encoding="utf-8")
         content = json.loads(text, object_pairs_hook=Seen, parse_constant=number)

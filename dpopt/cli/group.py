@@ -35,8 +35,6 @@ from dpopt.cli.smoothed import profile, smoothed
 
 # Characters of an error that is shown on one line.
 _LONGEST = 600
-# An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.
-_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:(['\"])([^'\"]*)\2|(?=[\s,.;]))")
 
 
 class _Group(click.Group):
@@ -160,7 +158,10 @@ def _sentence(message: str) -> str:
     sentence = " ".join(message.split())
     if len(sentence) > _LONGEST:
         sentence = f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
-    sentence = _ARGUMENT.sub(
-        lambda found: f"{hyphened(found[1])} {found[3] or ''}".strip(), sentence
+    # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.
+    sentence = re.sub(
+        r"\b([a-z_]+)=(?:(['\"])([^'\"]*)\2|(?=[\s,.;]))",
+        lambda found: f"{hyphened(found[1])} {found[3] or ''}".strip(),
+        sentence,
     )
     return sentence if sentence.endswith((".", "?")) else f"{sentence}."

@@ -43,7 +43,7 @@ from dpopt.table import (
     repair,
     rounded,
 )
-from dpopt.table.rounding import UNUSED, alike
+from dpopt.table.rounding import alike, without_unused
 
 # Slack over a row's largest coefficient; solvers cannot tell a smaller one from 0.
 _LEAST_SLACK = 1e-8
@@ -226,10 +226,7 @@ def _certify(table: Table, guarantee: Guarantee, slacks: Collection[Fraction]) -
 
 def _normalised(inputs: Inputs, point: Vector) -> Vector:
     """Return a point with unused outputs set to 0 and each row divided by its sum."""
-    values = np.maximum(point, 0.0)
-    largest = np.zeros(len(inputs.column_sizes))
-    np.maximum.at(largest, inputs.columns, values)
-    values = np.where(largest[inputs.columns] <= UNUSED, 0.0, values)
+    values = without_unused(inputs, np.maximum(point, 0.0))
     return values / (inputs.sums @ values)[inputs.rows]
 
 

@@ -23,8 +23,6 @@ Number = TypeVar("Number", bound=np.generic)
 
 # Status of a basic variable or row.
 BASIC = np.int8(1)
-# Share of the largest cost up to which the sign of a reduced cost is rounding.
-_DUAL_FEASIBLE = 1e-7
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +61,8 @@ def joined(
 def dual_feasible(model: Model, columns: Statuses, y: Vector) -> bool:
     """Return whether multipliers satisfy the signs of all reduced costs at these statuses."""
     reduced = model.cost - model.rows.matrix.T @ y
-    tolerance = _DUAL_FEASIBLE * float(np.max(np.abs(model.cost), initial=0.0))
+    # A share of the largest cost up to which the sign of a reduced cost is rounding.
+    tolerance = 1e-7 * float(np.max(np.abs(model.cost), initial=0.0))
     # Status 0 is at the lower limit, 2 at the upper one.
     at_lower = (columns == 0) & (model.lower > -np.inf)
     at_upper = (columns == 2) & (model.upper < np.inf)

@@ -45,8 +45,6 @@ _LEAST_INTERIOR, _INTERIOR_AIM = 150, 1e-2
 # at 0 a solver may call the program infeasible. And the relative gap that suffices for a later
 # objective, whose multipliers of the earlier ones can be 1e7.
 _TOLERANCES, _CHOOSING_GAP = (0.0, 1e-10, 1e-9), 1e-5
-# Statuses for which no fallback is tried, as all strategies would end with them.
-_NO_FALLBACK = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,8 @@ class _Loop:
             return self.check_claim(raw)
         if raw.status is not Status.OPTIMAL:
             failure = self.failure(raw.status, raw.detail)
-            if raw.status in _NO_FALLBACK:
+            # All strategies would end with these.
+            if raw.status in (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED):
                 raise failure
             return failure
         x, y = _vector(raw.x, self.model.cost.size), _vector(raw.y, self.relaxation.rows.count)

@@ -40,14 +40,10 @@ _OUTSIDE, _LEAST_LOG = 1e-3, -60.0
 _HUGE_LOG = 600.0
 # Corrections of a family's parameter by what was certified; share of delta that may be left.
 _CORRECTIONS, _LEFT = 8, 2e-4
-# What is added to a parameter where delta jumps, in turn until the noise is private.
-_STEPS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-# How much flatter or steeper a result of the search is made to be just private, in turn.
-_SHARES = (0.003, 0.03, 0.2)
-# Relative change of the mean loss at which the search ends.
-_TOLERANCE = 1e-8
-# Iterations of the search; distances from 0 that are variables of their own, and knots beyond.
-_ITERATIONS, _OWN, _KNOTS = 200, 12, 20
+# Iterations of the search, and the relative change of the mean loss at which it ends.
+_ITERATIONS, _TOLERANCE = 200, 1e-8
+# Distances from 0 that are variables of their own, and knots beyond.
+_OWN, _KNOTS = 12, 20
 
 
 def certified_delta(pmf: Vector, releases: int, epsilon: float) -> float:
@@ -111,7 +107,7 @@ def calibrated(
     if best is not None:
         return best
     # Delta jumps there, as that of discrete Laplace noise at pure privacy: just beyond.
-    for step in _STEPS:
+    for step in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3):
         if certified_delta(family(root + step), releases, epsilon) <= delta:
             return family(root + step)
     return family(high)
@@ -227,7 +223,7 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
         return pmf_of(logs * (1 - share))
 
     # The search ends near the limit: a little flatter noise is private, a little steeper is not.
-    for share in _SHARES:
+    for share in (0.003, 0.03, 0.2):
         at_ends = [product_delta(flattened(side * share), releases, epsilon)[0] for side in (-1, 1)]
         if at_ends[0] > delta > at_ends[1]:
             pmf = calibrated(flattened, -share, share, releases, epsilon, delta)

@@ -46,8 +46,6 @@ from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# A row is added where it is violated, if its shift spends more than this share of delta too much.
-_OVERSPENT = 1e-9
 # Feasibility tolerances of a solve, one after the other until it succeeds.
 _TOLERANCES = 1e-9, 1e-8, 1e-7, 1e-6
 # Relative gap at which head and end are long enough, and rounds of added rows, at most.
@@ -61,8 +59,6 @@ _ENDS = 1e-6
 _SPARE = 1e-12
 # Bound of scaled probabilities that is no restriction: 1 is about the probability of 0.
 _LARGEST = 1e12
-# Least and largest unit of a slack, in scaled probability.
-_UNITS = 1e-6, 1e3
 # Bounds of slacks, over the largest that they can be.
 _ROOM = 2.0
 # Rows of all shifts that `Noise.problem` writes out.
@@ -301,8 +297,8 @@ class Program:
         return problem
 
     def slack_unit(self, rows: Rows, index: IntVector) -> Vector:
-        """Return the unit of each slack: between those of its row and of delta."""
-        return np.clip(np.sqrt(self.delta / rows.weight[index]), *_UNITS)
+        """Return the unit of each slack: between those of its row and of delta, in 1e-6..1e3."""
+        return np.clip(np.sqrt(self.delta / rows.weight[index]), 1e-6, 1e3)
 
     @property
     def edge(self) -> float:
@@ -317,7 +313,7 @@ class Program:
             for d, rows in self.rows.items():
                 slack = rows.slack(solution["p"])
                 spent = np.maximum(slack, 0.0) @ rows.weight
-                within = self.delta * (1 + _OVERSPENT) + (1e-9 if self.delta == 0 else 0.0)
+                within = self.delta * (1 + 1e-9) or 1e-9
                 violated = (slack > _ROUNDING * solution["p"][rows.v]) & (spent > within)
                 new = np.setdiff1d(np.flatnonzero(violated), np.concatenate(active[d]))
                 active[d].append(new)

@@ -46,8 +46,6 @@ _BITS = 64
 _SPARE, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), 1e-16
 # Distances that a frame shows of noise without an end, and the mass that it may leave out.
 _SHOWN, _LEFT_OUT = 100_000, 1e-9
-# Mass that a drawing leaves out on either side.
-_UNDRAWN = 5e-4
 # Pairs of probabilities of which a dominating pair is made, at most.
 _PAIRS = 2_000_000
 
@@ -491,7 +489,7 @@ class Noise(Setting):
         """Draw the probabilities of all but a thousandth of the noise."""
         columns = self.columns(table)
         x, p = np.array(columns["noise"]), np.array(columns["probability"])
-        inside = np.cumsum(p) > _UNDRAWN
+        inside = np.cumsum(p) > 0.0005  # on either side
         shown = np.abs(x) <= max(1, -int(x[inside][0]))
         axes.plot(x[shown], p[shown], drawstyle="steps-mid", label=label)
         axes.set_xlabel("noise")

@@ -22,8 +22,6 @@ from dpopt.privacy.release import Pmfs, Source
 _DIGIT, _RARELY = 64, 0.3
 # Largest sum of absolute values that a 64-bit integer holds.
 _INT64 = np.iinfo(np.int64).max
-# Verdicts that are kept: of tables that were just made, which are judged again as designs.
-_VERDICTS = 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,7 +155,7 @@ class NoiseTable:
         return cls(weights, typed_rational(plain["ratio"]), period)
 
 
-@lru_cache(maxsize=_VERDICTS)
+@lru_cache(maxsize=16)  # a table that was just made is judged again as a design
 def decided(table: NoiseTable, epsilon: float, delta: float) -> verify.Verdict:
     """Return the verdict of the verifier.
 

@@ -41,10 +41,8 @@ import numpy.typing as npt
 from dpopt._types import IntVector, Vector
 from dpopt.prob import logarithms, tails
 
-# Points of the first grid of T'.
-_GRID = 65
-# Ranges of at most this many T' are summed in full.
-_WHOLE = 512
+# Points of the first grid of T', and how many T' are summed in full.
+_GRID, _WHOLE = 65, 512
 # Values of T' summed at once.
 _BLOCK = 1 << 15
 

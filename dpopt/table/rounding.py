@@ -25,7 +25,7 @@ Certifier = Callable[[Table], Certificate]
 """Returns the certificate of a table, or raises `NotPrivateError` with the excess."""
 
 # Probability; an output that no input gives more than this counts as unused: it is solver noise.
-UNUSED = 1e-13
+_UNUSED = 1e-13
 # Mixture n = 0, 1, ... adds to the chord's share 4^n times one that covers rounding, which is at
 # least 2^-_SHARE: the last of _TRIES adds at least 2^-6.
 _SHARE, _TRIES = 60, 28
@@ -54,9 +54,7 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
     if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
         raise ParameterError(f"point must hold {inputs.size} finite numbers.")
     counts = np.asarray(inputs.counts, dtype=np.float64)
-    largest = np.zeros(len(inputs.column_sizes))
-    np.maximum.at(largest, inputs.columns, values)
-    values = np.where(largest[inputs.columns] <= UNUSED, 0.0, values)
+    values = without_unused(inputs, values)
     if alike(guarantee):
         # Mean over each component, weighted by the pairs (x, y) that a variable stands for.
         sizes = counts * np.array([float(size) for size in inputs.row_sizes])[inputs.rows]
@@ -234,3 +232,10 @@ def repair(
             refusal, short = error, Fraction(error.excess)
             chord = share + (1 - share) * short / (short + headroom)
     raise refusal
+
+
+def without_unused(inputs: Inputs, values: Vector) -> Vector:
+    """Return a point with the probabilities of unused outputs set to 0."""
+    largest = np.zeros(len(inputs.column_sizes))
+    np.maximum.at(largest, inputs.columns, values)
+    return np.where(largest[inputs.columns] <= _UNUSED, 0.0, values)
