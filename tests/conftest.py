@@ -1,8 +1,9 @@
 """Settings shared by all tests."""
 
 import gc
+import math
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,8 @@ gc.disable()
 
 # Of a test without the mark "slow", seconds of processor time.
 _LONGEST = 3.0
+# Slow cases of a function that CI runs; all others are for the nightly run.
+_SAMPLE = 3
 _late, _taken = pytest.StashKey[list[str]](), pytest.StashKey[float]()
 
 
@@ -34,19 +37,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark all but the first cases as slow where a test says so; leave out what is nightly."""
-    if settings.get_current_profile_name() != "nightly":
-        nightly = [item for item in items if item.get_closest_marker("nightly") is not None]
-        config.hook.pytest_deselected(items=nightly)
-        items[:] = [item for item in items if item.get_closest_marker("nightly") is None]
-    cases = Counter[tuple[str, str]]()
+    """Mark all but the first cases as slow where a test says so; leave out what is nightly.
+
+    Of the slow cases of a function, a sample is run, unless they are marked every_case.
+    """
+    cases, slow = Counter[str](), defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        mark = item.get_closest_marker("slow_after")
-        if mark is not None:
-            function = item.nodeid.partition("[")[0], mark.name
-            cases[function] += 1
-            if cases[function] > mark.args[0]:
-                item.add_marker(pytest.mark.slow)
+        function, mark = item.nodeid.partition("[")[0], item.get_closest_marker("slow_after")
+        cases[function] += 1
+        if mark is not None and cases[function] > mark.args[0]:
+            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow") and not item.get_closest_marker("every_case"):
+            slow[function].append(item)
+    if settings.get_current_profile_name() == "nightly":
+        return
+    nightly = {item for item in items if item.get_closest_marker("nightly")}
+    for alike in slow.values():
+        nightly |= {*alike} - {*alike[:: math.ceil(len(alike) / _SAMPLE)]}
+    config.hook.pytest_deselected(items=[item for item in items if item in nightly])
+    items[:] = [item for item in items if item not in nightly]
 
 
 def pytest_collection_finish() -> None:

@@ -58,6 +58,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_prints_the_decimals_beside_it(
@@ -103,6 +104,7 @@ def test_the_readme_shows_what_its_example_prints(capfd: pytest.CaptureFixture[s
     assert {path.name for path in Path().iterdir()} == {"x.json", "x.proof.json", "verify.py"}
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", WITH_CELLS)
 def test_cells_run(name: str) -> None:

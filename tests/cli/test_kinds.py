@@ -116,6 +116,7 @@ def typed_input(design: Design, data: object, folder: Path) -> list[str]:
     raise AssertionError(f"no line of integers stands for {data}")
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(3)
 @over_kinds
 def test_what_a_command_saved_is_certified_and_released(name: str, tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ def test_budgets_of_one_label_are_kept_and_told(digits: Outcome) -> None:
             assert (f"{epsilon:g}" in listed) == (ours < theirs)
 
 
+@pytest.mark.nightly
 def test_private_voters_against_samples_of_their_votes(voters: Outcome) -> None:
     table = voters.tables["accuracy"]
     rng = np.random.default_rng(2)

@@ -15,6 +15,7 @@ def outcome() -> Outcome:
     return ran(run)
 
 
+@pytest.mark.nightly
 def test_eleven_voters_are_those_of_the_program_written_out(outcome: Outcome) -> None:
     errors = outcome.tables["errors"].select(K=11, m=3.0, Delta=0.0)
     curves = {

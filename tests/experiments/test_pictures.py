@@ -61,6 +61,7 @@ SPOILT: dict[str, Callable[[Figure], object]] = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("words", SPOILT)
 def test_each_fault_is_told(words: str) -> None:

@@ -68,6 +68,7 @@ def test_figure_3_has_six_panels_and_more_privacy_at_higher_thresholds() -> None
         assert all(a > b > c for a, b, c in zip(*columns, strict=True))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_figure_2_has_the_reference_values_certified() -> None:
     small = replace(FIGURE_2.quick, records=(100_000, 500_000))
@@ -253,6 +254,7 @@ def test_algorithm_1_against_fractions() -> None:
         assert way == pytest.approx(float(best), rel=1e-12)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("experiment", "changed"),

@@ -63,6 +63,7 @@ def test_databases_follow_their_composition() -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_monte_carlo_draws_batches() -> None:
     """Its mean equals that of drawing the batches themselves, for the same two neighbours."""
@@ -88,6 +89,7 @@ def test_monte_carlo_draws_batches() -> None:
     assert abs(np.mean(fast) - np.mean(slow)) < 5 * spread
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_monte_carlo_is_biased_upwards_and_the_more_so_the_larger_epsilon() -> None:
     rng = np.random.default_rng(2)

@@ -137,6 +137,7 @@ def test_the_spread_of_the_sampled_distributions() -> None:
     assert all(values.size == 225 for values in found.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_figures_are_whole(figure: Outcome, bias: Outcome, estimates: Outcome) -> None:
     drawn(named("smoothed-figure-5"), figure)

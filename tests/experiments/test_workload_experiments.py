@@ -108,6 +108,7 @@ def test_projected_gradient_gains_by_starts_and_steps() -> None:
     assert descended(replace(config, tries=4)) <= first
 
 
+@pytest.mark.nightly
 def test_growth_has_known_values_and_the_closed_form() -> None:
     config = growth.Config(categories=(4, 16, 26), closed=(2, 16, 256))
     outcome = ran(growth.run, config)
@@ -131,6 +132,7 @@ def test_growth_has_known_values_and_the_closed_form() -> None:
     drawn(growth.run, outcome)
 
 
+@pytest.mark.nightly
 def test_the_worst_data_cost_little_on_average() -> None:
     outcome = ran(worst.run)
     rows = outcome.tables["variances"]

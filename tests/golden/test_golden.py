@@ -24,15 +24,17 @@ QUICK_ITEMS = (
 )
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(40)
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * c.slow) for n, c in CASES.items()]
+    "name", [pytest.param(n, marks=[pytest.mark.nightly] * c.slow) for n, c in CASES.items()]
 )
 def test_a_value(name: str) -> None:
     found = json.loads(json.dumps(numbers_of(CASES[name])))
     assert not list(moved(KEPT[name], found, CASES[name].tolerance))
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("item", QUICK_ITEMS)
 def test_an_item(item: str) -> None:

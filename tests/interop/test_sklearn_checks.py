@@ -36,6 +36,7 @@ def voting(base: Any, teachers: int) -> PrivateVotingClassifier:
     )
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(1)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(

@@ -68,6 +68,7 @@ def test_random_tables_become_private_at_the_cost_that_is_told() -> None:
         assert cost <= Fraction(design.moved) <= cost * (1 + Fraction(1, 2**50))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_own_inequalities_hold_exactly() -> None:
     rng = np.random.default_rng(3)

@@ -109,6 +109,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @posix
 def test_who_is_killed_at_any_time_has_written_what_it_drew(path: Path) -> None:

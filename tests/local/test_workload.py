@@ -141,6 +141,7 @@ def voters(rng: np.random.Generator, categories: int, ratio: float) -> Matrix:
     return np.concatenate([rows, rest[None]]) if rest.max() <= ratio * rest.min() else rows[:0]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_no_random_mechanism_passes_the_bound() -> None:
     rng, tried = np.random.default_rng(3), 0

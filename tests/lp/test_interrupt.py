@@ -55,7 +55,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 @posix
-@pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+@pytest.mark.parametrize("backend", ["highs", pytest.param("cvxpy", marks=pytest.mark.nightly)])
 def test_ctrl_c_ends_a_long_solve_and_the_next_one_works(backend: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", SCRIPT, backend],

@@ -71,6 +71,7 @@ def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
     assert abs(design.gap) < 1e-9
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", SHIFTED[:1], ids=str)
 def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
@@ -84,6 +85,7 @@ def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     assert 0 <= design.certificate.slack <= verdict.slack + Fraction(1, 10**12)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_random_voters_with_delta() -> None:
     rng = np.random.default_rng(8)

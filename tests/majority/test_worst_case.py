@@ -234,6 +234,7 @@ def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
     assert common.value > asked.value + 0.01
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
     """The second program was reported infeasible, although the first one's optimum is in it."""

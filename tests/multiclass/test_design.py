@@ -250,6 +250,7 @@ def test_rows_are_the_prices() -> None:
                 assert values.max() == pytest.approx(cut.worst, rel=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_edges_between_other_classes_are_needed() -> None:
     """Without rows of voters on edges between classes 2 and 3, the optimum is not private."""

@@ -451,6 +451,7 @@ def test_several_releases(
     assert design.releases(np.arange(releases + 1)) == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_few_releases(tmp_path: Path) -> None:
     """Design, save, load; a table with more delta is refused, and so is a solver."""

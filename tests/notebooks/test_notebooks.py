@@ -112,6 +112,7 @@ def code(path: Path) -> list[str]:
     return [cell.source for cell in cells_of(path)]
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore", f"error:::{OURS}")
 @over_notebooks

@@ -140,6 +140,7 @@ def tail_of_counts(size: int, held: int, zeros: int, drawn: int, ratio: mpf) -> 
     return total
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("lost_share", "epsilon"), [(0.002, 0.0), (0.5, 0.05), (0.9, 0.0)])
 def test_large_pools_as_tail_sums_of_every_number_drawn(lost_share: float, epsilon: float) -> None:

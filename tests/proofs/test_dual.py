@@ -108,6 +108,7 @@ def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.Mon
     assert known - Fraction(1, 10**9) <= best.bound <= known + Fraction(1, 10**15)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_large_one_is_proved_when_asked_for() -> None:
     found: Any = dpopt.design(Kernel("zero-one", 1.0, inputs=80))

@@ -419,6 +419,7 @@ def solved(program: verify.Program, names: list[Any], which: int) -> Any:
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_bound_is_passed_by_no_optimum_at_no_coefficients() -> None:
     """Multipliers that are best at one choice bound the optimum at every choice."""

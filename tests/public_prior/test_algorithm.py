@@ -117,6 +117,7 @@ def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
     assert most < 3 * users.nbytes
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_a_hundred_thousand_labels(maker: Maker) -> None:

@@ -148,6 +148,7 @@ def test_a_distribution_one_unit_outside_the_box_is_refused() -> None:
             setting.judge(wrong)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_mollified_labels_follow_the_projection(tmp_path: Path) -> None:
     found = design(replace(Mollifier.example(), labels=("a", "b", "c")))

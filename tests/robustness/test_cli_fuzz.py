@@ -55,6 +55,7 @@ def test_good_arguments_answer(name: str, good: dict[str, list[str]]) -> None:
         assert isinstance(json.loads(ended.out), dict)
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @each_command
 def test_each_option_with_hostile_values(

@@ -22,6 +22,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
         yield found
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORPUS)
 def test_what_broke_something_once(name: str, worker: Worker, tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def allowed(argument: str, value: str, found: str) -> bool:
     return argument in PATHS or (argument in FUNCTIONS and value in ("type", "function"))
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", [*NAMES, *METHODS])
 def test_spoiled_arguments(name: str) -> None:

@@ -54,6 +54,7 @@ LARGEST: dict[str, Callable[[], Any]] = {
 LOADED = {"kernel", "kernel-largest", "majority", "min-count", "roo", "journal"}
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("name", LARGEST)
 def test_it_is_shown_and_written_and_read(name: str, tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def check(setting: Majority) -> None:
     assert -ROUNDING <= found.gap <= LARGEST_GAP
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", HARD, ids=str)
 def test_designs_that_once_failed(setting: Majority) -> None:

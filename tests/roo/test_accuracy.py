@@ -138,6 +138,7 @@ def direct(sampler: Any, p: list[float]) -> tuple[np.ndarray, float]:
     return differences, mean
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon", "p"),

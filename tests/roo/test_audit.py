@@ -118,6 +118,7 @@ def every_move(n: int, k: int, m: int) -> list[Any]:
     return verify.moves(n, k, m, "exact")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_moves_imply_what_neighbours_do() -> None:
     """Of every other transition, some move has no larger chance before and no smaller one after."""

@@ -263,6 +263,7 @@ def test_the_worst_case_meets_the_lower_bound_and_beats_min_count_rules(
             assert 2.5 < max(distances) / sampler.value < 3.4
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
     for n, k, epsilon in product((1, 2, 3, 5, 9, 14), (2, 3, 4, 5), (0.1, 0.5, 1.5)):
@@ -332,6 +333,7 @@ def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, pmf: tuple[floa
     assert sampler.value == pytest.approx(found.objective, abs=5e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_hundred_records_of_three_categories() -> None:
     """Once without an answer; P is met exactly, by the dual bound and by what is released."""

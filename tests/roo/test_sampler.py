@@ -55,6 +55,7 @@ def test_draws_of_the_system_follow_the_distribution(
     assert pmf == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_check_of_distributions_sees_a_wrong_one() -> None:
     sampler = dpopt.design(dpopt.RevealOrObscure(6, 3, 0.8))

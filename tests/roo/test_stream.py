@@ -156,6 +156,7 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     assert_hidden(caught.value)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
     rows, labels = 16_000_000, 1000

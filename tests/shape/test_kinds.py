@@ -20,6 +20,7 @@ from tests.shape import checks, toys
 CASES = [(kind, check) for kind in dpopt.kinds() for check in checks.CHECKS]
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     ("kind", "check"), CASES, ids=[f"{kind.kind}-{check.__name__}" for kind, check in CASES]
@@ -88,6 +89,7 @@ def variant(name: str) -> tuple[Callable[[], Any], Any]:
     return (lambda: setting), data
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("check", OF_A_VARIANT, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", VARIANTS)

@@ -25,6 +25,7 @@ def among_the_kinds() -> Iterator[None]:
         yield
 
 
+@pytest.mark.every_case
 @pytest.mark.slow_after(5)
 @pytest.mark.parametrize("check", over.CHECKS, ids=lambda part: part.__name__)
 @pytest.mark.parametrize("kind", toys.RIGHT, ids=lambda part: part.__name__)

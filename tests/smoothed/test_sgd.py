@@ -85,6 +85,7 @@ def test_a_large_distribution_has_the_digits_of_the_exact_integers() -> None:
     np.testing.assert_allclose(pmf.probabilities, expected, rtol=1e-14, atol=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("records", "drawn", "deviation"), [(100, 30, 10), (400, 20, 12)])
 def test_leave_one_out_has_the_digits_of_the_exact_integers(

@@ -74,6 +74,7 @@ def kept(edges: tuple[Edge, ...], *, circles: bool) -> bool:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(3, 3), (4, 3), (3, 4)])
 def test_configurations_without_circles_have_the_largest_excess(voters: int, classes: int) -> None:

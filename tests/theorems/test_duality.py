@@ -42,6 +42,7 @@ BOXES = [(Fraction(0), Fraction(1)), (Fraction(1, 2), Fraction(3)), (Fraction(-2
 VARIABLES = [*(("v", i) for i in range(5)), *(("w", i) for i in range(3))]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("maximise", [False, True])
 def test_no_point_passes_the_bound_of_any_multipliers(maximise: bool) -> None:

@@ -133,6 +133,7 @@ def test_bounds_in_integers_hold_shares_and_phi(root: Fraction) -> None:
                 assert levels[0].high - levels[0].low < 1 << 20
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_proved() -> None:
     assert spent_by_any_number(5, Fraction(5, 2), 7).states == 1_001

@@ -26,7 +26,7 @@ PROGRAMS = {
     "command",
     [
         ["-m", "mypy", "--strict", "--cache-dir", "cache"],
-        ["-m", "pyright", "--pythonpath", sys.executable],
+        pytest.param(["-m", "pyright", "--pythonpath", sys.executable], marks=pytest.mark.nightly),
         ["-W", "error"],
     ],
     ids=["mypy", "pyright", "run"],
