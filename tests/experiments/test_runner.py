@@ -315,6 +315,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
     assert entry.reused
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     out = tmp_path / "out"

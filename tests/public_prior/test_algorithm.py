@@ -103,8 +103,8 @@ def test_apply_is_the_product_with_the_matrix(maker: Maker) -> None:
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
     rng = np.random.default_rng(7)
-    kernel = maker(rng.dirichlet(np.ones(5_000)), 1.0)
-    users = rng.dirichlet(np.ones(5_000), size=200)
+    kernel = maker(rng.dirichlet(np.ones(2_000)), 1.0)
+    users = rng.dirichlet(np.ones(2_000), size=200)
     each = np.array([kernel.apply(user) for user in users])
     tracemalloc.start()
     try:

@@ -67,6 +67,7 @@ def test_the_check_of_distributions_sees_a_wrong_one() -> None:
         check_pmf(categories, wrong)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_simulations_follow_the_distribution_and_repeat(name: str) -> None:
