@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from dpopt._errors import SolverError
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.lp.backends.highs import Highs
 from dpopt.noise.closed import (
     NEGLIGIBLE,
     Loss,
@@ -46,7 +47,8 @@ from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Feasibility tolerances of a solve, one after the other until it succeeds.
+# Feasibility tolerances of the last solve, one after the other until it succeeds; the last one is
+# that of the solves before it.
 _TOLERANCES = 1e-9, 1e-8, 1e-7, 1e-6
 # Relative gap at which head and end are long enough, and rounds of added rows, at most.
 _TIGHT, _ROUNDS = 1e-9, 60
@@ -309,7 +311,7 @@ class Program:
         """Solve it, adding rows of shifts that spend too much, until none does."""
         active, solution = self.first(), None
         for _ in range(_ROUNDS):
-            solution = self.tried(self.problem(active), backend, time_limit, solution)
+            solution = self.tried(self.problem(active), backend, time_limit, solution, rough=True)
             for d, rows in self.rows.items():
                 slack = rows.slack(solution["p"])
                 spent = np.maximum(slack, 0.0) @ rows.weight
@@ -318,6 +320,8 @@ class Program:
                 new = np.setdiff1d(np.flatnonzero(violated), np.concatenate(active[d]))
                 active[d].append(new)
             if not any(rounds[-1].size for rounds in active.values()):
+                if solution.residual > _TOLERANCES[0]:
+                    solution = self.tried(self.problem(active), backend, time_limit, solution)
                 best = self.multipliers(solution, active, limited=True)
                 if not self.tight(solution, best):
                     # Where the solver does not resolve the duals of delta.
@@ -332,14 +336,17 @@ class Program:
         backend: str | Backend,
         time_limit: float | None,
         start: Solution | None,
+        rough: bool = False,
     ) -> Solution:
         """Solve to the solver's best accuracy; any gap will do, as bounds are computed elsewhere.
+
+        A ``rough`` solve is within the largest tolerance, and is not repeated for a better one.
 
         Raises:
             SolverError: if it fails at the largest tolerance.
         """
         options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}
-        for tolerance in _TOLERANCES[:-1]:
+        for tolerance in () if rough else _TOLERANCES[:-1]:
             try:
                 return solve(problem, backend, tolerance=tolerance, **options)
             except SolverError as error:
@@ -469,10 +476,10 @@ def optimum(
         backend: of the solves.
         time_limit: of each, in seconds.
     """
-    optima = list[Optimum]()
+    optima, solver = list[Optimum](), Highs(perturb=False) if backend == "highs" else backend
     for doublings in range(DOUBLINGS + 1):
         program = Program(grid_of(doublings), delta, loss)
-        optima.append(program.solved(backend, time_limit))
+        optima.append(program.solved(solver, time_limit))
         if program.tight(optima[-1].solution, optima[-1].multipliers):
             break
     return max(optima, key=attrgetter("multipliers.bound"))

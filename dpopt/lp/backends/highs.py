@@ -42,11 +42,15 @@ class Highs:
         rounds: method for programs with lazy rows and a Slater point (`Problem.set_inside`):
             "simplex" for warm simplex rounds, "interior" for `dpopt.lp.interior`, "auto" for the
             latter if a family has initial rows. Other programs use simplex rounds.
+        perturb: let the dual simplex method perturb costs, as it does by default. Where most
+            variables cost nothing, removing the perturbation can take a hundred times as long as
+            the solve.
     """
 
     feasibility: float = 1e-10
     interior: bool = False
     rounds: Literal["auto", "simplex", "interior"] = "auto"
+    perturb: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -54,6 +58,7 @@ class Highs:
         )
         _checks.flag("interior", self.interior)
         _checks.choice("rounds", self.rounds, ("auto", "simplex", "interior"))
+        _checks.flag("perturb", self.perturb)
 
     @property
     def name(self) -> str:
@@ -67,7 +72,8 @@ class Highs:
 
     def load(self, model: Model) -> HighsSession:
         """Load the model into a new HiGHS instance."""
-        return HighsSession(model, self.feasibility, _INTERIOR if self.interior else _STRATEGIES)
+        strategies = _INTERIOR if self.interior else _STRATEGIES
+        return HighsSession(model, self.feasibility, strategies, self.perturb)
 
 
 @cache
@@ -160,8 +166,9 @@ class HighsSession:
         model: Model,
         feasibility: float,
         strategies: tuple[dict[str, Option], ...] = _STRATEGIES,
+        perturb: bool = True,
     ) -> None:
-        self._strategies = strategies
+        self._strategies, self._perturb = strategies, perturb
         # HiGHS measures dual feasibility absolutely, so costs are scaled to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         self._model = replace(model, cost=model.cost / self._scale)
@@ -184,6 +191,7 @@ class HighsSession:
             primal_feasibility_tolerance=self._feasibility,
             dual_feasibility_tolerance=self._feasibility,
             ipm_iteration_limit=_INTERIOR_ITERATIONS,
+            dual_simplex_cost_perturbation_multiplier=float(self._perturb),
         )
 
     def append(self, rows: Rows) -> None:
