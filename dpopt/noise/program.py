@@ -47,9 +47,8 @@ from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Feasibility tolerances of the last solve, one after the other until it succeeds; the last one is
-# that of the solves before it.
-_TOLERANCES = 1e-9, 1e-8, 1e-7, 1e-6
+# Tolerances of a solve, one after the other until it succeeds: while rows are added, and then.
+_ROUGH, _FINE = (1e-6,), (1e-9, 1e-8, 1e-7, 1e-6)
 # Relative gap at which head and end are long enough, and rounds of added rows, at most.
 _TIGHT, _ROUNDS = 1e-9, 60
 # Slack of a row, as a share of its left side, below which it is the solver's rounding; likewise the
@@ -309,9 +308,9 @@ class Program:
 
     def solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
         """Solve it, adding rows of shifts that spend too much, until none does."""
-        active, solution = self.first(), None
+        active, solution, tolerances = self.first(), None, _ROUGH
         for _ in range(_ROUNDS):
-            solution = self.tried(self.problem(active), backend, time_limit, solution, rough=True)
+            solution = tried(self.problem(active), backend, time_limit, tolerances, solution)
             for d, rows in self.rows.items():
                 slack = rows.slack(solution["p"])
                 spent = np.maximum(slack, 0.0) @ rows.weight
@@ -319,40 +318,17 @@ class Program:
                 violated = (slack > _ROUNDING * solution["p"][rows.v]) & (spent > within)
                 new = np.setdiff1d(np.flatnonzero(violated), np.concatenate(active[d]))
                 active[d].append(new)
-            if not any(rounds[-1].size for rounds in active.values()):
-                if solution.residual > _TOLERANCES[0]:
-                    solution = self.tried(self.problem(active), backend, time_limit, solution)
+            if any(rounds[-1].size for rounds in active.values()):
+                continue
+            if tolerances == _FINE:
                 best = self.multipliers(solution, active, limited=True)
                 if not self.tight(solution, best):
                     # Where the solver does not resolve the duals of delta.
                     other = self.multipliers(solution, active, limited=False)
                     best = max(best, other, key=attrgetter("bound"))
                 return Optimum(*self.pmf(solution, active), best, solution)
+            tolerances = _FINE
         raise SolverError("rows were still violated after many rounds.", Status.STALLED)
-
-    @staticmethod
-    def tried(
-        problem: Problem,
-        backend: str | Backend,
-        time_limit: float | None,
-        start: Solution | None,
-        rough: bool = False,
-    ) -> Solution:
-        """Solve to the solver's best accuracy; any gap will do, as bounds are computed elsewhere.
-
-        A ``rough`` solve is within the largest tolerance, and is not repeated for a better one.
-
-        Raises:
-            SolverError: if it fails at the largest tolerance.
-        """
-        options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}
-        for tolerance in () if rough else _TOLERANCES[:-1]:
-            try:
-                return solve(problem, backend, tolerance=tolerance, **options)
-            except SolverError as error:
-                if error.status != Status.NUMERICAL:
-                    raise
-        return solve(problem, backend, tolerance=_TOLERANCES[-1], **options)
 
     def tight(self, solution: Solution, multipliers: Multipliers) -> bool:
         """Return whether multipliers prove the value of a solution."""
@@ -449,6 +425,31 @@ class Program:
         return pmf / mass(pmf, ratio, period), ratio
 
 
+def tried(
+    problem: Problem,
+    backend: str | Backend,
+    time_limit: float | None,
+    tolerances: Sequence[float],
+    start: Solution | None,
+) -> Solution:
+    """Solve at the first tolerance that succeeds; any gap will do: bounds are computed elsewhere.
+
+    Raises:
+        SolverError: if it fails at the last one.
+    """
+    tolerance, *larger = tolerances
+    # Of ill-conditioned bases, HiGHS's answers violate rows by more than its own tolerance.
+    exact = Highs(feasibility=min(tolerance / 10, 1e-8), perturb=False)
+    solver = exact if backend == "highs" else backend
+    options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}
+    try:
+        return solve(problem, solver, tolerance=tolerance, **options)
+    except SolverError as error:
+        if error.status != Status.NUMERICAL or not larger:
+            raise
+    return tried(problem, backend, time_limit, larger, start)
+
+
 def shift_name(d: int, i: int) -> str:
     """Return what names call a shift's rows of round i."""
     return f"{d} {i}" if i else f"{d}"
@@ -476,10 +477,10 @@ def optimum(
         backend: of the solves.
         time_limit: of each, in seconds.
     """
-    optima, solver = list[Optimum](), Highs(perturb=False) if backend == "highs" else backend
+    optima = list[Optimum]()
     for doublings in range(DOUBLINGS + 1):
         program = Program(grid_of(doublings), delta, loss)
-        optima.append(program.solved(solver, time_limit))
+        optima.append(program.solved(backend, time_limit))
         if program.tight(optima[-1].solution, optima[-1].multipliers):
             break
     return max(optima, key=attrgetter("multipliers.bound"))

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 # Bits of a weight beyond those that delta, over all distances, needs.
 _BITS = 64
-# Shares of delta that rounding may take, one after the other until the integers are private; at
-# least so much probability, which floats lose.
-_SPARE, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), 1e-16
+# Shares of delta that rounding may take, one after the other until the integers are private; the
+# first only up to a sensitivity whose programs are solved in a second. And the least probability to
+# spare, which floats lose.
+_SPARE, _QUICK, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), 20, 1e-16
 # Distances that a frame shows of noise without an end, and the mass that it may leave out.
 _SHOWN, _LEFT_OUT = 100_000, 1e-9
 # Pairs of probabilities of which a dominating pair is made, at most.
@@ -173,7 +174,7 @@ class Noise(Setting):
         return Grid.of(self.sensitivity, self.epsilon, self.delta, doublings)
 
     def _solved(
-        self, backend: str | Backend, time_limit: float | None, shares: Sequence[float] = _SPARE
+        self, backend: str | Backend, time_limit: float | None, shares: Sequence[float]
     ) -> Optimum:
         """Return the optimum for a little less than delta, so that its integers are private."""
         spare = max(shares[0] * self.delta, min(_LEAST_SPARE, self.delta / 10))
@@ -185,6 +186,10 @@ class Noise(Setting):
                 raise
             return self._solved(backend, time_limit, shares[1:])
         return best
+
+    @property
+    def _spare(self) -> Sequence[float]:
+        return _SPARE[self.sensitivity > _QUICK :]
 
     def _refuse_several(self) -> None:
         if self.releases > 1:
@@ -199,13 +204,13 @@ class Noise(Setting):
         """Solve the program, adding rows as they are violated, on longer grids if need be."""
         del stop_at_gap
         self._refuse_several()
-        best = self._solved(backend, time_limit)
+        best = self._solved(backend, time_limit, self._spare)
         vars(self)["_optimum"] = best
         return best.solution
 
     @cached_property
     def _optimum(self) -> Optimum:
-        return self._solved("highs", None)
+        return self._solved("highs", None, self._spare)
 
     def point(self, solution: Solution) -> Vector:
         """Return p(0), ..., p(N) of the optimum, and the ratio of each period beyond N."""

@@ -471,3 +471,97 @@ def test_a_few_releases(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="^releases is 3"):
         dpopt.design(setting, backend="highs")
     assert verify.main([str(tmp_path / "x.json")]) == 2
+
+
+# What the verifier's own noise decides, against sums over all integers.
+
+UNTIDY = [
+    NoiseTable(weights, ratio, period)
+    for weights, ratio, period in (
+        ((9, 7, 8, 5, 1), Fraction(0), 1),
+        ((9, 4), Fraction(2, 5), 1),
+        ((9, 4, 6), Fraction(1, 3), 2),
+        ((9, 4, 6, 1, 5), Fraction(1, 3), 2),
+        ((5, 9, 0, 3, 2, 7), Fraction(1, 2), 3),
+        ((5, 9, 0, 3), Fraction(3, 4), 3),
+    )
+]
+
+
+@pytest.mark.parametrize("table", UNTIDY, ids=lambda table: str(table.weights))
+def test_the_verdict_is_of_the_worst_shift(table: NoiseTable) -> None:
+    """Both directions of a shift spend the same; e^epsilon is between 1.5 and 1.6."""
+    exp_to: verify.Growth = lambda bits: (15, 16, 10)  # noqa: ARG005, E731
+    ends = [spent(table, Fraction(ratio, 10))[0] for ratio in (15, 16)]
+    assert all(sticks[::2] == sticks[1::2] for sticks in ends)
+    low, high = (sticks[::2] for sticks in ends)
+    verdict = table.exact.decide(max(low) + Fraction(1, 3), exp_to)
+    assert (verdict.rows, verdict.slack) == (2 * table.period, Fraction(1, 3))
+    assert verdict.at == 1 + low.index(max(low))
+    assert table.exact.decide(max(low), exp_to).slack == 0
+    for limit in (Fraction(0), max(low) - Fraction(1, 10**9), *high):
+        first = next(i for i, stick in enumerate(low) if stick > limit)
+        surely = "is not" if high[first] > limit else "is not shown"
+        with pytest.raises(verify.Refused, match=f"the noise {surely} within delta") as caught:
+            table.exact.decide(limit, exp_to)
+        assert (caught.value.at, caught.value.missed) == (1 + first, low[first] - limit)
+
+
+@pytest.mark.parametrize(
+    ("weights", "ratio"), [([1], 0), ([0, 0], 0), ([1, 1], 1), ([1, 1], Fraction(-1, 2))]
+)
+def test_no_noise(weights: list[int], ratio: Any) -> None:
+    with pytest.raises(verify.Malformed, match="no noise"):
+        verify.Noise(weights, Fraction(ratio), 1)
+
+
+@pytest.mark.parametrize("table", UNTIDY, ids=lambda table: str(table.weights))
+def test_rows_of_a_proof_are_sums_over_all_integers(table: NoiseTable) -> None:
+    """Multipliers given up to 4, and one for all x beyond: sum_x lambda(x) (p(x) - 2 p(x + d))."""
+    rng, most, last = np.random.default_rng(len(table.weights)), table.period, 4
+    proof = {
+        "last": last,
+        "rows": [[d, [*range(-last, last + 1, d)], []] for d in range(1, most + 1)],
+        "ends": rng.integers(1, 9, most).tolist(),
+    }
+    for row in proof["rows"]:
+        row[2] = rng.integers(0, 9, len(row[1])).tolist()
+    setting = {"sensitivity": most, "delta": 0.25, "epsilon": 1.0, "loss": "absolute"}
+    units = {"weights": list(table.weights), "ratio": str(table.ratio)}
+
+    def program(low: int, high: int) -> Any:
+        enclosed = Fraction(low), Fraction(high)
+        return verify.noise({**setting, "releases": 1}, units, enclosed, proof)
+
+    # Far out, what is left has less than a millionth of the mass.
+    masses, reach = written_out(table, 100), 60
+    total = sum(masses.values())
+    exact = program(2, 2)
+    assert sum(exact.point.values()) == 1
+    for x in range(min(table.last - most, last + most) + 1):
+        assert exact.point["p", x] == pytest.approx(float(masses[x] * (2 if x else 1) / total))
+    assert ("p", table.last - most + 1) not in exact.point
+    point = {("p", x): masses.get(x, Fraction(0)) * (2 if x else 1) for x in range(last + most + 1)}
+    point["beyond",] = total - sum(point.values())
+    for d, places, multipliers in proof["rows"]:
+        given, end = dict(zip(places, multipliers, strict=True)), proof["ends"][d - 1]
+        plain = Fraction(0)
+        for x in range(-reach, 400):
+            multiplier = end if x > last else given.get(x, 0)
+            source, target = masses.get(x, 0), masses.get(x + d, 0)
+            plain += multiplier * (source - 2 * target)
+        row = exact.row(("privacy", d))
+        assert all(low == high for low, high in row.terms.values())
+        side = sum(row.terms[v][0] * point[v] for v in row.terms)
+        assert float(side) == pytest.approx(float(plain), rel=1e-9)
+        assert row.limit == max(*multipliers, end) / 4
+        wide, coarse = program(2, 3).row(("privacy", d)), program(3, 3).row(("privacy", d))
+        for v, ends in wide.terms.items():
+            assert ends == (coarse.terms[v][0], row.terms[v][0])
+            assert ends[0] <= ends[1]
+
+
+def test_a_shift_without_positions_has_the_row_of_its_end() -> None:
+    proof = {"last": 3, "rows": [[1, [], []]], "ends": [2]}
+    rows = verify.noise_rows(proof, 1, 3, Fraction(1), (Fraction(2), Fraction(2)))
+    assert rows["privacy", 1].terms == {("p", 4): (1, 1), ("beyond",): (-1, -1)}

@@ -42,9 +42,9 @@ class Highs:
         rounds: method for programs with lazy rows and a Slater point (`Problem.set_inside`):
             "simplex" for warm simplex rounds, "interior" for `dpopt.lp.interior`, "auto" for the
             latter if a family has initial rows. Other programs use simplex rounds.
-        perturb: let the dual simplex method perturb costs, as it does by default. Where most
-            variables cost nothing, removing the perturbation can take a hundred times as long as
-            the solve.
+        perturb: let the dual simplex method perturb costs, as it does by default; else it does
+            so in the second strategy only. Where most variables cost nothing, removing the
+            perturbation can take a hundred times as long as the solve.
     """
 
     feasibility: float = 1e-10
@@ -72,8 +72,8 @@ class Highs:
 
     def load(self, model: Model) -> HighsSession:
         """Load the model into a new HiGHS instance."""
-        strategies = _INTERIOR if self.interior else _STRATEGIES
-        return HighsSession(model, self.feasibility, strategies, self.perturb)
+        strategies = _INTERIOR if self.interior else _STRATEGIES if self.perturb else _UNPERTURBED
+        return HighsSession(model, self.feasibility, strategies)
 
 
 @cache
@@ -129,6 +129,7 @@ _ORDINARY: dict[str, Option] = {
     "run_crossover": "on",
     "simplex_strategy": 1,
     "simplex_scale_strategy": 2,
+    "dual_simplex_cost_perturbation_multiplier": 1.0,
 }
 # Fallback strategies. All but the first, a warm start, use a new instance: HiGHS scales appended
 # rows by the factors of the first ones and can lose eight digits; its presolve may end without a
@@ -139,6 +140,8 @@ _STRATEGIES: tuple[dict[str, Option], ...] = (
     {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
 )
+_AS_IT_IS: dict[str, Option] = {"dual_simplex_cost_perturbation_multiplier": 0.0}
+_UNPERTURBED = (_AS_IT_IS, *_STRATEGIES)
 # Interior points without crossover, with looser and looser tolerances.
 _NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
 _INTERIOR: tuple[dict[str, Option], ...] = (
@@ -166,9 +169,8 @@ class HighsSession:
         model: Model,
         feasibility: float,
         strategies: tuple[dict[str, Option], ...] = _STRATEGIES,
-        perturb: bool = True,
     ) -> None:
-        self._strategies, self._perturb = strategies, perturb
+        self._strategies = strategies
         # HiGHS measures dual feasibility absolutely, so costs are scaled to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         self._model = replace(model, cost=model.cost / self._scale)
@@ -191,7 +193,6 @@ class HighsSession:
             primal_feasibility_tolerance=self._feasibility,
             dual_feasibility_tolerance=self._feasibility,
             ipm_iteration_limit=_INTERIOR_ITERATIONS,
-            dual_simplex_cost_perturbation_multiplier=float(self._perturb),
         )
 
     def append(self, rows: Rows) -> None:
@@ -224,7 +225,7 @@ class HighsSession:
         basis.row_status = _settled(rows, lower, upper)
         basis.valid, basis.alien = True, True
         if self._solver.setBasis(basis) != highspy.HighsStatus.kError:
-            self._begun = {"simplex_strategy": 1 if dual else 4}
+            self._begun = self._strategies[0] | {"simplex_strategy": 1 if dual else 4}
 
     def basis(self) -> tuple[Statuses, Statuses] | None:
         """Return the statuses of columns and rows; None after interior points without crossover."""
