@@ -48,7 +48,7 @@ from dpopt.privacy import Problem
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
 # Tolerances of a solve, one after the other until it succeeds: while rows are added, and then.
-_ROUGH, _FINE = (1e-6,), (1e-9, 1e-8, 1e-7, 1e-6)
+_ROUGH, _FINE = (1e-3,), (1e-9, 1e-8, 1e-7, 1e-6)
 # Relative gap at which head and end are long enough, and rounds of added rows, at most.
 _TIGHT, _ROUNDS = 1e-9, 60
 # Slack of a row, as a share of its left side, below which it is the solver's rounding; likewise the
