@@ -541,7 +541,8 @@ def test_rows_of_a_proof_are_sums_over_all_integers(table: NoiseTable) -> None:
     for x in range(min(table.last - most, last + most) + 1):
         assert exact.point["p", x] == pytest.approx(float(masses[x] * (2 if x else 1) / total))
     assert ("p", table.last - most + 1) not in exact.point
-    point = {("p", x): masses.get(x, Fraction(0)) * (2 if x else 1) for x in range(last + most + 1)}
+    near = range(last + most + 1)
+    point: dict[Any, Any] = {("p", x): masses.get(x, 0) * (2 if x else 1) for x in near}
     point["beyond",] = total - sum(point.values())
     for d, places, multipliers in proof["rows"]:
         given, end = dict(zip(places, multipliers, strict=True)), proof["ends"][d - 1]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from scipy.stats import chisquare
 
 import dpopt
@@ -162,3 +165,26 @@ def test_mollified_labels_follow_the_projection(tmp_path: Path) -> None:
         assert chisquare(counts, pmf * 4000).pvalue > 1e-6
     found.save(tmp_path / "pmf.json")
     assert load(tmp_path / "pmf.json").table == found.table
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("q", [(0.05, 0.1, 0.15, 0.2, 0.5), (0.1, 0.2, 0.7), (0.02, 0.48, 0.5)])
+def test_a_sampler_that_is_no_kernel_can_be_better(q: tuple[float, ...], epsilon: float) -> None:
+    """The best box around q, by a program, has the bound of the findings page where it fits."""
+    n, ratio, least = len(q), math.exp(epsilon), min(q)
+    limits, sides = list[Any](), list[float]()
+    for i in range(n):
+        unit = np.eye(n)[i]
+        limits += [np.append(-ratio * unit, 1.0), np.append(1.0 - unit, 1.0)]
+        sides += [0.0, 1.0]
+    box = [*((a / ratio, a) for a in q), (0.0, 1.0)]
+    found = linprog(np.append(np.zeros(n), -1.0), A_ub=limits, b_ub=sides, bounds=box)
+    worst, bound = 1 + found.fun, 1 - ratio * least
+    assert bound - 1e-9 <= worst <= dpopt.design(PublicPrior(q, epsilon)).value + 1e-9
+    r = np.maximum(least, np.array(q) / ratio)
+    alone = np.minimum(ratio * r, 1 - (r.sum() - r))
+    if alone.min() >= ratio * least - 1e-12:
+        assert worst == pytest.approx(bound, abs=1e-9)
+        assert worst < dpopt.design(PublicPrior(q, epsilon)).value - 1e-4
+    else:
+        assert epsilon > 1
