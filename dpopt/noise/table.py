@@ -20,6 +20,9 @@ from dpopt.privacy.release import Pmfs, Source
 # Periods are drawn in digits of so many values, each from a table of its own, until a further
 # digit would be 0 with probability above this.
 _DIGIT, _RARELY = 64, 0.3
+# Periods are written out in the first table until so large a share of all that repeat the last one
+# is left, and at most so many.
+_LEFT, _MOST_WRITTEN = Fraction(1, 1000), 16
 # Largest sum of absolute values that a 64-bit integer holds.
 _INT64 = np.iinfo(np.int64).max
 
@@ -98,11 +101,11 @@ class NoiseTable:
     def drawn(self, count: int, source: Source) -> npt.NDArray[Any]:
         """Return independent noise, drawn exactly, shape (count,).
 
-        |Z| up to N comes from one table; the number of periods beyond it is geometric, drawn digit
-        by digit. All are of 64 bits: that one is beyond has probability ratio^(2^63 / D).
+        |Z| comes from one table of the first periods; the number of periods beyond is geometric,
+        drawn digit by digit. All are of 64 bits: of one beyond the probability is ratio^(2^63 / D).
         """
         distance = self._core.draw(np.zeros(count, dtype=np.int64), source)
-        tails = np.flatnonzero(distance > self.last - self.period)
+        tails = np.flatnonzero(distance > self.last + (self._written - 1) * self.period)
         if self.ratio and tails.size:
             distance[tails] += self.period * self._periods(tails.size, source)
         signs = np.frombuffer(source(count), dtype=np.uint8) & 1
@@ -125,10 +128,23 @@ class NoiseTable:
         return periods
 
     @cached_property
+    def _written(self) -> int:
+        """Periods beyond N in the table of |Z|."""
+        written, left = 0, self.ratio
+        while left > _LEFT and written < _MOST_WRITTEN:
+            written, left = written + 1, left * self.ratio
+        return written
+
+    @cached_property
     def _core(self) -> Pmfs:
-        """|Z| = 0..N, the last D of which stand for all periods that repeat them."""
-        weights = enumerate(self.weights)
-        return Pmfs([[w * (2 if x else 1) * self.exact.scale(x) for x, w in weights]])
+        """|Z| = 0..N and some periods more, the last of which stands for all that repeat it."""
+        above, below = self.ratio.as_integer_ratio()
+        weights = [w * below**self._written for w in self.weights]
+        for _ in range(self._written):
+            weights += [w // below * above for w in weights[-self.period :]]
+        inner, last = len(weights) - self.period, below - above
+        scaled = (w * (last if x < inner else below) for x, w in enumerate(weights))
+        return Pmfs([[w * (2 if x else 1) for x, w in enumerate(scaled)]])
 
     @cached_property
     def _digits(self) -> list[Pmfs]:

@@ -566,3 +566,16 @@ def test_a_shift_without_positions_has_the_row_of_its_end() -> None:
     proof = {"last": 3, "rows": [[1, [], []]], "ends": [2]}
     rows = verify.noise_rows(proof, 1, 3, Fraction(1), (Fraction(2), Fraction(2)))
     assert rows["privacy", 1].terms == {("p", 4): (1, 1), ("beyond",): (-1, -1)}
+
+
+@pytest.mark.parametrize("table", UNTIDY, ids=lambda table: str(table.weights))
+def test_the_first_draw_has_the_distribution(table: NoiseTable) -> None:
+    """In fractions; the last period stands for all that repeat it."""
+    (drawn,) = table._core._weights
+    most, masses = len(drawn) - 1, written_out(table, 400)
+    assert (most > table.last) == (table.ratio > 0)
+    beyond = table.ratio / (1 - table.ratio)
+    _, total = spent(table, Fraction(2))
+    for x, weight in enumerate(drawn):
+        repeated = 1 + beyond if x > most - table.period else 1
+        assert Fraction(weight, sum(drawn)) == masses[x] * (2 if x else 1) * repeated / total
