@@ -104,6 +104,14 @@ class NoiseTable:
         |Z| comes from one table of the first periods; the number of periods beyond is geometric,
         drawn digit by digit. All are of 64 bits: of one beyond the probability is ratio^(2^63 / D).
         """
+        noise = np.empty(count, dtype=np.int64)
+        # In parts that a processor's cache holds.
+        for start in range(0, count, 1 << 16):
+            part = noise[start : start + (1 << 16)]
+            part[:] = self._part(part.size, source)
+        return noise
+
+    def _part(self, count: int, source: Source) -> IntVector:
         distance = self._core.draw(np.zeros(count, dtype=np.int64), source)
         tails = np.flatnonzero(distance > self.last + (self._written - 1) * self.period)
         if self.ratio and tails.size:
