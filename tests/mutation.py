@@ -234,6 +234,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     "columns are of one length": ("decide_ratios: not neighbours[0] -> not neighbours[1]",),
     "0 adds nothing, and takes nothing of any end": (
         "decide_sets: e > 0 -> e >= 0",
+        "positive: value > 0 -> value >= 0",
         "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1",
         "Voters.at: enclosure[a < 0] -> enclosure[a <= 0]",
         "Voters.at: enclosure[a >= 0] -> enclosure[a > 0]",
@@ -383,6 +384,8 @@ _SAME: dict[str, tuple[str, ...]] = {
         "(-(-(self.growth[0] * (1 << CORNER)) // 1), 1 << CORNER, 0)",
         "decide_box: 64 + total.bit_length() + mass.bit_length() -> "
         "total.bit_length() + mass.bit_length()",
+        "Noise.decide: exp_to(64 + 2 * self.total.bit_length()) -> exp_to(2 * "
+        "self.total.bit_length())",
         "decide_layers: exp_to(64 + table.bits) -> exp_to(table.bits)",
     ),
     "the margin of floats is wider than what they are off by": (

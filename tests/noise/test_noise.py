@@ -579,3 +579,7 @@ def test_the_first_draw_has_the_distribution(table: NoiseTable) -> None:
     for x, weight in enumerate(drawn):
         repeated = 1 + beyond if x > most - table.period else 1
         assert Fraction(weight, sum(drawn)) == masses[x] * (2 if x else 1) * repeated / total
+
+
+def test_of_equal_shifts_the_smallest_is_named() -> None:
+    assert dpopt.design(Noise(3, 1.0)).certificate.tightest == "integers 1 apart"
