@@ -56,15 +56,14 @@ class Kernel(Setting):
                    lower <= sum_xy c_xy K[x, y] <= upper            by their names
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. The words in quotes are the
-    names of the rows in `problem`. With delta > 0, variables s[y] >= 0 are the excess of K[x, y]
-    over e^epsilon K[x', y] for each ordered pair of neighbours ("privacy"); the sum of each pair's
-    is at most delta ("delta"). The rows of "privacy" are divided by e^epsilon, and there may be
-    at most 2,000,000; `dpopt.table.add_table` writes them. To add rows over K to the program, use
-    `dpopt.table.over_masses`.
+    names of the rows in `problem`. With delta > 0, each ordered pair of neighbours has slacks s[y]
+    >= max(0, K[x, y] - e^epsilon K[x', y]) ("privacy") with sum_y s[y] <= delta ("delta"). The rows
+    of "privacy", at most 2,000,000, are divided by e^epsilon; `dpopt.table.add_table` writes them.
+    To add rows over K to the program, use `dpopt.table.over_masses`.
 
-    Losses by name take an input's number as a word, ``np.unravel_index(number, shape)``, and
-    compare words position by position; without a shape, a word is the number. "hamming" needs a
-    shape.
+    Losses by name compare inputs and outputs as vectors, coordinate by coordinate: with a shape,
+    index i stands for ``np.unravel_index(i, shape)``; without one, for the integer i. "hamming"
+    needs a shape.
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
         squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ

@@ -46,18 +46,18 @@ _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
 
 @dataclass(frozen=True, eq=False)
 class Workload(Setting):
-    """The locally private mechanism whose answers to linear queries vary least.
+    """The locally private mechanism with unbiased linear estimates of least total variance.
 
-    Each of N people holds one category u of n and releases one output o with probability
-    Q[o, u] = Pr[o | u]. The queries W x of the histogram x are estimated by V y, where y counts the
-    outputs; this is unbiased if V Q = W. If people are drawn from a distribution p, the variance of
-    all answers together is, per person,
+    Each of N people holds one category u of n and releases one output o with probability Q[o, u] =
+    Pr[o | u]. The queries W x of the histogram x are estimated by V y, where y counts the outputs;
+    this is unbiased if V Q = W. Given data whose categories have the frequencies p, the total
+    variance over all queries that the mechanism adds is, per person,
 
         sum_u p_u (sum_o Q[o, u] |V_o|^2 - |W_u|^2).
 
-    The best V is W M^-1 Q' diag(Q p)^-1 with M = Q' diag(Q p)^-1 Q; the variance is then
-    F - sum_u p_u |W_u|^2 with F = tr(M^-1 W'W). A row of Q may be taken as theta_s s, a pattern s
-    in {1, e^epsilon}^n times its weight, and then
+    The best V is W M^-1 Q' diag(Q p)^-1 with M = Q' diag(Q p)^-1 Q; the variance is then F - sum_u
+    p_u |W_u|^2 with F = tr(M^-1 W'W). Without loss of generality each row of Q is theta_s s, with a
+    weight theta_s >= 0 and s in {1, e^epsilon}^n, and then
 
         minimise   F = tr(M^-1 W'W),  M = sum_s theta_s s s' / (s . p)
         subject to sum_s theta_s s = 1                                       "sums"

@@ -498,13 +498,13 @@ def solve(
             `dpopt.privacy`.
         relative_gap: duality gap above which the solver's fallback strategies are tried, relative
             to max(sum |c_j x_j|, max |c_j|); by default 10 times the tolerance (1e-8 for HiGHS). If
-            none reaches it, the first solution within 1,000 times this gap is returned, which
-            states its gap.
+            no strategy reaches it, the first solution found within 1,000 times this gap is
+            returned; its ``gap`` says so.
         time_limit: seconds for the whole loop; None for no limit.
         stop_at_gap: stop at a feasible point whose relative gap is at most this, and return it with
-            status `Status.GAP`; in [0, 1], 0 to go on to the optimum. Feasible points before the
-            last round need a Slater point (`Problem.set_inside`); other programs go on to the
-            optimum.
+            status `Status.GAP`; in [0, 1], 0 to go on to the optimum. An early stop needs a
+            strictly feasible point, set by `Problem.set_inside`; without one the loop goes on to
+            the optimum.
         max_rounds: most solves in the loop, for each objective.
         start: warm start: a solution of an earlier version of this problem, or of a similar one.
             Variables and rows with the same name and size start from the statuses of its basis

@@ -102,11 +102,13 @@ class Majority(Voters, Setting):
 
     If several gamma attain it, the one of these with the least expected error is taken, within the
     solver's tolerance.
-    "least-regret" has several priors j. Let b_j be the least expected error of a private gamma
-    under prior j, from a program of its own, and c_j the expected error of a fair coin, gamma = 0:
+
+    "least-regret" has several priors j. Let b_j be the least expected error
+    under prior j alone, from a separate program, and f_j that of a fair coin, gamma = 0, by which
+    the regret is normalised:
 
         minimise   t
-        subject to error_j(gamma) <= b_j + t c_j  for every prior j             "priors"
+        subject to error_j(gamma) <= b_j + t f_j  for every prior j             "priors"
 
     The value of both programs is -t, so that larger is better. Coefficients smaller than 1e-9 times
     the largest are raised to that in the program, since a solver would treat them as 0.

@@ -50,17 +50,19 @@ class Multiclass(ClassSetting):
         minimise   E Pr[output is no plurality class]                                 (prior)
         subject to sum_c n[lambda, c] k[lambda, c] = 1                                "sums"
                    E a(y | N) - e^(m epsilon) E' a(y | N) <= 0                        "corners"
-                   for all votes with distributions (P_i, P'_i) of voters i that are epsilon-private
+                   for all P_i, P'_i that are within e^epsilon of each other
                    0 <= k <= 1
 
-    where n[lambda, c] is the number of classes of count c, and N the counts of votes drawn from P_i
-    (under E', from P'_i). It suffices to check the corners of the distributions, in configurations
-    without cycles of two or three voters. For delta > 0 there is a row for each set of outputs,
-    with delta on the right-hand side.
+    where n[lambda, c] is the number of classes of count c. P_i and P'_i are the distributions of
+    voter i's vote on two neighbouring data sets, and N the counts of votes drawn from all P_i
+    (under E', from all P'_i). It suffices to check extreme pairs (P_i, P'_i), and of these only
+    configurations in which no two or three voters' pairs form a cycle of classes. For delta > 0
+    there is a row for each set of outputs, with delta on the right-hand side.
 
     A rule other than "optimal" solves no program: it has the largest parameter that is private for
-    all voters. Sizes with more than 8e6 corner configurations, more than 300 voters over two
-    classes, and voters with a voter_delta are possible for these rules only, by a proved bound.
+    all voters. Only these rules, whose privacy is then shown by a proved bound, allow a voter_delta
+    above 0, more than 300 voters if there are two classes, and sizes with more than 8e6
+    configurations (the error message states it).
 
     Attributes:
         voters: K, at least 1; it may be even.

@@ -64,18 +64,20 @@ class Noise(Setting):
                    p >= 0,  s >= 0                 for all integers x and d = 1, ..., D
 
     over p(x) = p(-x) on all integers, which loses nothing: noise and its mirror image have the same
-    loss, and their mean is as private. Value and bound are of all integers, too. For delta = 0 the
-    optimum is the discrete staircase, and for sensitivity 1 a truncated geometric distribution;
-    both are known in closed form. Solvers agree to 1e-7.
+    loss, and their mean is as private. Value and bound are for noise on all integers, not on a
+    range of them. For delta = 0 the optimum is the discrete staircase; for delta > 0 and
+    sensitivity 1, a truncated two-sided geometric distribution. Both have closed forms. Solvers
+    agree to 1e-7.
 
     Attributes:
         sensitivity: D, in 1..1000, at most 10,000 epsilon; at most 100 if delta is above 0.
         epsilon: in [0.001, 10], in nats.
         delta: 0, or in [1e-15, 0.5].
-        loss: c: "absolute" (|x|), "squared" (x^2), or c(0), c(1), ..., c(m), at least 0, which
-            never fall, and are c(m) from m on; on the command line 0,1 or a file.
-        releases: k, in 1..1,000: how many integers the guarantee is for, together; more than one
-            for sensitivity 1 and delta from 1e-12.
+        loss: c: "absolute" (|x|), "squared" (x^2), or a list c(0), ..., c(m), at least 0 and never
+            falling, with c(x) = c(m) beyond m; on the command line separated by commas, such as
+            0,1, or a file.
+        releases: k, in 1..1,000: epsilon and delta cover k released integers in total, under
+            adaptive composition; k > 1 requires sensitivity 1 and delta >= 1e-12.
 
     Example:
         >>> import dpopt

@@ -75,11 +75,11 @@ class Plurality(ClassSetting):
                    k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
                                        "ladder", "privacy"
 
-    over all neighbours l, l' and classes y. In the rows "ladder", a is a class of the largest count
-    of l and b = y is below it; all other rows are lazy: those that are violated are added. The
-    variable "kernel" holds the probability of all classes of a count together. Among the optima of
-    "worst-case" the one with the least mean loss is taken, up to 4,000 variables: it can have half
-    the mean of another.
+    over all neighbours l, l' and classes y. In the rows "ladder" the changed record moves from a
+    class a of the largest count to the output class b = y of a smaller one; all other rows are
+    added during the solve, where they are violated. The variable "kernel" holds the probability of
+    all classes of a count together. Among the optima of "worst-case" the one with the least mean
+    loss is taken, up to 4,000 variables: it can have half the mean of another.
 
     Classes of the same count have exactly the same probability.
 
@@ -88,9 +88,9 @@ class Plurality(ClassSetting):
     - "ladder": all rows "ladder" are tight. Often the optimum of "mean", never of "worst-case".
       Every pair of neighbours is verified for these K and C, up to 20,000 sorted histograms. From 7
       classes on the ladder at e^epsilon can fail; its parameter is then lowered until it passes.
-    - "permute-and-flip", "exponential": private for all K and C by theorem, at a step of
-      e^(epsilon / 2). Where the histograms can be listed, the step is the largest that passes
-      for these K and C.
+    - "permute-and-flip", "exponential": an acceptance or a weight falls by a factor, the step, for
+      each vote below the top; at e^(epsilon / 2) both are private for all K and C by a theorem.
+      Where the histograms can be listed, the step is the largest that passes for these K and C.
 
     At the same epsilon the exponential mechanism has the largest loss, but over many releases it
     can have the least privacy cost: its range is bounded, which gives (epsilon^2 / 8)-zCDP, while

@@ -55,9 +55,9 @@ class RevealOrObscure(CategorySetting):
     - "journal-repaired": the journal paper's program, rows "(68)" to "(70)" and "(72)" to "(74)";
     - "journal": the same without (68) at the last m, which its algorithm 2 omits; not always
       private there;
-    - "conference": only (68) at m = 0 and (70); not private in general. In its objective q_M has
-      the coefficient 1/k: (70) at M could also be met by a larger q_{M-1}, and the sum of all q_m
-      would be less than that of the paper's recursion.
+    - "conference": only (68) at m = 0 and (70); not private in general. Its objective gives q_M the
+      coefficient 1/k, so that its optimum is the paper's recursion; with 1, a larger q_{M-1}
+      instead would give a smaller sum.
 
     "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
     has the least q_m for every m. The value of a rule is its objective; "roo" counts its q M + 1
