@@ -47,7 +47,8 @@ from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Tolerances of a solve, one after the other until it succeeds: while rows are added, and then.
+# Tolerances of a solve, one after the other until it succeeds: while rows are added, and then. Of
+# ill-conditioned bases, answers violate rows by more than a solver's own tolerance.
 _ROUGH, _FINE = (1e-3,), (1e-9, 1e-8, 1e-7, 1e-6)
 # Relative gap at which head and end are long enough, and rounds of added rows, at most.
 _TIGHT, _ROUNDS = 1e-9, 60
@@ -438,9 +439,7 @@ def tried(
         SolverError: if it fails at the last one.
     """
     tolerance, *larger = tolerances
-    # Of ill-conditioned bases, HiGHS's answers violate rows by more than its own tolerance.
-    exact = Highs(feasibility=min(tolerance / 10, 1e-8), perturb=False)
-    solver = exact if backend == "highs" else backend
+    solver = Highs(perturb=False) if backend == "highs" else backend
     options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}
     try:
         return solve(problem, solver, tolerance=tolerance, **options)
