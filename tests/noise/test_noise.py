@@ -582,4 +582,6 @@ def test_the_first_draw_has_the_distribution(table: NoiseTable) -> None:
 
 
 def test_of_equal_shifts_the_smallest_is_named() -> None:
-    assert dpopt.design(Noise(3, 1.0)).certificate.tightest == "integers 1 apart"
+    proof = dpopt.design(Noise(3, 1.0)).certificate
+    assert proof is not None
+    assert proof.tightest == "integers 1 apart"
