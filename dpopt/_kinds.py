@@ -71,7 +71,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "workload": (
         "dpopt.local.setting",
-        "The locally private mechanism whose answers to linear queries vary least",
+        "The locally private mechanism with unbiased linear estimates of least total variance",
     ),
 }
 """The kinds of the package, each with its module and its docstring's first sentence."""
