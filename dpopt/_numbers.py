@@ -25,6 +25,16 @@ LONGEST_SHOWN = 80
 # Characters of a decimal number that is read.
 _LONGEST_DECIMAL = 4_000
 
+_WHOLE, _TYPED = map(
+    re.compile,
+    (
+        # Digits bound the time of reading: 4,000 decimal ones, 60,000 of base 16.
+        rf"-?(?:[0-9]{{1,{_LONGEST_DECIMAL}}}|0x[0-9a-f]{{1,60000}})",
+        # At most one sign, one point, one exponent or one denominator: as Fraction, but bounded.
+        r"[+-]?(?:[0-9]+(?:/[0-9]+|\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,5}))?",
+    ),
+)
+
 
 def shown(value: object) -> str:
     """Return any value in one line of at most 80 characters, for a message; never raises.
@@ -126,9 +136,7 @@ def whole(value: object) -> int:
     Raises:
         ValueError: for anything else, more than 4,000 decimal or 60,000 hexadecimal digits.
     """
-    # Digits bound the time of reading.
-    allowed = rf"-?(?:[0-9]{{1,{_LONGEST_DECIMAL}}}|0x[0-9a-f]{{1,60000}})"
-    if isinstance(value, str) and re.fullmatch(allowed, value):
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value, 16 if "x" in value else 10)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -141,9 +149,7 @@ def typed_rational(text: str) -> Fraction:
     Raises:
         ValueError: for anything else, more than 4,000 characters, or an exponent beyond 4,000.
     """
-    # At most one sign, one point, one exponent or denominator: what Fraction takes, but bounded.
-    allowed = r"[+-]?(?:[0-9]+(?:/[0-9]+|\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,5}))?"
-    match = re.fullmatch(allowed, text) if len(text) <= _LONGEST_DECIMAL else None
+    match = _TYPED.fullmatch(text) if len(text) <= _LONGEST_DECIMAL else None
     if match is None or abs(int(match[1] or 0)) > 4_000:
         raise ValueError("no number, or one too long")
     try:

@@ -93,8 +93,7 @@ def number(value: object) -> Fraction:
         if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
             return Fraction(value)
         # Python's own int() also takes digits of other scripts, spaces and underscores.
-        digits = "(0x[0-9a-fA-F]+|[0-9]+)"
-        allowed = f"-?{digits}(/{digits})?"
+        allowed = "-?(0x[0-9a-fA-F]+|[0-9]+)(/(0x[0-9a-fA-F]+|[0-9]+))?"
         if isinstance(value, str) and len(value) <= LONGEST and re.fullmatch(allowed, value):
             sign, (numerator, denominator) = value[0], (*value.lstrip("-").split("/"), "1")[:2]
             return (-1 if sign == "-" else 1) * Fraction(int(numerator, 0), int(denominator, 0))
