@@ -42,9 +42,9 @@ class Highs:
         rounds: method for programs with lazy rows and a Slater point (`Problem.set_inside`):
             "simplex" for warm simplex rounds, "interior" for `dpopt.lp.interior`, "auto" for the
             latter if a family has initial rows. Other programs use simplex rounds.
-        perturb: let the dual simplex method perturb costs, as it does by default; else it does
-            so in the second strategy only. Where most variables cost nothing, removing the
-            perturbation can take a hundred times as long as the solve.
+        perturb: let the dual simplex method perturb costs, as it does by default; else only
+            fallback strategies do. Where most variables cost nothing, removing the perturbation can
+            take a hundred times as long as the solve.
     """
 
     feasibility: float = 1e-10
@@ -140,8 +140,10 @@ _STRATEGIES: tuple[dict[str, Option], ...] = (
     {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
 )
-_AS_IT_IS: dict[str, Option] = {"dual_simplex_cost_perturbation_multiplier": 0.0}
-_UNPERTURBED = (_AS_IT_IS, *_STRATEGIES)
+_UNPERTURBED: tuple[dict[str, Option], ...] = (
+    {"dual_simplex_cost_perturbation_multiplier": 0.0},
+    *_STRATEGIES,
+)
 # Interior points without crossover, with looser and looser tolerances.
 _NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
 _INTERIOR: tuple[dict[str, Option], ...] = (
@@ -225,7 +227,8 @@ class HighsSession:
         basis.row_status = _settled(rows, lower, upper)
         basis.valid, basis.alien = True, True
         if self._solver.setBasis(basis) != highspy.HighsStatus.kError:
-            self._begun = self._strategies[0] | {"simplex_strategy": 1 if dual else 4}
+            strategy = 1 if dual else 4
+            self._begun = self._strategies[0] | {"solver": "choose", "simplex_strategy": strategy}
 
     def basis(self) -> tuple[Statuses, Statuses] | None:
         """Return the statuses of columns and rows; None after interior points without crossover."""
