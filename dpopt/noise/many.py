@@ -58,13 +58,16 @@ def certified_delta(pmf: Vector, releases: int, epsilon: float) -> float:
 
 def gaussian(last: int, scale: float) -> Vector:
     """Return p(0), ..., p(N) of discrete Gaussian noise with a parameter sigma."""
-    weights = np.exp(-((np.arange(last + 1) / scale) ** 2) / 2)
-    return weights / mass(weights)
+    return normalised(np.exp(-((np.arange(last + 1) / scale) ** 2) / 2))
 
 
 def laplace(last: int, scale: float) -> Vector:
     """Return p(0), ..., p(N) of discrete Laplace noise, p(x) in proportion to e^(-x / scale)."""
-    weights = np.exp(-np.arange(last + 1) / scale)
+    return normalised(np.exp(-np.arange(last + 1) / scale))
+
+
+def normalised(weights: Vector) -> Vector:
+    """Return p(0), ..., p(N) that sum to 1 over -N..N."""
     return weights / mass(weights)
 
 
@@ -183,8 +186,7 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
     def pmf_of(logs: Vector) -> Vector:
         # A step of the search may leave the floats; what is private is certified in the end.
         finite = np.nan_to_num(logs, nan=0.0, posinf=_HUGE_LOG, neginf=-_HUGE_LOG)
-        weights = np.exp(np.maximum(finite - finite.max(), -_HUGE_LOG))
-        return weights / mass(weights)
+        return normalised(np.exp(np.maximum(finite - finite.max(), -_HUGE_LOG)))
 
     def chained(pmf: Vector, gradient: Vector) -> Vector:
         """Return derivatives by log p from those by p of both signs."""

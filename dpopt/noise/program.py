@@ -225,8 +225,9 @@ class Program:
     @cached_property
     def unit(self) -> float:
         """A loss of about the size of the value: that of discrete Laplace noise."""
-        loss, mass = self.loss(np.arange(self.grid.last + 1)), np.ones(self.grid.last + 1)
-        return float(self.grid.folded(loss).sum() / self.grid.folded(mass).sum())
+        x = np.arange(self.grid.last + 1)
+        loss, total = self.grid.folded(self.loss(x)), self.grid.folded(np.ones(x.size))
+        return float(loss.sum() / total.sum())
 
     def first(self) -> dict[int, list[IntVector]]:
         """Return the first rows: all of shift D, and where the best staircase falls first."""
@@ -241,10 +242,10 @@ class Program:
         return active
 
     def problem(self, active: Active | None = None) -> Problem:
-        """Return the program with the chosen rows, or all: "sum", "privacy d i" and "delta d".
+        """Return the program with the chosen rows, or all: "sum", "privacy d" and "delta d".
 
-        Each round i of added rows is a block "privacy d i" with slacks of its own, so that the
-        last solution is a start.
+        Rows of a later round i are a block "privacy d i" with slacks of their own, so that the last
+        solution is a start.
 
         With delta, "tail" is all mass beyond the grid, on either side, and the rows "beyond" are
         the sums of all rows of a shift beyond the last ones of the grid.

@@ -106,8 +106,9 @@ class NoiseTable:
         """
         noise = np.empty(count, dtype=np.int64)
         # In parts that a processor's cache holds.
-        for start in range(0, count, 1 << 16):
-            part = noise[start : start + (1 << 16)]
+        size = 1 << 16
+        for start in range(0, count, size):
+            part = noise[start : start + size]
             part[:] = self._part(part.size, source)
         return noise
 
@@ -126,11 +127,9 @@ class NoiseTable:
             periods += unit * digit.draw(np.zeros(count, dtype=np.int64), source)
             unit *= _DIGIT
         # What the digits leave: more of the last unit, one by one.
-        above, below = (self.ratio**unit).as_integer_ratio()
         waiting = np.arange(count)
-        again = Pmfs([[below - above, above]])
         while waiting.size:
-            more = again.draw(np.zeros(waiting.size, dtype=np.int64), source)
+            more = self._again.draw(np.zeros(waiting.size, dtype=np.int64), source)
             waiting = waiting[more == 1]
             periods[waiting] += unit
         return periods
@@ -150,9 +149,14 @@ class NoiseTable:
         weights = [w * below**self._written for w in self.weights]
         for _ in range(self._written):
             weights += [w // below * above for w in weights[-self.period :]]
-        inner, last = len(weights) - self.period, below - above
-        scaled = (w * (last if x < inner else below) for x, w in enumerate(weights))
-        return Pmfs([[w * (2 if x else 1) for x, w in enumerate(scaled)]])
+        scale = verify.Noise(weights, self.ratio, self.period).scale
+        return Pmfs([[w * (2 if x else 1) * scale(x) for x, w in enumerate(weights)]])
+
+    @cached_property
+    def _again(self) -> Pmfs:
+        """Whether there is one more of the unit beyond all digits."""
+        above, below = (self.ratio**_DIGIT ** len(self._digits)).as_integer_ratio()
+        return Pmfs([[below - above, above]])
 
     @cached_property
     def _digits(self) -> list[Pmfs]:
