@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import roo
+from dpopt.noise import many
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 from experiments.benchmarks.suite_kernels import user
@@ -96,9 +97,8 @@ def calibrate(gaussian: bool, sensitivity: int) -> Answer:
 
     budget = (_EPSILON, _DELTA) if gaussian else _EPSILON
     scale = dp.binary_search_param(make, d_in=sensitivity, d_out=budget)
-    distance = np.arange(math.ceil(40 * scale))
-    weights = np.exp(-((distance / scale) ** 2) / 2 if gaussian else -distance / scale)
-    value = 2 * float(distance @ weights) / (2 * float(weights.sum()) - 1)
+    shape = many.gaussian if gaussian else many.laplace
+    value = many.mean_loss(shape(math.ceil(40 * scale), scale), dpopt.Noise(1, 1.0).losses_of)
     return Answer(value, note=f"scale {scale:.4g}, delta {_DELTA if gaussian else 0:g}")
 
 
