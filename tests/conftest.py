@@ -41,17 +41,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Of the slow cases of a function, a sample is run, unless they are marked every_case.
     """
-    cases, slow = Counter[str](), defaultdict[str, list[pytest.Item]](list)
+    cases, nightly = Counter[str](), set[pytest.Item]()
+    slow = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         function, mark = item.nodeid.partition("[")[0], item.get_closest_marker("slow_after")
         cases[function] += 1
         if mark is not None and cases[function] > mark.args[0]:
             item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("slow") and not item.get_closest_marker("every_case"):
+        if item.get_closest_marker("nightly"):
+            nightly.add(item)
+        elif item.get_closest_marker("slow") and not item.get_closest_marker("every_case"):
             slow[function].append(item)
     if settings.get_current_profile_name() == "nightly":
         return
-    nightly = {item for item in items if item.get_closest_marker("nightly")}
     for alike in slow.values():
         nightly |= {*alike} - {*alike[:: math.ceil(len(alike) / _SAMPLE)]}
     config.hook.pytest_deselected(items=[item for item in items if item in nightly])
