@@ -103,9 +103,9 @@ class Majority(Voters, Setting):
     If several gamma attain it, the one of these with the least expected error is taken, within the
     solver's tolerance.
 
-    "least-regret" has several priors j. Let b_j be the least expected error
-    under prior j alone, from a separate program, and f_j that of a fair coin, gamma = 0, by which
-    the regret is normalised:
+    "least-regret" has several priors j. Let b_j be the least expected error under prior j alone,
+    from a separate program, and f_j that of a fair coin, gamma = 0, by which the regret is
+    normalised:
 
         minimise   t
         subject to error_j(gamma) <= b_j + t f_j  for every prior j             "priors"

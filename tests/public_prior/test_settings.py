@@ -169,7 +169,7 @@ def test_mollified_labels_follow_the_projection(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("q", [(0.05, 0.1, 0.15, 0.2, 0.5), (0.1, 0.2, 0.7), (0.02, 0.48, 0.5)])
-def test_a_sampler_that_is_no_kernel_can_be_better(q: tuple[float, ...], epsilon: float) -> None:
+def test_a_sampler_that_is_not_linear_can_be_better(q: tuple[float, ...], epsilon: float) -> None:
     """The best box around q, by a program, has the bound of the findings page where it fits."""
     n, ratio, least = len(q), math.exp(epsilon), min(q)
     limits, sides = list[Any](), list[float]()
@@ -179,12 +179,12 @@ def test_a_sampler_that_is_no_kernel_can_be_better(q: tuple[float, ...], epsilon
         sides += [0.0, 1.0]
     box = [*((a / ratio, a) for a in q), (0.0, 1.0)]
     found = linprog(np.append(np.zeros(n), -1.0), A_ub=limits, b_ub=sides, bounds=box)
-    worst, bound = 1 + found.fun, 1 - ratio * least
-    assert bound - 1e-9 <= worst <= dpopt.design(PublicPrior(q, epsilon)).value + 1e-9
+    worst, bound, linear = 1 + found.fun, 1 - ratio * least, design(PublicPrior(q, epsilon)).value
+    assert bound - 1e-9 <= worst <= linear + 1e-9
     r = np.maximum(least, np.array(q) / ratio)
     alone = np.minimum(ratio * r, 1 - (r.sum() - r))
     if alone.min() >= ratio * least - 1e-12:
         assert worst == pytest.approx(bound, abs=1e-9)
-        assert worst < dpopt.design(PublicPrior(q, epsilon)).value - 1e-4
+        assert worst < linear - 1e-4
     else:
         assert epsilon > 1
