@@ -18,8 +18,10 @@ each step by a factor of 1 + 2^-45, each logarithm by 2^-41. e^epsilon is on the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +31,14 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Vector, brief
 
-__all__ = ["Enclosed", "adaptive_delta", "adaptive_epsilon"]
+__all__ = [
+    "Enclosed",
+    "adaptive_delta",
+    "adaptive_epsilon",
+    "decided_delta",
+    "ordered_delta",
+    "unordered_delta",
+]
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 """Two distributions over the same outputs, P and Q."""
@@ -41,6 +50,8 @@ _STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
 _FIRST, _LAST = 1_000, 256_000
 # Relative accuracy of a delta beyond which an epsilon is not looked for any further.
 _FINEST = 1e-6
+# Mechanisms of which all subsets are gone through: 2^12 steps.
+_MOST_UNORDERED = 12
 # Logarithm of the largest t: beyond it W grows with slope 1.
 _REACH = 30.0
 
@@ -70,6 +81,7 @@ def adaptive_delta(
 
     Args:
         pairs: (P, Q) of neighbours, each over the outputs, shape (outputs,). Both orders are taken.
+            Or a design with a table, of whose neighbours all pairs are taken.
         releases: k, at least 1.
         epsilon: of all releases together, at least 0, in nats.
         accuracy: the grid is refined until the ends differ by at most this share of the upper one;
@@ -85,18 +97,130 @@ def adaptive_delta(
         0.120140094
     """
     releases = _checks.integer("releases", releases, 1, 1_000_000)
+    return ordered_delta([pairs] * releases, epsilon, accuracy=accuracy)
+
+
+def ordered_delta(
+    mechanisms: Sequence[Sequence[Pair]], epsilon: float, *, accuracy: float = 1e-3
+) -> Enclosed:
+    """Return the least delta at epsilon of different mechanisms in a fixed order, enclosed.
+
+    The inputs of each may depend on the outputs before it. Another order can have another delta.
+
+    Args:
+        mechanisms: the pairs of each, see `adaptive_delta`; the first one released first.
+        epsilon: of all together, at least 0, in nats.
+        accuracy: see `adaptive_delta`.
+
+    Raises:
+        ParameterError: as for `adaptive_delta`.
+
+    Example:
+        >>> from dpopt.composition import ordered_delta
+        >>> response = [([0.6, 0.4], [0.4, 0.6])]
+        >>> erasure = [([0.7, 0.3, 0.0], [0.7, 0.0, 0.3])]
+        >>> round(ordered_delta([response, erasure], 0.5, accuracy=1e-9).upper, 6)
+        0.300000
+    """
     epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
     accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
-    both = [ordered for pair in pairs for ordered in orders(pair)]
-    if not both:
-        raise ParameterError("pairs is empty; it must hold at least one pair of distributions.")
+    rounds = _rounds(mechanisms)
+    return _refined(
+        lambda cells: interval(rounds, epsilon, cells),
+        lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper,
+    )
+
+
+def unordered_delta(
+    mechanisms: Sequence[Sequence[Pair]], epsilon: float, *, accuracy: float = 1e-3
+) -> Enclosed:
+    """Return the least delta at epsilon of mechanisms that are released once each, in any order.
+
+    The next mechanism is chosen after the outputs before it, as its input is; the delta can exceed
+    that of every fixed order. With S the mechanisms that are left, w_S is the maximum over i in S
+    of one step of mechanism i on w_{S without i}.
+
+    Args:
+        mechanisms: the pairs of each, see `adaptive_delta`; at most 12.
+        epsilon: of all together, at least 0, in nats.
+        accuracy: see `adaptive_delta`.
+
+    Raises:
+        ParameterError: as for `adaptive_delta`; or for more than 12 mechanisms.
+    """
+    epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
+    accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
+    rounds = _rounds(mechanisms)
+    if len(rounds) > _MOST_UNORDERED:
+        raise ParameterError(
+            f"mechanisms are {len(rounds)}; at most {_MOST_UNORDERED} are taken in any order."
+        )
+
+    def ends(cells: int) -> tuple[float, float]:
+        grid = _Grid.of(rounds, epsilon, cells, 2.0**-50)
+        # By the set of mechanisms that are left.
+        states = {frozenset[int](): grid.last()}
+        for size in range(1, len(rounds) + 1):
+            for left in map(frozenset, combinations(range(len(rounds)), size)):
+                choices = [(states[left - {i}], rounds[i]) for i in left]
+                states[left] = grid.stepped(choices, lower=True)
+        return grid.at_one(states[frozenset(range(len(rounds)))], lower=True)
+
+    return _refined(
+        ends, lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper
+    )
+
+
+def decided_delta(
+    pairs: Sequence[tuple[Vector, Vector]], releases: int, epsilon: float, delta: float
+) -> Enclosed:
+    """Return an enclosure of the delta of several releases that says on which side of delta it is.
+
+    Args:
+        pairs: checked, in the orders that count.
+        releases: k.
+        epsilon: of all releases together, in nats.
+        delta: the grid is refined until the upper end is at most delta, or the lower end above it;
+            or until it is the finest.
+    """
+    rounds = [pairs] * releases
+    return _refined(
+        lambda cells: interval(rounds, epsilon, cells),
+        lambda enclosed: enclosed.upper <= delta or enclosed.lower > delta,
+    )
+
+
+def _refined(
+    ends: Callable[[int], tuple[float, float]], enough: Callable[[Enclosed], bool]
+) -> Enclosed:
+    """Return the best ends over ever finer grids, until they are enough."""
     cells, best = _FIRST, Enclosed(0.0, 1.0, "grid, outward-rounded floats")
     while True:
-        lower, upper = interval(both, releases, epsilon, cells)
+        lower, upper = ends(cells)
         best = Enclosed(max(best.lower, lower), min(best.upper, upper), best.engine)
-        if best.upper - best.lower <= accuracy * best.upper or cells >= _LAST:
+        if enough(best) or cells >= _LAST:
             return best
         cells *= 4
+
+
+def _rounds(mechanisms: Sequence[Sequence[Pair]]) -> list[list[tuple[Vector, Vector]]]:
+    """Return the checked pairs of each mechanism in both orders; equal ones are the same list."""
+    known = dict[int, list[tuple[Vector, Vector]]]()
+    for each in mechanisms:
+        if id(each) not in known:
+            design: Any = each
+            listed = (
+                design.setting.output_pairs(design.table) if hasattr(design, "setting") else each
+            )
+            both = [ordered for pair in listed for ordered in orders(pair)]
+            if not both:
+                raise ParameterError(
+                    "pairs is empty; it must hold at least one pair of distributions."
+                )
+            known[id(each)] = both
+    if not known:
+        raise ParameterError("mechanisms is empty; it must hold the pairs of at least one.")
+    return [known[id(each)] for each in mechanisms]
 
 
 def adaptive_epsilon(
@@ -160,8 +284,7 @@ def orders(pair: Pair) -> list[tuple[Vector, Vector]]:
 
 
 def interval(
-    pairs: Sequence[tuple[Vector, Vector]],
-    releases: int,
+    rounds: Sequence[Sequence[tuple[Vector, Vector]]],
     epsilon: float,
     cells: int,
     error: float = 2.0**-50,
@@ -171,42 +294,18 @@ def interval(
     """Return both ends on a grid with about so many cells on either side of 1.
 
     Args:
-        pairs: checked, in the orders that count.
-        releases: k.
+        rounds: for each release its pairs, checked, in the orders that count; the first release
+            first.
         epsilon: in nats.
         cells: of the grid.
         error: largest relative error of the probabilities.
         lower: whether the lower end is computed; 0 if not, in a quarter of the time.
     """
-    largest = max(largest_loss(p, q) for p, q in pairs)
-    spread = 6 * math.sqrt(releases) * min(largest, 1.0) + 2
-    reach = min(max(epsilon + 1, min(releases * largest + 0.1, epsilon + spread)), _REACH)
-    cells = max(cells, math.ceil(reach * (releases + 2) / 8))
-    width = reach / cells
-    if epsilon > 0:
-        width = epsilon / math.ceil(epsilon / width)
-        cells = math.ceil(reach / width)
-    grid = _Grid(
-        np.exp(np.arange(-cells, cells + 1) * width),
-        width,
-        math.exp(epsilon),
-        _STEP * max(1.0, max(p.size for p, _ in pairs) / 8),
-        error,
-        min(2 * cells, math.ceil(largest / width)) + 4,
-    )
-    above = grid.first_above()
-    least = below = grid.first_below(releases)
-    for _ in range(releases):
-        padded = grid.padded(above)
-        for p, q in pairs:
-            above = np.maximum(above, grid.above(padded, p, q))
-        above = above * (1 + grid.step) + _TINY
-        if lower:
-            lines = below.padded(grid)
-            for p, q in pairs:
-                below = below.better(lines.stepped(grid, p, q))
-            below = below.lowered(grid, releases).better(least)
-    return float(below.values[cells]) if lower else 0.0, float(above[cells])
+    grid = _Grid.of(rounds, epsilon, cells, error)
+    state = grid.last()
+    for pairs in reversed(rounds):
+        state = grid.stepped([(state, pairs)], lower=lower)
+    return grid.at_one(state, lower=lower)
 
 
 def largest_loss(p: Vector, q: Vector) -> float:
@@ -225,6 +324,63 @@ class _Grid:
     step: float
     error: float
     pad: int
+    releases: int
+
+    @classmethod
+    def of(
+        cls,
+        rounds: Sequence[Sequence[tuple[Vector, Vector]]],
+        epsilon: float,
+        cells: int,
+        error: float,
+    ) -> _Grid:
+        """Return a grid for so many releases, each with the pairs of a round."""
+        releases, every = len(rounds), {id(pair): pair for pairs in rounds for pair in pairs}
+        largest = max(largest_loss(p, q) for p, q in every.values())
+        spread = 6 * math.sqrt(releases) * min(largest, 1.0) + 2
+        reach = min(max(epsilon + 1, min(releases * largest + 0.1, epsilon + spread)), _REACH)
+        cells = max(cells, math.ceil(reach * (releases + 2) / 8))
+        width = reach / cells
+        if epsilon > 0:
+            # Where all steps are alike, W has kinks at multiples of epsilon / k.
+            unit = epsilon / releases if epsilon >= releases * width else epsilon
+            width = unit / math.ceil(unit / width)
+            cells = math.ceil(reach / width)
+        return cls(
+            np.exp(np.arange(-cells, cells + 1) * width),
+            width,
+            math.exp(epsilon),
+            _STEP * max(1.0, max(p.size for p, _ in every.values()) / 8),
+            error,
+            min(2 * cells, math.ceil(largest / width)) + 4,
+            releases,
+        )
+
+    def last(self) -> _State:
+        """Return what encloses max(t - e^epsilon, 0), before any release."""
+        return _State(self.first_above(), self.first_below(self.releases))
+
+    def stepped(
+        self, choices: Sequence[tuple[_State, Sequence[tuple[Vector, Vector]]]], *, lower: bool
+    ) -> _State:
+        """Return what encloses one release more: the largest over states and pairs of them."""
+        least = below = self.first_below(self.releases)
+        above = np.maximum.reduce([state.above for state, _ in choices])
+        for state, pairs in choices:
+            padded = self.padded(state.above)
+            for p, q in pairs:
+                above = np.maximum(above, self.above(padded, p, q))
+            if lower:
+                below, lines = below.better(state.below), state.below.padded(self)
+                for p, q in pairs:
+                    below = below.better(lines.stepped(self, p, q))
+        below = below.lowered(self, self.releases).better(least)
+        return _State(above * (1 + self.step) + _TINY, below)
+
+    def at_one(self, state: _State, *, lower: bool) -> tuple[float, float]:
+        """Return both ends at t = 1."""
+        middle = self.points.size // 2
+        return float(state.below.values[middle]) if lower else 0.0, float(state.above[middle])
 
     def outputs(self, p: Vector, q: Vector, up: bool) -> Iterator[tuple[float, float, int, float]]:
         """Yield P_y and Q_y, moved outward, and log(P_y / Q_y) as cells and the rest of one."""
@@ -278,6 +434,14 @@ class _Grid:
     def spread(self, releases: int) -> float:
         """Return what rounding may add to a line that is used some cells away, relative."""
         return 4 * _LOG * math.expm1((releases + 2) * self.width)
+
+
+@dataclass(frozen=True)
+class _State:
+    """Upper values of W on the grid, and lines below it."""
+
+    above: Vector
+    below: _Lines
 
 
 @dataclass(frozen=True)

@@ -223,9 +223,10 @@ class Ledger:
             count: number of releases.
             what: of what they are, in a few words; needed with a guarantee.
             fresh: of labels of private voters: True if every vote was drawn afresh, or its voters
-                are asked for one label and never again. False if the voters were trained once:
-                the cost of all of them is charged now, and later labels of theirs are free. None:
-                the entry covers both cases, so that it costs at least as much.
+                are asked for one label and never again; labels that were designed together need it.
+                False if the voters were trained once: the cost of all of them is charged now, and
+                later labels of theirs are free. None: the entry covers both cases, so that it costs
+                at least as much.
 
         Raises:
             BudgetError: if the releases would leave the budget of their data set.
@@ -423,7 +424,14 @@ def _entry(
                 f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
                 "characters, all of them printable."
             )
-    base = getattr(getattr(of, "setting", of), "behind", None)
+    setting = getattr(of, "setting", of)
+    base, together = getattr(setting, "behind", None), getattr(setting, "together", 1)
+    if base is not None and together > 1 and fresh is not True:
+        raise ParameterError(
+            f"fresh is {fresh} and releases is {together}; labels that were designed together are "
+            "of votes drawn afresh, fresh=True. Voters that were trained once have labels of "
+            "releases=1."
+        )
     if base is None and fresh is not None:
         raise ParameterError(
             "fresh is given; it belongs to labels of private voters, and only there."

@@ -72,6 +72,7 @@ from dpopt.table import (
     rounded,
 )
 from dpopt.table.least import dominating_pair, least_of_table
+from dpopt.table.pairs import pairs_of
 from dpopt.table.rounding import alike
 from dpopt.table.table import BITS
 
@@ -203,6 +204,12 @@ class Setting(ABC):
             raise ParameterError(f"kind {self.kind!r} says neither its losses nor its problem.")
         return losses
 
+    def searched(
+        self, backend: str | Backend | None, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Design | None:
+        """Return the design if it is found over several programs; None if one decides it."""
+        del backend, time_limit, stop_at_gap
+
     def closed_form(self) -> Any:  # noqa: ANN401
         """Return the optimum without a program, as a table; None if no closed form is known."""
         return None
@@ -291,7 +298,7 @@ class Setting(ABC):
         return names[at]
 
     def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return how many outputs are drawn for data, after a check; each spends the guarantee."""
+        """Return how many outputs are drawn for data, after a check."""
         if isinstance(table, Table):
             return len(table.inputs.located(data)[0])
         self.output_weights(table, data)
@@ -350,6 +357,11 @@ class Setting(ABC):
         return self.losses is not None and self.losses.maximise
 
     @property
+    def together(self) -> int:
+        """How many outputs spend the guarantee once: the field ``releases``; 1 without one."""
+        return getattr(self, "releases", 1)
+
+    @property
     def behind(self) -> tuple[Guarantee, int] | None:
         """Guarantee and number of the private mechanisms whose outputs are the data.
 
@@ -403,6 +415,16 @@ class Setting(ABC):
         if isinstance(table, Table):
             return dominating_pair(table)
         raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
+
+    def output_pairs(self, table: Any) -> list[tuple[Vector, Vector]]:  # noqa: ANN401
+        """Return distributions (P, Q) of neighbours, for `dpopt.composition`: all that count.
+
+        Raises:
+            ParameterError: if they are not known for this kind, or too many.
+        """
+        if isinstance(table, Table):
+            return pairs_of(table)
+        raise ParameterError(f"kind is {self.kind!r}; no pairs of neighbours of it are listed.")
 
     def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
         """Return the least epsilon of a table for a delta, enclosed, over all neighbours.
@@ -679,11 +701,17 @@ class Design:
             raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
 
     def releases(self, data: object = None) -> int:
-        """Return how many outputs `release` draws for data, which are checked; each spends all.
+        """Return how often `release` spends the guarantee for data, which are checked.
+
+        Once for each output; of a setting of k releases, once for every k outputs or fewer.
 
         Args:
             data: see `release`, as for what is raised.
         """
+        return -(-self._outputs(data) // self.setting.together)
+
+    def _outputs(self, data: object) -> int:
+        """Return how many outputs `release` draws for data, which are checked."""
         self._require_private()
         return self.setting.release_count(self.table, data)
 
@@ -692,12 +720,13 @@ class Design:
 
         Spends the whole guarantee, for data that change as the setting's neighbours do. A person
         who can change them in t such steps spends t times the epsilon. Several releases add up;
-        `dpopt.Ledger.release` writes them down. No seed; Python is not constant-time, and timing is
-        outside the guarantee.
+        `dpopt.Ledger.release` writes them down. Of a setting of k releases, k outputs spend the
+        guarantee together. No seed; Python is not constant-time, and timing is outside the
+        guarantee.
 
         Args:
             data: one input of the mechanism; of many kinds also an array of them, each of which
-                gets an output and spends the whole guarantee.
+                gets an output.
 
         Raises:
             ParameterError: for data that are no input; the refusal is for the curator alone.
@@ -907,6 +936,9 @@ def design(
     if time_limit is not None:
         _checks.real("time_limit", time_limit, 0.0)
     stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
+    several = setting.searched(backend, time_limit, stop_at_gap)
+    if several is not None:
+        return several
     table = setting.closed_form() if backend is None else None
     if table is not None:
         return made(setting, table)

@@ -30,6 +30,7 @@ import json
 import operator
 import re
 import sys
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
@@ -37,7 +38,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial, reduce
 from heapq import heappop, heappush
-from itertools import accumulate, combinations, islice, pairwise, product
+from itertools import accumulate, combinations, islice, pairwise, permutations, product
 from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
 from math import exp as e_to
 from operator import getitem, mul, sub
@@ -50,6 +51,7 @@ Variable = tuple[Any, ...]  # such as ("K", 0, 3): Pr[output 3 | input 0]
 Pmf = tuple[list[Variable], Number]  # variables >= 0, and the constant that they sum to
 Name = tuple[Any, ...]  # name of a row, such as ("privacy", 0, 1, 3)
 Setting = dict[str, Any]
+Pair = tuple[tuple[int, ...], tuple[int, ...]]  # two distributions, as integers over one total
 
 LONGEST = 5000  # characters of one number
 MOST = 4_000_000  # variables, rows or steps: more would take many minutes
@@ -61,6 +63,7 @@ SOLVED, TABLED = 5_000, 20_000
 # Corners of private voters that are decided one by one, and voters over two classes, at most.
 CORNERS, LEVELS = 8_000_000, 300
 CORNER = 128  # fractional bits of the probabilities at a corner
+VOTER_BITS = 64  # fractional bits of what a voter says, where all else is exact
 
 # What Python raises when a part of a file is missing or has the wrong type.
 MISSING = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError)
@@ -443,9 +446,21 @@ def voters_prior(text: str) -> tuple[str, list[Fraction]]:
     return name, [number(end) for end in numbers]
 
 
+def releases_fit(s: Setting, one: str) -> Requirements:
+    """Yield the conditions on what is given of one release, and of several together."""
+    several, given = s["releases"] > 1, s["total_epsilon"] is not None
+    yield several == given, "total_epsilon is of several releases"
+    yield (s["total_delta"] >= 1e-12) if several else not s["total_delta"], "total_delta is wrong"
+    yield several == (s[one] is None), f"{one} is of one release"
+    zeros = [s.get("delta"), s.get("voter_delta")]
+    yield not several or not any(zeros), "delta and voter_delta are of one release"
+    yield not several or s.get("rule", "optimal") == "optimal", "rule is of one release"
+
+
 def majority_fits(s: Setting) -> Requirements:
     """Yield the conditions on voters, target and objective of a majority."""
-    count, m = s["voters"], s["allowance"]
+    yield from releases_fit(s, "allowance")
+    count, m = s["voters"], s["allowance"] or 0
     yield count % 2 == 1, "voters is even; it must be odd, so that no vote is tied"
     yield count <= 501 or not s["voter_delta"], "voters is above 501, with voter_delta"
     yield m <= count, "allowance is above voters"
@@ -467,16 +482,20 @@ def votes_fit(prior: str, classes: int) -> bool:
 
 def multiclass_fits(s: Setting) -> Requirements:
     """Yield the conditions on voters, target and prior of a plurality of private voters."""
-    m, target = s["allowance"], s["allowance"] * s["epsilon"]
-    yield m <= s["voters"], "allowance is above voters"
-    yield 1e-7 <= target <= 600, "allowance times epsilon is not in [1e-7, 600]"
+    yield from releases_fit(s, "allowance")
+    m = s["allowance"]
+    if m is not None:
+        yield m <= s["voters"], "allowance is above voters"
+        fits = 1e-7 <= m * s["epsilon"] <= 600
+        yield fits, "allowance times epsilon is not in [1e-7, 600]"
     stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
     yield stable or s["voter_delta"] == 0, "voter_delta is of rules alone"
     yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
 
 
 def plurality_fits(s: Setting) -> Requirements:
-    """Yield the condition on the prior of a plurality of non-private ballots."""
+    """Yield the conditions on prior and releases of a plurality of non-private ballots."""
+    yield from releases_fit(s, "epsilon")
     yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
 
 
@@ -557,6 +576,7 @@ def rows_fit(s: Setting, used_names: set[str]) -> Requirements:
 
 def kernel_fits(s: Setting) -> Requirements:
     """Yield the conditions on the parameters of a kernel together."""
+    yield from releases_fit(s, "epsilon")
     loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
     named, prior = isinstance(loss, str), s["prior"]
     size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
@@ -613,6 +633,11 @@ def noise_fits(s: Setting) -> Requirements:
     yield s["releases"] == 1 or several, "several releases are for sensitivity 1 and a delta"
 
 
+RELEASES: dict[str, Allowed] = {
+    "releases": whole_number(1, 1000),
+    "total_epsilon": none_or(real("(0, 28]")),
+    "total_delta": real("[0, 0.5]"),
+}
 RECORDS: dict[str, Allowed] = {
     "records": whole_number(1, 10**15),
     "categories": whole_number(2, 10**15),
@@ -640,7 +665,9 @@ Fields = dict[str, Allowed]
 SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
     "kernel": (
         GRAPH
+        | RELEASES
         | {
+            "epsilon": none_or(real("[0, 600]")),
             "loss": either(
                 word("absolute", "squared", "zero-one", "hamming"),
                 tabled(real("[-1e100, 1e100]"), 2),
@@ -663,10 +690,11 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
         kernel_fits,
     ),
     "majority": (
-        {
+        RELEASES
+        | {
             "voters": whole_number(1, 4001),
             "epsilon": EPSILON,
-            "allowance": real("(0, 4001]"),
+            "allowance": none_or(real("(0, 4001]")),
             "voter_delta": SHARE,
             "delta": SHARE,
             "objective": word("mean", "surrogate", "worst-case", "least-regret"),
@@ -679,11 +707,12 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
     ),
     "mollifier": (PRIOR | {"distribution": listed(WEIGHT)}, mollifier_fits),
     "multiclass": (
-        {
+        RELEASES
+        | {
             "voters": whole_number(1, 10_000),
             "classes": whole_number(2, 100),
             "epsilon": EPSILON,
-            "allowance": real("(0, 10000]"),
+            "allowance": none_or(real("(0, 10000]")),
             "voter_delta": SHARE,
             "delta": SHARE,
             "prior": TEXT,
@@ -712,10 +741,11 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
         sampler_fits,
     ),
     "plurality": (
-        {
+        RELEASES
+        | {
             "records": whole_number(1, 10**15),
             "classes": whole_number(2, 10**6),
-            "epsilon": real("(0, 50]"),
+            "epsilon": none_or(real("(0, 50]")),
             "objective": word("mean", "worst-case"),
             "loss": word("regret", "error"),
             "rule": word("optimal", "ladder", "permute-and-flip", "exponential"),
@@ -825,6 +855,8 @@ class Program:
         others: names of the rows that ``private`` does not decide.
         note: text printed after the value.
         neighbours: the neighbouring inputs between which privacy was decided, in words.
+        pairs: distributions of the output for neighbours, in both orders, and their total; None if
+            they are not listed for this kind.
         among: text printed after "no other" if the bound holds for some solutions only.
     """
 
@@ -837,6 +869,7 @@ class Program:
     point: dict[Variable, Number] = field(default_factory=dict)
     private: Callable[[], Verdict] | None = None
     others: Callable[[], Iterable[Name]] = list
+    pairs: Callable[[], tuple[Iterable[Pair], int]] | None = None
     note: str = ""
     neighbours: str = ""
     among: str = ""
@@ -919,6 +952,160 @@ def decide(program: Program) -> Verdict:
             slack, at = -miss, name
         missed = max(missed, miss)
     return Verdict(count, slack, at, missed)
+
+
+# --- several releases of outputs with few values -------------------------------------------------
+
+POINT_BITS = 96  # fractional bits of breakpoints, and of the values there
+BREAKPOINTS = (500, 1000, 2000, 4000, 8000)  # on either side of 1: one after the other is tried
+
+
+def curve_of(pair: Pair) -> tuple[tuple[int, int], ...]:
+    """Return (Q(S), P(S)) of the events S of the first outputs by descending P / Q, if P > 0."""
+    by_ratio = sorted(
+        (zip(*pair, strict=True)), key=lambda both: Fraction(both[0], both[1]) if both[1] else inf
+    )
+    q_sum = p_sum = 0
+    curve = list[tuple[int, int]]()
+    for p, q in reversed(by_ratio):
+        if p:
+            q_sum, p_sum = q_sum + q, p_sum + p
+            curve.append((q_sum, p_sum))
+    return tuple(curve)
+
+
+def under(curve: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]) -> bool:
+    """Whether no event of a curve is above another curve, which is level beyond its last event."""
+    ends_ = [q for q, _ in other]
+    for q, p in curve:
+        at = bisect_right(ends_, q) - 1
+        (q0, p0), (q1, p1) = other[at] if at >= 0 else (0, 0), other[min(at + 1, len(other) - 1)]
+        if (p - p0) * (q1 - q0) > (p1 - p0) * (q - q0) or (q1 == q0 and p > p0):
+            return False
+    return True
+
+
+def deciding(pairs: Iterable[Pair], total: int) -> list[Pair]:
+    """Return pairs of neighbours that decide what several releases spend.
+
+    A pair whose curve is nowhere above another's has at every alpha no larger sum of
+    max(P - alpha Q, 0), and so a smaller step. With two outputs a step is a convex function of
+    (P_1, Q_1), and vertices of the hull of all pairs are enough.
+    """
+    curves = {curve_of(pair): pair for pair in pairs}
+    require_size(len(curves), 4)
+    if all(len(one) == 2 for one, _ in curves.values()):
+        hull, firsts = list[tuple[int, int]](), {c[0]: pair for c, pair in curves.items()}
+        for q, p in sorted({(0, 0), (total, total), *firsts}):
+            while hull and (
+                hull[-1][0] == q or (len(hull) > 1 and not bends(hull[-2], hull[-1], (q, p)))
+            ):
+                hull.pop()
+            hull.append((q, p))
+        return [firsts[corner] for corner in hull if corner in firsts]
+    # The largest P(S) - Q(S) first: such pairs dominate most others.
+    ordered = sorted(curves, key=lambda curve: -max(p - q for q, p in curve))
+    kept = list[tuple[tuple[int, int], ...]]()
+    for curve in ordered:
+        if not any(under(curve, other) for other in kept):
+            kept.append(curve)
+            require_size(len(kept), len(ordered), 4)
+    return [curves[curve] for curve in kept]
+
+
+def bends(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
+    """Whether b is above the line from a to c."""
+    return (b[1] - a[1]) * (c[0] - a[0]) > (c[1] - a[1]) * (b[0] - a[0])
+
+
+def decide_releases(
+    pairs: Iterable[Pair], total: int, releases: int, epsilon: Number, delta: Number
+) -> Verdict:
+    """Decide that k releases together are (epsilon, delta)-DP, also for inputs chosen in between.
+
+    With w_0(a, b) = max(a - e^epsilon b, 0) and w_j(a, b) the largest sum of w_(j-1)(a P_y, b Q_y)
+    over pairs (P, Q) of neighbours, the least delta is w_k(1, 1). W_j(t) = w_j(t, 1) is convex, 0
+    at 0, and of slope at most 1. So it is nowhere above chords of upper values at breakpoints, a
+    line to 0 on their left and one of slope 1 on their right; nor above what one step makes of
+    such a function at the breakpoints. All is in integers that are rounded up.
+
+    Args:
+        pairs: in both orders; P may be rounded up, and Q down.
+        total: what these integers are over.
+        releases: k.
+        epsilon: of all releases together.
+        delta: likewise.
+    """
+    listed_ = deciding(pairs, total)
+    # Steps of the coarsest grid, over 8.
+    require_size(releases, sum(len(one) for one, _ in listed_), BREAKPOINTS[0] // 8)
+    least = Fraction(1)
+    for count in BREAKPOINTS:
+        if releases * sum(len(one) for one, _ in listed_) * count > 8 * MOST:
+            break
+        least = min(least, upper_delta(listed_, total, releases, epsilon, count))
+        if least <= delta:
+            return Verdict(releases * len(listed_), Fraction(delta) - least)
+        # The excess of chords falls with the square of the breakpoints: more would not be enough.
+        if least > delta * (1 + Fraction(BREAKPOINTS[-1], count)):
+            break
+    missed = least - delta
+    why = f"{releases} releases are not shown to be private: their delta is at most"
+    raise Refused(f"{why} {float(least):.6g}, and may be {float(delta):.6g}", None, missed)
+
+
+def upper_delta(
+    pairs: list[Pair], total: int, releases: int, epsilon: Number, count: int
+) -> Fraction:
+    """Return an upper bound of the delta of k releases, from so many breakpoints on a side of 1."""
+    unit = 1 << POINT_BITS
+    losses = [
+        abs(log(Fraction(p, q)))
+        for one, other in pairs
+        for p, q in zip(one, other, strict=True)
+        if p and q
+    ]
+    largest = max(losses, default=0.0)
+    # e^epsilon, rounded down, and what a breakpoint is multiplied with: it is one of them.
+    start, target = floor(exp(epsilon)[0] * unit), float(epsilon)
+    reach = min(
+        max(target + 1, min(releases * largest + 0.1, target + 6 * largest * releases**0.5 + 2)),
+        40.0,
+    )
+    # Where steps are all alike, kinks are at multiples of epsilon / k.
+    whole_steps = target / releases if target * count >= reach * releases else target
+    width = whole_steps / max(1, round(whole_steps * count / reach))
+    size = int(reach / width) + 1
+    grid = {int(e_to(i * width) * unit) for i in range(-size, size + 1)}
+    points = sorted(grid - {0} | {start, unit})
+    values = [max(t - start, 0) for t in points]
+    for left in range(releases - 1, -1, -1):
+        # Later steps look so far from 1 only.
+        far = left * largest + 2 * width
+        low, high = (int(e_to(max(-700, min(700.0, sign * far))) * unit) for sign in (-1, 1))
+        first, last = bisect_right(points, low - 1), bisect_right(points, high)
+        kept = points[first:last] if left else [unit]
+        new = [max(stepped(pair, total, t, points, values) for pair in pairs) for t in kept]
+        points, values = kept, new
+    return Fraction(values[0], unit)
+
+
+def stepped(pair: Pair, total: int, t: int, points: list[int], values: list[int]) -> int:
+    """Return the sum of w(t P_y, Q_y), rounded up, w given by values at breakpoints."""
+    whole_sum = 0
+    for p, q in zip(*pair, strict=True):
+        if p and not q:
+            whole_sum += t * p
+        elif p:
+            at = bisect_right(points, t * p // q) - 1
+            if at < 0:
+                whole_sum -= -values[0] * t * p // points[0]
+            elif at == len(points) - 1:
+                whole_sum += q * values[at] + t * p - q * points[at]
+            else:
+                rise, run = values[at + 1] - values[at], points[at + 1] - points[at]
+                whole_sum += q * values[at] - (-rise * (t * p - q * points[at]) // run)
+    return -(-whole_sum // total)
 
 
 # --- kernels: K_xy = Pr[output y | input x] ----------------------------------------------------
@@ -1128,6 +1315,7 @@ def kernel(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) ->
         exp_to = growth(target[0], exp_epsilon)
         decide_rows = partial(decide_table, table, variable, pairs, exp_to, target[1])
         program.others, program.private = lambda: rows, decide_rows
+        program.pairs = partial(pairs_of_rows, table, variable, pairs)
     if setting["symmetry"] != "none":
         symmetric(setting, loss, pairs)
     return program
@@ -1188,6 +1376,16 @@ def decide_table(
     unordered = sorted({(min(pair), max(pair)) for pair in joined if pair[0] != pair[1]})
     columns = [[a for a, _ in unordered], [b for _, b in unordered]]
     return decide_ratios(table.weights, table.total, columns, exp_to, 2 * len(joined))
+
+
+def pairs_of_rows(
+    table: WeightTable, variable: list[list[int]], pairs: list[tuple[int, int]] | None
+) -> tuple[Iterable[Pair], int]:
+    """Return the distributions of neighbouring inputs, and their total; see `decide_table`."""
+    rows = [tuple(map(table.weights.__getitem__, row)) for row in variable]
+    ends_ = permutations(range(len(rows)), 2) if pairs is None else pairs
+    require_size(len(rows) if pairs is None else 1, len(rows) if pairs is None else len(pairs))
+    return ((rows[x], rows[z]) for x, z in ends_), table.total
 
 
 def among(pairs: list[tuple[int, int]] | None, inputs: int) -> str:
@@ -1513,6 +1711,33 @@ class Voters:
             for n in range(1, len(up)):
                 new_up, new_down = step(new_up, kind[0]), step(new_down, kind[1])
                 yield from self.walk(start, step, at + 1, (*placed, (kind, n)), (new_up, new_down))
+
+    def label_pairs(self, chances: list[int], total: int) -> tuple[Iterable[Pair], int]:
+        """Return the distributions of the label at all corners and at the opposite ones.
+
+        They are exact, for voters whose b is rounded up: a larger epsilon allows them more.
+
+        Args:
+            chances: as in `private`.
+            total: likewise.
+        """
+        require_size(self.count, self.count, self.count)
+        high, one = self.at({self.epsilon: Fraction(1)})[1], 1 << VOTER_BITS
+        b = -(-high * one // (1 + high))
+        p_of, whole_total = {"b": b, "c": one - b}, total << VOTER_BITS * self.count
+
+        def step(values: list[int], name: str) -> list[int]:
+            return [p_of[name] * y + (one - p_of[name]) * x for x, y in pairwise(values)]
+
+        def both() -> Iterator[Pair]:
+            for placed, up, down in self.walk(list(chances), step):
+                if placed:
+                    rest = VOTER_BITS * (len(up) - 1)
+                    for p, q in zip(up, down, strict=True):
+                        p, q = p << rest, q << rest
+                        yield (p, whole_total - p), (q, whole_total - q)
+
+        return both(), whole_total
 
     def private(self, chances: list[int], total: int) -> Verdict:
         """Decide P <= R P' + delta at all corners, P and P' the chances of the output 1.
@@ -1964,6 +2189,7 @@ def majority(setting: Setting, units: Any, exp_epsilon: Between | None, proof: A
             v: Fraction(a - b, table.total) for v, a, b in zip(variables, ones, zeros, strict=True)
         }
         program.private = partial(voters.private, zeros[::-1] + ones, table.total)
+        program.pairs = partial(voters.label_pairs, zeros[::-1] + ones, table.total)
     objective = setting["objective"] if setting.get("coefficients") is None else ""
     if objective == "worst-case":
         add_largest(program, setting, table)
@@ -2154,7 +2380,29 @@ def plurality(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
         exp_to = growth(number(setting["epsilon"]), exp_epsilon)
         return decide_ratios(table.weights, table.total, columns, exp_to, len(pairs))
 
+    def neighbouring() -> Iterator[Pair]:
+        for at, state in enumerate(ballots.states):
+            moves_ = {(a, b) for a in set(state) for b in set(state) if a}
+            for a, b in moves_:
+                before, after = list[int](), list[int]()
+                i = state.index(a)
+                others_ = [j for j, count in enumerate(state) if count == b and j != i]
+                if not others_:
+                    continue
+                moved = [c - (y == i) + (y == others_[0]) for y, c in enumerate(state)]
+                to = ballots.at(moved)
+                before = [ballots.weights[at][c] for c in state]
+                after = [ballots.weights[to][c] for c in moved]
+                # Of the classes that are not shown, all have no votes: they are one outcome.
+                hidden = ballots.classes - ballots.shown
+                if hidden:
+                    before.append(hidden * ballots.weights[at][0])
+                    after.append(hidden * ballots.weights[to][0])
+                yield tuple(before), tuple(after)
+                yield tuple(after), tuple(before)
+
     program.names, program.row, program.private = every, row, private
+    program.pairs = lambda: (neighbouring(), ballots.whole)
     program.neighbours = f"one of {ballots.voters} ballots replaced"
     most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most or ballots.voters > 10_000:
@@ -2253,7 +2501,7 @@ class Labels:
         return Row(terms, (self.delta * least / most, self.delta))
 
     def sides(
-        self, sizes: Iterable[int]
+        self, sets: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[int, tuple[int, ...], list[tuple[int, ...]], list[int], list[int]]]:
         """Yield E A and E' A at all corners, times total 2^CORNER, rounded up.
 
@@ -2261,19 +2509,24 @@ class Labels:
         c T(n + e_z), b = e^epsilon / (1 + e^epsilon), c = 1 - b, rounded up by less than one unit
         for each edge. b is rounded up, too: a larger epsilon allows the voters more.
 
+        Args:
+            sets: of outputs, as the first class of each and the one after its last.
+
         Yields:
-            The size k of the set of outputs; voters on edges, not the reversed choice, whose sides
-            are exchanged; the vectors of voters at loops; and both sides, a value for each vector.
+            The class after the last of the set; voters on edges, not the reversed choice, whose
+            sides are exchanged; the vectors of voters at loops; and both sides, a value for each
+            vector.
         """
         weights, ballots, high = self.ballots.weights, self.ballots, self.exp_epsilon_power(1)[1]
         b = -(-high * (1 << CORNER) // (1 + high))
         c, most = (1 << CORNER) - b, (1 << CORNER) - 1
         last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges
-        for size, signed in product(sizes, self.edges(turned=False)):
+        for (start, end), signed in product(sets, self.edges(turned=False)):
             edges = sum(map(abs, signed))
             loops = counts(self.voters - edges, self.classes)
             if edges == 0:
-                first = [sum(weights[ballots.at(n)][m] for m in n[:size]) << CORNER for n in loops]
+                first = [sum(weights[ballots.at(n)][m] for m in n[start:end]) for n in loops]
+                first = [value << CORNER for value in first]
                 last[0] = first, first
             else:
                 # Take one voter off the last edge: its values at n + e_y and n + e_z are known.
@@ -2285,7 +2538,26 @@ class Labels:
                 ahead = [b * ahead[i] + c * ahead[j] + most >> CORNER for i, j in both]
                 back = [c * back[i] + b * back[j] + most >> CORNER for i, j in both]
                 last[edges] = ahead, back
-            yield size, signed, loops, *last[edges]
+            yield end, signed, loops, *last[edges]
+
+    @property
+    def scale(self) -> int:
+        """What the integers of `neighbours` are over."""
+        return self.ballots.whole << CORNER
+
+    def neighbours(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Yield the distributions of the output of neighbours at all corners, in both orders.
+
+        They are integers over `scale`, those of the first rounded up and those of the second down.
+        """
+        walks = [self.sides([(y, y + 1)]) for y in range(self.classes)]
+        for steps in zip(*walks, strict=True):
+            edges = sum(map(abs, steps[0][1]))
+            for ahead, back in ((3, 4), (4, 3)) if edges else ():
+                ones = zip(*(step[ahead] for step in steps), strict=True)
+                others = zip(*(step[back] for step in steps), strict=True)
+                for one, other in zip(ones, others, strict=True):
+                    yield one, tuple(max(q - edges, 0) for q in other)
 
     def private(self) -> Verdict:
         """Decide all corners; if they are too many, decide that each single vote changes little.
@@ -2298,7 +2570,7 @@ class Labels:
             return self.stable()
         growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
         budget, least, at = int(self.delta * self.ballots.whole * unit * unit), None, ()
-        for size, signed, loop_counts, *both in self.sides(self.sizes):
+        for size, signed, loop_counts, *both in self.sides((0, size) for size in self.sizes):
             edges = sum(map(abs, signed))
             directions = (1, -1) if edges else (1,)
             count += len(loop_counts) * len(directions)
@@ -2363,6 +2635,7 @@ def multiclass(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
     program.names, program.row = labels.names, cache(labels.row)
     program.private = labels.private
+    program.pairs = lambda: (labels.neighbours(), labels.scale)
     return program
 
 
@@ -3872,10 +4145,17 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     allowed(kind, setting)
     if body["table"] is None:
         raise Malformed("it has no integer weights")
-    # The target of voters is (m epsilon, delta); most other kinds have no delta.
-    epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
-    delta, stated = number(setting.get("delta", 0)), body["guarantee"]
-    program = KINDS[kind](setting, body["table"], None, {} if proof is None else proof)
+    epsilon, delta, one = promised_by(setting)
+    stated, releases = body["guarantee"], integer(setting.get("releases", 1), 1, 1000)
+    program = KINDS[kind](one, body["table"], None, {} if proof is None else proof)
+    if one is not setting:
+        if program.pairs is None or (
+            kind == "multiclass" and not walked(one["voters"], one["classes"])
+        ):
+            raise Malformed("several releases of this kind and size are not decided here")
+        listed_, whole_total = program.pairs()
+        program.private = partial(decide_releases, listed_, whole_total, releases, epsilon, delta)
+        program.neighbours += f", {releases} releases together"
     verdict = decide(program)
     count, missed = verdict.rows, verdict.missed
     # Decided was the guarantee of the setting; the file may state a weaker one only.
@@ -3918,6 +4198,19 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         yield f"{what}: no other{program.among} is {side} {float(claimed)!r}, gap {float(gap):.3g}"
     elif body["bound"] is not None:
         yield f"bound: {float(number(body['bound']))!r} is stated, and was not checked"
+
+
+def promised_by(setting: Setting) -> tuple[Number, Number, Setting]:
+    """Return the (epsilon, delta) that a setting promises, and the setting of its program.
+
+    Of several releases, the total; their program is that of one, whose target is not decided.
+    """
+    if setting.get("total_epsilon") is None:
+        # The target of voters is (m epsilon, delta); most other kinds have no delta.
+        epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
+        return epsilon, number(setting.get("delta", 0)), setting
+    one = {**setting, **({"allowance": 1} if "allowance" in setting else {"epsilon": 1})}
+    return number(setting["total_epsilon"]), number(setting["total_delta"]), one
 
 
 def require_no_proof(proof: Any) -> None:

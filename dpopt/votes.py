@@ -46,6 +46,7 @@ class Spending:
       labels, compose: k folds of (m epsilon, delta), by theorem 2.2 ("simple") or 2.3 ("general").
       All labels are also computed from k K votes, so that k K folds of (epsilon, Delta) bound them
       ("voters-simple", "voters-general").
+      A setting of k releases has one guarantee for k queries; every further k spend it again.
     - ``trained_once=True``: (epsilon, Delta) holds for each trained voter as a whole (DP-SGD, say),
       with training runs independent of each other. All labels of any number of queries are computed
       from K voters: K folds of (epsilon, Delta). Composition over queries is NOT valid here, except
@@ -111,6 +112,17 @@ class Spending:
             reach = _checks.integer("voters_per_record", self.voters_per_record, 1, voters)
         object.__setattr__(self, "voters_per_record", reach)
 
+        if self.setting.releases > 1 and (self.trained_once or self._beyond_one_plain):
+            raise ParameterError(
+                f"releases is {self.setting.releases}; labels that were designed together are of "
+                "votes drawn afresh, trained_once=False, or of plain voters of whom a record "
+                "reaches one. For others, design one release."
+            )
+
+    @property
+    def _beyond_one_plain(self) -> bool:
+        return isinstance(self.setting, Plurality) and self.reach > 1
+
     @property
     def reach(self) -> int:
         """How many voters a change of the data can reach."""
@@ -118,7 +130,10 @@ class Spending:
 
     @property
     def per_query(self) -> Guarantee:
-        """What one query spends: (m epsilon, delta) of private voters, t epsilon of plain ones."""
+        """What one query spends: (m epsilon, delta) of private voters, t epsilon of plain ones.
+
+        Of a setting of k releases, what k queries spend together.
+        """
         each = self.setting.guarantee
         if not isinstance(self.setting, Plurality):
             return each
@@ -134,12 +149,13 @@ class Spending:
         """
         count = _checks.integer("queries", queries, 1)
         base, totals = self.setting.behind, dict[str, Guarantee]()
+        times = -(-count // self.setting.releases)
         if count == 1 or not self.trained_once:
-            totals |= self._composed("", self.per_query, count)
+            totals |= self._composed("", self.per_query, times)
         if base is not None:
             folds = self.reach * (1 if self.trained_once else count)
             return totals | self._composed("voters-", base[0], folds)
-        exact = optimal_composition(self.per_query, count, self.slack)
+        exact = optimal_composition(self.per_query, times, self.slack)
         # For a few queries a delta buys next to nothing: "optimal" must save 1% to be worth it.
         if exact is not None and exact.epsilon < 0.99 * totals["simple"].epsilon:
             totals["optimal"] = exact
@@ -307,7 +323,7 @@ def vote(
     if design_ is None:
         design_ = design(asked_of)
     data: Any = votes if counts is None else Counts(counts)
-    queries = design_.releases(data)
+    queries = design_._outputs(data)
     if not queries:
         raise ParameterError("votes has no rows; it must hold at least one query.")
     spending.total(before + queries, budget)

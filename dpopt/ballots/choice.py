@@ -13,9 +13,9 @@ from dpopt._errors import ParameterError
 from dpopt._types import Vector, frozen
 from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.votes import IntTable, counted
+from dpopt.budget import Budgeted
 from dpopt.lp import Solution
 from dpopt.privacy.release import Source
-from dpopt.shape import Setting
 from dpopt.table import Losses, SortedHistograms, Table
 from dpopt.table.histograms import sorted_histograms
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class ClassSetting(Setting):
+class ClassSetting(Budgeted):
     """A setting with a table k[lambda, c] over sorted histograms; each query draws one class.
 
     Attributes:
@@ -65,8 +65,17 @@ class ClassSetting(Setting):
         costs = np.minimum(gaps, 1.0) if loss == "error" else gaps
         return Losses(costs, self.occurring if mean else None)
 
+    def require_optimal(self) -> None:
+        """Raise `ParameterError` for a rule, of several releases."""
+        if self.rule != "optimal" and self.releases > 1:
+            raise ParameterError(
+                f"rule is {self.rule!r} and releases is {self.releases}; several releases are of "
+                "rule 'optimal'."
+            )
+
     def require_program(self) -> None:
-        """Raise `ParameterError` for a rule, which has no program."""
+        """Raise `ParameterError` for a rule, or several releases: they have no single program."""
+        self.refuse_several()
         if self.rule != "optimal":
             raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
 
@@ -126,7 +135,7 @@ class ClassSetting(Setting):
         return int(labels[0]) if single else labels
 
     def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
-        """Return the number of queries; each has the privacy cost of the whole guarantee."""
+        """Return the number of queries, each of which has one output."""
         del table
         return len(self.counted(data)[0])
 

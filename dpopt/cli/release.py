@@ -73,7 +73,8 @@ def release(
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
         inputs = queries if labels is None else [labels[draw_own_category(p, len(labels))]]
-        keeper.charge(mechanism, sum(mechanism.releases(query) for query in inputs))
+        outputs = sum(mechanism._outputs(query) for query in inputs)
+        keeper.charge(mechanism, -(-outputs // mechanism.setting.together))
         return [mechanism.release(query) for query in inputs]
 
     show_draw(draw, _names(mechanism, queries[0]), mechanism.guarantee, json)

@@ -147,10 +147,6 @@ def make_noise(noise: Design) -> Measurement:
         raise ParameterError(
             f"noise is of type {type(noise).__name__}; it must be the design of a Noise."
         )
-    if setting.releases > 1:
-        raise ParameterError(
-            f"releases is {setting.releases}; a measurement is one release: OpenDP composes it."
-        )
 
     def function(given: Any) -> int:  # noqa: ANN401
         limits = np.iinfo(np.int64)
@@ -383,8 +379,13 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
 
 
 def _certified(design: Design) -> Spent:
-    """Return the guarantee, which a certificate stands behind."""
+    """Return the guarantee of one release, which a certificate stands behind."""
     design._require_private()
+    if design.setting.together > 1:
+        raise ParameterError(
+            f"releases is {design.setting.together}; a measurement is one release: OpenDP composes "
+            "it."
+        )
     return design.guarantee.epsilon, design.guarantee.delta
 
 

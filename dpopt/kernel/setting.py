@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -14,6 +14,7 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, RowsOfNumbers, Vector, frozen
+from dpopt.budget import Budgeted
 from dpopt.kernel.constraints import (
     ConstraintBlock,
     Constraints,
@@ -29,7 +30,6 @@ from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
 from dpopt.privacy.guarantee import in_short
-from dpopt.shape import Setting
 from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
 from dpopt.table.rounding import alike
 
@@ -45,7 +45,7 @@ Sizes = Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel(Setting):
+class Kernel(Budgeted):
     """The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs.
 
         minimise   sum_x prior_x sum_y loss[x, y] K[x, y]           ("mean")
@@ -71,7 +71,7 @@ class Kernel(Setting):
     Attributes:
         loss: its name or a table of shape (inputs, outputs), at least 2 inputs, as a
             text 0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
-        epsilon: in [0, 600], in nats.
+        epsilon: in [0, 600], in nats; None for several releases.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete" (all pairs), "path" (x and x + 1), "cycle" (also the
             first and the last), "grid" (words of ``shape`` that differ by 1 in one position),
@@ -101,13 +101,19 @@ class Kernel(Setting):
         input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
             0, 1, ... if None. Inputs and outputs have names only without a symmetry.
         output_names: names of the outputs, which releases return; likewise.
+        releases: k, in 1..1000. Above 1, the design is for k outputs, each for an input that may
+            depend on the outputs before; total_epsilon and total_delta of all of them replace
+            epsilon and delta. See `dpopt.budget`.
+        total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
+        total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
     """
 
     kind: ClassVar[str] = "kernel"
     summary: ClassVar[tuple[str, ...]] = ("residuals",)
 
     loss: RowsOfNumbers | Literal["absolute", "squared", "zero-one", "hamming"]
-    epsilon: float
+    # None for several releases.
+    epsilon: float = cast(float, None)
     delta: float = 0.0
     graph: GraphLike = "complete"
     shape: Sizes | None = None
@@ -122,12 +128,17 @@ class Kernel(Setting):
     symmetry: Symmetry = "none"
     input_names: Names | None = None
     output_names: Names | None = None
+    releases: int = 1
+    total_epsilon: float | None = None
+    total_delta: float = 0.0
 
     def __post_init__(self) -> None:
         shape = _sizes(self.shape)
+        several = self.keep_total("epsilon", epsilon=self.epsilon, delta=self.delta)
         loss, size, outputs = checked_loss(self.loss, self.inputs, self.outputs, shape, self.prior)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
-        guarantee = Guarantee(epsilon, self.delta)
+        if not several:
+            epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
+            self.keep(epsilon=epsilon, delta=Guarantee(epsilon, self.delta).delta)
         _checks.choice("objective", self.objective, ("mean", "worst-case"))
         sense = _checks.choice(
             "sense", self.sense, ("minimise", "maximise", "minimize", "maximize")
@@ -141,8 +152,6 @@ class Kernel(Setting):
         graph: Any = _graph(self.graph)
         values: dict[str, object] = {
             "loss": loss,
-            "epsilon": guarantee.epsilon,
-            "delta": guarantee.delta,
             "prior": prior,
             "graph": graph,
             "shape": shape,
@@ -284,8 +293,8 @@ class Kernel(Setting):
 
     @property
     def guarantee(self) -> Guarantee:
-        """(epsilon, delta) along the edges."""
-        return Guarantee(self.epsilon, self.delta)
+        """(epsilon, delta) along the edges, or what all releases spend together."""
+        return Guarantee(self.epsilon, self.delta) if self.releases == 1 else self.total
 
     @property
     def maximises(self) -> bool:
@@ -307,8 +316,10 @@ class Kernel(Setting):
         """Return the program displayed in the docstring of the class, over orbits of a symmetry.
 
         Raises:
-            ParameterError: if it would have more than 2,000,000 privacy rows.
+            ParameterError: if it would have more than 2,000,000 privacy rows; or for several
+                releases.
         """
+        self.refuse_several()
         problem = super().problem()
         add_constraints(problem, self.domain, self.guarantee, (*self.invariance_rows, *self.blocks))
         return problem
@@ -330,6 +341,21 @@ class Kernel(Setting):
         return (
             ConstraintBlock("invariance", indices.reshape(-1, 3), coefficients, limits, limits),
         )
+
+    def one_release(self, guarantee: Guarantee) -> Kernel:
+        """Return the setting of one release with a guarantee of its own."""
+        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
+        return replace(self, epsilon=guarantee.epsilon, delta=guarantee.delta, **one)
+
+    def under(self, curve: Sequence[Guarantee]) -> Problem:
+        """Return the program of one release that has every guarantee of a curve.
+
+        Args:
+            curve: (epsilon, delta) of its points; none for the kernel without privacy.
+        """
+        problem, rows = super().under(curve), (*self.invariance_rows, *self.blocks)
+        add_constraints(problem, self.domain, Guarantee(0.0), rows)
+        return problem
 
     @cached_property
     def geometric(self) -> Optimum | None:

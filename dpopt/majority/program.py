@@ -17,7 +17,7 @@ This leaves O(K^2) multisets for Delta = 0, and O(K^4) of eight types otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -51,7 +51,9 @@ _MOST_PRICED, _NEAR = 12, 1e-8
 _FIRST_VOTERS, _APART, _ALONE = 4, 3.0, 3
 
 
-def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
+def gamma_problem(
+    setting: Voters, weights: npt.ArrayLike, targets: Sequence[Voters] | None = None
+) -> Problem:
     """Return the program over gamma's upper half: variable "gamma", lazy rows "corners".
 
     Maximise weights @ gamma subject to 0 <= gamma <= 1, or -1 <= gamma <= 1 where the setting is
@@ -61,13 +63,16 @@ def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
     Args:
         setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
+        targets: settings of the same voters, each with an (m epsilon, delta) that is to hold, whose
+            rows are "corners", "corners 1", ...; the setting alone if None.
     """
-    oracle = CornerOracle(setting)
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
     problem.maximise({"gamma": weights})
-    first = None if setting.voter_delta else oracle.spread
-    problem.add_family("corners", oracle, over="gamma", first=first)
+    for j, target in enumerate([setting] if targets is None else targets):
+        oracle = CornerOracle(target)
+        first = None if target.voter_delta else oracle.spread
+        problem.add_family(f"corners {j}" if j else "corners", oracle, over="gamma", first=first)
     # gamma = 0, a fair coin, is strictly feasible: rows are divided by the budget, so slack is 1.
     problem.set_inside({"gamma": 0.0}, slack=1.0)
     return problem

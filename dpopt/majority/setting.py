@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, exact_text, float_down
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
+from dpopt.budget import Budgeted
 from dpopt.lp import Backend, Solution, solve
 from dpopt.majority.judge import FEW_OPEN, certify
 from dpopt.majority.least import dominating, least_of_gamma
@@ -63,7 +65,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
-from dpopt.shape import Design, Setting, made
+from dpopt.shape import Design, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
 
@@ -78,7 +80,7 @@ _MOST, _MOST_SHIFTED = 4001, 501
 
 
 @dataclass(frozen=True)
-class Majority(Voters, Setting):
+class Majority(Voters, Budgeted):
     """The best private majority vote of K voters who are private themselves (DaRRM).
 
     With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
@@ -122,7 +124,8 @@ class Majority(Voters, Setting):
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
         epsilon: of each voter, above 0, in nats.
-        allowance: m, real, in (0, K]: the majority is to be (m epsilon, delta)-DP.
+        allowance: m, real, in (0, K]: the majority is to be (m epsilon, delta)-DP; None for several
+            releases.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
         objective: "mean" minimises the expected error under the prior: E|error| if all voters
@@ -141,6 +144,11 @@ class Majority(Voters, Setting):
         coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.
         contrary: whether the minority's answer may be the likelier one, which the paper's
             gamma >= 0 forbids; it can err a little less where m / K is small, and is as private.
+        releases: k, in 1..1000. Above 1, the design is for k labels, each of votes that are drawn
+            afresh and may depend on the labels before; total_epsilon and total_delta of all of them
+            replace allowance and delta, and voter_delta must be 0. See `dpopt.budget`.
+        total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
+        total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
 
     Example:
         >>> import dpopt
@@ -154,7 +162,8 @@ class Majority(Voters, Setting):
 
     voters: int
     epsilon: float
-    allowance: float
+    # None for several releases.
+    allowance: float = cast(float, None)
     voter_delta: float = 0.0
     delta: float = 0.0
     objective: Literal["mean", "surrogate", "worst-case", "least-regret"] = "mean"
@@ -162,13 +171,19 @@ class Majority(Voters, Setting):
     priors: Sequence[PriorLike] | str | None = None
     coefficients: Numbers | None = None
     contrary: bool = False
+    releases: int = 1
+    total_epsilon: float | None = None
+    total_delta: float = 0.0
 
     def __post_init__(self) -> None:
         k = odd(self.voters)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        allowance = _checks.real("allowance", self.allowance, 0.0, k, open_lower=True)
+        of_one = {"allowance": self.allowance, "delta": self.delta, "voter_delta": self.voter_delta}
+        allowance = self.allowance
+        if not self.keep_total("allowance", **of_one):
+            allowance = _checks.real("allowance", allowance, 0.0, k, open_lower=True)
         # In nats, so that e^(m epsilon) stays a finite float.
-        if max(allowance, 1.0) * epsilon > 600.0:
+        if max(allowance or 1.0, 1.0) * epsilon > 600.0:
             raise ParameterError(
                 f"epsilon is {epsilon} and allowance {allowance}; "
                 "epsilon and their product must be at most 600."
@@ -240,6 +255,11 @@ class Majority(Voters, Setting):
         return True
 
     @property
+    def guarantee(self) -> Guarantee:
+        """The target: (m epsilon, delta), or what all releases spend together."""
+        return super().guarantee if self.releases == 1 else self.total
+
+    @property
     def behind(self) -> tuple[Guarantee, int]:
         """(epsilon, Delta) of each voter, and K."""
         return Guarantee(self.epsilon, self.voter_delta), self.voters
@@ -296,6 +316,7 @@ class Majority(Voters, Setting):
         Raises:
             ParameterError: if e^(m epsilon) - 1 + 2 delta is too small for double precision.
         """
+        self.refuse_several()
         # Rows are divided by the budget e^(m epsilon) - 1 + 2 delta: below this, the rounding of
         # their coefficients shows in the optimum.
         if self.budget < 1e-7:
@@ -303,11 +324,54 @@ class Majority(Voters, Setting):
                 f"allowance * epsilon is {digits(self.guarantee.epsilon)}; a program in double "
                 "precision needs e^(m epsilon) - 1 + 2 delta of at least 1e-07."
             )
-        problem = gamma_problem(self, np.zeros(self.middle))
+        return self._program([self])
+
+    def _program(self, targets: Sequence[Voters]) -> Problem:
+        """Return the program over all targets of the same voters."""
+        problem = gamma_problem(self, np.zeros(self.middle), targets)
         self._add_objective(problem, _visible)
         if self._over_worst_case:
             problem.then_maximise({"gamma": _visible(self.linear)})
         return problem
+
+    def one_release(self, guarantee: Guarantee) -> Majority:
+        """Return the setting of one release with a guarantee of its own."""
+        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
+        allowance = min(guarantee.epsilon / self.epsilon, self.voters)
+        return replace(self, allowance=allowance, delta=guarantee.delta, **one)
+
+    @property
+    def _unlimited(self) -> float:
+        """Every function of the votes is (K epsilon)-DP."""
+        return self.voters * self.epsilon
+
+    def under(self, curve: Sequence[Guarantee]) -> Problem:
+        """Return the program of one release that has every guarantee of a curve.
+
+        Args:
+            curve: (epsilon, delta) of its points; none for the majority itself.
+        """
+        # A point beyond K epsilon holds by itself.
+        inside = [point for point in curve if point.epsilon < self._unlimited]
+        return self._program([self.one_release(point) for point in inside])
+
+    def unmixed(self, solution: Solution) -> Table:
+        """Return a solution's gamma as integers, rounded and not repaired."""
+        return table_of(self, np.clip(self.point(solution), self.least, 1.0), self.bits)
+
+    @property
+    def _of_query(self) -> Json:
+        """The parameters of one query; its target is not used."""
+        one = self if self.releases == 1 else self.one_release(Guarantee(self._unlimited))
+        return one.to_dict()
+
+    def output_pairs(self, table: Table) -> list[tuple[Vector, Vector]]:
+        """Return the pairs of one query that count: vertices of the hull of all corners.
+
+        The reduction theorem exchanges p' of two voters, which leaves both distributions as they
+        are, and so holds for every convex function of them.
+        """
+        return _vertices(self.dominating(table))
 
     def _add_objective(
         self, problem: Problem, visible: Callable[[Vector], Vector] = np.asarray
@@ -375,6 +439,8 @@ class Majority(Voters, Setting):
             NotPrivateError: naming the voters whose constraint fails.
             ParameterError: if the table does not belong to this setting.
         """
+        if self.releases > 1:
+            return self.certified(table)
         return certify(self, self.to_dict(), table)
 
     def _proof_rows(self, table: Table) -> list[Name]:
@@ -476,11 +542,11 @@ class Majority(Voters, Setting):
 
     def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for a given delta, or vice versa."""
-        return least_of_gamma(self, self.to_dict(), table, epsilon, delta)
+        return least_of_gamma(self, self._of_query, table, epsilon, delta)
 
     def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query."""
-        return dominating(self, self.to_dict(), table)
+        return dominating(self, self._of_query, table)
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw gamma against the number of ones."""
@@ -537,6 +603,19 @@ def assess(
     if design.private or not repair:
         return design
     return made(setting, setting.table(upper), float_bound=None)
+
+
+def _vertices(pair: DominatingPair) -> list[tuple[Vector, Vector]]:
+    """Return the pairs over two outputs of the vertices of a hull; rounded outward."""
+    # Integers of the hull are rounded outward: so are those of the other output.
+    spare, scale = pair.scale >> 200, pair.scale
+    pairs = list[tuple[Vector, Vector]]()
+    vertices = zip(accumulate(pair.lower), accumulate(pair.upper), strict=True)
+    for q, p in vertices:
+        if (q, p) != (scale, scale) or len(pair.upper) == 1:
+            one = min(p / scale, 1.0), min((scale - p + spare) / scale, 1.0)
+            pairs.append((np.array(one), np.array((q / scale, max(scale - q - spare, 0) / scale))))
+    return pairs
 
 
 def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:

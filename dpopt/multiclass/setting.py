@@ -7,11 +7,11 @@ Corner configurations are in `dpopt.multiclass.corners`, their rows in `dpopt.mu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from dpopt.privacy.guarantee import in_short
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.judge import decided
+from dpopt.table.pairs import as_floats, undominated
 
 # m epsilon in nats. Rows are divided by e^(m epsilon) - 1: below the first, the rounding of their
 # coefficients shows; above the second, e^(m epsilon) may overflow.
@@ -69,7 +70,7 @@ class Multiclass(ClassSetting):
         classes: C, in 2..100; votes are 0..C-1.
         epsilon: of each voter, above 0, in nats.
         allowance: m, real, in (0, K]: the plurality is to be (m epsilon, delta)-DP; m epsilon is
-            at least 1e-7.
+            at least 1e-7. None for several releases.
         voter_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
         prior: of the votes, all drawn from one distribution p: "uniform" makes every histogram
@@ -79,6 +80,11 @@ class Multiclass(ClassSetting):
         rule: "optimal" solves the program; "ladder", "permute-and-flip" and "exponential" are known
             rules with the largest private parameter; "subsampling" is the plurality of a random
             sample of the voters, as large as is private.
+        releases: k, in 1..1000. Above 1, the design is for k labels, each of votes that are drawn
+            afresh and may depend on the labels before; total_epsilon and total_delta of all of them
+            replace allowance and delta, and voter_delta must be 0. See `dpopt.budget`.
+        total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
+        total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
 
     Example:
         >>> import dpopt
@@ -92,23 +98,31 @@ class Multiclass(ClassSetting):
     voters: int
     classes: int
     epsilon: float
-    allowance: float
+    # None for several releases.
+    allowance: float = cast(float, None)
     voter_delta: float = 0.0
     delta: float = 0.0
     prior: str = "uniform"
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
+    releases: int = 1
+    total_epsilon: float | None = None
+    total_delta: float = 0.0
 
     def __post_init__(self) -> None:
         voters = _checks.integer("voters", self.voters, 1, 10_000)
         classes = _checks.integer("classes", self.classes, 2, 100)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
-        if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
+        of_one = {"allowance": self.allowance, "delta": self.delta, "voter_delta": self.voter_delta}
+        if self.keep_total("allowance", **of_one):
+            allowance = cast(float, None)
+        else:
+            allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
+        if max(allowance or 1.0, 1.0) * epsilon > _LARGEST_EXPONENT:
             raise ParameterError(
                 f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
                 f"their product must be at most {_LARGEST_EXPONENT:g}."
             )
-        if allowance * epsilon < _LEAST_EXPONENT:
+        if allowance is not None and allowance * epsilon < _LEAST_EXPONENT:
             raise ParameterError(
                 f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
                 f"precision needs at least {_LEAST_EXPONENT:g}."
@@ -137,6 +151,7 @@ class Multiclass(ClassSetting):
             prior=str(VotePrior.of(self.prior, classes)),
             rule=rule,
         )
+        self.require_optimal()
 
     @classmethod
     def example(cls) -> Self:
@@ -159,7 +174,9 @@ class Multiclass(ClassSetting):
 
     @property
     def guarantee(self) -> Guarantee:
-        """(m epsilon, delta), m epsilon rounded up to a float."""
+        """(m epsilon, delta), rounded up; or what all releases spend together."""
+        if self.releases > 1:
+            return self.total
         return Guarantee(float_up(self.exponent), self.delta)
 
     @property
@@ -205,16 +222,56 @@ class Multiclass(ClassSetting):
         """
         self.require_program()
         require_walked(self.voters, self.classes)
+        return self._program([self.pricing])
+
+    def _program(self, targets: Sequence[Pricing]) -> Problem:
+        """Return the program over the rows of all targets: "corners", "corners 1", ..."""
         inputs, losses = self.domain, self.losses
         problem = Problem("plurality of private voters")
         problem.add_variables("k", inputs.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"k": inputs.sums}, lower=1.0, upper=1.0)
-        problem.add_family("corners", self.pricing, over="k")
+        for j, pricing in enumerate(targets):
+            problem.add_family(f"corners {j}" if j else "corners", pricing, over="k")
         problem.minimise({"k": losses.costs * inputs.counts * self.occurring[inputs.rows]})
         # The uniform kernel is strictly feasible. Rows are divided by its slack for one output;
         # rows of larger sets have more slack.
         problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
+
+    def one_release(self, guarantee: Guarantee) -> Multiclass:
+        """Return the setting of one release with a guarantee of its own."""
+        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
+        allowance = min(guarantee.epsilon / self.epsilon, self.voters)
+        return replace(self, allowance=allowance, delta=guarantee.delta, **one)
+
+    @property
+    def _unlimited(self) -> float:
+        """Every function of the votes is (K epsilon)-DP."""
+        return self.voters * self.epsilon
+
+    def under(self, curve: Sequence[Guarantee]) -> Problem:
+        """Return the program of one release that has every guarantee of a curve.
+
+        Args:
+            curve: (epsilon, delta) of its points; none for the plurality itself.
+        """
+        require_walked(self.voters, self.classes)
+        # A point beyond K epsilon holds by itself.
+        inside = [point for point in curve if point.epsilon < self._unlimited]
+        return self._program([self.one_release(point).pricing for point in inside])
+
+    def unmixed(self, solution: Solution) -> Table:
+        """Return a solution's kernel as integers, rounded and not repaired."""
+        return rounded(self.domain, self.point(solution), self.bits)
+
+    def output_pairs(self, table: Table) -> list[tuple[Vector, Vector]]:
+        """Return the pairs of one query that count, over all corner configurations.
+
+        Reducing configurations exchanges P' of two voters, which leaves both distributions of the
+        output as they are, so it holds for every convex function of them.
+        """
+        labels = self._labels(table)
+        return as_floats(undominated(labels.neighbours(), labels.scale), labels.scale)
 
     def closed_form(self) -> Table | None:
         """Return the integer table of a rule; None for "optimal"."""
@@ -266,6 +323,8 @@ class Multiclass(ClassSetting):
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
             require_walked(self.voters, self.classes)
+        if self.releases > 1:
+            return self.certified(table)
         return table.proof(self, partial(_judged, self, table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
@@ -298,7 +357,9 @@ class Multiclass(ClassSetting):
             )
         require_walked(self.voters, self.classes)
         ballots = verify.Ballots(self.voters, self.classes, table.plain())
-        return verify.Labels(self.to_dict(), ballots, None)
+        # The target of one query is not used.
+        one = self if self.releases == 1 else self.one_release(Guarantee(self._unlimited))
+        return verify.Labels(one.to_dict(), ballots, None)
 
 
 def _judged(setting: Multiclass, table: Table) -> Certificate:
@@ -347,7 +408,7 @@ def _least_epsilon(labels: verify.Labels) -> Least:
     numerator, denominator, where, lower = 0, 1, ("", ""), Fraction(0)
     # b was rounded up by less than two units, and c down: the relative error of each factor c.
     relative_error = Fraction(4, 1 << verify.CORNER) * (1 + exp_upper(labels.epsilon))
-    for _, signed, loops, *both in labels.sides(range(1, 2)):
+    for _, signed, loops, *both in labels.sides([(0, 1)]):
         edges = sum(map(abs, signed))
         for sign, (above, below) in ((1, both), (-1, both[::-1])):
             for at, (over, under) in enumerate(zip(above, below, strict=True)):
@@ -381,7 +442,7 @@ def _dominating(labels: verify.Labels) -> DominatingPair:
     total = labels.ballots.whole << verify.CORNER
 
     def points() -> Iterator[Point]:
-        for _, signed, _, *both in labels.sides(sizes):
+        for _, signed, _, *both in labels.sides((0, size) for size in sizes):
             edges = sum(map(abs, signed))
             for above, below in (both, both[::-1]):
                 for over, under in zip(above, below, strict=True):

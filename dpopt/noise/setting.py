@@ -445,9 +445,9 @@ class Noise(Setting):
         return added(data, table, source)
 
     def release_count(self, table: NoiseTable, data: Any) -> int:  # noqa: ANN401
-        """Return how often the guarantee is spent: once for every k integers, or fewer."""
+        """Return the number of integers."""
         del table
-        return -(-int(integers(data).size) // self.releases)
+        return int(integers(data).size)
 
     @cached_property
     def _reach(self) -> int:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class Plurality(ClassSetting):
     Attributes:
         records: K, in 1..10^15, public: the number of records, or of non-private voters.
         classes: C, in 2..1,000,000.
-        epsilon: in (0, 50], in nats.
+        epsilon: in (0, 50], in nats; None for several releases.
         objective: "mean", the mean loss under the prior, or "worst-case", the largest over counts.
         loss: "regret", the largest count minus that of the output, or "error", 1 for a class below
             the largest count, else 0.
@@ -108,6 +108,11 @@ class Plurality(ClassSetting):
             "uniform" over all counts, which is that of p uniform on the simplex; "dirichlet:A" if p
             is from a symmetric Dirichlet distribution, A in [0.0001, 1e6]; "point:P,...,P" for a p
             that is known up to the order of the classes.
+        releases: k, in 1..1000. Above 1, the design is for k outputs, each for an input that may
+            depend on the outputs before; total_epsilon and total_delta of all of them replace
+            epsilon, and the rule is "optimal". See `dpopt.budget`.
+        total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
+        total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
 
     Example:
         >>> import dpopt
@@ -127,24 +132,32 @@ class Plurality(ClassSetting):
 
     records: int
     classes: int
-    epsilon: float
+    # None for several releases.
+    epsilon: float = cast(float, None)
     objective: Literal["mean", "worst-case"] = "mean"
     loss: Literal["regret", "error"] = "regret"
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential"] = "optimal"
     prior: str = "uniform"
+    releases: int = 1
+    total_epsilon: float | None = None
+    total_delta: float = 0.0
 
     def __post_init__(self) -> None:
+        if not self.keep_total("epsilon", epsilon=self.epsilon):
+            most = _LARGEST_EPSILON
+            epsilon = _checks.real("epsilon", self.epsilon, 0.0, most, open_lower=True)
+            self.keep(epsilon=epsilon)
         records = _checks.integer("records", self.records, 1, _LARGEST_RECORDS)
         classes = _checks.integer("classes", self.classes, 2, _LARGEST_CLASSES)
         self.keep(
             records=records,
             classes=classes,
-            epsilon=_checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True),
             objective=_checks.choice("objective", self.objective, ("mean", "worst-case")),
             loss=_checks.choice("loss", self.loss, LOSSES),
             rule=_checks.choice("rule", self.rule, RULES),
             prior=str(VotePrior.of(self.prior, classes)),
         )
+        self.require_optimal()
         if self.rule == "optimal" and not few_histograms(verify.SOLVED, records, classes):
             raise ParameterError(
                 f"records is {records} and classes {classes}; a program is written out for at most "
@@ -171,8 +184,13 @@ class Plurality(ClassSetting):
 
     @property
     def guarantee(self) -> Guarantee:
-        """(epsilon, 0), for one replaced record."""
-        return Guarantee(self.epsilon)
+        """(epsilon, 0) for one replaced record, or what all releases spend together."""
+        return Guarantee(self.epsilon) if self.releases == 1 else self.total
+
+    def one_release(self, guarantee: Guarantee) -> Plurality:
+        """Return the setting of one release with an epsilon of its own, and delta 0."""
+        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
+        return replace(self, epsilon=guarantee.epsilon, **one)
 
     @cached_property
     def by_theorem(self) -> bool:
@@ -195,7 +213,8 @@ class Plurality(ClassSetting):
     @property
     def bits(self) -> int:
         """The integer weights of a row of the table sum to 2^bits."""
-        return table_bits(self.records, self.classes, self.epsilon)
+        epsilon = self.epsilon if self.releases == 1 else self.total_epsilon
+        return table_bits(self.records, self.classes, epsilon)
 
     @property
     def losses(self) -> Losses:

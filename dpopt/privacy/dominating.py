@@ -58,10 +58,10 @@ class DominatingPair:
             vertices.append(point)
             # Reduced from time to time, so that memory does not grow with the points.
             if len(vertices) >= 200_000:
-                vertices = _hull(vertices)
-        hull = _hull(vertices)
+                vertices = hull(vertices)
+        corners = hull(vertices)
         # The hull starts at (0, a_0): a_0 is the mass of an outcome that is impossible under Q.
-        steps = [(0, 0), *hull] if hull[0] != (0, 0) else hull
+        steps = [(0, 0), *corners] if corners[0] != (0, 0) else corners
         upper = tuple(after[1] - before[1] for before, after in pairwise(steps))
         lower = tuple(after[0] - before[0] for before, after in pairwise(steps))
         return cls(upper, lower, scale)
@@ -89,19 +89,19 @@ class DominatingPair:
         return float_up(sum((max(Fraction(0), t) for t in terms), Fraction(0)) / self.scale)
 
 
-def _hull(points: Iterable[Point]) -> list[Point]:
+def hull(points: Iterable[Point]) -> list[Point]:
     """Return the upper concave hull from left to right, in integers."""
-    hull: list[Point] = []
+    vertices: list[Point] = []
     for b, a in sorted(set(points)):
-        if hull and hull[-1][0] == b:
-            hull.pop()
-        while len(hull) > 1:
-            (b0, a0), (b1, a1) = hull[-2:]
+        if vertices and vertices[-1][0] == b:
+            vertices.pop()
+        while len(vertices) > 1:
+            (b0, a0), (b1, a1) = vertices[-2:]
             if (a1 - a0) * (b - b0) > (a - a0) * (b1 - b0):
                 break
-            hull.pop()
-        hull.append((b, a))
-    return hull
+            vertices.pop()
+        vertices.append((b, a))
+    return vertices
 
 
 def likelihood_tests(row: Sequence[int], other: Sequence[int], bits: int) -> Iterator[Point]:

@@ -171,7 +171,11 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
         ("xyzzyx", 2, "No such command 'xyzzyx'."),
         ("majority --epsilon 1 --allowance 1", 2, "Missing option '--voters'"),
         ("majority --voters 11 --allowance 1", 2, "Missing option '--epsilon'"),
-        ("majority --voters 11 --epsilon 1", 2, "Missing option '--allowance'"),
+        (
+            "majority --voters 11 --epsilon 1",
+            2,
+            "allowance is missing; give it, or releases, total",
+        ),
         ("majority --voters 0 --epsilon 1 --allowance 1", 2, "voters is 0; it must be"),
         (
             "kernel --loss absolute --epsilon 1",

@@ -386,7 +386,7 @@ def test_both_sides_of_a_corner_are_those_of_its_votes(
     labels = verify.Labels(setting.to_dict(), verify.Ballots(3, 3, UNITS), None)
     unit, pairs, seen = 1 << verify.CORNER, [(0, 1), (0, 2), (1, 2)], 0
     b = rounded_chance(RATIO)
-    for size, signed, here, ahead, back in labels.sides(labels.sizes):
+    for size, signed, here, ahead, back in labels.sides((0, size) for size in labels.sizes):
         edges = [
             pair[:: 1 if m > 0 else -1]
             for pair, m in zip(pairs, signed, strict=True)

@@ -183,13 +183,20 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     assert "voters is even; it must be odd" in err
 
 
+ONE_RELEASE = {"releases": 1, "total_epsilon": None, "total_delta": 0}
+
 # A setting of each kind, and changes of it just inside and just outside what is allowed.
 PLAIN: dict[str, dict[str, Any]] = {
     "majority": {"voters": 3, "epsilon": 0.5, "allowance": 1.5, "voter_delta": 0}
     | {"delta": 0, "objective": "mean", "prior": "uniform:0,1", "priors": None}
-    | {"coefficients": None, "contrary": False},
+    | {"coefficients": None, "contrary": False}
+    | ONE_RELEASE,
     "multiclass": {"voters": 3, "classes": 3, "epsilon": 0.5, "allowance": 1.5, "delta": 0}
-    | {"voter_delta": 0, "prior": "uniform", "rule": "optimal"},
+    | {"voter_delta": 0, "prior": "uniform", "rule": "optimal"}
+    | ONE_RELEASE,
+    "plurality": {"records": 3, "classes": 3, "epsilon": 1, "objective": "mean", "loss": "regret"}
+    | {"rule": "optimal", "prior": "uniform"}
+    | ONE_RELEASE,
     "best-sampler": {"records": 4, "categories": 3, "epsilon": 1, "objective": "worst-case"}
     | {"distribution": None, "prior": 1},
     "smooth-floor": {"records": 1, "categories": 3, "epsilon": 1, "rate": None},
@@ -206,7 +213,8 @@ PLAIN: dict[str, dict[str, Any]] = {
     }
     | {"sense": "minimise", "invariant": None, "symmetry": "none", "epsilon": 1, "delta": 0}
     | {"graph": "path", "shape": None, "constraints": None}
-    | {"input_names": None, "output_names": None},
+    | {"input_names": None, "output_names": None}
+    | ONE_RELEASE,
     "workload": {"queries": "histogram", "categories": 3, "epsilon": 1, "prior": None}
     | {"objective": "mean"},
 }
@@ -232,7 +240,29 @@ def several(field: str, values: list[Any]) -> list[dict[str, Any]]:
     return [{field: value} for value in values]
 
 
+TWENTY = {"releases": 20, "total_epsilon": 28, "total_delta": 0.5}
+
+
+def releases_of(field: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Several releases have a total, and nothing that is of one release."""
+    inside = TWENTY | {field: None}
+    others = [{"releases": 1001}, {"releases": 0}, {"total_epsilon": None}, {"total_epsilon": 0}]
+    others += [{"total_epsilon": 28.1}, {"total_delta": 0}, {"total_delta": 9e-13}]
+    others += [{"total_delta": 0.6}, {field: 1}]
+    wrong = [inside | each for each in others]
+    wrong += [{field: None}, {"total_epsilon": 1}, {"total_delta": 0.1}, {"releases": 2}]
+    return [inside, inside | {"total_delta": 1e-12, "releases": 1000}], wrong
+
+
 BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
+    ("majority", *releases_of("allowance")),
+    ("multiclass", *releases_of("allowance")),
+    ("multiclass", [], [TWENTY | {"allowance": None, "rule": "ladder"}]),
+    ("majority", [], [TWENTY | {"allowance": None, "delta": 0.1}]),
+    ("plurality", *releases_of("epsilon")),
+    ("plurality", [], [TWENTY | {"epsilon": None, "rule": "ladder"}]),
+    ("kernel", *releases_of("epsilon")),
+    ("kernel", [], [TWENTY | {"epsilon": None, "delta": 0.1}]),
     (
         "majority",
         [

@@ -1,0 +1,435 @@
+"""Many releases at one budget: the best mechanism of which k releases together are private.
+
+Each of the k outputs may be asked for after seeing those before. What they spend together is the
+delta of `dpopt.composition`, from all pairs (P, Q) of neighbours of one release; it is smaller than
+what composition of one (epsilon, delta) gives, since an output with few values has not the whole
+privacy curve that such a guarantee allows. No linear program says that delta is small enough; but
+for a curve with one parameter s,
+
+    pure       K_x(S) <= e^s K_x'(S)                            for neighbours x, x' and events S
+    gaussian   K_x(S) <= e^(a_j) K_x'(S) + delta_s(a_j),        likewise, at points a_1 < ... < a_J
+               delta_s(a) = Phi(s / 2 - a / s) - e^a Phi(-s / 2 - a / s),
+
+the best mechanism under it is one. The second is s-Gaussian differential privacy at J points. The
+parameter of each family is raised until the k releases use up total_delta; the mechanism of less
+loss is the design. It is the best under its curve, not proved the best of all; without privacy rows
+at all, where that is private already, it is the best of all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import norm
+
+from dpopt import _checks
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import digits
+from dpopt._types import Vector
+from dpopt.composition import decided_delta, interval
+from dpopt.lp import Backend, Rows, Separation, Solution, make_rows, solve
+from dpopt.privacy import Problem
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.guarantee import Guarantee, in_short
+from dpopt.shape import Design, Setting, made
+from dpopt.table import Table, probabilities_of, rounded
+from dpopt.table.inputs import Inputs
+
+# Share of total_delta that a design may spend, so that coarser accountings accept it too; that is
+# aimed at; and that is enough.
+_MOST, _AIM, _ENOUGH = 0.995, 0.99, 0.985
+# Cells of the grid that the search spends on.
+_CELLS = 4_000
+# Points of a Gaussian curve, and the share of total_delta, over all releases, of the last of them.
+_POINTS, _LAST = 24, 1e-3
+# Steps of the search for a parameter, and the relative width at which it ends.
+_STEPS, _WIDTH = 40, 1e-4
+# Violation of a row, in its own units, above which it is added; rows added in one round.
+_VIOLATED, _MOST_ADDED = 1e-9, 2_000
+# Least right-hand side that rows are divided by.
+_LEAST_UNIT = 1e-6
+
+
+class Budgeted(Setting):
+    """A setting whose design may be for several releases with one guarantee.
+
+    Attributes:
+        releases: k, in 1..1000.
+        total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
+        total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
+    """
+
+    releases: Any
+    total_epsilon: Any
+    total_delta: Any
+
+    def keep_total(self, required: str, **of_one: object) -> bool:
+        """Set the checked fields of several releases; return whether there are several.
+
+        Args:
+            required: name of the field that one release must have.
+            of_one: by name those fields that belong to one release; None or 0 where not given.
+
+        Raises:
+            ParameterError: if both were given, or neither.
+        """
+        releases = _checks.integer("releases", self.releases, 1, 1000)
+        if releases == 1:
+            if self.total_epsilon is not None or self.total_delta != 0.0:
+                raise ParameterError(
+                    "total_epsilon or total_delta is given and releases is 1; they are of several "
+                    f"releases, at least 2; of one it is {' and '.join(of_one)}."
+                )
+            if of_one[required] is None:
+                raise ParameterError(
+                    f"{required} is missing; give it, or releases, total_epsilon and total_delta."
+                )
+            self.keep(releases=1)
+            return False
+        for name, value in of_one.items():
+            if value:
+                raise ParameterError(
+                    f"{name} is {_checks.shown(value)} and releases is {releases}; several "
+                    "releases have total_epsilon and total_delta instead."
+                )
+        if self.total_epsilon is None:
+            raise ParameterError(
+                f"releases is {releases} and total_epsilon is missing; it is what they spend "
+                "together, with total_delta."
+            )
+        epsilon = _checks.real("total_epsilon", self.total_epsilon, 0.0, 28.0, open_lower=True)
+        delta = _checks.real("total_delta", self.total_delta, 0.0, 0.5)
+        if delta < 1e-12:
+            raise ParameterError(
+                f"total_delta is {digits(delta)}; it must be at least 1e-12. For 0, design one "
+                f"release and divide the epsilon by {releases}."
+            )
+        self.keep(releases=releases, total_epsilon=epsilon, total_delta=delta)
+        return True
+
+    @property
+    def total(self) -> Guarantee:
+        """(total_epsilon, total_delta), of all releases together."""
+        return Guarantee(self.total_epsilon, self.total_delta)
+
+    @abstractmethod
+    def one_release(self, guarantee: Guarantee) -> Self:
+        """Return the setting of one release with a guarantee of its own."""
+
+    def refuse_several(self) -> None:
+        """Refuse to state one program for several releases.
+
+        Raises:
+            ParameterError: if releases is above 1.
+        """
+        if self.releases > 1:
+            raise ParameterError(
+                f"releases is {self.releases}; for several there is no single program: `under` "
+                "returns that of a curve."
+            )
+
+    @property
+    def _unlimited(self) -> float:
+        """An epsilon of one release that every mechanism of this kind has; infinite if none."""
+        return math.inf
+
+    def under(self, curve: Sequence[Guarantee]) -> Problem:
+        """Return the program of one release that has every guarantee of a curve.
+
+        By default over tables: variable "kernel", the masses; rows "sums", lazy rows "privacy".
+
+        Args:
+            curve: (epsilon, delta) of its points; none for the mechanism without privacy.
+        """
+        problem, inputs = Problem(self.kind), self.domain
+        shape = (len(inputs.starts) - 1, inputs.size)
+        ones = np.ones(inputs.size), (inputs.rows, np.arange(inputs.size))
+        problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
+        sums = {"kernel": sp.csr_array(ones, shape=shape)}
+        problem.add_rows("sums", sums, lower=1.0, upper=1.0)
+        if curve:
+            problem.add_family("privacy", CurveRows(inputs, curve), over="kernel")
+        self._required_losses().add(problem, inputs, Guarantee(0.0))
+        return problem
+
+    def unmixed(self, solution: Solution) -> Table:
+        """Return a solution of `under` as integers, rounded and not repaired."""
+        values = np.maximum(probabilities_of(self.domain, Guarantee(0.0), solution), 0.0)
+        return rounded(self.domain, values, self.bits)
+
+    def judge(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof of a table, for several releases that they are private together.
+
+        Raises:
+            NotPrivateError: if it is not private, or not shown to be.
+            ParameterError: if it is no table of this setting.
+        """
+        return super().judge(table) if self.releases == 1 else self.certified(table)
+
+    def searched(
+        self, backend: str | Backend | None, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Design | None:
+        """Return the design for several releases; None for one."""
+        if self.releases == 1:
+            return None
+        limit = None if time_limit is None else time.monotonic() + time_limit
+        search = _Search(self, "highs" if backend is None else backend, limit, stop_at_gap)
+        best = search.best()
+        details = {
+            "curve": best.curve,
+            "curve_parameter": best.parameter,
+            "curve_bound": None if best.solution is None else best.solution.bound,
+            "spent_delta": best.spent,
+        }
+        return made(self, best.table, best.solution, float_bound=None, _details=details)
+
+    def certified(self, table: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof that the k releases of a table together are private.
+
+        Raises:
+            NotPrivateError: if that is not shown.
+            ParameterError: if it is no table of this setting.
+        """
+        if not isinstance(table, Table) or table.inputs != self.domain:
+            raise ParameterError(
+                f"table is {_checks.shown(table)}; it must be one over these inputs."
+            )
+        statement = json.dumps([self.kind, self.to_dict()], sort_keys=True)
+        return table.proof(statement, lambda: self._certified(table))
+
+    def _certified(self, table: Table) -> Certificate:
+        pairs, promised = self.output_pairs(table), self.total
+        spent = decided_delta(pairs, self.releases, promised.epsilon, promised.delta)
+        if spent.upper > promised.delta:
+            how = "are not" if spent.lower > promised.delta else "are not shown to be"
+            raise NotPrivateError(
+                f"{self.releases} releases {how} {in_short(promised)}: their delta is between "
+                f"{spent.lower:.6g} and {spent.upper:.6g}.",
+                inputs=("any input", "its neighbour, chosen after each output"),
+                output="an event",
+                excess=spent.upper - promised.delta,
+            )
+        return Certificate(
+            claim=f"{self.releases} releases are private together, each for an input that may "
+            f"depend on earlier outputs; {table.inputs.claim()}",
+            guarantee=promised,
+            constraints=self.releases * len(pairs),
+            slack=Fraction(promised.delta) - Fraction(spent.upper),
+            tightest=f"delta of all releases, at most {spent.upper:.6g}",
+            arithmetic="outward-rounded floats",
+        )
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the delta at epsilon of mu-Gaussian differential privacy (Dong, Roth, Su 2022)."""
+    first, second = norm.logcdf([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
+    return float(math.exp(first) * -math.expm1(epsilon + second - first))
+
+
+def gaussian_curve(mu: float, last: float) -> list[Guarantee]:
+    """Return guarantees of mu-Gaussian differential privacy, evenly spaced down to a delta."""
+    end = mu
+    while gaussian_delta(mu, end) > last:
+        end += mu / 8
+    points = np.linspace(end / 100, end, _POINTS).tolist()
+    return [Guarantee(e, gaussian_delta(mu, e)) for e in points]
+
+
+class CurveRows:
+    """Separation oracle of the rows of a curve over masses of a table.
+
+    For neighbours x, x' and a point (epsilon, delta) of the curve the worst event is that of all
+    outputs with K_x > e^epsilon K_x'; its row is added where it is violated.
+
+    Args:
+        inputs: of the table.
+        curve: its points.
+    """
+
+    def __init__(self, inputs: Inputs, curve: Sequence[Guarantee]) -> None:
+        edges = inputs.edges
+        self.curve, self.size = curve, inputs.size
+        self.first = np.append(edges.first, edges.second)
+        self.second = np.append(edges.second, edges.first)
+        self.multiplicities = np.tile(edges.counts, 2).astype(np.float64)
+        self.per_output = 1.0 / np.asarray(inputs.counts, dtype=np.float64)
+        entries = len(edges.first)
+        self.starts = np.append(edges.starts[:-1], edges.starts + entries).astype(np.int64)
+
+    def __call__(self, masses: Vector) -> Separation:
+        """Return the violated rows at masses, the worst first."""
+        kernel = masses * self.per_output
+        first, second = kernel[self.first], kernel[self.second]
+        found = list[tuple[float, int, int]]()
+        events = []
+        for j, point in enumerate(self.curve):
+            excess = (first - math.exp(point.epsilon) * second) * self.multiplicities
+            events.append(excess > 0)
+            totals = np.add.reduceat(np.where(events[j], excess, 0.0), self.starts[:-1])
+            violations = (totals - point.delta) / _unit(point)
+            broken = np.flatnonzero(violations > _VIOLATED)
+            found += [(float(violations[edge]), j, edge) for edge in broken.tolist()]
+        worst = max((violation for violation, _, _ in found), default=0.0)
+        found.sort(key=lambda entry: -entry[0])
+        return Separation(self._rows(found[:_MOST_ADDED], events), worst, len(self.curve))
+
+    def _rows(self, found: list[tuple[float, int, int]], events: list[Any]) -> Rows:
+        limits, rows, columns, values = [], [], [], []
+        for row, (_, j, edge) in enumerate(found):
+            point, entries = self.curve[j], slice(self.starts[edge], self.starts[edge + 1])
+            event = np.flatnonzero(events[j][entries]) + self.starts[edge]
+            unit = _unit(point)
+            for side, factor in ((self.first, 1.0), (self.second, -math.exp(point.epsilon))):
+                columns.append(side[event])
+                scale = self.multiplicities[event] * self.per_output[side[event]]
+                values.append(factor / unit * scale)
+                rows.append(np.full(event.size, row))
+            limits.append(point.delta / unit)
+        shape = len(found), self.size
+        if not found:
+            return make_rows(sp.csr_array(shape), upper=np.empty(0))
+        entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+        return make_rows(sp.csr_array(entries, shape=shape), upper=np.array(limits))
+
+
+def _unit(point: Guarantee) -> float:
+    return max(point.delta, _LEAST_UNIT)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A table, how it was found, and what k releases of it spend."""
+
+    table: Table
+    value: float
+    solution: Solution | None
+    curve: str
+    parameter: float | None
+    spent: float
+
+
+class _Search:
+    """The search for the parameter of each family of curves."""
+
+    def __init__(
+        self, setting: Budgeted, backend: str | Backend, limit: float | None, gap: float
+    ) -> None:
+        self.setting, self.backend, self.limit, self.gap = setting, backend, limit, gap
+
+    def best(self) -> _Found:
+        """Return the best of the mechanism without privacy rows, and of both families."""
+        setting, total = self.setting, self.setting.total
+        free = self._found("none", None, self._solved([]))
+        if free.spent <= _MOST * total.delta:
+            return free
+        # k releases of pure epsilon / k, and of mu / sqrt(k), are private in any case.
+        least = _least_mu(total) / math.sqrt(setting.releases)
+        gaussian = self._raised("gaussian", least, self._gaussian, None)
+        return self._raised("pure", total.epsilon / setting.releases, self._pure, gaussian)
+
+    def _solved(self, curve: Sequence[Guarantee]) -> tuple[Table, Solution]:
+        solution = solve(
+            self.setting.under(curve),
+            self.backend,
+            time_limit=self._left(),
+            stop_at_gap=self.gap,
+        )
+        return self.setting.unmixed(solution), solution
+
+    def _pure(self, epsilon: float) -> tuple[Table, Solution | None]:
+        setting = self.setting.one_release(Guarantee(epsilon))
+        closed = setting.closed_form() if self.backend == "highs" else None
+        if closed is not None:
+            return closed, None
+        solution = setting.solved(self.backend, self._left(), self.gap)
+        return setting.table(setting.point(solution)), solution
+
+    def _gaussian(self, mu: float) -> tuple[Table, Solution]:
+        total = self.setting.total
+        return self._solved(gaussian_curve(mu, _LAST * total.delta / self.setting.releases))
+
+    def _left(self) -> float | None:
+        return None if self.limit is None else max(self.limit - time.monotonic(), 1e-3)
+
+    def _found(
+        self, curve: str, parameter: float | None, solved: tuple[Table, Solution | None]
+    ) -> _Found:
+        (table, solution), setting = solved, self.setting
+        rounds = [setting.output_pairs(table)] * setting.releases
+        spent = interval(rounds, setting.total.epsilon, _CELLS, lower=False)[1]
+        return _Found(table, setting.value(table), solution, curve, parameter, spent)
+
+    def _better(self, found: _Found, rival: _Found) -> bool:
+        over = found.value > rival.value
+        return over if self.setting.maximises else not over
+
+    def _raised(
+        self,
+        curve: str,
+        start: float,
+        solved: Callable[[float], tuple[Table, Solution | None]],
+        rival: _Found | None,
+    ) -> _Found:
+        """Return the mechanism of the largest parameter at which k releases are private.
+
+        Args:
+            curve: name of the family.
+            start: a parameter at which they are, but for the solver's tolerance.
+            solved: the mechanism of a parameter.
+            rival: a mechanism that is returned where it is better; the search ends at once where
+                even a parameter that is too large has more loss.
+        """
+        delta, most = self.setting.total.delta, math.inf
+        if curve == "pure":
+            most = self.setting._unlimited
+        low = min(start, most)
+
+        def at(parameter: float) -> _Found:
+            return self._found(curve, parameter, solved(parameter))
+
+        best = at(low)
+        while best.spent > _MOST * delta:
+            low *= 0.999
+            best = at(low)
+        high, over = low, best
+        while over.spent <= _MOST * delta and high < most:
+            low, best = high, over
+            high = min(2 * high, most)
+            over = at(high)
+        if over.spent <= _MOST * delta:
+            best = over
+        for step in range(_STEPS if over is not best else 0):
+            if rival is not None and not self._better(over, rival):
+                return rival
+            if high / low - 1 <= _WIDTH or best.spent >= _ENOUGH * delta:
+                break
+            # Where a power of the parameter meets the aim; now and then the middle.
+            ends = [math.log(max(each.spent, 1e-300)) for each in (best, over)]
+            share = (math.log(_AIM * delta) - ends[0]) / (ends[1] - ends[0])
+            share = 0.5 if step % 3 == 2 else min(max(share, 0.02), 0.98)
+            middle = low * (high / low) ** share
+            between = at(middle)
+            if between.spent <= _MOST * delta:
+                low, best = middle, between
+            else:
+                high, over = middle, between
+        return best if rival is None or self._better(best, rival) else rival
+
+
+def _least_mu(total: Guarantee) -> float:
+    """Return the largest mu, about, whose Gaussian differential privacy has this guarantee."""
+    low, high = 1e-6, 100.0
+    while high / low > 1 + 1e-9:
+        middle = math.sqrt(low * high)
+        spent = gaussian_delta(middle, total.epsilon)
+        low, high = (middle, high) if spent <= total.delta else (low, middle)
+    return low

@@ -1,0 +1,125 @@
+"""Pairs of distributions of neighbours, for the accounting of several releases.
+
+What k releases spend is decided by the recursion of `dpopt.composition`, whose step is the largest
+sum_y w(a P_y, b Q_y) over all pairs (P, Q) of neighbours. As w(a, b) = b f(a / b) with f convex,
+f(0) = 0 and f rising, f is a mixture of the functions max(t - alpha, 0): so a pair counts for
+nothing if at every alpha another single pair has at least its sum_y max(P_y - alpha Q_y, 0), in
+other words if its curve of events (Q(S), P(S)) lies under the other's.
+
+With two outputs the sum is a convex function of (P_1, Q_1), so that the vertices of the hull of all
+pairs are enough.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dpopt._errors import ParameterError
+from dpopt._types import Vector
+from dpopt.privacy.dominating import Point, hull, likelihood_tests
+from dpopt.table.table import Table
+
+Sides = tuple[tuple[int, ...], tuple[int, ...]]
+"""Two distributions as integers over a common total."""
+
+# Entries of all pairs of neighbours that are compared; takes seconds.
+_MOST_ENTRIES = 2_000_000
+
+
+def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
+    """Return the pairs (P, Q) of neighbours that count, in both orders, as floats.
+
+    Outputs that share a variable are one outcome: their ratios are equal.
+
+    Raises:
+        ParameterError: if the neighbours have more than 2,000,000 outcomes.
+    """
+    entries = len(table.inputs.edges.first)
+    if entries > _MOST_ENTRIES:
+        raise ParameterError(
+            f"neighbours have {entries:,} outcomes; those of several releases are compared up to "
+            f"{_MOST_ENTRIES:,}."
+        )
+    sides = set[Sides]()
+    for first, second, counts in table.inputs.edges.listed():
+        one, other = (
+            tuple(n * table.weights[v] for n, v in zip(counts, side, strict=True))
+            for side in (first, second)
+        )
+        sides |= {(one, other), (other, one)}
+    return as_floats(undominated(sides, table.total), table.total)
+
+
+def as_floats(sides: Iterable[Sides], total: int) -> list[tuple[Vector, Vector]]:
+    """Return pairs of integers over ``total`` as probabilities, each rounded once."""
+    return [
+        (np.array([p / total for p in one]), np.array([q / total for q in other]))
+        for one, other in sides
+    ]
+
+
+def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
+    """Return the pairs that no other single pair dominates, see above; exact.
+
+    Args:
+        sides: (P, Q) over the outputs; with two outputs of both orders of each pair.
+        total: at least the sum of P, and that of Q.
+    """
+    bits = total.bit_length()
+    # Pairs with the same curve count once.
+    unique = {tuple(likelihood_tests(*pair, bits)): pair for pair in sides}
+    curves = list(unique.items())
+    if all(len(one) <= 2 for _, (one, _) in curves):
+        vertices = set(hull([(0, 0), (total, total), *(curve[0] for curve, _ in curves if curve)]))
+        by_vertex = {curve[0]: pair for curve, pair in curves if curve and curve[0] in vertices}
+        return list(by_vertex.values()) or [pair for _, pair in curves[:1]]
+    # The largest areas under a curve come first: they dominate most others.
+    curves.sort(key=lambda entry: -_area(entry[0], total))
+    exact = [curve for curve, _ in curves]
+    # Shape (pairs, 2, points), the last point repeated.
+    most = max(map(len, exact), default=0)
+    padded = [[*curve, *[curve[-1]] * (most - len(curve))] for curve in exact]
+    floats = np.array(padded, dtype=object).astype(np.float64).swapaxes(1, 2) / float(total)
+    left, kept = np.arange(len(curves)), list[Sides]()
+    while left.size:
+        first, left = int(left[0]), left[1:]
+        kept.append(curves[first][1])
+        x, y = np.insert(floats[first], 0, 0.0, axis=1)
+        rises, runs = np.diff(y), np.diff(x)
+        steepest = float(np.max(rises[runs > 0] / runs[runs > 0], initial=0.0))
+        # Rounding moves a point along x by 2^-52 at most, and its height by as much times a slope.
+        rounding = (1 + steepest) * 2.0**-48
+        under = (np.interp(floats[left, 0], x, y) - floats[left, 1]).min(axis=1)
+        unclear = np.flatnonzero(np.abs(under) <= rounding)
+        decided = [_under(exact[left[at]], exact[first]) for at in unclear.tolist()]
+        dominated = under > rounding
+        dominated[unclear] = decided
+        left = left[~dominated]
+    return kept
+
+
+def _area(curve: Sequence[Point], total: int) -> float:
+    """Return about twice the area under a curve of events, which ends at its last P."""
+    area, before, y = 0, 0, 0
+    for b, a in curve:
+        area, before, y = area + (b - before) * (a + y), b, a
+    return float((area + 2 * (total - before) * y) / total**2)
+
+
+def _under(curve: Sequence[Point], other: Sequence[Point]) -> bool:
+    """Whether a curve of events lies nowhere above another one."""
+    ends = [b for b, _ in other]
+    for b, a in curve:
+        at = bisect_right(ends, b) - 1
+        if at == len(other) - 1:
+            holds = a <= other[-1][1]
+        else:
+            b0, a0 = other[at] if at >= 0 else (0, 0)
+            b1, a1 = other[at + 1]
+            holds = (a - a0) * (b1 - b0) <= (a1 - a0) * (b - b0)
+        if not holds:
+            return False
+    return True

@@ -1,0 +1,458 @@
+"""Mechanisms of which several releases are private together, against recursions of their own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import permutations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import dpopt
+from dpopt import Kernel, Majority, Multiclass, NotPrivateError, ParameterError, Plurality, verify
+from dpopt.budget import Budgeted, CurveRows, gaussian_curve, gaussian_delta
+from dpopt.composition import adaptive_delta, ordered_delta, unordered_delta
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.table import Graph, Table
+from dpopt.table.pairs import pairs_of, undominated
+from dpopt.votes import Spending
+from tests.proofs.test_fuzz import run
+
+Law = tuple[Fraction, ...]
+Pairs = Sequence[tuple[Law, Law]]
+RESPONSE: Pairs = [((Fraction(3, 5), Fraction(2, 5)), (Fraction(2, 5), Fraction(3, 5)))]
+
+
+def both_orders(pairs: Iterable[tuple[Law, Law]]) -> Pairs:
+    return [pair for p, q in pairs for pair in ((p, q), (q, p))]
+
+
+def by_histories(rounds: Sequence[Pairs], growth: Fraction) -> Fraction:
+    """The largest max(a - e b, 0) over the plans of an adversary who sees every output."""
+
+    @cache
+    def worth(at: int, a: Fraction, b: Fraction) -> Fraction:
+        if at == len(rounds):
+            return max(a - growth * b, Fraction(0))
+        plans = (
+            sum((worth(at + 1, a * p, b * q) for p, q in zip(one, other, strict=True)), Fraction(0))
+            for one, other in rounds[at]
+        )
+        return max(plans)
+
+    return worth(0, Fraction(1), Fraction(1))
+
+
+def random_table(rng: np.random.Generator, inputs: int, outputs: int) -> Table:
+    weights = rng.integers(1, 30, (inputs, outputs))
+    total = int(np.lcm.reduce(weights.sum(axis=1)))
+    scaled = [w * (total // int(row.sum())) for row in weights for w in row.tolist()]
+    return Table(Graph(inputs, outputs), tuple(scaled), total)
+
+
+def neighbours_of(table: Table) -> Pairs:
+    rows = [
+        tuple(Fraction(w, table.total) for w in table.row(x)) for x in range(table.inputs.inputs)
+    ]
+    return list(permutations(rows, 2))
+
+
+# --- the recursion, over the pairs that count ----------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pairs_that_are_left_out_count_for_nothing(seed: int) -> None:
+    """Of a random table, few pairs are kept, and the exact recursion over all is theirs."""
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, int(rng.integers(2, 6)), int(rng.integers(2, 4)))
+    every = neighbours_of(table)
+    as_integers = [
+        tuple(tuple(int(x * table.total) for x in side) for side in pair) for pair in every
+    ]
+    kept: Any = undominated(set(as_integers), table.total)
+    fewer = [tuple(tuple(Fraction(x, table.total) for x in side) for side in pair) for pair in kept]
+    assert set(fewer) <= set(every)
+    growth = Fraction(int(rng.integers(8, 24)), 8)
+    exact = by_histories([every] * 2, growth)
+    assert by_histories([fewer] * 2, growth) == exact
+    found = adaptive_delta(pairs_of(table), 2, math.log(growth))
+    assert found.lower * (1 - 1e-9) - 1e-12 <= exact <= found.upper * (1 + 1e-9)
+    assert found.upper <= float(exact) * 1.001 + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_verifier_bounds_the_recursion(seed: int) -> None:
+    """Integers that are rounded up: never below exact fractions, and close to them."""
+    rng = np.random.default_rng(100 + seed)
+    table = random_table(rng, int(rng.integers(2, 5)), int(rng.integers(2, 4)))
+    epsilon, releases = Fraction(int(rng.integers(1, 16)), 8), int(rng.integers(1, 4))
+    growth = Fraction(verify.exp(epsilon)[0])
+    exact = by_histories([neighbours_of(table)] * releases, growth)
+    pairs = [
+        (tuple(table.row(x)), tuple(table.row(z)))
+        for x, z in permutations(range(table.inputs.inputs), 2)
+    ]
+    kept = verify.deciding(pairs, table.total)
+    shown = verify.upper_delta(kept, table.total, releases, epsilon, 1000)
+    assert exact <= shown <= exact * Fraction(1005, 1000) + Fraction(1, 10**9)
+    if exact:
+        with pytest.raises(verify.Refused, match="not shown to be private"):
+            verify.decide_releases(pairs, table.total, releases, epsilon, exact * Fraction(99, 100))
+    verdict = verify.decide_releases(
+        pairs, table.total, releases, epsilon, exact * Fraction(101, 100) + Fraction(1, 10**6)
+    )
+    assert verdict.slack >= 0
+
+
+ERASURE: Pairs = [
+    (
+        (Fraction(7, 10), Fraction(3, 10), Fraction(0)),
+        (Fraction(7, 10), Fraction(0), Fraction(3, 10)),
+    )
+]
+SKEWED: Pairs = [((Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 5), Fraction(4, 5)))]
+
+
+def plain(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
+    return [(list(map(float, p)), list(map(float, q))) for p, q in pairs]
+
+
+def test_different_mechanisms_in_an_order_and_in_any() -> None:
+    """Both against the recursions in fractions; some order is below the free choice."""
+    mechanisms, growth = [RESPONSE, ERASURE, SKEWED, RESPONSE], Fraction(3, 2)
+    epsilon, orders = math.log(growth), []
+    for order in permutations(range(4)):
+        exact = by_histories([both_orders(mechanisms[i]) for i in order], growth)
+        found = ordered_delta([plain(mechanisms[i]) for i in order], epsilon)
+        assert found.lower - 1e-9 <= exact <= found.upper + 1e-12
+        assert found.upper - found.lower <= 2e-3 * found.upper
+        orders.append(exact)
+
+    @cache
+    def free(left: frozenset[int], a: Fraction, b: Fraction) -> Fraction:
+        if not left:
+            return max(a - growth * b, Fraction(0))
+        return max(
+            sum((free(left - {i}, a * p, b * q) for p, q in zip(*pair, strict=True)), Fraction(0))
+            for i in left
+            for pair in both_orders(mechanisms[i])
+        )
+
+    exact = free(frozenset(range(4)), Fraction(1), Fraction(1))
+    found = unordered_delta([plain(each) for each in mechanisms], epsilon)
+    assert found.lower - 1e-9 <= exact <= found.upper + 1e-12
+    assert found.upper <= float(exact) * 1.002
+    assert min(orders) < max(orders) <= exact
+
+
+def test_a_design_stands_for_its_pairs() -> None:
+    design = dpopt.design(Kernel("zero-one", 0.5, inputs=3))
+    any_design: Any = design
+    found = adaptive_delta(any_design, 3, 1.0)
+    every = [(design.kernel[x], design.kernel[z]) for x, z in permutations(range(3), 2)]
+    assert abs(found.upper / adaptive_delta(every, 3, 1.0).upper - 1) < 2e-3
+
+
+def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[Any, Any]]:
+    """Pr[label] under both neighbours for all voters at corners, none left out."""
+    b = 1 / (1 + math.exp(-epsilon))
+    kinds = (b, 1 - b), (1 - b, b), (0.0, 0.0), (1.0, 1.0)
+    pairs = {}
+    for chosen in product(range(4), repeat=voters):
+        key, sides = tuple(sorted(chosen)), []
+        if key in pairs:
+            continue
+        for side in (0, 1):
+            pmf = np.ones(1)
+            for kind in key:
+                pmf = np.convolve(pmf, [1 - kinds[kind][side], kinds[kind][side]])
+            signs = np.where(np.arange(voters + 1) > voters / 2, 1, -1)
+            one = min(1.0, float(pmf @ (1 + signs * np.asarray(gamma)) / 2))
+            sides.append([1 - one, one])
+        pairs[key] = tuple(sides)
+    return list(pairs.values())
+
+
+def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:
+    """The recursion over all histories, in floats."""
+
+    def worth(left: int, a: float, b: float) -> float:
+        if not left:
+            return max(a - math.exp(epsilon) * b, 0.0)
+        return max(
+            sum(worth(left - 1, a * p, b * q) for p, q in zip(one, other, strict=True))
+            for one, other in pairs
+        )
+
+    return worth(releases, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("voters", "epsilon", "gamma", "releases", "total", "delta"),
+    [
+        (3, 0.5, [1, 1, 1, 1], 2, 1.0, 0.18409792625505),
+        (3, 0.5, [1, 1, 1, 1], 3, 1.2, 0.20784392466204),
+        (5, 0.3, [1, 0.5, 0.2, 0.2, 0.5, 1], 3, 0.4, 0.06219785644327),
+    ],
+)
+def test_corners_that_are_left_out_count_for_nothing(
+    voters: int, epsilon: float, gamma: list[float], releases: int, total: float, delta: float
+) -> None:
+    """The specification's values, from the reduced corners' hull."""
+    setting = Majority(voters, epsilon, 0.5)
+    design = dpopt.majority.assess(setting, gamma)
+    pairs = setting.output_pairs(design.table)
+    assert len(pairs) < len(corners(voters, epsilon, gamma))
+    found = adaptive_delta(pairs, releases, total, accuracy=1e-6)
+    assert found.lower - 1e-9 <= delta <= found.upper + 1e-12
+    assert found.upper - delta < 1e-6
+    if voters == 3 and releases == 2:
+        every = corners(voters, epsilon, gamma)
+        assert abs(in_floats(every, releases, total) - delta) < 1e-12
+
+
+def test_corners_of_three_classes() -> None:
+    """Every pair of private distributions at its extremes for two voters: none spends more."""
+    setting = Multiclass(2, 3, 0.8, 1.5)
+    design = dpopt.design(setting)
+    r, extremes = math.exp(0.8), []
+    # Extreme pairs of neighbouring votes: two classes at the ratio r, or the same class.
+    for y, z in permutations(range(3), 2):
+        p, q = np.zeros(3), np.zeros(3)
+        p[y], p[z] = r / (1 + r), 1 / (1 + r)
+        q[y], q[z] = 1 / (1 + r), r / (1 + r)
+        extremes.append((p, q))
+    extremes += [(np.eye(3)[y], np.eye(3)[y]) for y in range(3)]
+    weights = {
+        votes: np.array(design.table.row(np.bincount(votes, minlength=3))) / design.table.total
+        for votes in product(range(3), repeat=2)
+    }
+    every = []
+    for voters in product(extremes, repeat=2):
+        sides = [
+            sum(voters[0][s][i] * voters[1][s][j] * weights[i, j] for i, j in weights)
+            for s in (0, 1)
+        ]
+        every.append(tuple(sides))
+    for releases, total in ((1, 0.5), (2, 1.5)):
+        found = adaptive_delta(setting.output_pairs(design.table), releases, total)
+        brute = in_floats(every, releases, total)
+        assert found.lower - 1e-9 <= brute <= found.upper + 1e-9
+
+
+# --- designs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("releases", "total", "error"),
+    [
+        (20, 3.5246, 0.0333),
+        (20, 5.3868, 0.0),
+        pytest.param(20, 3.0, 0.0480, marks=pytest.mark.slow),
+        pytest.param(20, 2.0, 0.0970, marks=pytest.mark.slow),
+        pytest.param(100, 9.7483, 0.0327, marks=pytest.mark.slow),
+    ],
+)
+def test_labels_of_eleven_voters(releases: int, total: float, error: float) -> None:
+    """The specification's errors, to 1e-3; one release designed alone errs .06 at the first."""
+    setting = Majority(11, 0.1, releases=releases, total_epsilon=total, total_delta=1e-5)
+    design = dpopt.design(setting)
+    assert design.private
+    assert abs(design.expected_error - error) < 1e-3
+    assert design.spent_delta <= 1e-5
+    if error:
+        alone = dpopt.design(Majority(11, 0.1, total / releases / 0.1))
+        assert design.expected_error < 0.9 * alone.expected_error
+        # The multipliers of the program bound all that are under the chosen curve.
+        assert design.curve == "gaussian"
+        assert 0 <= design.curve_bound - design.value < 1e-6
+        assert design.bound is None
+    else:
+        assert design.gamma.tolist() == [1.0] * 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("releases", "total", "regret"), [(16, 4.0, 1.494), (20, 8.0, 0.688)])
+def test_labels_of_fifteen_ballots(releases: int, total: float, regret: float) -> None:
+    """The specification's mean regrets of three classes, which GNMax has at 1.898 and .963."""
+    design = dpopt.design(
+        Plurality(15, 3, releases=releases, total_epsilon=total, total_delta=1e-6)
+    )
+    assert regret - 0.01 < design.mean_regret < regret + 1e-3
+
+
+def test_one_label_of_two_classes_under_a_gaussian_curve() -> None:
+    """The closed form: the label is Phi(mu (c - n / 2)), for mu = .3 and 21 ballots .50796."""
+    setting, n, mu = Plurality(21, 2, 1.0), 21, 0.3
+    exact = sum(norm.cdf(-mu * abs(2 * c - n) / 2) * abs(2 * c - n) / (n + 1) for c in range(n + 1))
+    assert abs(exact - 0.50796) < 1e-5
+    value = dpopt.solve(setting.under(gaussian_curve(mu, 1e-9))).objective
+    assert exact - 2e-3 < value <= exact + 1e-7
+
+
+def test_two_labels_of_three_voters_by_brute_force() -> None:
+    """What is promised holds for all corners and both labels, the second chosen after the first."""
+    setting = Majority(3, 0.5, releases=2, total_epsilon=1.0, total_delta=0.01)
+    design = dpopt.design(setting)
+    spent = in_floats(corners(3, 0.5, design.gamma), 2, 1.0)
+    assert spent <= 0.01
+    assert abs(spent - design.spent_delta) < 1e-4
+    assert spent > 0.0098
+
+
+SMALL: list[Budgeted] = [
+    Majority(5, 0.3, releases=6, total_epsilon=1.5, total_delta=1e-4),
+    Majority(5, 0.3, objective="worst-case", releases=6, total_epsilon=1.5, total_delta=1e-4),
+    Multiclass(3, 3, 0.5, releases=4, total_epsilon=2.0, total_delta=1e-3),
+    Plurality(5, 3, releases=5, total_epsilon=2.0, total_delta=1e-3),
+    Plurality(5, 3, objective="worst-case", releases=5, total_epsilon=2.0, total_delta=1e-3),
+    Kernel("absolute", graph="path", inputs=5, releases=8, total_epsilon=2.0, total_delta=1e-3),
+    Kernel(
+        [[1.0, 0.0], [0.2, 1.0], [0.0, 1.0]],
+        sense="maximise",
+        objective="worst-case",
+        releases=12,
+        total_epsilon=2.0,
+        total_delta=1e-3,
+    ),
+    Kernel(
+        "zero-one", inputs=4, symmetry="symbols", releases=9, total_epsilon=2.0, total_delta=1e-3
+    ),
+]
+
+
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("setting", SMALL, ids=lambda each: f"{each.kind}-{each.releases}")
+def test_files(setting: Budgeted, tmp_path: Path) -> None:
+    """A design is saved, loaded and decided without the package; of more releases it is not."""
+    design, path = dpopt.design(setting), tmp_path / "x.json"
+    assert design.guarantee == Guarantee(setting.total_epsilon, setting.total_delta)
+    assert design.certificate is not None
+    assert design.certificate.arithmetic == "outward-rounded floats"
+    design.save(path)
+    again = dpopt.load(path)
+    assert again.table == design.table
+    code, lines, err = run(path, None)
+    assert (code, err) == (0, "")
+    assert f"{setting.releases} releases together" in lines[0]
+    forged = json.loads(path.read_text())
+    forged["body"]["setting"]["releases"] = 4 * setting.releases
+    path.write_text(json.dumps(forged))
+    assert run(path, None)[0] == 4
+    with pytest.raises(NotPrivateError, match=f"{4 * setting.releases} releases are not"):
+        dpopt.load(path)
+
+
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("setting", SMALL, ids=lambda each: f"{each.kind}-{each.releases}")
+def test_it_is_better_than_equal_shares(setting: Budgeted) -> None:
+    """Than k designs of (total_epsilon / k, 0), which basic composition allows as well."""
+    design = dpopt.design(setting)
+    share = dpopt.design(setting.one_release(Guarantee(setting.total_epsilon / setting.releases)))
+    sign = 1 if setting.maximises else -1
+    assert sign * design.value >= sign * share.value - 1e-6
+
+
+def test_the_program_of_a_curve_has_its_rows() -> None:
+    """The optimum under a curve keeps every event of every pair below each of its points."""
+    setting, curve = Kernel("absolute", 1.0, graph="path", inputs=5), gaussian_curve(0.4, 1e-6)
+    kernel = dpopt.solve(setting.under(curve))["kernel"].reshape(5, 5)
+    assert kernel.sum(axis=1) == pytest.approx(np.ones(5))
+    tight = 0
+    for x, z in ((x, x + s) for x in range(5) for s in (-1, 1) if 0 <= x + s < 5):
+        for point in curve:
+            spent = np.maximum(kernel[x] - math.exp(point.epsilon) * kernel[z], 0).sum()
+            assert spent <= point.delta + 1e-8
+            tight += spent > point.delta - 1e-8
+    assert tight > 5
+    rows = CurveRows(setting.domain, curve)(np.eye(5).ravel())
+    assert rows.worst > 0.5
+
+
+def test_gaussian_delta_is_that_of_two_normals() -> None:
+    for mu, epsilon in product((0.05, 0.5, 3.0), (0.0, 0.3, 4.0)):
+        grid = np.linspace(-40, 40, 800_001)
+        excess = norm.pdf(grid, mu) - math.exp(epsilon) * norm.pdf(grid)
+        total = np.maximum(excess, 0).sum() * 1e-4
+        assert gaussian_delta(mu, epsilon) == pytest.approx(total, rel=1e-4, abs=1e-9)
+
+
+# --- what they spend -----------------------------------------------------------------------------
+
+
+def test_labels_together_spend_their_guarantee_once(tmp_path: Path) -> None:
+    design = dpopt.design(SMALL[0])
+    votes = [[1, 0, 1, 1, 0]] * 7
+    assert [design.releases(votes[:n]) for n in (1, 6, 7)] == [1, 1, 2]
+    assert len(design.release(votes)) == 7
+    ledger = dpopt.Ledger(tmp_path / "a.ledger", dpopt.Guarantee(2.0, 1e-3))
+    ledger.release(design, votes[:6], fresh=True)
+    assert ledger.total("unnamed")[1] == design.guarantee
+    with pytest.raises(dpopt.BudgetError):
+        ledger.release(design, votes[:1], fresh=True)
+    for fresh in (None, False):
+        with pytest.raises(ParameterError, match=f"fresh is {fresh} and releases is 6"):
+            ledger.charge(design, fresh=fresh)
+    spending = Spending(SMALL[0], trained_once=False)
+    assert spending.compositions(6)["simple"] == design.guarantee
+    assert spending.compositions(13)["simple"].delta == pytest.approx(3e-4)
+    batch = dpopt.vote(design, votes, trained_once=False)
+    assert (batch.queries, batch.total.epsilon) == (7, 3.0)
+    with pytest.raises(ParameterError, match="votes drawn afresh, trained_once=False"):
+        Spending(SMALL[0], trained_once=True)
+    with pytest.raises(ParameterError, match="of whom a record reaches one"):
+        Spending(SMALL[3], voters_per_record=2)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Majority(5, 0.3), "allowance is missing; give it, or releases, total_epsilon"),
+        (lambda: Majority(5, 0.3, 1.0, releases=2), "allowance is 1.0 and releases is 2"),
+        (lambda: Majority(5, 0.3, releases=2), "releases is 2 and total_epsilon is missing"),
+        (lambda: Majority(5, 0.3, 1.0, total_epsilon=1.0), "is given and releases is 1"),
+        (lambda: Majority(5, 0.3, 1.0, total_delta=0.1), "is given and releases is 1"),
+        (lambda: Kernel("absolute", inputs=3), "epsilon is missing"),
+        (
+            lambda: Kernel("absolute", inputs=3, releases=2, total_epsilon=1.0),
+            "total_delta is 0; it must be at least 1e-12. For 0, design one release and divide",
+        ),
+        (
+            lambda: Kernel("absolute", inputs=3, delta=0.1, releases=2, total_epsilon=1.0),
+            "delta is 0.1 and releases is 2",
+        ),
+        (
+            lambda: Kernel("absolute", inputs=3, releases=2, total_epsilon=29, total_delta=0.1),
+            "total_epsilon is 29; it must be a number in (0, 28]",
+        ),
+        (
+            lambda: Plurality(5, 3, rule="ladder", releases=2, total_epsilon=1, total_delta=0.1),
+            "rule is 'ladder' and releases is 2",
+        ),
+        (lambda: Plurality(5, 3, releases=0), "releases is 0; it must be an integer of at least 1"),
+        (
+            lambda: Multiclass(5, 3, 0.3, voter_delta=0.1, releases=2, total_epsilon=1),
+            "voter_delta is 0.1 and releases is 2",
+        ),
+        (SMALL[0].problem, "releases is 6; for several there is no single program"),
+        (SMALL[3].problem, "releases is 5; for several there is no single program"),
+        (SMALL[5].problem, "releases is 8; for several there is no single program"),
+        (lambda: ordered_delta([], 1.0), "mechanisms is empty"),
+        (lambda: adaptive_delta([], 1, 1.0), "pairs is empty"),
+        (
+            lambda: unordered_delta([plain(RESPONSE)] * 13, 1.0),
+            "mechanisms are 13; at most 12",
+        ),
+    ],
+)
+def test_bad_input(make: Any, message: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        make()
+    assert message in str(refused.value)
