@@ -44,6 +44,8 @@ from dpopt.shape import Design, Setting, made
 from dpopt.table import Table, probabilities_of, rounded
 from dpopt.table.inputs import Inputs
 
+__all__ = ["Budgeted", "gaussian_curve", "gaussian_delta"]
+
 # Share of total_delta that a design may spend, so that coarser accountings accept it too; that is
 # aimed at; and that is enough.
 _MOST, _AIM, _ENOUGH = 0.995, 0.99, 0.985
@@ -115,6 +117,12 @@ class Budgeted(Setting):
             )
         self.keep(releases=releases, total_epsilon=epsilon, total_delta=delta)
         return True
+
+    @property
+    def unshown(self) -> tuple[str, ...]:
+        """Fields of several releases for one, and those of one for several."""
+        several = "releases", "total_epsilon", "total_delta"
+        return several if self.releases == 1 else ("allowance", "delta", "voter_delta")
 
     @property
     def total(self) -> Guarantee:

@@ -35,7 +35,6 @@ __all__ = [
     "Enclosed",
     "adaptive_delta",
     "adaptive_epsilon",
-    "decided_delta",
     "ordered_delta",
     "unordered_delta",
 ]
@@ -46,8 +45,9 @@ Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 # Outward factor of a step, relative, for up to 8 outputs and more in proportion; outward shift of a
 # logarithm; what underflow may lose in a step.
 _STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
-# Cells of the first grid on either side of 1, and of the last one.
-_FIRST, _LAST = 1_000, 256_000
+# Cells of the first grid on either side of 1, and of the last one; and entries of all outputs and
+# releases on a grid that decides a guarantee, which takes about a minute.
+_FIRST, _LAST, _MOST_ENTRIES = 1_000, 256_000, 2_000_000_000
 # Relative accuracy of a delta beyond which an epsilon is not looked for any further.
 _FINEST = 1e-6
 # Mechanisms of which all subsets are gone through: 2^12 steps.
@@ -120,7 +120,7 @@ def ordered_delta(
         >>> response = [([0.6, 0.4], [0.4, 0.6])]
         >>> erasure = [([0.7, 0.3, 0.0], [0.7, 0.0, 0.3])]
         >>> round(ordered_delta([response, erasure], 0.5, accuracy=1e-9).upper, 6)
-        0.300000
+        0.3
     """
     epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
     accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
@@ -184,21 +184,25 @@ def decided_delta(
             or until it is the finest.
     """
     rounds = [pairs] * releases
+    each = releases * sum(p.size for p, _ in pairs)
     return _refined(
         lambda cells: interval(rounds, epsilon, cells),
         lambda enclosed: enclosed.upper <= delta or enclosed.lower > delta,
+        min(_LAST, _MOST_ENTRIES // each),
     )
 
 
 def _refined(
-    ends: Callable[[int], tuple[float, float]], enough: Callable[[Enclosed], bool]
+    ends: Callable[[int], tuple[float, float]],
+    enough: Callable[[Enclosed], bool],
+    last: int = _LAST,
 ) -> Enclosed:
-    """Return the best ends over ever finer grids, until they are enough."""
+    """Return the best ends over ever finer grids, until they are enough or the grid is the last."""
     cells, best = _FIRST, Enclosed(0.0, 1.0, "grid, outward-rounded floats")
     while True:
         lower, upper = ends(cells)
         best = Enclosed(max(best.lower, lower), min(best.upper, upper), best.engine)
-        if enough(best) or cells >= _LAST:
+        if enough(best) or 4 * cells > max(last, _FIRST):
             return best
         cells *= 4
 

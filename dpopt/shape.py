@@ -137,7 +137,13 @@ class Setting(ABC):
             _register(cls)
 
     def __repr__(self) -> str:
-        return brief(self)
+        names = _parameters(type(self))
+        return brief(self, **{n: getattr(self, n) for n in names if n not in self.unshown})
+
+    @property
+    def unshown(self) -> tuple[str, ...]:
+        """Names of fields that say nothing here, which short forms leave out."""
+        return ()
 
     @property
     def bits(self) -> int:
@@ -760,6 +766,7 @@ class Design:
             name: value
             for name, value in self.setting.to_dict().items()
             if isinstance(value, int | float | str) and not isinstance(value, bool)
+            if name not in self.setting.unshown
         }
         promised = "guarantee" if self.private else _UNPROVED
         last = {promised: self.guarantee, "verdict": self._verdict}

@@ -1057,7 +1057,15 @@ def decide_releases(
 def upper_delta(
     pairs: list[Pair], total: int, releases: int, epsilon: Number, count: int
 ) -> Fraction:
-    """Return an upper bound of the delta of k releases, from so many breakpoints on a side of 1."""
+    """Return an upper bound of the delta of k releases.
+
+    Args:
+        pairs: those that decide, see `deciding`.
+        total: as in `decide_releases`.
+        releases: k.
+        epsilon: of all of them together.
+        count: breakpoints on either side of 1.
+    """
     unit = 1 << POINT_BITS
     losses = [
         abs(log(Fraction(p, q)))
@@ -1091,7 +1099,15 @@ def upper_delta(
 
 
 def stepped(pair: Pair, total: int, t: int, points: list[int], values: list[int]) -> int:
-    """Return the sum of w(t P_y, Q_y), rounded up, w given by values at breakpoints."""
+    """Return the sum of w(t P_y, Q_y), rounded up.
+
+    Args:
+        pair: P and Q, over ``total``.
+        total: what they are over.
+        t: in units of 2^-POINT_BITS.
+        points: breakpoints of w(., 1), rising, likewise.
+        values: upper values there, likewise.
+    """
     whole_sum = 0
     for p, q in zip(*pair, strict=True):
         if p and not q:
@@ -2317,17 +2333,34 @@ class Ballots:
             program.cost = {v: p * a for p, each in weighted for v, a in each.items()}
         return program
 
-    def near(self, at: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (c, t, d): one replaced ballot leads to state t, and a class from count c to d."""
+    def moves(self, at: int) -> Iterator[list[int]]:
+        """Yield the counts after one ballot is replaced, in the order of the classes of state l."""
         state = self.states[at]
         # The first class i of each count; a ballot moves from a class i of a to a class j of b.
         firsts = {c: i for i, c in reversed(list(enumerate(state)))}
         for (a, i), (b, j) in product(firsts.items(), repeat=2):
             j += a == b
             if a > 0 and j < len(state) and state[j] == b:
-                moved = [c - (y == i) + (y == j) for y, c in enumerate(state)]
-                to, pairs = self.at(moved), set(zip(state, moved, strict=True))
-                yield from ((c, to, d) for c, d in pairs if (at, c) != (to, d))
+                yield [c - (y == i) + (y == j) for y, c in enumerate(state)]
+
+    def near(self, at: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (c, t, d): one replaced ballot leads to state t, and a class from count c to d."""
+        for moved in self.moves(at):
+            to, pairs = self.at(moved), set(zip(self.states[at], moved, strict=True))
+            yield from ((c, to, d) for c, d in pairs if (at, c) != (to, d))
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield the weights of all outputs before and after a ballot is replaced, both orders."""
+        # Of the classes that are not shown, none has a ballot: they are one outcome.
+        hidden = self.classes - self.shown
+        for at, state in enumerate(self.states):
+            for moved in self.moves(at):
+                both = (self.weights[at], state), (self.weights[self.at(moved)], moved)
+                one, other = (
+                    (*(weights[c] for c in counts_), hidden * weights.get(0, 0))
+                    for weights, counts_ in both
+                )
+                yield from ((one, other), (other, one))
 
     def steepest(self) -> tuple[int, int, int, Name]:
         """Return the neighbouring weights of largest ratio, the number of pairs, and the name."""
@@ -2380,29 +2413,8 @@ def plurality(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
         exp_to = growth(number(setting["epsilon"]), exp_epsilon)
         return decide_ratios(table.weights, table.total, columns, exp_to, len(pairs))
 
-    def neighbouring() -> Iterator[Pair]:
-        for at, state in enumerate(ballots.states):
-            moves_ = {(a, b) for a in set(state) for b in set(state) if a}
-            for a, b in moves_:
-                before, after = list[int](), list[int]()
-                i = state.index(a)
-                others_ = [j for j, count in enumerate(state) if count == b and j != i]
-                if not others_:
-                    continue
-                moved = [c - (y == i) + (y == others_[0]) for y, c in enumerate(state)]
-                to = ballots.at(moved)
-                before = [ballots.weights[at][c] for c in state]
-                after = [ballots.weights[to][c] for c in moved]
-                # Of the classes that are not shown, all have no votes: they are one outcome.
-                hidden = ballots.classes - ballots.shown
-                if hidden:
-                    before.append(hidden * ballots.weights[at][0])
-                    after.append(hidden * ballots.weights[to][0])
-                yield tuple(before), tuple(after)
-                yield tuple(after), tuple(before)
-
     program.names, program.row, program.private = every, row, private
-    program.pairs = lambda: (neighbouring(), ballots.whole)
+    program.pairs = lambda: (ballots.pairs(), ballots.whole)
     program.neighbours = f"one of {ballots.voters} ballots replaced"
     most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most or ballots.voters > 10_000:
@@ -4123,7 +4135,9 @@ def about(setting: Seen) -> str:
         if isinstance(value, dict)
         else (f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHOWN])
         for name, value in parameters
-        if value is not None and value != []
+        if value is not None
+        and value != []
+        and (name not in RELEASES or dict.get(setting, "releases") != 1)
     ]
     return f"about: {', '.join(texts)}"
 
@@ -4205,7 +4219,7 @@ def promised_by(setting: Setting) -> tuple[Number, Number, Setting]:
 
     Of several releases, the total; their program is that of one, whose target is not decided.
     """
-    if setting.get("total_epsilon") is None:
+    if setting.get("total_epsilon") is None and not setting.get("total_delta"):
         # The target of voters is (m epsilon, delta); most other kinds have no delta.
         epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
         return epsilon, number(setting.get("delta", 0)), setting

@@ -25,12 +25,12 @@ from dpopt.table.pairs import pairs_of, undominated
 from dpopt.votes import Spending
 from tests.proofs.test_fuzz import run
 
-Law = tuple[Fraction, ...]
-Pairs = Sequence[tuple[Law, Law]]
+Pmf = tuple[Fraction, ...]
+Pairs = Sequence[tuple[Pmf, Pmf]]
 RESPONSE: Pairs = [((Fraction(3, 5), Fraction(2, 5)), (Fraction(2, 5), Fraction(3, 5)))]
 
 
-def both_orders(pairs: Iterable[tuple[Law, Law]]) -> Pairs:
+def both_orders(pairs: Iterable[tuple[Pmf, Pmf]]) -> Pairs:
     return [pair for p, q in pairs for pair in ((p, q), (q, p))]
 
 
@@ -73,11 +73,13 @@ def test_pairs_that_are_left_out_count_for_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = random_table(rng, int(rng.integers(2, 6)), int(rng.integers(2, 4)))
     every = neighbours_of(table)
-    as_integers = [
+    as_integers: Any = [
         tuple(tuple(int(x * table.total) for x in side) for side in pair) for pair in every
     ]
     kept: Any = undominated(set(as_integers), table.total)
-    fewer = [tuple(tuple(Fraction(x, table.total) for x in side) for side in pair) for pair in kept]
+    fewer: Any = [
+        tuple(tuple(Fraction(x, table.total) for x in side) for side in pair) for pair in kept
+    ]
     assert set(fewer) <= set(every)
     growth = Fraction(int(rng.integers(8, 24)), 8)
     exact = by_histories([every] * 2, growth)
@@ -158,6 +160,19 @@ def test_a_design_stands_for_its_pairs() -> None:
     found = adaptive_delta(any_design, 3, 1.0)
     every = [(design.kernel[x], design.kernel[z]) for x, z in permutations(range(3), 2)]
     assert abs(found.upper / adaptive_delta(every, 3, 1.0).upper - 1) < 2e-3
+
+
+def test_noise_that_ends_composes() -> None:
+    """Of two shifts, the pairs are those of the pmf; one release spends what noise was made for."""
+    any_noise: Any = dpopt.design(dpopt.Noise(1, 0.5, 0.01))
+    found = adaptive_delta(any_noise, 1, 0.5, accuracy=1e-6)
+    assert found.lower - 1e-9 <= 0.01 <= found.upper + 1e-9
+    pmf = any_noise.pmf(range(-200, 201))
+    pair = [(np.append(pmf, 0), np.append(0, pmf))]
+    twice = adaptive_delta(any_noise, 2, 0.7)
+    assert abs(twice.upper / adaptive_delta(pair, 2, 0.7).upper - 1) < 3e-3
+    with pytest.raises(ParameterError, match="not finitely many"):
+        adaptive_delta(dpopt.design(dpopt.Noise(2, 0.5)), 2, 1.0)  # pyright: ignore[reportArgumentType]
 
 
 def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[Any, Any]]:
@@ -307,7 +322,7 @@ def test_two_labels_of_three_voters_by_brute_force() -> None:
     assert spent > 0.0098
 
 
-SMALL: list[Budgeted] = [
+SMALL: list[Any] = [
     Majority(5, 0.3, releases=6, total_epsilon=1.5, total_delta=1e-4),
     Majority(5, 0.3, objective="worst-case", releases=6, total_epsilon=1.5, total_delta=1e-4),
     Multiclass(3, 3, 0.5, releases=4, total_epsilon=2.0, total_delta=1e-3),

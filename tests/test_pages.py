@@ -26,7 +26,7 @@ from tests.pages import ROOT, Page, differs, failures, printed
 
 NAMES = (
     *("README", "docs/mechanisms", "docs/tools", "docs/your_program", "docs/closed_forms"),
-    "docs/referee",
+    *("docs/referee", "docs/releases"),
 )
 PAGES = {name: Page.of(f"{name}.md") for name in NAMES}
 SCRIPTS = [

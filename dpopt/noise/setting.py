@@ -315,6 +315,19 @@ class Noise(Setting):
             tightest=f"integers {verdict.at} apart",
         )
 
+    def output_pairs(self, table: NoiseTable) -> list[tuple[Vector, Vector]]:
+        """Return the distributions of 0 + Z and d + Z for each shift d, over all outputs.
+
+        Raises:
+            ParameterError: if the noise does not end.
+        """
+        if table.ratio:
+            raise ParameterError("noise has a ratio above 0; its outputs are not finitely many.")
+        pmf = table.probabilities
+        symmetric = np.concatenate([pmf[:0:-1], pmf])
+        shifts = [np.zeros(d) for d in range(1, self.sensitivity + 1)]
+        return [(np.append(symmetric, zeros), np.append(zeros, symmetric)) for zeros in shifts]
+
     def _composed(self, table: NoiseTable) -> Certificate:
         """Return the proof that k releases together are private, each with a shift by one."""
         if table.ratio:

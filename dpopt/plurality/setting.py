@@ -213,8 +213,7 @@ class Plurality(ClassSetting):
     @property
     def bits(self) -> int:
         """The integer weights of a row of the table sum to 2^bits."""
-        epsilon = self.epsilon if self.releases == 1 else self.total_epsilon
-        return table_bits(self.records, self.classes, epsilon)
+        return table_bits(self.records, self.classes, self.guarantee.epsilon)
 
     @property
     def losses(self) -> Losses:

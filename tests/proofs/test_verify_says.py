@@ -229,7 +229,7 @@ def test_neighbours_are_told(tmp_path: Path) -> None:
     )
     assert lines[1] == (
         "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective mean, "
-        "sense minimise, inputs 21, outputs 21, symmetry none, releases 1"
+        "sense minimise, inputs 21, outputs 21, symmetry none"
     )
     code, lines, _ = run(*saved(Kernel("zero-one", 1.0, inputs=3), tmp_path, proof=False))
     assert lines[0].endswith(", between all 3 inputs")
