@@ -25,7 +25,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,7 +49,7 @@ __all__ = ["Budgeted", "gaussian_curve", "gaussian_delta"]
 # Share of total_delta that a design may spend, so that coarser accountings accept it too; that is
 # aimed at; and that is enough.
 _MOST, _AIM, _ENOUGH = 0.995, 0.99, 0.985
-# Cells of the grid that the search spends on.
+# Cells of the grid that the search accounts on, up to 100 releases.
 _CELLS = 4_000
 # Points of a Gaussian curve, and the share of total_delta, over all releases, of the last of them.
 _POINTS, _LAST = 24, 1e-3
@@ -121,8 +121,11 @@ class Budgeted(Setting):
     @property
     def unshown(self) -> tuple[str, ...]:
         """Fields of several releases for one, and those of one for several."""
-        several = "releases", "total_epsilon", "total_delta"
-        return several if self.releases == 1 else ("allowance", "delta", "voter_delta")
+        if self.releases == 1:
+            return "releases", "total_epsilon", "total_delta"
+        fields = cast(Any, self)
+        missing = [n for n in ("allowance", "epsilon") if getattr(fields, n, 0) is None]
+        return ("delta", "voter_delta", *missing)
 
     @property
     def total(self) -> Guarantee:
@@ -373,7 +376,9 @@ class _Search:
     ) -> _Found:
         (table, solution), setting = solved, self.setting
         rounds = [setting.output_pairs(table)] * setting.releases
-        spent = interval(rounds, setting.total.epsilon, _CELLS, lower=False)[1]
+        # Losses add up to about sqrt(k) times as much.
+        cells = math.ceil(_CELLS * max(1.0, math.sqrt(setting.releases / 100)))
+        spent = interval(rounds, setting.total.epsilon, cells, lower=False)[1]
         return _Found(table, setting.value(table), solution, curve, parameter, spent)
 
     def _better(self, found: _Found, rival: _Found) -> bool:

@@ -21,10 +21,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -42,14 +43,32 @@ __all__ = [
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 """Two distributions over the same outputs, P and Q."""
 
+
+class Tabled(Protocol):
+    """A design, whose setting lists the pairs of its table."""
+
+    @property
+    def setting(self) -> Any:  # noqa: ANN401
+        """Its setting, with `output_pairs`."""
+        ...
+
+    @property
+    def table(self) -> Any:  # noqa: ANN401
+        """Its integers."""
+        ...
+
+
+Pairs = Sequence[Pair] | Tabled
+"""The pairs (P, Q) of neighbours, or the design that has them."""
+
 # Outward factor of a step, relative, for up to 8 outputs and more in proportion; outward shift of a
 # logarithm; what underflow may lose in a step.
 _STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
 # Cells of the first grid on either side of 1, and of the last one; and entries of all outputs and
 # releases on a grid that decides a guarantee, which takes about a minute.
 _FIRST, _LAST, _MOST_ENTRIES = 1_000, 256_000, 2_000_000_000
-# Relative accuracy of a delta beyond which an epsilon is not looked for any further.
-_FINEST = 1e-6
+# How an enclosure was computed.
+_ENGINE = "grid, outward-rounded floats"
 # Mechanisms of which all subsets are gone through: 2^12 steps.
 _MOST_UNORDERED = 12
 # Logarithm of the largest t: beyond it W grows with slope 1.
@@ -75,7 +94,7 @@ class Enclosed:
 
 
 def adaptive_delta(
-    pairs: Sequence[Pair], releases: int, epsilon: float, *, accuracy: float = 1e-3
+    pairs: Pairs, releases: int, epsilon: float, *, accuracy: float = 1e-3
 ) -> Enclosed:
     """Return the least delta at epsilon of several releases, adaptively chosen, enclosed.
 
@@ -101,7 +120,7 @@ def adaptive_delta(
 
 
 def ordered_delta(
-    mechanisms: Sequence[Sequence[Pair]], epsilon: float, *, accuracy: float = 1e-3
+    mechanisms: Sequence[Pairs], epsilon: float, *, accuracy: float = 1e-3
 ) -> Enclosed:
     """Return the least delta at epsilon of different mechanisms in a fixed order, enclosed.
 
@@ -132,7 +151,7 @@ def ordered_delta(
 
 
 def unordered_delta(
-    mechanisms: Sequence[Sequence[Pair]], epsilon: float, *, accuracy: float = 1e-3
+    mechanisms: Sequence[Pairs], epsilon: float, *, accuracy: float = 1e-3
 ) -> Enclosed:
     """Return the least delta at epsilon of mechanisms that are released once each, in any order.
 
@@ -198,7 +217,7 @@ def _refined(
     last: int = _LAST,
 ) -> Enclosed:
     """Return the best ends over ever finer grids, until they are enough or the grid is the last."""
-    cells, best = _FIRST, Enclosed(0.0, 1.0, "grid, outward-rounded floats")
+    cells, best = _FIRST, Enclosed(0.0, 1.0, _ENGINE)
     while True:
         lower, upper = ends(cells)
         best = Enclosed(max(best.lower, lower), min(best.upper, upper), best.engine)
@@ -207,16 +226,17 @@ def _refined(
         cells *= 4
 
 
-def _rounds(mechanisms: Sequence[Sequence[Pair]]) -> list[list[tuple[Vector, Vector]]]:
+def _rounds(mechanisms: Sequence[Pairs]) -> list[list[tuple[Vector, Vector]]]:
     """Return the checked pairs of each mechanism in both orders; equal ones are the same list."""
     known = dict[int, list[tuple[Vector, Vector]]]()
     for each in mechanisms:
         if id(each) not in known:
-            design: Any = each
-            listed = (
-                design.setting.output_pairs(design.table) if hasattr(design, "setting") else each
-            )
-            both = [ordered for pair in listed for ordered in orders(pair)]
+            listed: Any = each
+            if hasattr(listed, "setting"):
+                # In all orders that count.
+                both = listed.setting.output_pairs(listed.table)
+            else:
+                both = [ordered for pair in listed for ordered in orders(pair)]
             if not both:
                 raise ParameterError(
                     "pairs is empty; it must hold at least one pair of distributions."
@@ -228,7 +248,7 @@ def _rounds(mechanisms: Sequence[Sequence[Pair]]) -> list[list[tuple[Vector, Vec
 
 
 def adaptive_epsilon(
-    pairs: Sequence[Pair], releases: int, delta: float, *, accuracy: float = 1e-4
+    pairs: Pairs, releases: int, delta: float, *, accuracy: float = 1e-4
 ) -> Enclosed:
     """Return the least epsilon at delta of several releases, adaptively chosen, enclosed.
 
@@ -245,31 +265,39 @@ def adaptive_epsilon(
     Raises:
         ParameterError: as for `adaptive_delta`; or if no epsilon below 29 is enough.
     """
+    releases = _checks.integer("releases", releases, 1, 1_000_000)
     delta = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
     accuracy = _checks.real("accuracy", accuracy, 1e-9, 1.0)
-    low, high, share = 0.0, 1.0, 0.1
-    at_zero = adaptive_delta(pairs, releases, 0.0)
-    if at_zero.upper <= delta:
-        return Enclosed(0.0, 0.0, at_zero.engine)
-    while adaptive_delta(pairs, releases, high, accuracy=share).upper > delta:
-        if high >= _REACH - 1:
+    rounds = _rounds([pairs]) * releases
+    most, cells, low = _REACH - 1, _FIRST, 0.0
+    while True:
+
+        def excess(epsilon: float, cells: int = cells) -> float:
+            upper = interval(rounds, epsilon, cells, lower=False)[1]
+            return math.log(max(upper, 1e-300) / delta)
+
+        if excess(0.0) <= 0:
+            return Enclosed(0.0, 0.0, _ENGINE)
+        high = min(1.0, most)
+        while high < most and excess(high) > 0:
+            high = min(2 * high, most)
+        if excess(high) > 0:
             raise ParameterError(
                 f"delta is {digits(delta)}; {releases} releases need an epsilon above {high:g}."
             )
-        high = min(2 * high, _REACH - 1)
-    while high - low > accuracy:
-        middle = (low + high) / 2
-        at_middle = adaptive_delta(pairs, releases, middle, accuracy=share)
-        if at_middle.upper <= delta:
-            high = middle
-        elif at_middle.lower > delta:
-            low = middle
-        elif share > _FINEST:
-            share /= 10
-        else:
+        # Just above the root: its upper end is evaluated once more.
+        high = float(brentq(excess, low, high, xtol=accuracy / 8))
+        while excess(high) > 0:
+            high += accuracy / 8
+        below = max(high - accuracy / 2, 0.0)
+        if interval(rounds, below, cells)[0] > delta:
+            return Enclosed(below, high, _ENGINE)
+        if cells >= _LAST:
             # As near as the grid tells.
-            break
-    return Enclosed(low, high, at_zero.engine)
+            while below > 0 and interval(rounds, below, cells)[0] <= delta:
+                below = max(2 * below - high, 0.0)
+            return Enclosed(below, high, _ENGINE)
+        cells *= 4
 
 
 def orders(pair: Pair) -> list[tuple[Vector, Vector]]:

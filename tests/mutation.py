@@ -115,6 +115,12 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "extend invariant_kernel most_kept Layers.rests Layers.rates Layers.columns Layers.drift "
         "layers decide_layers prior population decide_box mollifier",
     ),
+    "releases": (
+        ("tests/test_budget.py", f"{PROOFS}settings.py"),
+        "releases_fit curve_of under deciding bends decide_releases upper_delta stepped "
+        "pairs_of_rows Voters.label_pairs Ballots.moves Ballots.pairs Labels.neighbours "
+        "promised_by",
+    ),
     "noise": (
         ("tests/noise/test_noise.py", f"{PROOFS}settings.py"),
         "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean positive "

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import mpmath
+import numpy as np
 
 Counts = tuple[int, ...]
 Pmf = dict[Counts, Fraction]
@@ -94,3 +95,37 @@ def delta(pmf: Callable[[Counts], Pmf], histogram: Counts, ratio: Fraction) -> F
     for other in map(pmf, neighbours(histogram)):
         worst = max(worst, stick(own, other, ratio), stick(other, own, ratio))
     return worst
+
+
+def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[Any, Any]]:
+    """Pr[label] under both neighbours for all voters at corners, none left out."""
+    b = 1 / (1 + math.exp(-epsilon))
+    kinds = (b, 1 - b), (1 - b, b), (0.0, 0.0), (1.0, 1.0)
+    pairs = {}
+    for chosen in product(range(4), repeat=voters):
+        key, sides = tuple(sorted(chosen)), []
+        if key in pairs:
+            continue
+        for side in (0, 1):
+            pmf = np.ones(1)
+            for kind in key:
+                pmf = np.convolve(pmf, [1 - kinds[kind][side], kinds[kind][side]])
+            signs = np.where(np.arange(voters + 1) > voters / 2, 1, -1)
+            one = min(1.0, float(pmf @ (1 + signs * np.asarray(gamma)) / 2))
+            sides.append([1 - one, one])
+        pairs[key] = tuple(sides)
+    return list(pairs.values())
+
+
+def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:
+    """The recursion over all histories, in floats."""
+
+    def worth(left: int, a: float, b: float) -> float:
+        if not left:
+            return max(a - math.exp(epsilon) * b, 0.0)
+        return max(
+            sum(worth(left - 1, a * p, b * q) for p, q in zip(one, other, strict=True))
+            for one, other in pairs
+        )
+
+    return worth(releases, 1.0, 1.0)

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
+from operator import ge
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.stats import norm
 
 import dpopt
@@ -23,6 +25,7 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import Graph, Table
 from dpopt.table.pairs import pairs_of, undominated
 from dpopt.votes import Spending
+from tests.oracles import corners, in_floats
 from tests.proofs.test_fuzz import run
 
 Pmf = tuple[Fraction, ...]
@@ -113,6 +116,45 @@ def test_the_verifier_bounds_the_recursion(seed: int) -> None:
     assert verdict.slack >= 0
 
 
+def excess(pair: tuple[Pmf, Pmf], alpha: Fraction) -> Fraction:
+    return sum((max(p - alpha * q, Fraction(0)) for p, q in zip(*pair, strict=True)), Fraction(0))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
+    """By the definition, at every ratio of both; two codes keep the same curves."""
+    rng = np.random.default_rng(200 + seed)
+    table = random_table(rng, 8, int(rng.integers(3, 5)))
+    every = neighbours_of(table)
+    alphas = {p / q for pair in every for p, q in zip(*pair, strict=True)} | {Fraction(0)}
+    profile = {pair: tuple(excess(pair, alpha) for alpha in sorted(alphas)) for pair in every}
+    maximal = {
+        curve
+        for curve in profile.values()
+        if not any(other != curve and all(map(ge, other, curve)) for other in set(profile.values()))
+    }
+    integers: Any = [
+        tuple(tuple(int(x * table.total) for x in side) for side in pair) for pair in every
+    ]
+    names = dict(zip(integers, every, strict=True))
+    for kept in (undominated(integers, table.total), verify.deciding(integers, table.total)):
+        assert len(kept) == len(maximal)
+        assert {profile[names[pair]] for pair in kept} == maximal
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_outputs_keep_the_corners_of_the_hull(seed: int) -> None:
+    rng = np.random.default_rng(300 + seed)
+    table = random_table(rng, 9, 2)
+    pairs: Any = [(tuple(table.row(x)), tuple(table.row(z))) for x, z in permutations(range(9), 2)]
+    points = np.array([[q[0], p[0]] for p, q in pairs] + [[q[1], p[1]] for p, q in pairs])
+    hull = ConvexHull([*points, [0, 0], [table.total, table.total]])
+    corners_ = {tuple(point) for point in hull.points[hull.vertices] if point[1] > point[0]}
+    for kept in (undominated(pairs, table.total), verify.deciding(pairs, table.total)):
+        firsts = {verify.curve_of(pair)[0] for pair in kept}
+        assert firsts == corners_
+
+
 ERASURE: Pairs = [
     (
         (Fraction(7, 10), Fraction(3, 10), Fraction(0)),
@@ -156,57 +198,22 @@ def test_different_mechanisms_in_an_order_and_in_any() -> None:
 
 def test_a_design_stands_for_its_pairs() -> None:
     design = dpopt.design(Kernel("zero-one", 0.5, inputs=3))
-    any_design: Any = design
-    found = adaptive_delta(any_design, 3, 1.0)
+    found = adaptive_delta(design, 3, 1.0)
     every = [(design.kernel[x], design.kernel[z]) for x, z in permutations(range(3), 2)]
     assert abs(found.upper / adaptive_delta(every, 3, 1.0).upper - 1) < 2e-3
 
 
 def test_noise_that_ends_composes() -> None:
     """Of two shifts, the pairs are those of the pmf; one release spends what noise was made for."""
-    any_noise: Any = dpopt.design(dpopt.Noise(1, 0.5, 0.01))
-    found = adaptive_delta(any_noise, 1, 0.5, accuracy=1e-6)
+    noise = dpopt.design(dpopt.Noise(1, 0.5, 0.01))
+    found = adaptive_delta(noise, 1, 0.5, accuracy=1e-6)
     assert found.lower - 1e-9 <= 0.01 <= found.upper + 1e-9
-    pmf = any_noise.pmf(range(-200, 201))
+    pmf = noise.pmf(range(-200, 201))
     pair = [(np.append(pmf, 0), np.append(0, pmf))]
-    twice = adaptive_delta(any_noise, 2, 0.7)
+    twice = adaptive_delta(noise, 2, 0.7)
     assert abs(twice.upper / adaptive_delta(pair, 2, 0.7).upper - 1) < 3e-3
     with pytest.raises(ParameterError, match="not finitely many"):
-        adaptive_delta(dpopt.design(dpopt.Noise(2, 0.5)), 2, 1.0)  # pyright: ignore[reportArgumentType]
-
-
-def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[Any, Any]]:
-    """Pr[label] under both neighbours for all voters at corners, none left out."""
-    b = 1 / (1 + math.exp(-epsilon))
-    kinds = (b, 1 - b), (1 - b, b), (0.0, 0.0), (1.0, 1.0)
-    pairs = {}
-    for chosen in product(range(4), repeat=voters):
-        key, sides = tuple(sorted(chosen)), []
-        if key in pairs:
-            continue
-        for side in (0, 1):
-            pmf = np.ones(1)
-            for kind in key:
-                pmf = np.convolve(pmf, [1 - kinds[kind][side], kinds[kind][side]])
-            signs = np.where(np.arange(voters + 1) > voters / 2, 1, -1)
-            one = min(1.0, float(pmf @ (1 + signs * np.asarray(gamma)) / 2))
-            sides.append([1 - one, one])
-        pairs[key] = tuple(sides)
-    return list(pairs.values())
-
-
-def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:
-    """The recursion over all histories, in floats."""
-
-    def worth(left: int, a: float, b: float) -> float:
-        if not left:
-            return max(a - math.exp(epsilon) * b, 0.0)
-        return max(
-            sum(worth(left - 1, a * p, b * q) for p, q in zip(one, other, strict=True))
-            for one, other in pairs
-        )
-
-    return worth(releases, 1.0, 1.0)
+        adaptive_delta(dpopt.design(dpopt.Noise(2, 0.5)), 2, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,10 @@ majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 | methods=
 majority-claims: at_one=3,5 | objectives=5,1;5,2 | doubled=3,5 | sampled=5,3 | constants=11,1 |
     below=5,2 | repeated=5,0.5,2 -> epsilon=0.01 | at_one=3 | objectives=13,2;5,5 | doubled=3 |
     sampled=5,2 | constants=11,3 | below=35,10 | repeated=11,0.5,6
+majority-labels: labels=1,6 | voters=3 | epsilon=0.5 | ballot_labels=2,12 | ballots=4 |
+    ballot_epsilon=2.0 | ballot_delta=0.001 -> labels=2 | voters=5 | epsilon=0.2 |
+    total_epsilon=1.0 | total_delta=0.001 | ballot_labels=3 | ballots=5 | classes=2 |
+    ballot_epsilon=1.0 | ballot_delta=1e-05
 majority-corner-sets: voters=3,5 | voters_approximate=3 | allowance=1.0 ->
     voters=7,15 | voters_approximate=5 | epsilon=0.5 | voter_delta=0.001 |
     allowance=1.0,2.0 | objective=mean
@@ -166,6 +170,9 @@ majority-tables-1-6-8-10: datasets=cifar | datasets= | methods=best | allowance=
 majority-priors: settings= | settings=5,2 | settings=4,2,0 | settings=5,2,0;5,2,0 |
     priors=uniform:0,1 | priors=uniform:0,1;uniform:0,1 | priors=uniform:0,1;gauss:1 | epsilon=0.0
 majority-claims: at_one= | objectives=11 | below=10,2 | at_one=4 | epsilon=0.0
+majority-labels: labels= | labels=2,1 | labels=1001 | voters=4 | voters=103 | epsilon=0.0 |
+    total_epsilon=29.0 | total_delta=0.0 | ballot_labels=1,2 | ballots=31 | classes=1 |
+    ballot_epsilon=0.0 | ballot_delta=1.0
 majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 |
     voters=4 | allowance=
 majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | voters= | voters=4 |
@@ -338,11 +345,12 @@ def test_the_order_of_the_report() -> None:
     assert papers == [*sorted(papers[:-1]), "Benchmarks"]
     items = [experiment.item for experiment in known if experiment.paper == "DaRRM"]
     assert items[:3] == ["Figure 2", "Figure 6 and Table 3", "Figure 7"]
-    assert items[-6:] == [
+    assert items[-7:] == [
         "Figure 10 and Table 4",
         "Tables 1, 6, 8 and 10",
         "Tables 2, 5, 7 and 9",
         "Claims",
+        "Many labels at one budget",
         "Algorithms 4 and 5, the sampled objective",
         "Lemma 5.1, the full and the reduced program",
     ]

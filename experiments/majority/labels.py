@@ -1,0 +1,333 @@
+"""Many labels at one budget: designs under a curve, one label designed alone, and noisy counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from annotated_types import Ge, Le
+from matplotlib.ticker import LogLocator, NullLocator
+from pydantic.dataclasses import dataclass
+from scipy.optimize import brentq
+
+import dpopt
+from dpopt import Majority, Plurality
+from dpopt.composition import interval
+from dpopt.privacy import Guarantee, general_composition
+from dpopt.table import Table as Kernel
+from dpopt.table import rounded
+from experiments import drawing
+from experiments.ensembles.pmfs import gaussian_wins, gnmax_noise, ranged_share, rules_of
+from experiments.parameters import STRICT, Positive, Rising, Voters
+from experiments.registry import Cell, Outcome, Table, experiment, track
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVE, EXACT = "under a curve", "composed exactly"
+GENERAL, EQUAL = "general composition", "equal shares"
+GNMAX, GNMAX_LABEL = "GNMax with its counts composed", "GNMax with its label composed exactly"
+EXPONENTIAL, COIN = "exponential mechanism composed exactly", "random label"
+
+LOOKS = {
+    CURVE: drawing.line("optimum"),
+    EXACT: drawing.line("variant"),
+    GENERAL: drawing.line("paper"),
+    EQUAL: drawing.line("baseline"),
+    GNMAX: drawing.line("baseline-3"),
+    GNMAX_LABEL: drawing.line("baseline-3", linestyle=":", marker="p"),
+    EXPONENTIAL: drawing.line("baseline-2"),
+    COIN: drawing.beside("noise"),
+}
+
+# Cells of the grid on which k labels are composed, at least and over the root of k; relative
+# width at which the search for a parameter ends.
+_LEAST_CELLS, _CELLS, _WIDTH = 1_000, 300, 1e-4
+# Relative difference below which two numbers are the same; below the second, an error is 0.
+_SAME, _NOTHING = 1e-6, 1e-9
+
+Labels = Annotated[int, Ge(1), Le(1000)]
+Several = Annotated[int, Ge(2), Le(1000)]
+Epsilon = Annotated[float, Ge(0.1), Le(28.0)]
+Delta = Annotated[float, Ge(1e-12), Le(0.1)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Config:
+    """How many labels, of which votes, and the guarantee of all of them together.
+
+    Attributes:
+        labels: numbers of labels k of private voters, from 1 to 1,000, rising.
+        voters: K, up to 101; their votes are drawn afresh for each label.
+        epsilon: of each voter, in nats, up to 3.
+        total_epsilon: of all k labels together, in nats, from 0.1 to 28.
+        total_delta: likewise, from 1e-12 to 0.1.
+        ballot_labels: numbers of labels k of plain ballots, from 2 to 1,000, rising.
+        ballots: of each label, from teachers without privacy, from 2 to 30.
+        classes: of the ballots, from 2 to 4.
+        ballot_epsilon: of all k labels of plain ballots together, in nats, from 0.1 to 28.
+        ballot_delta: likewise, from 1e-12 to 0.1.
+    """
+
+    labels: Rising[Labels] = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+    voters: Annotated[Voters, Le(101)] = 11
+    epsilon: Annotated[Positive, Le(3.0)] = 0.1
+    total_epsilon: Epsilon = 3.5246
+    total_delta: Delta = 1e-5
+    ballot_labels: Rising[Several] = (2, 4, 8, 16, 32, 64, 128)
+    ballots: Annotated[int, Ge(2), Le(30)] = 15
+    classes: Annotated[int, Ge(2), Le(4)] = 3
+    ballot_epsilon: Epsilon = 4.0
+    ballot_delta: Delta = 1e-6
+
+    @property
+    def total(self) -> Guarantee:
+        """Of all labels of private voters together."""
+        return Guarantee(self.total_epsilon, self.total_delta)
+
+    @property
+    def ballot_total(self) -> Guarantee:
+        """Of all labels of plain ballots together."""
+        return Guarantee(self.ballot_epsilon, self.ballot_delta)
+
+
+@experiment(
+    "majority-labels",
+    "DaRRM",
+    "Many labels at one budget",
+    "The error of each of k labels that spend one (epsilon, delta) together, each of votes that "
+    "may depend on the labels before. A design under a curve is certified for all k; beside it "
+    "are one label designed alone and added up in three ways, and for plain ballots GNMax and the "
+    "exponential mechanism.",
+    config=Config(),
+    quick=Config(labels=(1, 5, 10, 20, 50, 200), ballot_labels=(2, 8, 16, 40)),
+    mathematics=(
+        r"w_0(a, b) = \max(a - e^{\varepsilon} b, 0), \quad w_j(a, b) = \max_{(P, Q)} \sum_y "
+        r"w_{j - 1}(a P_y, b Q_y), \quad w_k(1, 1) \le \delta,",
+        r"\text{equal shares: } m \varepsilon_0 = \frac{\varepsilon}{k}, \qquad "
+        r"\text{GNMax: } \Delta_2 = \sqrt{2 k}.",
+    ),
+)
+def run(config: Config) -> Outcome:
+    """Design labels of private voters and of plain ballots for every number of labels."""
+    voters = [row for k in track(config.labels) for row in _of_voters(config, k)]
+    ballots = [row for k in track(config.ballot_labels) for row in _of_ballots(config, k)]
+    tables = {
+        "voters": Table.of(
+            f"Expected error of each of k labels of K = {config.voters} voters that are "
+            f"{config.epsilon:g}-DP; all labels together are ({config.total_epsilon:g}, "
+            f"{config.total_delta:g})-private. Under a curve: one design for all k, mu that of a "
+            "Gaussian curve. The next three: one label designed alone that is m epsilon-DP, with "
+            "the largest m that adaptive composition, general composition or m epsilon k allows.",
+            voters,
+        ),
+        "ballots": Table.of(
+            f"Mean regret of each of k labels of {config.ballots} plain ballots over "
+            f"{config.classes} classes, all counts equally likely; all labels together are "
+            f"({config.ballot_epsilon:g}, {config.ballot_delta:g})-private. Parameter: mu of a "
+            "Gaussian curve or epsilon of a pure one; sigma of GNMax; epsilon of one label. What "
+            "is composed exactly has the largest parameter whose labels adaptive composition shows "
+            "to be within the total; it is computed in floats, not certified.",
+            ballots,
+        ),
+    }
+    return Outcome(tables, tuple(_findings(tables)))
+
+
+def _of_voters(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
+    """Yield the error of a label of private voters for each way to share the total."""
+    k, total, voter = config.voters, config.total, config.epsilon
+
+    def row(way: str, error: float, m: float | None = None, mu: float | None = None) -> Any:  # noqa: ANN401
+        return {"labels": labels, "way": way, "error": error, "m": m, "mu": mu}
+
+    if labels == 1:
+        m = min(total.epsilon / voter, float(k))
+        yield row(CURVE, dpopt.design(Majority(k, voter, m, delta=total.delta)).expected_error, m)
+    else:
+        together: dict[str, Any] = {"total_epsilon": total.epsilon, "total_delta": total.delta}
+        best = dpopt.design(Majority(k, voter, releases=labels, **together))
+        pure, gaussian = best.curve == "pure", best.curve == "gaussian"
+        m = best.curve_parameter / voter if pure else None
+        yield row(CURVE, best.expected_error, m, best.curve_parameter if gaussian else None)
+    one = cache(lambda m: dpopt.design(Majority(k, voter, m)))
+    general = general_allowance(config, labels)
+    exact = _largest(lambda m: one(m).table, one(k).setting, labels, total, general, float(k))
+    equal = min(total.epsilon / labels / voter, float(k))
+    for way, m in ((EXACT, exact), (GENERAL, general), (EQUAL, equal)):
+        yield row(way, one(m).expected_error, m)
+    coin = dpopt.majority.expected_error(np.zeros(k + 1), one(k).setting.prior)
+    yield row(COIN, coin.value)
+
+
+def general_allowance(config: Config, labels: int) -> float:
+    """Return the largest m, up to K, whose labels by theorem 2.3 of the paper are within the total.
+
+    All of total_delta is the slack delta'.
+    """
+
+    def within(m: float) -> bool:
+        one = Guarantee(m * config.epsilon)
+        return general_composition(one, labels, config.total_delta).epsilon <= config.total_epsilon
+
+    low, high = 0.0, float(config.voters)
+    if within(high):
+        return high
+    # 50 halvings leave 1e-15 of K.
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return low
+
+
+def _of_ballots(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
+    """Yield the mean regret of a label of plain ballots for each mechanism."""
+    sizes, total = (config.ballots, config.classes), config.ballot_total
+    together: dict[str, Any] = {"total_epsilon": total.epsilon, "total_delta": total.delta}
+    best = dpopt.design(Plurality(*sizes, releases=labels, **together))
+    one = Plurality(*sizes, 1.0)
+
+    def row(way: str, table: Kernel, parameter: float | None) -> dict[str, Cell]:
+        regret = one.value(table)
+        return {"labels": labels, "way": way, "regret": regret, "parameter": parameter}
+
+    largest = partial(_largest, setting=one, labels=labels, total=total)
+    yield row(CURVE, best.table, best.curve_parameter)
+    noise, share = gnmax_noise(total, labels), ranged_share(total, labels)
+    by_precision, by_epsilon = partial(_gnmax, one), partial(_exponential, one)
+    yield row(GNMAX, by_precision(1 / noise), noise)
+    precision = largest(by_precision, least=1 / noise)
+    yield row(GNMAX_LABEL, by_precision(precision), 1 / precision)
+    epsilon = largest(by_epsilon, least=share)
+    yield row(EXPONENTIAL, by_epsilon(epsilon), epsilon)
+    equal = total.epsilon / labels
+    yield row(EQUAL, dpopt.design(Plurality(*sizes, equal)).table, equal)
+    yield row(COIN, rounded(one.domain, np.ones(one.domain.size)), None)
+
+
+def _gnmax(setting: Plurality, precision: float) -> Kernel:
+    """Return the distribution of GNMax's label for noise of the standard deviation 1 / precision.
+
+    Computed in double precision.
+    """
+    inputs: Any = setting.domain
+    counts = inputs.histograms[inputs.rows]
+    return rounded(inputs, gaussian_wins(counts, inputs.values, 1 / precision))
+
+
+def _exponential(setting: Plurality, epsilon: float) -> Kernel:
+    """Return the exponential mechanism in proportion to e^(epsilon count / 2)."""
+    rules = rules_of(setting.records, setting.classes)
+    return rounded(setting.domain, rules.exponential(math.exp(epsilon / 2)))
+
+
+def _largest(
+    table_at: Callable[[float], Kernel],
+    setting: Any,  # noqa: ANN401
+    labels: int,
+    total: Guarantee,
+    least: float,
+    most: float = math.inf,
+) -> float:
+    """Return the largest parameter, to 1e-3 of it, whose labels together are within the total.
+
+    By adaptive composition of all neighbours: an upper bound of their delta is at most the total's.
+
+    Args:
+        table_at: the mechanism of one label, of which a larger parameter spends more.
+        setting: of its inputs.
+        labels: k.
+        total: of all labels together.
+        least: a parameter that is known to be within the total.
+        most: the largest that is tried.
+    """
+    cells = max(_LEAST_CELLS, math.ceil(_CELLS * math.sqrt(labels)))
+
+    @cache
+    def excess(log_parameter: float) -> float:
+        pairs = setting.output_pairs(table_at(min(math.exp(log_parameter), most)))
+        spent = interval([pairs] * labels, total.epsilon, cells, lower=False)[1]
+        return math.log(max(spent, 1e-300) / total.delta)
+
+    end = math.log(most) if math.isfinite(most) else math.inf
+    low = high = math.log(least)
+    while excess(high) <= 0:
+        if high >= end:
+            return most
+        low, high = high, min(high + math.log(2), end)
+    if low == high:
+        # The grid is too coarse to show it.
+        return least
+    root = float(brentq(excess, low, high, xtol=_WIDTH / 2))
+    return max(least, math.exp(root - _WIDTH / 2))
+
+
+def _findings(tables: dict[str, Table]) -> Iterator[str]:
+    voters, ballots = tables["voters"], tables["ballots"]
+    ours = voters.select(way=CURVE)
+    none = [row["labels"] for row in ours.records if row["error"] <= _NOTHING]
+    if none:
+        where = _where(none, ours.column("labels"))
+        yield f"Private voters: under a curve a label is the majority itself, no error, {where}."
+    for rival in (EXACT, GENERAL, EQUAL):
+        yield f"Private voters, {_beside(voters, 'error', rival)}"
+    for rival in (GNMAX, GNMAX_LABEL, EXPONENTIAL, EQUAL):
+        yield f"Plain ballots, {_beside(ballots, 'regret', rival)}"
+
+
+def _beside(table: Table, name: str, rival: str) -> str:
+    """Say where the design under a curve has less of a number than a rival, and where more."""
+    labels = table.select(way=CURVE).column("labels")
+    columns = (table.select(way=way).column(name) for way in (CURVE, rival))
+    pairs = dict(zip(labels, zip(*columns, strict=True), strict=True))
+    room = {k: max(_NOTHING, _SAME * max(pair)) for k, pair in pairs.items()}
+    less = [k for k, (ours, other) in pairs.items() if ours < other - room[k]]
+    more = [k for k, (ours, other) in pairs.items() if ours > other + room[k]]
+    said = []
+    for word, places in (("less", less), ("more", more)):
+        if places:
+            k = max(places, key=lambda k: abs(pairs[k][0] - pairs[k][1]))
+            beside = "{:.4g} against {:.4g}".format(*pairs[k])
+            at = f" at k = {k}" if len(places) > 1 else ""
+            said.append(f"{word} {_where(places, labels)} ({beside}{at})")
+    return f"{name} under a curve against {rival}: {', '.join(said) or 'the same at every k'}."
+
+
+def _where(places: Sequence[int], labels: Sequence[int]) -> str:
+    """Return which of the numbers of labels these are: "from k = 20 on"."""
+    first, last = places[0], places[-1]
+    if len(places) == len(labels):
+        return "at every k"
+    if len(places) > 1 and [k for k in labels if k >= first] == list(places):
+        return f"from k = {first} on"
+    if len(places) > 1 and [k for k in labels if k <= last] == list(places):
+        return f"up to k = {last}"
+    return f"at k = {', '.join(map(str, places))}"
+
+
+@run.figure
+def plot(outcome: Outcome) -> Figure:
+    """Draw the error of each way against the number of labels, private voters and plain ballots."""
+    figure, panels = drawing.panels(2, 2, "labels $k$", height=0.8)
+    shown = (("voters", "error", "private voters"), ("ballots", "regret", "plain ballots"))
+    for axes, (name, number, title) in zip(panels, shown, strict=True):
+        table = outcome.tables[name]
+        for way, look in LOOKS.items():
+            rows = table.select(way=way)
+            if rows.rows:
+                axes.plot(rows.column("labels"), rows.column(number), label=way, **look)
+        labels = table.column("labels")
+        axes.set_xscale("log")
+        subs = (1.0,) if max(labels) >= 100 * min(labels) else (1.0, 2.0, 5.0)
+        axes.xaxis.set_major_locator(LogLocator(subs=subs))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+        top = max(table.column(number))
+        axes.set_ylim(-0.04 * top, 1.08 * top)
+        axes.set_ylabel(f"{'expected' if number == 'error' else 'mean'} {number}")
+        axes.set_title(title)
+    drawing.finish(figure, panels)
+    return figure
