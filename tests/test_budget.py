@@ -269,6 +269,37 @@ def test_corners_of_three_classes() -> None:
         assert found.lower - 1e-9 <= brute <= found.upper + 1e-9
 
 
+@pytest.mark.slow
+def test_three_voters_in_a_circle_count_for_nothing() -> None:
+    """All 729 choices of corners of three voters against those that the theorems leave."""
+    setting, r = Multiclass(3, 3, 0.7, 1.5), math.exp(0.7)
+    design = dpopt.design(setting)
+    corner = [
+        tuple(np.eye(3)[y] * one + np.eye(3)[z] * (1 - one) for one in (r / (1 + r), 1 / (1 + r)))
+        for y, z in product(range(3), repeat=2)
+    ]
+    shares = {
+        votes: np.array(design.table.row(np.bincount(votes, minlength=3))) / design.table.total
+        for votes in product(range(3), repeat=3)
+    }
+    every = []
+    for voters in product(corner, repeat=3):
+        sides = [
+            sum(
+                math.prod(voter[side][vote] for voter, vote in zip(voters, votes, strict=True))
+                * row
+                for votes, row in shares.items()
+            )
+            for side in (0, 1)
+        ]
+        every.append(tuple(sides))
+    few = setting.output_pairs(design.table)
+    assert len(few) < 50
+    for releases, total in ((1, 0.4), (2, 1.2), (3, 2.0)):
+        whole, kept = (adaptive_delta(pairs, releases, total) for pairs in (every, few))
+        assert abs(whole.upper / kept.upper - 1) < 1e-6
+
+
 # --- designs -------------------------------------------------------------------------------------
 
 
