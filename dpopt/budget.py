@@ -57,8 +57,8 @@ _POINTS, _LAST = 24, 1e-3
 _STEPS, _WIDTH = 40, 1e-4
 # Violation of a row, in its own units, above which it is added; rows added in one round.
 _VIOLATED, _MOST_ADDED = 1e-9, 2_000
-# Least right-hand side that rows are divided by.
-_LEAST_UNIT = 1e-6
+# Least number that rows are divided by: below it a solver's tolerance is not reached.
+_LEAST_UNIT = 1e-2
 
 
 class Budgeted(Setting):
@@ -425,10 +425,14 @@ class _Search:
                 return rival
             if high / low - 1 <= _WIDTH or best.spent >= _ENOUGH * delta:
                 break
-            # Where a power of the parameter meets the aim; now and then the middle.
-            ends = [math.log(max(each.spent, 1e-300)) for each in (best, over)]
-            share = (math.log(_AIM * delta) - ends[0]) / (ends[1] - ends[0])
-            share = 0.5 if step % 3 == 2 else min(max(share, 0.02), 0.98)
+            # Where a power of the parameter meets the aim, or, as delta may leave 0 at once, a
+            # line; now and then the middle.
+            ends, aim = [max(each.spent, 1e-300) for each in (best, over)], _AIM * delta
+            if step % 3 == 0:
+                share = math.log(aim / ends[0]) / math.log(ends[1] / ends[0])
+            else:
+                share = (aim - ends[0]) / (ends[1] - ends[0]) if step % 3 == 1 else 0.5
+            share = min(max(share, 0.001), 0.999)
             middle = low * (high / low) ** share
             between = at(middle)
             if between.spent <= _MOST * delta:
