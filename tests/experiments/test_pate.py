@@ -471,6 +471,7 @@ def test_teachers_vote_the_same_for_the_same_seed(digits: Digits) -> None:
     assert not np.array_equal(votes.runs[0].private, votes.runs[1].private)
 
 
+@pytest.mark.nightly
 @needs_torch
 def test_noise_and_clipping_reach_the_private_teacher(digits: Digits) -> None:
     from experiments.majority.pate.teachers import train_teachers
