@@ -20,7 +20,7 @@ gc.disable()
 # Of a test without the mark "slow", seconds of processor time.
 _LONGEST = 3.0
 # Slow cases of a function that CI runs; all others are for the nightly run.
-_SAMPLE = 3
+_SAMPLE = 2
 _late, _taken = pytest.StashKey[list[str]](), pytest.StashKey[float]()
 
 

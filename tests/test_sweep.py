@@ -216,6 +216,7 @@ def test_a_point_that_ends_its_process_ends_the_sweep_that_goes_on(tmp_path: Pat
     assert [record["value"] for record in found.records] == list(range(30))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_page_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its session on a cluster within this process, then its script on one that is apart."""

@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 OURS = r"(dpopt|__main__)(\.|$)"
 over_notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+# Half of the time of all: what they call is called by the tests of the mechanisms, too.
+LONG = ("noise", "votes")
 
 LESSONS: dict[str, tuple[str, ...]] = {
     "kernel": (
@@ -115,7 +117,10 @@ def code(path: Path) -> list[str]:
 @pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore", f"error:::{OURS}")
-@over_notebooks
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, id=p.stem, marks=[pytest.mark.nightly] * (p.stem in LONG)) for p in NOTEBOOKS],
+)
 def test_notebooks_run(
     path: Path, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from dpopt.cli import cli
 from tests.robustness.commands import WORDS, baselines, complaint, files, options, run
-from tests.robustness.hostile import more
+from tests.robustness.hostile import NIGHTLY, more
 
 # Takes no arguments, and seconds.
 COMMANDS = sorted(set(cli.commands) - {"doctor"})
-VALUES, MIXES = more(60), more(12)
+VALUES, MIXES = 600 if NIGHTLY else 30, more(12)
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import inspect
 import os
 import re
-import shutil
-import subprocess
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,35 +17,25 @@ from urllib.parse import unquote, urlsplit
 
 import click
 import pytest
-from matplotlib.figure import Figure
 
 import dpopt
 from docs.building import names
 from dpopt._kinds import described
 from dpopt.cli import cli
-from experiments.catalogue import all_experiments
 from tests.browser import chromium, complaints, requested, wait_for
+from tests.site.build import FIGURES, MISSING, ROOT, built
 from tests.test_public_names import public_members
 
-ROOT = Path(__file__).resolve().parents[2]
-NEEDED = (
-    *("sphinx", "furo", "myst_nb", "sphinx_click", "sphinx_design", "sphinx_copybutton"),
-    "ziamath",
-)
-MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.every_case,
+    # test_sources.py asks the same of the sources, and writes no page.
+    pytest.mark.nightly,
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
 ]
 # Attributes by which an element makes a browser load something.
 LOADED = {"src", "srcset", "data", "poster", "action"}
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-FIGURES = [name for name, each in all_experiments().items() if each.repeatable]
-# Looking for garbage among a million nodes takes a quarter of the time.
-_SPHINX = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main())"
-_BUILD = (sys.executable, "-c", _SPHINX, "-q", "-W", "--keep-going", "-b", "html", "docs")
-SIZES = [pytest.param((1280, 900), marks=pytest.mark.nightly), (400, 800)]
+SIZES = [(1280, 900), (400, 800)]
 
 
 class Page(HTMLParser):
@@ -91,16 +77,6 @@ def alone(path: Path) -> Iterator[None]:
         yield
 
 
-def draw_stubs(folder: Path) -> None:
-    """Draw a picture for each figure: the experiments' own tests look at what these really show."""
-    folder.mkdir()
-    figure = Figure(figsize=(2.0, 1.0))
-    for kind in ("png", "pdf"):
-        figure.savefig(folder / f"stub.{kind}")
-        for name in FIGURES:
-            shutil.copyfile(folder / f"stub.{kind}", folder / f"{name}.{kind}")
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site, once for all processes; cells that have tests of their own are not run."""
@@ -109,17 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out, told = base / "site" / "pages", base / "site.log"
     with alone(base / "site.lock"):
         if not told.exists():
-            run = base / "run"
-            draw_stubs(run)
-            done = subprocess.run(
-                [*_BUILD, str(out)],
-                cwd=ROOT,
-                env={**os.environ, "DPOPT_RUN": str(run), "DPOPT_NOT_RUN": "guides/* findings/*"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            told.write_text(f"{done.stderr}[{done.returncode}]", encoding="utf-8")
+            told.write_text(built("html", out, base / "run"), encoding="utf-8")
     text = told.read_text(encoding="utf-8")
     assert text.endswith("[0]"), text
     return out
