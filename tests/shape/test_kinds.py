@@ -89,7 +89,6 @@ def variant(name: str) -> tuple[Callable[[], Any], Any]:
     return (lambda: setting), data
 
 
-@pytest.mark.every_case
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("check", OF_A_VARIANT, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", VARIANTS)
