@@ -114,7 +114,7 @@ ADAPTIVE = Benchmark(
     setting="11 voters of epsilon .01, no noise; delta = 1e-5 of all labels",
     axis="labels k",
     value="epsilon",
-    sizes=(1, 10, 100, 300),
+    sizes=(1, 3, 10, 30, 100),
     contenders=(
         Contender("dpopt, pairs of neighbours", bare_majority, adapt),
         Contender(
