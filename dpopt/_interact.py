@@ -44,7 +44,11 @@ def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: 
         start = setting.example()
     if not isinstance(start, Setting):
         raise ParameterError(f"setting is {shown(setting)}; it must be a setting, or its class.")
-    fields_by_name = {field.name: field for field in fields(cast(Any, start)) if field.init}
+    fields_by_name = {
+        field.name: field
+        for field in fields(cast(Any, start))
+        if field.init and field.name not in start.unshown
+    }
     for name in ranges.keys() - fields_by_name.keys():
         raise ParameterError(
             f"{name} is no field of {start.kind}, which has {', '.join(fields_by_name)}."

@@ -29,7 +29,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -45,20 +45,6 @@ from dpopt.table import Table, probabilities_of, rounded
 from dpopt.table.inputs import Inputs
 
 __all__ = ["Budgeted", "gaussian_curve", "gaussian_delta"]
-
-# Share of total_delta that a design may spend, so that coarser accountings accept it too; that is
-# aimed at; and that is enough.
-_MOST, _AIM, _ENOUGH = 0.995, 0.99, 0.985
-# Cells of the grid that the search accounts on, up to 100 releases.
-_CELLS = 4_000
-# Points of a Gaussian curve, and the share of total_delta, over all releases, of the last of them.
-_POINTS, _LAST = 24, 1e-3
-# Steps of the search for a parameter, and the relative width at which it ends.
-_STEPS, _WIDTH = 40, 1e-4
-# Violation of a row, in its own units, above which it is added; rows added in one round.
-_VIOLATED, _MOST_ADDED = 1e-9, 2_000
-# Least number that rows are divided by: below it a solver's tolerance is not reached.
-_LEAST_UNIT = 1e-2
 
 
 class Budgeted(Setting):
@@ -85,8 +71,9 @@ class Budgeted(Setting):
             ParameterError: if both were given, or neither.
         """
         releases = _checks.integer("releases", self.releases, 1, 1000)
+        delta = _checks.real("total_delta", self.total_delta, 0.0, 0.5)
         if releases == 1:
-            if self.total_epsilon is not None or self.total_delta != 0.0:
+            if self.total_epsilon is not None or delta > 0.0:
                 raise ParameterError(
                     "total_epsilon or total_delta is given and releases is 1; they are of several "
                     f"releases, at least 2; of one it is {' and '.join(of_one)}."
@@ -95,10 +82,10 @@ class Budgeted(Setting):
                 raise ParameterError(
                     f"{required} is missing; give it, or releases, total_epsilon and total_delta."
                 )
-            self.keep(releases=1)
+            self.keep(releases=1, total_delta=0.0)
             return False
         for name, value in of_one.items():
-            if value:
+            if value is not None and not (isinstance(value, int | float) and value == 0.0):
                 raise ParameterError(
                     f"{name} is {_checks.shown(value)} and releases is {releases}; several "
                     "releases have total_epsilon and total_delta instead."
@@ -109,7 +96,6 @@ class Budgeted(Setting):
                 "together, with total_delta."
             )
         epsilon = _checks.real("total_epsilon", self.total_epsilon, 0.0, 28.0, open_lower=True)
-        delta = _checks.real("total_delta", self.total_delta, 0.0, 0.5)
         if delta < 1e-12:
             raise ParameterError(
                 f"total_delta is {digits(delta)}; it must be at least 1e-12. For 0, design one "
@@ -242,7 +228,7 @@ class Budgeted(Setting):
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the delta at epsilon of mu-Gaussian differential privacy (Dong, Roth, Su 2022)."""
-    first, second = norm.logcdf([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
+    first, second = log_ndtr([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
     return float(math.exp(first) * -math.expm1(epsilon + second - first))
 
 
@@ -251,7 +237,8 @@ def gaussian_curve(mu: float, last: float) -> list[Guarantee]:
     end = mu
     while gaussian_delta(mu, end) > last:
         end += mu / 8
-    points = np.linspace(end / 100, end, _POINTS).tolist()
+    # With twice as many points designs lose a thousandth less.
+    points = np.linspace(end / 100, end, 24).tolist()
     return [Guarantee(e, gaussian_delta(mu, e)) for e in points]
 
 
@@ -280,22 +267,24 @@ class CurveRows:
         """Return the violated rows at masses, the worst first."""
         kernel = masses * self.per_output
         first, second = kernel[self.first], kernel[self.second]
-        found = list[tuple[float, int, int]]()
+        broken_rows = list[tuple[float, int, int]]()
         events = []
         for j, point in enumerate(self.curve):
             excess = (first - math.exp(point.epsilon) * second) * self.multiplicities
             events.append(excess > 0)
             totals = np.add.reduceat(np.where(events[j], excess, 0.0), self.starts[:-1])
             violations = (totals - point.delta) / _unit(point)
-            broken = np.flatnonzero(violations > _VIOLATED)
-            found += [(float(violations[edge]), j, edge) for edge in broken.tolist()]
-        worst = max((violation for violation, _, _ in found), default=0.0)
-        found.sort(key=lambda entry: -entry[0])
-        return Separation(self._rows(found[:_MOST_ADDED], events), worst, len(self.curve))
+            # In the row's own units, about what solvers keep.
+            broken = np.flatnonzero(violations > 1e-9)
+            broken_rows += [(float(violations[edge]), j, edge) for edge in broken.tolist()]
+        worst = max((violation for violation, _, _ in broken_rows), default=0.0)
+        broken_rows.sort(key=lambda entry: -entry[0])
+        # In one round; memory fixes the number.
+        return Separation(self._rows(broken_rows[:2_000], events), worst, len(self.curve))
 
-    def _rows(self, found: list[tuple[float, int, int]], events: list[Any]) -> Rows:
+    def _rows(self, broken: list[tuple[float, int, int]], events: list[Any]) -> Rows:
         limits, rows, columns, values = [], [], [], []
-        for row, (_, j, edge) in enumerate(found):
+        for row, (_, j, edge) in enumerate(broken):
             point, entries = self.curve[j], slice(self.starts[edge], self.starts[edge + 1])
             event = np.flatnonzero(events[j][entries]) + self.starts[edge]
             unit = _unit(point)
@@ -305,19 +294,20 @@ class CurveRows:
                 values.append(factor / unit * scale)
                 rows.append(np.full(event.size, row))
             limits.append(point.delta / unit)
-        shape = len(found), self.size
-        if not found:
+        shape = len(broken), self.size
+        if not broken:
             return make_rows(sp.csr_array(shape), upper=np.empty(0))
         entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
         return make_rows(sp.csr_array(entries, shape=shape), upper=np.array(limits))
 
 
 def _unit(point: Guarantee) -> float:
-    return max(point.delta, _LEAST_UNIT)
+    """Return what rows are divided by: not less than a solver's tolerance is good for."""
+    return max(point.delta, 1e-2)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Candidate:
     """A table, how it was found, and what k releases of it spend."""
 
     table: Table
@@ -335,12 +325,14 @@ class _Search:
         self, setting: Budgeted, backend: str | Backend, limit: float | None, gap: float
     ) -> None:
         self.setting, self.backend, self.limit, self.gap = setting, backend, limit, gap
+        # A little less than total_delta, so that coarser accountings accept the design too.
+        self.most = 0.995 * setting.total.delta
 
-    def best(self) -> _Found:
+    def best(self) -> _Candidate:
         """Return the best of the mechanism without privacy rows, and of both families."""
         setting, total = self.setting, self.setting.total
-        free = self._found("none", None, self._solved([]))
-        if free.spent <= _MOST * total.delta:
+        free = self._accounted("none", None, self._solved([]))
+        if free.spent <= self.most:
             return free
         # k releases of pure epsilon / k, and of mu / sqrt(k), are private in any case.
         least = _least_mu(total) / math.sqrt(setting.releases)
@@ -365,24 +357,25 @@ class _Search:
         return setting.table(setting.point(solution)), solution
 
     def _gaussian(self, mu: float) -> tuple[Table, Solution]:
-        total = self.setting.total
-        return self._solved(gaussian_curve(mu, _LAST * total.delta / self.setting.releases))
+        # All releases may spend a thousandth of total_delta beyond the last point.
+        last = 1e-3 * self.setting.total.delta / self.setting.releases
+        return self._solved(gaussian_curve(mu, last))
 
     def _left(self) -> float | None:
         return None if self.limit is None else max(self.limit - time.monotonic(), 1e-3)
 
-    def _found(
+    def _accounted(
         self, curve: str, parameter: float | None, solved: tuple[Table, Solution | None]
-    ) -> _Found:
+    ) -> _Candidate:
         (table, solution), setting = solved, self.setting
         rounds = [setting.output_pairs(table)] * setting.releases
-        # Losses add up to about sqrt(k) times as much.
-        cells = math.ceil(_CELLS * max(1.0, math.sqrt(setting.releases / 100)))
+        # Cells on either side of 1; beyond 100 releases the grid reaches about sqrt(k) as far.
+        cells = math.ceil(4_000 * max(1.0, math.sqrt(setting.releases / 100)))
         spent = interval(rounds, setting.total.epsilon, cells, lower=False)[1]
-        return _Found(table, setting.value(table), solution, curve, parameter, spent)
+        return _Candidate(table, setting.value(table), solution, curve, parameter, spent)
 
-    def _better(self, found: _Found, rival: _Found) -> bool:
-        over = found.value > rival.value
+    def _better(self, candidate: _Candidate, rival: _Candidate) -> bool:
+        over = candidate.value > rival.value
         return over if self.setting.maximises else not over
 
     def _raised(
@@ -390,8 +383,8 @@ class _Search:
         curve: str,
         start: float,
         solved: Callable[[float], tuple[Table, Solution | None]],
-        rival: _Found | None,
-    ) -> _Found:
+        rival: _Candidate | None,
+    ) -> _Candidate:
         """Return the mechanism of the largest parameter at which k releases are private.
 
         Args:
@@ -406,28 +399,29 @@ class _Search:
             most = self.setting._unlimited
         low = min(start, most)
 
-        def at(parameter: float) -> _Found:
-            return self._found(curve, parameter, solved(parameter))
+        def at(parameter: float) -> _Candidate:
+            return self._accounted(curve, parameter, solved(parameter))
 
         best = at(low)
-        while best.spent > _MOST * delta:
+        while best.spent > self.most:
             low *= 0.999
             best = at(low)
         high, over = low, best
-        while over.spent <= _MOST * delta and high < most:
+        while over.spent <= self.most and high < most:
             low, best = high, over
             high = min(2 * high, most)
             over = at(high)
-        if over.spent <= _MOST * delta:
+        if over.spent <= self.most:
             best = over
-        for step in range(_STEPS if over is not best else 0):
+        # A few steps are enough, unless delta jumps.
+        for step in range(40 if over is not best else 0):
             if rival is not None and not self._better(over, rival):
                 return rival
-            if high / low - 1 <= _WIDTH or best.spent >= _ENOUGH * delta:
+            if high / low - 1 <= 1e-4 or best.spent >= 0.985 * delta:
                 break
             # Where a power of the parameter meets the aim, or, as delta may leave 0 at once, a
             # line; now and then the middle.
-            ends, aim = [max(each.spent, 1e-300) for each in (best, over)], _AIM * delta
+            ends, aim = [max(each.spent, 1e-300) for each in (best, over)], 0.99 * delta
             if step % 3 == 0:
                 share = math.log(aim / ends[0]) / math.log(ends[1] / ends[0])
             else:
@@ -435,7 +429,7 @@ class _Search:
             share = min(max(share, 0.001), 0.999)
             middle = low * (high / low) ** share
             between = at(middle)
-            if between.spent <= _MOST * delta:
+            if between.spent <= self.most:
                 low, best = middle, between
             else:
                 high, over = middle, between

@@ -67,10 +67,6 @@ _STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
 # Cells of the first grid on either side of 1, and of the last one; and entries of all outputs and
 # releases on a grid that decides a guarantee, which takes about a minute.
 _FIRST, _LAST, _MOST_ENTRIES = 1_000, 256_000, 2_000_000_000
-# How an enclosure was computed.
-_ENGINE = "grid, outward-rounded floats"
-# Mechanisms of which all subsets are gone through: 2^12 steps.
-_MOST_UNORDERED = 12
 # Logarithm of the largest t: beyond it W grows with slope 1.
 _REACH = 30.0
 
@@ -87,7 +83,7 @@ class Enclosed:
 
     lower: float
     upper: float
-    engine: str
+    engine: str = "grid, outward-rounded floats"
 
     def __repr__(self) -> str:
         return brief(self)
@@ -170,10 +166,9 @@ def unordered_delta(
     epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
     accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
     rounds = _rounds(mechanisms)
-    if len(rounds) > _MOST_UNORDERED:
-        raise ParameterError(
-            f"mechanisms are {len(rounds)}; at most {_MOST_UNORDERED} are taken in any order."
-        )
+    # All 2^12 subsets are gone through.
+    if len(rounds) > 12:
+        raise ParameterError(f"mechanisms are {len(rounds)}; at most 12 are taken in any order.")
 
     def ends(cells: int) -> tuple[float, float]:
         grid = _Grid.of(rounds, epsilon, cells, 2.0**-50)
@@ -217,10 +212,10 @@ def _refined(
     last: int = _LAST,
 ) -> Enclosed:
     """Return the best ends over ever finer grids, until they are enough or the grid is the last."""
-    cells, best = _FIRST, Enclosed(0.0, 1.0, _ENGINE)
+    cells, best = _FIRST, Enclosed(0.0, 1.0)
     while True:
         lower, upper = ends(cells)
-        best = Enclosed(max(best.lower, lower), min(best.upper, upper), best.engine)
+        best = Enclosed(max(best.lower, lower), min(best.upper, upper))
         if enough(best) or 4 * cells > max(last, _FIRST):
             return best
         cells *= 4
@@ -277,7 +272,7 @@ def adaptive_epsilon(
             return math.log(max(upper, 1e-300) / delta)
 
         if excess(0.0) <= 0:
-            return Enclosed(0.0, 0.0, _ENGINE)
+            return Enclosed(0.0, 0.0)
         high = min(1.0, most)
         while high < most and excess(high) > 0:
             high = min(2 * high, most)
@@ -291,12 +286,12 @@ def adaptive_epsilon(
             high += accuracy / 8
         below = max(high - accuracy / 2, 0.0)
         if interval(rounds, below, cells)[0] > delta:
-            return Enclosed(below, high, _ENGINE)
+            return Enclosed(below, high)
         if cells >= _LAST:
             # As near as the grid tells.
             while below > 0 and interval(rounds, below, cells)[0] <= delta:
                 below = max(2 * below - high, 0.0)
-            return Enclosed(below, high, _ENGINE)
+            return Enclosed(below, high)
         cells *= 4
 
 

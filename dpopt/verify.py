@@ -63,7 +63,6 @@ SOLVED, TABLED = 5_000, 20_000
 # Corners of private voters that are decided one by one, and voters over two classes, at most.
 CORNERS, LEVELS = 8_000_000, 300
 CORNER = 128  # fractional bits of the probabilities at a corner
-VOTER_BITS = 64  # fractional bits of what a voter says, where all else is exact
 
 # What Python raises when a part of a file is missing or has the wrong type.
 MISSING = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError)
@@ -956,9 +955,6 @@ def decide(program: Program) -> Verdict:
 
 # --- several releases of outputs with few values -------------------------------------------------
 
-POINT_BITS = 96  # fractional bits of breakpoints, and of the values there
-BREAKPOINTS = (500, 1000, 2000, 4000, 8000)  # on either side of 1: one after the other is tried
-
 
 def curve_of(pair: Pair) -> tuple[tuple[int, int], ...]:
     """Return (Q(S), P(S)) of the events S of the first outputs by descending P / Q, if P > 0."""
@@ -1037,17 +1033,18 @@ def decide_releases(
         delta: likewise.
     """
     listed_ = deciding(pairs, total)
-    # Steps of the coarsest grid, over 8.
-    require_size(releases, sum(len(one) for one, _ in listed_), BREAKPOINTS[0] // 8)
-    least = Fraction(1)
-    for count in BREAKPOINTS:
-        if releases * sum(len(one) for one, _ in listed_) * count > 8 * MOST:
+    # Steps for each breakpoint; those of the coarsest grid, over 8.
+    steps, least = releases * sum(len(one) for one, _ in listed_), Fraction(1)
+    require_size(steps, 500 // 8)
+    # On either side of 1: one number after the other is tried.
+    for count in (500, 1000, 2000, 4000, 8000):
+        if steps * count > 8 * MOST:
             break
         least = min(least, upper_delta(listed_, total, releases, epsilon, count))
         if least <= delta:
             return Verdict(releases * len(listed_), Fraction(delta) - least)
         # The excess of chords falls with the square of the breakpoints: more would not be enough.
-        if least > delta * (1 + Fraction(BREAKPOINTS[-1], count)):
+        if least > delta * (1 + Fraction(8000, count)):
             break
     missed = least - delta
     why = f"{releases} releases are not shown to be private: their delta is at most"
@@ -1066,7 +1063,8 @@ def upper_delta(
         epsilon: of all of them together.
         count: breakpoints on either side of 1.
     """
-    unit = 1 << POINT_BITS
+    # Breakpoints, and the values there, have as many fractional bits as corners.
+    unit = 1 << CORNER
     losses = [
         abs(log(Fraction(p, q)))
         for one, other in pairs
@@ -1104,7 +1102,7 @@ def stepped(pair: Pair, total: int, t: int, points: list[int], values: list[int]
     Args:
         pair: P and Q, over ``total``.
         total: what they are over.
-        t: in units of 2^-POINT_BITS.
+        t: in units of 2^-CORNER.
         points: breakpoints of w(., 1), rising, likewise.
         values: upper values there, likewise.
     """
@@ -1738,9 +1736,9 @@ class Voters:
             total: likewise.
         """
         require_size(self.count, self.count, self.count)
-        high, one = self.at({self.epsilon: Fraction(1)})[1], 1 << VOTER_BITS
+        high, one = self.at({self.epsilon: Fraction(1)})[1], 1 << CORNER
         b = -(-high * one // (1 + high))
-        p_of, whole_total = {"b": b, "c": one - b}, total << VOTER_BITS * self.count
+        p_of, whole_total = {"b": b, "c": one - b}, total << CORNER * self.count
 
         def step(values: list[int], name: str) -> list[int]:
             return [p_of[name] * y + (one - p_of[name]) * x for x, y in pairwise(values)]
@@ -1748,7 +1746,7 @@ class Voters:
         def both() -> Iterator[Pair]:
             for placed, up, down in self.walk(list(chances), step):
                 if placed:
-                    rest = VOTER_BITS * (len(up) - 1)
+                    rest = CORNER * (len(up) - 1)
                     for p, q in zip(up, down, strict=True):
                         p, q = p << rest, q << rest
                         yield (p, whole_total - p), (q, whole_total - q)

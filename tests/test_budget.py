@@ -70,6 +70,7 @@ def neighbours_of(table: Table) -> Pairs:
 # --- the recursion, over the pairs that count ----------------------------------------------------
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_pairs_that_are_left_out_count_for_nothing(seed: int) -> None:
     """Of a random table, few pairs are kept, and the exact recursion over all is theirs."""
@@ -92,6 +93,7 @@ def test_pairs_that_are_left_out_count_for_nothing(seed: int) -> None:
     assert found.upper <= float(exact) * 1.001 + 1e-9
 
 
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_verifier_bounds_the_recursion(seed: int) -> None:
     """Integers that are rounded up: never below exact fractions, and close to them."""
@@ -120,6 +122,7 @@ def excess(pair: tuple[Pmf, Pmf], alpha: Fraction) -> Fraction:
     return sum((max(p - alpha * q, Fraction(0)) for p, q in zip(*pair, strict=True)), Fraction(0))
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
     """By the definition, at every ratio of both; two codes keep the same curves."""
@@ -382,7 +385,7 @@ SMALL: list[Any] = [
 
 
 @pytest.mark.slow_after(1)
-@pytest.mark.parametrize("setting", SMALL, ids=lambda each: f"{each.kind}-{each.releases}")
+@pytest.mark.parametrize("setting", SMALL[::-1], ids=lambda each: f"{each.kind}-{each.releases}")
 def test_files(setting: Budgeted, tmp_path: Path) -> None:
     """A design is saved, loaded and decided without the package; of more releases it is not."""
     design, path = dpopt.design(setting), tmp_path / "x.json"
@@ -404,7 +407,7 @@ def test_files(setting: Budgeted, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow_after(1)
-@pytest.mark.parametrize("setting", SMALL, ids=lambda each: f"{each.kind}-{each.releases}")
+@pytest.mark.parametrize("setting", SMALL[::-1], ids=lambda each: f"{each.kind}-{each.releases}")
 def test_it_is_better_than_equal_shares(setting: Budgeted) -> None:
     """Than k designs of (total_epsilon / k, 0), which basic composition allows as well."""
     design = dpopt.design(setting)

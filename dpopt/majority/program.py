@@ -51,9 +51,7 @@ _MOST_PRICED, _NEAR = 12, 1e-8
 _FIRST_VOTERS, _APART, _ALONE = 4, 3.0, 3
 
 
-def gamma_problem(
-    setting: Voters, weights: npt.ArrayLike, targets: Sequence[Voters] | None = None
-) -> Problem:
+def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
     """Return the program over gamma's upper half: variable "gamma", lazy rows "corners".
 
     Maximise weights @ gamma subject to 0 <= gamma <= 1, or -1 <= gamma <= 1 where the setting is
@@ -63,13 +61,24 @@ def gamma_problem(
     Args:
         setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
+    """
+    require_voters(setting)
+    problem = problem_of_targets(setting, [setting])
+    problem.maximise({"gamma": weights})
+    return problem
+
+
+def problem_of_targets(setting: Voters, targets: Sequence[Voters]) -> Problem:
+    """Return the program without an objective, with privacy for each of several targets.
+
+    Args:
+        setting: the voters.
         targets: settings of the same voters, each with an (m epsilon, delta) that is to hold, whose
-            rows are "corners", "corners 1", ...; the setting alone if None.
+            rows are "corners", "corners 1", ...
     """
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
-    problem.maximise({"gamma": weights})
-    for j, target in enumerate([setting] if targets is None else targets):
+    for j, target in enumerate(targets):
         oracle = CornerOracle(target)
         first = None if target.voter_delta else oracle.spread
         problem.add_family(f"corners {j}" if j else "corners", oracle, over="gamma", first=first)

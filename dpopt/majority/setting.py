@@ -41,7 +41,7 @@ from dpopt.majority.priors import (
     UniformPrior,
     as_prior,
 )
-from dpopt.majority.program import add_worst_case, gamma_problem, proving_corners
+from dpopt.majority.program import add_worst_case, problem_of_targets, proving_corners
 from dpopt.majority.regret import (
     REGRET_PRIORS,
     PriorOptimum,
@@ -328,7 +328,7 @@ class Majority(Voters, Budgeted):
 
     def _program(self, targets: Sequence[Voters]) -> Problem:
         """Return the program over all targets of the same voters."""
-        problem = gamma_problem(self, np.zeros(self.middle), targets)
+        problem = problem_of_targets(self, targets)
         self._add_objective(problem, _visible)
         if self._over_worst_case:
             problem.then_maximise({"gamma": _visible(self.linear)})

@@ -25,9 +25,6 @@ from dpopt.table.table import Table
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
 """Two distributions as integers over a common total."""
 
-# Entries of all pairs of neighbours that are compared; takes seconds.
-_MOST_ENTRIES = 2_000_000
-
 
 def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
     """Return the pairs (P, Q) of neighbours that count, in both orders, as floats.
@@ -38,10 +35,11 @@ def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
         ParameterError: if the neighbours have more than 2,000,000 outcomes.
     """
     entries = len(table.inputs.edges.first)
-    if entries > _MOST_ENTRIES:
+    # Comparing them takes seconds.
+    if entries > 2_000_000:
         raise ParameterError(
             f"neighbours have {entries:,} outcomes; those of several releases are compared up to "
-            f"{_MOST_ENTRIES:,}."
+            "2,000,000."
         )
     sides = set[Sides]()
     for first, second, counts in table.inputs.edges.listed():

@@ -9,6 +9,7 @@ name of the notebook. What mechanisms compute is tested with them.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,18 @@ class Shell(InteractiveShell):
 
 @pytest.fixture
 def shell() -> Iterator[Shell]:
-    """The only shell of this process, empty; pictures are as before at the end."""
+    """The only shell of this process, empty; pictures and main module are as before at the end."""
+    main = sys.modules["__main__"]
     # What another test left open would be shown with the first cell's pictures.
     plt.close("all")
     with plt.rc_context():
         shell = Shell.instance()
         shell.reset()
+        sys.modules["__main__"] = shell.user_module
         yield shell
         plt.switch_backend("agg")
+    # Without it no process can be spawned.
+    sys.modules["__main__"] = main
 
 
 def cells_of(path: Path) -> list[Any]:
