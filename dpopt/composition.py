@@ -368,7 +368,8 @@ class _Grid:
         reach = min(max(epsilon + 1, min(releases * largest + 0.1, epsilon + spread)), _REACH)
         cells = max(cells, math.ceil(reach * (releases + 2) / 8))
         width = reach / cells
-        if epsilon > 0:
+        # Of a smaller epsilon the kink is as good as at 1.
+        if epsilon > width / 16:
             # Where all steps are alike, W has kinks at multiples of epsilon / k.
             unit = epsilon / releases if epsilon >= releases * width else epsilon
             width = unit / math.ceil(unit / width)

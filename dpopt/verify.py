@@ -998,7 +998,8 @@ def deciding(pairs: Iterable[Pair], total: int) -> list[Pair]:
             ):
                 hull.pop()
             hull.append((q, p))
-        return [firsts[corner] for corner in hull if corner in firsts]
+        # Where both worlds are the same, no corner is a pair's.
+        return [firsts[c] for c in hull if c in firsts] or list(curves.values())[:1]
     # The largest P(S) - Q(S) first: such pairs dominate most others.
     ordered = sorted(curves, key=lambda curve: -max(p - q for q, p in curve))
     kept = list[tuple[tuple[int, int], ...]]()
@@ -1066,7 +1067,7 @@ def upper_delta(
     # Breakpoints, and the values there, have as many fractional bits as corners.
     unit = 1 << CORNER
     losses = [
-        abs(log(Fraction(p, q)))
+        abs(log(p) - log(q))
         for one, other in pairs
         for p, q in zip(one, other, strict=True)
         if p and q
@@ -1078,9 +1079,10 @@ def upper_delta(
         max(target + 1, min(releases * largest + 0.1, target + 6 * largest * releases**0.5 + 2)),
         40.0,
     )
-    # Where steps are all alike, kinks are at multiples of epsilon / k.
+    # Where steps are all alike, kinks are at multiples of epsilon / k; of a small one, at 1.
     whole_steps = target / releases if target * count >= reach * releases else target
     width = whole_steps / max(1, round(whole_steps * count / reach))
+    width = width if 16 * width * count > reach else reach / count
     size = int(reach / width) + 1
     grid = {int(e_to(i * width) * unit) for i in range(-size, size + 1)}
     points = sorted(grid - {0} | {start, unit})
@@ -1088,7 +1090,7 @@ def upper_delta(
     for left in range(releases - 1, -1, -1):
         # Later steps look so far from 1 only.
         far = left * largest + 2 * width
-        low, high = (int(e_to(max(-700, min(700.0, sign * far))) * unit) for sign in (-1, 1))
+        low, high = (int(e_to(max(-300, min(300.0, sign * far))) * unit) for sign in (-1, 1))
         first, last = bisect_right(points, low - 1), bisect_right(points, high)
         kept = points[first:last] if left else [unit]
         new = [max(stepped(pair, total, t, points, values) for pair in pairs) for t in kept]

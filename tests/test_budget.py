@@ -158,6 +158,50 @@ def test_two_outputs_keep_the_corners_of_the_hull(seed: int) -> None:
         assert firsts == corners_
 
 
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1e-5, 1e-3])
+def test_a_small_epsilon_has_about_the_total_variation(epsilon: float) -> None:
+    """Of three coins .6 against .4, the exact sum; the grids stay small."""
+    growth = Fraction(math.exp(epsilon))
+    exact = by_histories([both_orders(RESPONSE)] * 3, growth)
+    spent = adaptive_delta(plain(RESPONSE), 3, epsilon)
+    assert spent.lower - 1e-12 <= exact <= spent.upper + 1e-12
+    assert spent.upper - spent.lower < 1e-3
+    integers = [((3, 2), (2, 3)), ((2, 3), (3, 2))]
+    shown = verify.upper_delta(integers, 5, 3, Fraction(epsilon), 1000)
+    assert exact * Fraction(10**12 - 1, 10**12) <= shown <= exact * Fraction(1001, 1000)
+
+
+@pytest.mark.parametrize("outputs", [2, 3])
+@pytest.mark.parametrize(
+    ("total", "rare", "other", "delta"),
+    [
+        (4, 1, 1, 1e-12),
+        (1 << 1200, 1, 1 << 1197, 0.45),
+        (1 << 1200, 1, 2, 1e-6),
+        (1 << 4000, 1 << 3998, (1 << 3998) + 1, 1e-6),
+        (1 << 4000, 1, 0, 1e-6),
+    ],
+    ids=["equal", "ratio", "tiny", "long", "impossible"],
+)
+def test_tables_at_the_limits(
+    outputs: int, total: int, rare: int, other: int, delta: float, tmp_path: Path
+) -> None:
+    """Equal rows, integers beyond floats, losses without bound: decided by both, alike."""
+    setting = Kernel(
+        "zero-one", inputs=2, outputs=outputs, releases=3, total_epsilon=1.0, total_delta=delta
+    )
+    rows = [[w, total - w, *[0] * (outputs - 2)] for w in (rare, other)]
+    table = Table(setting.domain, tuple(w for row in rows for w in row), total)
+    growth = Fraction(verify.exp(Fraction(1))[0])
+    exact = by_histories([neighbours_of(table)] * 3, growth)
+    assert exact < delta * 0.9
+    design, path = dpopt.shape.made(setting, table, float_bound=None), tmp_path / "x.json"
+    assert design.private
+    design.save(path)
+    assert dpopt.load(path).private
+    assert run(path, None)[0] == 0
+
+
 ERASURE: Pairs = [
     (
         (Fraction(7, 10), Fraction(3, 10), Fraction(0)),

@@ -52,9 +52,15 @@ def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
 
 
 def as_floats(sides: Iterable[Sides], total: int) -> list[tuple[Vector, Vector]]:
-    """Return pairs of integers over ``total`` as probabilities, each rounded once."""
+    """Return pairs of integers over ``total`` as probabilities, each rounded once.
+
+    A P that is not 0 stays above 0, however small it is.
+    """
     return [
-        (np.array([p / total for p in one]), np.array([q / total for q in other]))
+        (
+            np.array([max(p / total, 1e-300) if p else 0.0 for p in one]),
+            np.array([q / total for q in other]),
+        )
         for one, other in sides
     ]
 
@@ -80,7 +86,9 @@ def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
     # Shape (pairs, 2, points), the last point repeated.
     most = max(map(len, exact), default=0)
     padded = [[*curve, *[curve[-1]] * (most - len(curve))] for curve in exact]
-    floats = np.array(padded, dtype=object).astype(np.float64).swapaxes(1, 2) / float(total)
+    # Integers may be longer than a float's.
+    shares = [[(b / total, a / total) for b, a in curve] for curve in padded]
+    floats = np.array(shares).reshape(len(shares), most, 2).swapaxes(1, 2)
     left, kept = np.arange(len(curves)), list[Sides]()
     while left.size:
         first, left = int(left[0]), left[1:]
