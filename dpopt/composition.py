@@ -370,9 +370,7 @@ class _Grid:
         width = reach / cells
         # Of a smaller epsilon the kink is as good as at 1.
         if epsilon > width / 16:
-            # Where all steps are alike, W has kinks at multiples of epsilon / k.
-            unit = epsilon / releases if epsilon >= releases * width else epsilon
-            width = unit / math.ceil(unit / width)
+            width = epsilon / math.ceil(epsilon / width)
             cells = math.ceil(reach / width)
         return cls(
             np.exp(np.arange(-cells, cells + 1) * width),
