@@ -13,6 +13,11 @@ slopes in [0, 1].
 points, as W_j is convex; below it is the larger of two lines, one for each neighbouring grid point.
 On such a grid a factor P_y / Q_y is a shift. All roundings go outward, by more than doubles lose:
 each step by a factor of 1 + 2^-45, each logarithm by 2^-41. e^epsilon is on the grid.
+
+Where outputs or releases are too many for that, `adaptive_delta` and `adaptive_epsilon` of a design
+compose one pair that dominates all neighbours, which bounds the same number from above (Zhu, Dong,
+Wang 2022, theorem 10): by dp-accounting's privacy loss distributions if it is installed, else as
+the worst mechanism with its largest loss. `Enclosed.engine` says which engine gave a number.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -29,11 +36,15 @@ from scipy.optimize import brentq
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits
+from dpopt._numbers import digits, float_up
 from dpopt._types import Vector, brief
+from dpopt.privacy.composed import optimal_composition
+from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.guarantee import Guarantee
 
 __all__ = [
     "Enclosed",
+    "Engine",
     "adaptive_delta",
     "adaptive_epsilon",
     "ordered_delta",
@@ -49,7 +60,7 @@ class Tabled(Protocol):
 
     @property
     def setting(self) -> Any:  # noqa: ANN401
-        """Its setting, with `output_pairs`."""
+        """Its setting, with `output_pairs` and `dominating`."""
         ...
 
     @property
@@ -67,43 +78,58 @@ _STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
 # Cells of the first grid on either side of 1, and of the last one; and entries of all outputs and
 # releases on a grid that decides a guarantee, which takes about a minute.
 _FIRST, _LAST, _MOST_ENTRIES = 1_000, 256_000, 2_000_000_000
+# Entries of outputs and releases on the first grid up to which neighbours are compared: seconds.
+_ENTRIES = 5_000_000
+# Of delta, for each release: a hundred times what the rounding of dp-accounting's FFT was seen at.
+_FFT = 1e-14
 # Logarithm of the largest t: beyond it W grows with slope 1.
 _REACH = 30.0
 
 
+class Engine(StrEnum):
+    """What gave a number, in words."""
+
+    GRID = "neighbours on a grid, outward-rounded floats"
+    LOSSES = "privacy losses of the dominating pair, dp-accounting"
+    WORST = "the worst mechanism with the largest loss, rounded up"
+
+
 @dataclass(frozen=True)
 class Enclosed:
-    """A number between two floats, both proved.
+    """A number between two floats.
 
     Attributes:
-        lower: at most the number.
-        upper: at least the number.
-        engine: how they were computed, in words.
+        lower: at most the number; 0 if the engine gives no lower end.
+        upper: at least the number. It is proved, but for dp-accounting's convolution, whose
+            rounding was measured: 1e-14 of delta for each release is reserved for it.
+        engine: what computed them.
     """
 
     lower: float
     upper: float
-    engine: str = "grid, outward-rounded floats"
+    engine: Engine = Engine.GRID
 
     def __repr__(self) -> str:
         return brief(self)
 
 
 def adaptive_delta(
-    pairs: Pairs, releases: int, epsilon: float, *, accuracy: float = 1e-3
+    pairs: Pairs | DominatingPair, releases: int, epsilon: float, *, accuracy: float = 1e-3
 ) -> Enclosed:
     """Return the least delta at epsilon of several releases, adaptively chosen, enclosed.
 
     Args:
         pairs: (P, Q) of neighbours, each over the outputs, shape (outputs,). Both orders are taken.
-            Or a design with a table, of whose neighbours all pairs are taken.
+            Or a design with a table, of whose neighbours all pairs are taken; of private voters,
+            for votes that are drawn afresh for each release. Or a `DominatingPair`.
         releases: k, at least 1.
         epsilon: of all releases together, at least 0, in nats.
         accuracy: the grid is refined until the ends differ by at most this share of the upper one;
             in (0, 1).
 
     Raises:
-        ParameterError: if a pair holds no distributions, or a number is out of range.
+        ParameterError: if a pair holds no distributions, or a number is out of range; or if the
+            releases of a design are too many for the engines that are installed.
 
     Example:
         >>> from dpopt.composition import adaptive_delta
@@ -112,7 +138,17 @@ def adaptive_delta(
         0.120140094
     """
     releases = _checks.integer("releases", releases, 1, 1_000_000)
-    return ordered_delta([pairs] * releases, epsilon, accuracy=accuracy)
+    source = _source(pairs, releases)
+    if not isinstance(source, DominatingPair):
+        return _delta_on_grids([source] * releases, epsilon, accuracy)
+    epsilon = _checks.real("epsilon", epsilon, 0.0)
+    if (losses := _composed(source, releases)) is not None:
+        spent = float(losses.get_delta_for_epsilon(epsilon)) + _FFT * releases
+        return Enclosed(0.0, min(spent, 1.0), Engine.LOSSES)
+    raise ParameterError(
+        f"releases is {releases}; so many of so many outputs need dp-accounting: "
+        "pip install 'dpopt[interop]'."
+    )
 
 
 def ordered_delta(
@@ -137,13 +173,7 @@ def ordered_delta(
         >>> round(ordered_delta([response, erasure], 0.5, accuracy=1e-9).upper, 6)
         0.3
     """
-    epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
-    accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
-    rounds = _rounds(mechanisms)
-    return _refined(
-        lambda cells: interval(rounds, epsilon, cells),
-        lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper,
-    )
+    return _delta_on_grids(_rounds(mechanisms), epsilon, accuracy)
 
 
 def unordered_delta(
@@ -243,28 +273,124 @@ def _rounds(mechanisms: Sequence[Pairs]) -> list[list[tuple[Vector, Vector]]]:
 
 
 def adaptive_epsilon(
-    pairs: Pairs, releases: int, delta: float, *, accuracy: float = 1e-4
+    pairs: Pairs | DominatingPair, releases: int, delta: float, *, accuracy: float = 1e-4
 ) -> Enclosed:
     """Return the least epsilon at delta of several releases, adaptively chosen, enclosed.
 
     Args:
         pairs: as for `adaptive_delta`.
         releases: k, at least 1.
-        delta: of all releases together, in (0, 1).
-        accuracy: largest distance of the ends, in nats.
+        delta: of all releases together, in [0, 1).
+        accuracy: largest distance of the ends of the grid's interval, in nats.
 
     Returns:
-        Floats for which the delta at ``upper`` was proved to be at most delta, and that at
-        ``lower``, unless it is 0, to be above it.
+        Epsilons. At ``upper`` the delta was shown to be at most delta. At ``lower``, unless it is
+        0, it was proved to be above it. ``upper`` is infinite if a larger delta is possible at
+        every epsilon.
 
     Raises:
-        ParameterError: as for `adaptive_delta`; or if no epsilon below 29 is enough.
+        ParameterError: as for `adaptive_delta`; or if pairs need an epsilon above 29.
+
+    Example:
+        >>> from dpopt.composition import adaptive_epsilon
+        >>> response = [([0.6, 0.4], [0.4, 0.6])]          # at delta = 0, 100 log 1.5 = 40.55
+        >>> round(adaptive_epsilon(response, 100, 1e-6).upper, 2)
+        25.47
     """
     releases = _checks.integer("releases", releases, 1, 1_000_000)
-    delta = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
+    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     accuracy = _checks.real("accuracy", accuracy, 1e-9, 1.0)
-    rounds = _rounds([pairs]) * releases
-    most, cells, low = _REACH - 1, _FIRST, 0.0
+    source = _source(pairs, releases, delta)
+    if not isinstance(source, DominatingPair):
+        return _epsilon_on_grids([source] * releases, delta, accuracy)
+    worst = _worst_epsilon(source.largest_loss, releases, delta)
+    if delta <= _FFT * releases or (losses := _composed(source, releases)) is None:
+        return Enclosed(0.0, worst, Engine.WORST)
+    # dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
+    # whose delta is too large by 4e-11. What is returned was evaluated.
+    remaining, step = delta - _FFT * releases, 1e-13
+    epsilon = float(losses.get_epsilon_for_delta(remaining))
+    while math.isfinite(epsilon) and losses.get_delta_for_epsilon(epsilon) > remaining:
+        epsilon += step * max(1.0, epsilon)
+        step *= 2.0
+    return (
+        Enclosed(0.0, epsilon, Engine.LOSSES)
+        if epsilon < worst
+        else Enclosed(0.0, worst, Engine.WORST)
+    )
+
+
+def _source(
+    pairs: Pairs | DominatingPair, releases: int, delta: float = 1.0
+) -> list[tuple[Vector, Vector]] | DominatingPair:
+    """Return the pairs of neighbours for the grid, or what dominates all where these are too many.
+
+    For delta = 0 always the latter, where there is one: its largest loss is exact.
+    """
+    design: Any = pairs
+    if isinstance(pairs, DominatingPair):
+        return pairs
+    if not hasattr(design, "setting"):
+        return _rounds([design])[0]
+    try:
+        (neighbours,) = _rounds([design])
+        few = 2 * _FIRST * releases * sum(p.size for p, _ in neighbours) <= _ENTRIES
+    except ParameterError:
+        neighbours, few = None, False
+    if few and delta > 0.0 and neighbours is not None:
+        return neighbours
+    try:
+        return design.setting.dominating(design.table)
+    except ParameterError:
+        if neighbours is None:
+            raise
+        return neighbours
+
+
+def _composed(pair: DominatingPair, releases: int) -> Any:  # noqa: ANN401
+    """Return dp-accounting's loss distribution of equal releases; None if it is not installed."""
+    try:
+        from dp_accounting.pld.privacy_loss_distribution import (  # pyright: ignore[reportMissingImports]
+            PrivacyLossDistribution,
+        )
+    except ImportError:
+        return None
+    losses, step = pair.losses()
+    one = PrivacyLossDistribution.create_from_rounded_probability(
+        losses, float_up(pair.infinite_mass), step, pessimistic_estimate=True
+    )
+    return one.self_compose(releases)
+
+
+def _worst_epsilon(largest: float, releases: int, delta: float) -> float:
+    """Return the epsilon of the worst mechanisms with this largest privacy loss."""
+    if not 0.0 < largest < math.inf:
+        return largest
+    composed = optimal_composition(Guarantee(largest), releases, delta)
+    return composed.epsilon if composed else float_up(releases * Fraction(largest))
+
+
+def _delta_on_grids(
+    rounds: list[list[tuple[Vector, Vector]]], epsilon: float, accuracy: float
+) -> Enclosed:
+    epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
+    accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
+    return _refined(
+        lambda cells: interval(rounds, epsilon, cells),
+        lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper,
+    )
+
+
+def _epsilon_on_grids(
+    rounds: list[list[tuple[Vector, Vector]]], delta: float, accuracy: float
+) -> Enclosed:
+    most, cells, low, releases = _REACH - 1, _FIRST, 0.0, len(rounds)
+    if delta == 0.0:
+        pairs = [pair for pairs in rounds for pair in pairs]
+        if any(np.any((p > 0) & (q == 0)) for p, q in pairs):
+            return Enclosed(0.0, math.inf, Engine.WORST)
+        largest = max(largest_loss(p, q) for p, q in pairs) + _LOG
+        return Enclosed(0.0, float_up(releases * Fraction(largest)), Engine.WORST)
     while True:
 
         def excess(epsilon: float, cells: int = cells) -> float:

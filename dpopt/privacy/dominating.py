@@ -19,18 +19,22 @@ each divergence is convex in alpha, and so is their pointwise maximum.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 from dpopt import _checks
 from dpopt._numbers import float_up
 from dpopt._types import brief
-from dpopt.privacy.exponential import exp_lower, log_upper
+from dpopt.privacy.exponential import exp_lower, log_near, log_upper
 
 Point = tuple[int, int]
 """(Q(S), P(S)) of an event, as integers over a common scale."""
+
+# Steps of the grid of losses: about this wide, at least so many up to the largest loss, at most.
+_INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,59 @@ class DominatingPair:
         exp_epsilon = exp_lower(_checks.real("epsilon", epsilon, -600.0, 600.0), 1024)
         terms = (p - exp_epsilon * q for p, q in zip(self.upper, self.lower, strict=True))
         return float_up(sum((max(Fraction(0), t) for t in terms), Fraction(0)) / self.scale)
+
+    def losses(self, interval: float | None = None) -> tuple[dict[int, float], float]:
+        """Return a pair that dominates this one, by P of its privacy losses on a grid.
+
+        An outcome between two multiples of the interval is split over both, with the same P and Q
+        in sum: merging them again is post-processing, so that the split pair dominates (the
+        pessimistic "connect the dots" of Doroshenko et al. 2022). Probabilities are rounded up,
+        which raises every divergence.
+
+        Args:
+            interval: above 0, at least 1e-7 of the largest finite loss, in nats. If None, one of
+                which the largest loss is a multiple: about 1e-4, or 1/2,000 of the largest loss if
+                that is less, or 1/20,000 if that is more.
+
+        Returns:
+            P by multiple of the interval, without `infinite_mass`, and the interval.
+        """
+        atoms = [(p, q) for p, q in zip(self.upper, self.lower, strict=True) if p and q]
+        largest = max((abs(log_near(Fraction(p, q))) for p, q in atoms), default=0.0)
+        if interval is not None:
+            # At most ten million places of the grid: memory fixes it.
+            step = _checks.real("interval", interval, max(largest / 10_000_000, 1e-300))
+        else:
+            steps = min(max(math.ceil(largest / _INTERVAL), _FEWEST), _MOST_STEPS)
+            step = largest / steps if largest > 1e-9 else _INTERVAL
+        losses: dict[int, float] = {}
+        power = cache(lambda bucket: _exp(bucket * step))
+        for p, q in atoms:
+            split = _split(Fraction(p, self.scale), Fraction(q, self.scale), step, power)
+            for bucket, mass in split:
+                losses[bucket] = math.nextafter(losses.get(bucket, 0.0) + mass, math.inf)
+        return losses, step
+
+
+def _split(
+    p: Fraction, q: Fraction, step: float, power: Callable[[int], Fraction]
+) -> Iterator[tuple[int, float]]:
+    """Yield two places of the grid and the P there, rounded up: P and Q in sum as given."""
+    ratio = p / q
+    bucket = math.floor(log_near(ratio) / step)
+    while power(bucket) > ratio:
+        bucket -= 1
+    while power(bucket + 1) < ratio:
+        bucket += 1
+    low, high = power(bucket), power(bucket + 1)
+    above = min(p, high * (p - low * q) / (high - low))
+    # More than what the rounding of the powers can move.
+    for where, mass in ((bucket, p - above), (bucket + 1, above)):
+        yield where, float_up(mass + p / (1 << 100))
+
+
+def _exp(exponent: float) -> Fraction:
+    return exp_lower(exponent, 160 + max(0, math.ceil(-1.5 * exponent)))
 
 
 def hull(points: Iterable[Point]) -> list[Point]:

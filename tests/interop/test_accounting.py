@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -32,9 +33,9 @@ pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
 
 from dp_accounting.pld import privacy_loss_distribution as google  # pyright: ignore[reportMissingImports]
 
+from dpopt.composition import Engine, adaptive_delta, adaptive_epsilon
 from dpopt.interop.accounting import (
     DominatingPair,
-    composed_epsilon,
     dominating_pair,
     privacy_loss,
 )
@@ -163,7 +164,7 @@ def test_composition_bounds_the_multinomial_formula_tightly(
     labels: int, folds: int, delta: float
 ) -> None:
     pair = randomised_response(labels, 3)
-    epsilon = composed_epsilon(pair, folds, delta)
+    epsilon = adaptive_epsilon(pair, folds, delta).upper
     assert exact_delta(pair, folds, epsilon) <= delta
     # 1e-14 of delta per release is reserved; the rest is the grid's and the FFT's.
     lower = epsilon - 1e-6 * epsilon - 1e-9
@@ -175,7 +176,7 @@ def test_composition_bounds_the_multinomial_formula_tightly(
 def test_composition_of_uneven_losses_bounds_fractions(folds: int) -> None:
     pair = dominating_pair(dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)))
     for delta in (1e-9, 1e-5, 1e-2):
-        epsilon = composed_epsilon(pair, folds, delta)
+        epsilon = adaptive_epsilon(pair, folds, delta).upper
         exact = exact_delta(pair, folds, epsilon)
         assert exact <= delta
         # At epsilon = 0 nothing smaller can be had; else the bound is close.
@@ -234,7 +235,7 @@ def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta
         "prior": lambda: (dpopt.design(dpopt.PublicPrior([0.5, 0.2, 0.3], 0.5)), Guarantee(0.5)),
         "rule": lambda: (dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)), Guarantee(0.1)),
     }[name]()
-    found = composed_epsilon(mechanism, 100, delta)
+    found = adaptive_epsilon(mechanism, 100, delta).upper
     bounds = generic_bounds(guarantee, 100, delta)
     assert bounds["optimal"] <= bounds["advanced"]
     assert found < 0.98 * bounds["optimal"]
@@ -250,7 +251,8 @@ def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
             delta = exact_delta(pair, folds, epsilon) * (1 + 1e-9)
             if delta > 1e-9:
                 assert optimal_epsilon(guarantee, folds, delta) == pytest.approx(epsilon)
-                assert composed_epsilon(pair, folds, delta) == pytest.approx(epsilon, abs=1e-3)
+                found = adaptive_epsilon(pair, folds, delta).upper
+                assert found == pytest.approx(epsilon, abs=1e-3)
 
 
 def corner_points(setting: dpopt.Majority, chances: np.ndarray) -> np.ndarray:
@@ -366,24 +368,15 @@ def test_large_rules_are_quick() -> None:
 def test_pure_composition_is_a_sum() -> None:
     found = randomised_response(3, 3)
     loss = found.largest_loss
-    assert composed_epsilon(found, 7, 0.0) >= 7 * Fraction(loss)
-    assert composed_epsilon(found, 7, 0.0) == pytest.approx(7 * loss, rel=1e-15)
+    assert adaptive_epsilon(found, 7, 0.0).upper >= 7 * Fraction(loss)
+    assert adaptive_epsilon(found, 7, 0.0).upper == pytest.approx(7 * loss, rel=1e-15)
     open_kernel = pair_of(of_rows([[3, 1], [4, 0]]))
-    assert composed_epsilon(open_kernel, 2, 0.0) == math.inf
-    assert composed_epsilon(open_kernel, 2, 1e-3) == math.inf
-    assert composed_epsilon(open_kernel, 1, 0.3) < 1.0
+    assert adaptive_epsilon(open_kernel, 2, 0.0).upper == math.inf
+    assert adaptive_epsilon(open_kernel, 2, 1e-3).upper == math.inf
+    assert adaptive_epsilon(open_kernel, 1, 0.3).upper < 1.0
 
 
 def test_refusals() -> None:
-    for design in (
-        dpopt.design(dpopt.Majority(3, 0.5, 1)),
-        dpopt.design(dpopt.Multiclass(3, 3, 0.5, 1)),
-    ):
-        with pytest.raises(ParameterError, match="composed by dpopt.votes.Spending"):
-            composed_epsilon(design, 2, 1e-6)
-        assert composed_epsilon(design, 1, 0.0) == pytest.approx(0.5)
-    with pytest.raises(ParameterError, match="for 2 releases it must be 0, or at least"):
-        composed_epsilon(randomised_response(3, 3), 2, 1e-15)
     with pytest.raises(ParameterError, match="interval is 1e-09; it must be a finite number of"):
         privacy_loss(randomised_response(3, 3), interval=1e-9)
     with pytest.raises(ParameterError, match="no dominating pair of it is known"):
@@ -398,7 +391,41 @@ def test_what_is_not_private_has_no_distribution() -> None:
         dominating_pair(majority.assess(setting, np.ones(6)))
 
 
+@pytest.mark.parametrize("folds", [2, 6, 60])
+def test_the_engine_without_dp_accounting_bounds_the_multinomial_formula(
+    folds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = dominating_pair(dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)))
+    response = randomised_response(2, 3)
+    with_it = adaptive_epsilon(pair, folds, 1e-6)
+    assert with_it.engine == Engine.LOSSES
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
+    without = adaptive_epsilon(pair, folds, 1e-6)
+    assert without.engine == Engine.WORST
+    assert with_it.upper < without.upper
+    # Randomised response is the worst mechanism itself.
+    spent = adaptive_epsilon(response, folds, 1e-6).upper
+    assert exact_delta(response, folds, spent) == pytest.approx(1e-6, rel=1e-9)
+    with pytest.raises(ParameterError, match=f"releases is {folds}; so many of so many outputs"):
+        adaptive_delta(pair, folds, 0.1)
+
+
+def test_engines_of_one_design_agree() -> None:
+    # Of one pair of neighbours up to order, so that no engine loses anything.
+    design = dpopt.design(dpopt.Kernel([[0, 1], [1, 0]], 0.3))
+    on_grid = adaptive_epsilon(design, 20, 1e-5, accuracy=1e-3)
+    by_losses = adaptive_epsilon(dominating_pair(design), 20, 1e-5)
+    assert on_grid.engine == Engine.GRID != by_losses.engine
+    assert by_losses.upper == pytest.approx(on_grid.upper, abs=1e-3)
+    above, below = (
+        adaptive_delta(dominating_pair(design), 20, end) for end in (on_grid.lower, on_grid.upper)
+    )
+    assert above.engine == below.engine == Engine.LOSSES
+    assert below.upper <= 1e-5 * (1 + 1e-3) <= above.upper * (1 + 2e-3)
+    assert adaptive_epsilon(design, 1_500, 1e-5).engine != Engine.GRID
+
+
 def test_voters_that_vote_by_coin_spend_nothing() -> None:
     # gamma = 0: ratios next to 1, whose logarithms are far from the floats next to 0.
     design = majority.assess(dpopt.Majority(3, 0.1, 1), [0.0, 0.0])
-    assert composed_epsilon(dominating_pair(design), 10, 1e-6) <= 1e-15
+    assert adaptive_epsilon(dominating_pair(design), 10, 1e-6).upper <= 1e-15

@@ -127,11 +127,11 @@ def test_noise_spends_its_guarantee_for_every_sensitivity(delta: float) -> None:
 
 
 def test_noise_has_a_dominating_pair_for_accountants() -> None:
-    from dpopt.interop.accounting import composed_epsilon
+    from dpopt.composition import adaptive_epsilon
 
     design = dpopt.design(dpopt.Noise(2, 0.5, 1e-6))
-    assert composed_epsilon(design, 1, 1e-6) <= 0.5 + 1e-3
-    assert composed_epsilon(design, 10, 1e-4) < 5.0
+    assert adaptive_epsilon(design, 1, 1e-6).upper <= 0.5 + 1e-3
+    assert adaptive_epsilon(design, 10, 1e-4).upper < 5.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.003])
