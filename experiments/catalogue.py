@@ -23,6 +23,7 @@ MODULES = (
     "majority.figures",
     "majority.gnmax",
     "majority.hedging",
+    "majority.joint",
     "majority.labels",
     "majority.objective",
     "majority.pate.experiment",

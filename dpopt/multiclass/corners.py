@@ -162,7 +162,9 @@ class Configurations:
         """Yield each level with E A and E' A, shape (configurations, loops).
 
         Args:
-            values: A at the histograms of K votes, shape (histograms,).
+            values: A at the histograms of K votes, shape (histograms,). With Python integers in
+                it, and integers in proportion for b and c, level s is exact but for the factor
+                (b + c)^s of both E A and E' A.
             b: probability of the vote y on an edge y -> z.
             c: probability of the vote z, 1 - b.
         """
@@ -170,7 +172,7 @@ class Configurations:
         yield self.levels[0], table, table
         for level in self.levels[1:]:
             up = self.up[self.voters - level.edges]
-            grown = np.empty((len(level.signed), up.shape[1]))
+            grown = np.empty((len(level.signed), up.shape[1]), dtype=table.dtype)
             for (y, z), block in level.grown:
                 # Configurations with this last edge; up[y] maps the counts n of loops to n + e_y.
                 before = table[level.parent[block]]

@@ -60,6 +60,8 @@ class Pricing:
     ) -> None:
         product = allowance * epsilon
         self.delta, self.inputs = delta, sorted_histograms(voters, classes)
+        # The variable of each class at each histogram of K votes, (histograms, C), and how many.
+        self.variables, self.size = variables(self.inputs), self.inputs.size
         self.configurations = configurations(voters, classes)
         self.exp_epsilon = math.exp(product)
         self.b = 1.0 / (1.0 + math.exp(-epsilon))
@@ -75,13 +77,13 @@ class Pricing:
             kernel: k[lambda, c] by variable, shape (size,).
         """
         values = _checks.floats("kernel", kernel)
-        if values.shape != (self.inputs.size,) or not np.all(np.isfinite(values)):
+        if values.shape != (self.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
-                f"kernel has shape {values.shape}; it must hold {self.inputs.size} numbers, one "
+                f"kernel has shape {values.shape}; it must hold {self.size} numbers, one "
                 "for each count of each sorted histogram."
             )
         # Axis 0: histograms of K votes; axis 1: classes.
-        of_classes = values[variables(self.inputs)]
+        of_classes = values[self.variables]
         for outputs in self.sets:
             in_set = of_classes[:, :outputs].sum(axis=1)
             for level, mean, other_mean in self.configurations.walk(in_set, self.b, self.c):
@@ -113,7 +115,7 @@ class Pricing:
         for outputs, _, signed, loops in _ordered(violated):
             # Rows added in one round, for each size of S.
             rows += self._distinct(outputs, signed, loops, 150).values()
-        matrix = np.array(rows).reshape(-1, self.inputs.size)
+        matrix = np.array(rows).reshape(-1, self.size)
         cut = make_rows(matrix / self.uniform_slack, upper=self.delta / self.uniform_slack)
         return Separation(cut, max(0.0, worst), count)
 
@@ -135,7 +137,7 @@ class Pricing:
             rows = excess[row, at], level.signed[row], self._loops(level)[at]
             tight.setdefault(outputs, []).append(rows)
         for outputs, tops, signed, loops in _ordered(tight):
-            for index in self._distinct(outputs, signed, loops, _MOST_TIGHT * self.inputs.size):
+            for index in self._distinct(outputs, signed, loops, _MOST_TIGHT * self.size):
                 name = outputs, tuple(signed[index].tolist()), tuple(loops[index].tolist())
                 names.append((-float(tops[index]), ("corner", *name)))
         return [name for _, name in sorted(names, key=lambda pair: pair[0])]
@@ -167,10 +169,10 @@ class Pricing:
         """Return f's coefficients on k[lambda, c], shape (configurations, size)."""
         sides = [self._pmf(sign * signed, loops) for sign in (1, -1)]
         weights = sides[0] - self.exp_epsilon * sides[1]
-        rows = np.zeros((len(signed), self.inputs.size))
+        rows = np.zeros((len(signed), self.size))
         # S are the first classes: add up the weights of all histograms that share a variable.
         for column in range(outputs):
-            np.add.at(rows.T, variables(self.inputs)[:, column], weights.T)
+            np.add.at(rows.T, self.variables[:, column], weights.T)
         return rows
 
     def _pmf(self, signed: IntVector, loops: IntVector) -> Matrix:

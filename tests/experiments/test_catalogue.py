@@ -67,6 +67,8 @@ majority-labels: labels=1,6 | voters=3 | epsilon=0.5 | ballot_labels=2,12 | ball
     ballot_epsilon=2.0 | ballot_delta=0.001 -> labels=2 | voters=5 | epsilon=0.2 |
     total_epsilon=1.0 | total_delta=0.001 | ballot_labels=3 | ballots=5 | classes=2 |
     ballot_epsilon=1.0 | ballot_delta=1e-05
+majority-joint-labels: voters=3 | allowance=2 | epsilon=0.5 -> labels=2 | voters=5 |
+    allowance=1,3 | epsilon=2.0,3.0
 majority-corner-sets: voters=3,5 | voters_approximate=3 | allowance=1.0 ->
     voters=7,15 | voters_approximate=5 | epsilon=0.5 | voter_delta=0.001 |
     allowance=1.0,2.0 | objective=mean
@@ -173,6 +175,8 @@ majority-claims: at_one= | objectives=11 | below=10,2 | at_one=4 | epsilon=0.0
 majority-labels: labels= | labels=2,1 | labels=1001 | voters=4 | voters=103 | epsilon=0.0 |
     total_epsilon=29.0 | total_delta=0.0 | ballot_labels=1,2 | ballots=31 | classes=1 |
     ballot_epsilon=0.0 | ballot_delta=1.0
+majority-joint-labels: labels=3 | labels= | voters=4 | voters=9 | allowance=4 | allowance=0 |
+    epsilon=0.0 | epsilon=3.5
 majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 |
     voters=4 | allowance=
 majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | voters= | voters=4 |
