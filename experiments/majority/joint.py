@@ -211,12 +211,12 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the error of each way, for two labels if there are such."""
     table = outcome.tables["errors"]
     table = table.select(labels=max(table.column("labels")))
-    figure, panels = drawing.panels(1, 1, "$K$, $m$, $\\varepsilon$", "error of a label")
+    figure, panels = drawing.panels(1, 1, "$K$, $m$ and $\\varepsilon$", "error of a label")
     for way, role in ROLES.items():
         rows = table.select(way=way)
         cases = zip(*map(rows.column, ("voters", "m", "epsilon")), strict=True)
-        names = ["{}, {}, {:g}".format(*case) for case in cases]
+        names = ["{}\n{}\n{:g}".format(*case) for case in cases]
         panels[0].plot(names, rows.column("error"), label=way, **drawing.points(role))
-    panels[0].set_ylim(bottom=-0.002)
+    panels[0].margins(0.12)
     drawing.finish(figure, panels)
     return figure
