@@ -23,13 +23,16 @@ exit code is 0 if all were shown, 2 if a file has no known format or a setting t
 and 4 if the design is not private, not optimal, or not shown to be.
 """
 
-from __future__ import annotations
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # Only the standard library is imported, also where files of a sender lie beside this one.
+    del sys.path[0]
 
 import ast
 import json
 import operator
 import re
-import sys
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -1227,7 +1230,7 @@ def add_privacy(
     program.names, program.row = lambda: [*names, *other_names()], row
 
 
-def no_table() -> WeightTable:
+def no_table() -> "WeightTable":
     """Refuse to decide privacy without weights."""
     raise Malformed("there are no weights")
 
@@ -1794,7 +1797,11 @@ class Voters:
             used, count = self.count + 1 - len(up), count + len(up)
             require_size(count // 8)
             less = 1 - (8 * used + 16) / (1 << 53)
-            slacks = [(growth * q + delta) * less - p for p, q in zip(up, down, strict=True)]
+            # What underflow may have added to q is taken off before it grows.
+            slacks = [
+                (growth * max(0.0, q - 1e-290) + delta) * less - p
+                for p, q in zip(up, down, strict=True)
+            ]
             if min(slacks) < 1e-290:
                 open_ = [o for o, slack in enumerate(slacks) if slack < 1e-290]
                 open_ = [o for o in open_ if possible[o + used + 1] > possible[o]]
@@ -3920,7 +3927,12 @@ def any_table(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
         weights = weights_of(losses["weights"], len(sizes))
         shares = [w / sum(weights) for w, n in zip(weights, sizes, strict=True) for _ in range(n)]
         program.cost = {("K", v): w * c for v, (w, c) in enumerate(zip(shares, costs, strict=True))}
+    listed = {v for group in groups for v in group} | {
+        v for one, two, _ in edges for v in one + two
+    }
+    isolated = sum(listed.isdisjoint(range(a, b)) for a, b in pairwise(starts))
     program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
+    program.neighbours += f"; {isolated} inputs have no neighbour" if isolated else ""
     if not units:
         return program
     table, exp_to = table_of(units, sizes, counts_), growth(epsilon, exp_epsilon)
@@ -3946,13 +3958,35 @@ def listed_neighbours(
 ) -> tuple[list[list[int]], list[Edge]]:
     """Read the groups of neighbouring variables of a file, or its edges if ``sets`` (delta > 0).
 
-    An edge must have all outputs of its two inputs: without some of them it would prove less.
+    Neighbours must have all outputs of their inputs: without some of them less would be proved.
     """
-    size = len(counts_)
+    size, rows = len(counts_), [range(a, b) for a, b in pairwise(starts)]
+    if not inputs["edges" if sets else "neighbours"]:
+        raise Malformed("no inputs are listed as neighbours")
     if not sets:
         groups = [[integer(v, 0, size - 1) for v in group] for group in inputs["neighbours"]]
         if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
             raise Malformed("groups of neighbours are of different lengths")
+        input_of = [x for x, row in enumerate(rows) for _ in row]
+        # Variables in the groups of the same inputs; then those in groups of any two of these.
+        together: dict[tuple[int, ...], set[int]] = defaultdict(set)
+        for group in groups:
+            together[tuple(sorted({input_of[v] for v in group}))].update(group)
+        shared, whole_rows = dict[tuple[int, int], set[int]](), list[set[int]]()
+        for members, variables in together.items():
+            if len(variables) == sum(len(rows[x]) for x in members):
+                whole_rows.append({*members})
+                continue
+            for x, z in combinations(members, 2):
+                require_size(len(shared), 40)
+                both = shared.setdefault((x, z), set())
+                both |= variables & {*rows[x], *rows[z]}
+        require_size(len(shared), len(whole_rows))
+        for (x, z), both in shared.items():
+            if len(both) < len(rows[x]) + len(rows[z]) and not any(
+                {x, z} <= members for members in whole_rows
+            ):
+                raise Malformed("neighbours leave out outputs of an input")
         return groups, []
     edges = [
         (

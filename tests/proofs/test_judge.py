@@ -732,7 +732,7 @@ FORGED: list[tuple[str, str, Any, str]] = [
     (PURE, "body.displayed.inputs.counts", [1] * 15, "counts are not one"),
     (PURE, "body.displayed.inputs.sizes.0", 0, "no integer from 1"),
     (PURE, "body.displayed.inputs.sizes", [4, 4, 4, 5], "counts are not one"),
-    (PURE, "body.displayed.inputs.sizes", [3, 5, 4, 4], "row of 3 weights"),
+    (PURE, "body.displayed.inputs.sizes", [3, 5, 4, 4], "leave out outputs"),
     (PURE, "body.displayed.inputs.sizes", [16], "table of 1 rows"),
     (PURE, "body.displayed.inputs.neighbours.0", [0], "different lengths"),
     (PURE, "body.displayed.inputs.neighbours", [[0]], "different lengths"),
@@ -757,6 +757,8 @@ FORGED: list[tuple[str, str, Any, str]] = [
     (PURE, "body.table.weights", {}, "table of 4 rows"),
     (PURE, "body.value", 0.9, "states the value"),
     (PURE, "body.displayed.losses.costs.0", 0.5, "states the value"),
+    (PURE, "body.displayed.inputs.neighbours", [], "no inputs are listed"),
+    (SETS, "body.displayed.inputs.edges", [], "no inputs are listed"),
     (SETS, "body.displayed.inputs.edges.0.0", [0, 1, 2], "different lengths"),
     (SETS, "body.displayed.inputs.edges.0.1", [4, 5, 6], "different lengths"),
     (SETS, "body.displayed.inputs.edges.0.2", [1, 1, 1], "different lengths"),
@@ -793,11 +795,20 @@ def test_files_that_leave_neighbours_out_say_fewer(name: str, tmp_path: Path) ->
     design = json.loads(written(name)[0])
     listed = design["body"]["displayed"]["inputs"]
     whole = said(tmp_path, design)[0]
-    del listed["neighbours" if name == PURE else "edges"][0]
+    if name == PURE:
+        one_less = copy.deepcopy(design)
+        del one_less["body"]["displayed"]["inputs"]["neighbours"][0]
+        with pytest.raises(verify.Malformed, match="leave out outputs"):
+            said(tmp_path, one_less)
+        # The four outputs of the first input, and those of its only neighbour.
+        listed["neighbours"] = [group for group in listed["neighbours"] if min(group) > 3]
+    else:
+        del listed["edges"][0]
     fewer = said(tmp_path, design)[0]
     counts = [int(line.split("-DP, ")[1].split()[0]) for line in (whole, fewer)]
-    assert counts[0] == counts[1] + 2
-    assert "among 11 groups" in fewer or "among 2 groups" in fewer
+    assert counts[0] == counts[1] + (8 if name == PURE else 2)
+    assert f"among {8 if name == PURE else 2} groups" in fewer
+    assert "1 inputs have no neighbour" in fewer
 
 
 @pytest.mark.slow_after(3)
