@@ -37,7 +37,8 @@ extensions = [
     "docs.building.links",
     "docs.building.sources",
 ]
-exclude_patterns = ["building", "conf.py"]
+# The paper is in the form of a journal, whose own tools make pages of it.
+exclude_patterns = ["building", "conf.py", "paper"]
 experiments_run = os.environ.get("DPOPT_RUN", "")
 
 html_theme = "furo"

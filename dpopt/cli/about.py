@@ -17,7 +17,7 @@ from dpopt.cli.output import show, to_json
 
 @command()
 def cite() -> None:
-    """Print BibTeX: the papers behind the commands, this package, and the solvers.
+    """Print BibTeX: the papers behind the commands, this package, the solvers, related software.
 
     Example:
         dpopt cite
