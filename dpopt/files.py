@@ -43,11 +43,7 @@ _OTHER_FORMATS = {
 
 
 def check_target(path: Path) -> None:
-    """Refuse a path that cannot become a file.
-
-    Raises:
-        ParameterError: if ``path`` is a directory, a device or a pipe, or its folder is missing.
-    """
+    """Refuse a path that cannot become a file."""
     if "\0" in str(path):
         raise _refusal(path, "a path holds no NUL character")
     try:
@@ -66,11 +62,7 @@ def check_target(path: Path) -> None:
 
 
 def check_json_target(path: Path) -> None:
-    """Refuse a path that cannot become a file of JSON; see `check_target`.
-
-    Raises:
-        ParameterError: also if its ending promises another format.
-    """
+    """Refuse a path that cannot become a file of JSON; see `check_target`."""
     if path.suffix.lower() in _OTHER_FORMATS:
         why = f"the file is JSON, so its ending must be .json, not {path.suffix}"
         raise _refusal(path, why)
@@ -79,11 +71,7 @@ def check_json_target(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path of the same ending; on success it takes the place of ``path``.
-
-    Raises:
-        ParameterError: if ``path`` is a directory, its folder is missing, or cannot be written.
-    """
+    """Yield a temporary path of the same ending; on success it takes the place of ``path``."""
     check_target(path)
     # Through a symbolic link to its target, which is what an ordinary write would change.
     path = path.resolve()
@@ -143,9 +131,6 @@ def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -
         path: of the file.
         value: plain values.
         numbers: see `json_text`.
-
-    Raises:
-        ParameterError: if the ending promises another format, or the file cannot be written.
     """
     check_json_target(path)
     text = json_text(value, "\n", numbers) + "\n"
@@ -197,11 +182,7 @@ def json_text(value: object, line: str | None = None, numbers: dict[int, str] | 
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8.
-
-    Raises:
-        ParameterError: if the file is missing, a directory, or not text.
-    """
+    """Return the text of a file in UTF-8."""
     try:
         return contents(path)
     except (OSError, ValueError) as error:
@@ -213,10 +194,6 @@ def contents(path: Path) -> str:
 
     A device or a pipe may never end, and waiting for one may not either: neither is opened to be
     read, and no more than `LARGEST_FILE` bytes are.
-
-    Raises:
-        OSError: if there is no such file.
-        ValueError: if it is not an ordinary one, too large, or not text.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_NOCTTY", 0)), "rb", closefd=True) as file:
@@ -236,11 +213,7 @@ def why_unread(error: OSError | ValueError) -> str:
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401
-    """Return the value of a JSON text in which no name stands twice and all numbers are finite.
-
-    Raises:
-        ValueError: saying what is wrong with it.
-    """
+    """Return the value of a JSON text in which no name stands twice and all numbers are finite."""
     try:
         return json.loads(
             text,
@@ -274,11 +247,7 @@ def _short(text: str) -> int:
 
 
 def read_rows(path: Path) -> list[list[int | float]]:
-    """Read numbers, a row a line, separated by white space, commas or colons.
-
-    Raises:
-        ParameterError: if the file is missing, a directory, or holds something else.
-    """
+    """Read numbers, a row a line, separated by white space, commas or colons."""
     lines = read_text(path).replace(",", " ").replace(":", " ").splitlines()
     try:
         rows = [[number(word) for word in line.split()] for line in lines if line.strip()]
@@ -298,9 +267,6 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
         either, is refused. A first column without a name, or called "input" beside others than
         output and probability (or loss), holds the names of the rows, and comes back as "input". Of
         a .npz file, its only array, or the one that is called "kernel".
-
-    Raises:
-        ParameterError: if the file is missing, of another format, or holds something else.
     """
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
@@ -419,11 +385,7 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def number(word: str) -> int | float:
-    """Return a number that somebody wrote, a whole one as an integer.
-
-    Raises:
-        ValueError: if it is none.
-    """
+    """Return a number that somebody wrote, a whole one as an integer."""
     try:
         return int(word)
     except ValueError:
@@ -431,12 +393,7 @@ def number(word: str) -> int | float:
 
 
 def read_integer_rows(text: str) -> list[list[int]]:
-    """Read rows of integers, separated by commas or blanks: from ``text``, or from a file it names.
-
-    Raises:
-        ParameterError: if it is neither, or holds something else; neither text nor contents are
-            shown.
-    """
+    """Read rows of integers, separated by commas or blanks: of ``text``, or of a file it names."""
     if not set(text) <= set("0123456789, \t-"):
         path = Path(text)
         try:

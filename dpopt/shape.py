@@ -124,11 +124,7 @@ class Setting(ABC):
     losses: Any = None
 
     def __init_subclass__(cls) -> None:
-        """Register the kind, if the class states one; its repr is one line.
-
-        Raises:
-            ParameterError: for a name that is none, or one that another class has.
-        """
+        """Register the kind, if the class states one; its repr is one line."""
         super().__init_subclass__()
         if "__repr__" not in cls.__dict__:
             # Put here, it is kept by `dataclass`, whose own would print every array.
@@ -553,11 +549,7 @@ class Design:
     _details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a setting that is none, and a certificate of something else or of less.
-
-        Raises:
-            ParameterError: if it is such.
-        """
+        """Refuse a setting that is none, and a certificate of something else or of less."""
         _checks.instance("setting", self.setting, Setting)
         proof, promised = self.certificate, self.setting.guarantee
         if proof is None:
@@ -697,11 +689,7 @@ class Design:
         return None if self.solution is None else self.solution.status
 
     def _require_private(self) -> None:
-        """Refuse a mechanism without a certificate.
-
-        Raises:
-            NotPrivateError: with the inputs and the output that show it.
-        """
+        """Refuse a mechanism without a certificate."""
         if not self.private:
             self.setting.judge(self.table)
             raise NotPrivateError(f"this {self.setting.kind} has no certificate.")

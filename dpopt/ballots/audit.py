@@ -98,12 +98,7 @@ def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers]
 
 
 def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> Table:
-    """Return a rule's integer table at a step, private or not.
-
-    Raises:
-        NotPrivateError: if it is no distribution: for many classes and small r the ladder gives its
-            top classes a negative probability.
-    """
+    """Return a rule's integer table at a step, private or not."""
     # Extra bits of the arithmetic, beyond those of the weights.
     values = rule_at(rule, inputs)(step, Numbers(bits + 64))
     if min(values) <= 0:

@@ -43,11 +43,7 @@ class ClassSetting(Budgeted):
 
     @property
     def domain(self) -> SortedHistograms:
-        """The sorted histograms of K votes over C classes.
-
-        Raises:
-            ParameterError: if they are too many to be listed.
-        """
+        """The sorted histograms of K votes over C classes."""
         return sorted_histograms(self.votes, self.classes)
 
     @cached_property
@@ -85,11 +81,7 @@ class ClassSetting(Budgeted):
         return None if solution is None else solution.bound
 
     def as_point(self, values: Vector) -> Vector:
-        """Return k[lambda, c] by variable of `domain`, without solver noise up to 1e-6.
-
-        Raises:
-            ParameterError: for another shape, or probabilities that do not sum to 1.
-        """
+        """Return k[lambda, c] by variable of `domain`, without solver noise up to 1e-6."""
         inputs = self.domain
         if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(
@@ -108,21 +100,13 @@ class ClassSetting(Budgeted):
 
         Args:
             data: votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of them,
-                or a `dpopt.roo.Tally`.
-
-        Raises:
-            ParameterError: for another shape, other values or another sum; no value is shown. The
-                error depends on the data and is not covered by the guarantee: map every vote to a
-                class beforehand.
+                or a `dpopt.roo.Tally`. A refusal depends on them, and is not covered by the
+                guarantee: map every vote to a class beforehand.
         """
         return counted(data, self.votes, self.classes)
 
     def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, as integer weights, shape (C,).
-
-        Raises:
-            ParameterError: for malformed data (see `counted`), or several queries.
-        """
+        """Return the distribution of the class for one query, as integer weights, shape (C,)."""
         rows, single = self.counted(data)
         if not single:
             raise ParameterError(f"data have {len(rows)} queries; a distribution is that of one.")

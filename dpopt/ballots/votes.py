@@ -67,10 +67,6 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
 
     Returns:
         Counts, shape (queries, C), and whether the votes had shape (K,).
-
-    Raises:
-        ParameterError: for another shape, or a value outside the classes; none is shown. The error
-            depends on the data: show it to the curator only.
     """
     array = _checks.array("votes", votes)
     if array.ndim not in (1, 2) or array.shape[-1] != voters:

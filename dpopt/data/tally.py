@@ -70,12 +70,7 @@ class Tally:
 
 
 def labels_of(labels: object) -> Sequence[Hashable]:
-    """Return the categories of an alphabet, checked; a number k stands for 0..k-1.
-
-    Raises:
-        ParameterError: for fewer than two categories, repeated, unhashable or missing ones, or a
-            set, which has no order.
-    """
+    """Return the categories of an alphabet, checked; a number k stands for 0..k-1."""
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
         if not 2 <= labels <= _MOST_LABELS:
             raise ParameterError(
@@ -146,11 +141,7 @@ def tally(data: object, labels: object) -> Tally:
 
 
 def counts_of(pairs: Iterable[tuple[Any, int]], labels: Sequence[Hashable]) -> IntVector:
-    """Return the counts of the categories, shape (k,), from pairs of a value and its count.
-
-    Raises:
-        ParameterError: for a value that is no category and occurs.
-    """
+    """Return the counts of the categories, shape (k,), from pairs of a value and its count."""
     counts = np.zeros(len(labels), dtype=np.int64)
     numbered = isinstance(labels, range)
     indices = {} if numbered else {(_is_boolean(x), x): index for index, x in enumerate(labels)}

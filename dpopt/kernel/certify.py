@@ -248,11 +248,7 @@ def _of_no_loss(
 
 
 def _keeping_rows(setting: Kernel, values: Matrix) -> Vector:
-    """Return the private kernel that keeps the constraints and moves the least probability in all.
-
-    Raises:
-        InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
-    """
+    """Return the private kernel that keeps the constraints and moves least probability in all."""
     problem, inputs, guarantee = setting.problem(), setting.domain, setting.guarantee
     every = sp.eye_array(values.size, format="csr")
     problem.add_variables("moved probability", values.size, lower=0.0, upper=2.0)
@@ -263,13 +259,7 @@ def _keeping_rows(setting: Kernel, values: Matrix) -> Vector:
 
 
 def _near(setting: Kernel, values: Matrix, tolerance: float) -> Table:
-    """Return a private table near the given one, which keeps the user's constraints.
-
-    Raises:
-        InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
-        NotPrivateError: if a row is moved by more than the tolerance, or a constraint is violated
-            by more than 1e-6 of its largest coefficient.
-    """
+    """Return a private table near the given one, which keeps the user's constraints."""
     repaired = setting.repaired(values.ravel())
     privacy = f"making the kernel {in_short(setting.guarantee)}"
     if any(rows.misses(repaired) > Fraction(1e-15) for rows in setting.blocks):
@@ -351,11 +341,7 @@ def _least_of_design(design: Design, epsilon: float | None, delta: float | None)
 
 
 def _integers_of(kernel: object) -> Table | None:
-    """Return the integer weights of a design or a table; None if ``kernel`` is neither.
-
-    Raises:
-        ParameterError: if a design's weights are not a table over numbered inputs.
-    """
+    """Return the integer weights of a design or a table; None if ``kernel`` is neither."""
     table = kernel.table if isinstance(kernel, Design) else kernel
     if isinstance(table, Table) and isinstance(table.inputs, Graph | Generated | Words):
         return table
@@ -372,10 +358,6 @@ def _rational(table: Matrix, inputs: Inputs) -> Table:
     """Return the table of integer weights in proportion to floats, each row divided by its sum.
 
     Every entry keeps 64 bits; a row that sums to exactly 1 is represented exactly.
-
-    Args:
-        table: shape (inputs, outputs); negative entries count as 0.
-        inputs: without a symmetry.
     """
     values = np.maximum(table, 0.0)
     least = float(values[values > 0].min())
@@ -383,12 +365,7 @@ def _rational(table: Matrix, inputs: Inputs) -> Table:
 
 
 def _moved(original: Matrix, table: Table) -> Fraction:
-    """Return the largest change of the probability of an event, over all inputs, exactly.
-
-    Args:
-        original: shape (inputs, outputs).
-        table: over inputs without a symmetry.
-    """
+    """Return the largest change of the probability of an event, over all inputs, exactly."""
     outputs, total, worst = original.shape[1], table.total, Fraction(0)
     for x, row in enumerate(original.tolist()):
         ratios = [value.as_integer_ratio() for value in row]
@@ -404,12 +381,7 @@ def _moved(original: Matrix, table: Table) -> Fraction:
 
 
 def _pmf_table(table: object, tolerance: float) -> Matrix:
-    """Return a table of probabilities as a read-only array whose rows are nearly distributions.
-
-    Raises:
-        ParameterError: for another shape or other values, or a row that is off by more than
-            ``tolerance`` from being non-negative with sum 1.
-    """
+    """Return a table of probabilities as a read-only array whose rows are nearly distributions."""
     array = _checks.floats("kernel", table)
     if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1:
         raise ParameterError(
@@ -453,16 +425,7 @@ def _is_default(graph: object) -> bool:
 
 
 def _design_of_values(point: object, setting: object, arguments: tuple[object, ...]) -> Design:
-    """Return the design of a setting at the values of its variables that a solver found.
-
-    Args:
-        point: values in any form that `certify` takes.
-        setting: of the mechanism.
-        arguments: the other arguments of `certify`, which must have their defaults.
-
-    Raises:
-        ParameterError: if ``setting`` is no Setting, or the values do not fit it.
-    """
+    """Return the design of a setting at the values of its variables that a solver found."""
     if not isinstance(setting, Setting):
         raise ParameterError(
             f"setting is {_checks.shown(setting)}; it must be an object of a Setting."
@@ -523,11 +486,7 @@ class Given(NamedTuple):
     ordered: bool = True
 
     def require_order(self, graph: GraphLike) -> None:
-        """Refuse a graph such as "path", which needs an order of the inputs, where there is none.
-
-        Raises:
-            ParameterError: if the order of the inputs is unknown.
-        """
+        """Refuse a graph such as "path", which needs an order of the inputs, without one."""
         by_order = isinstance(graph, str) and graph in GRAPHS and not _is_default(graph)
         if by_order and not self.ordered:
             raise ParameterError(
@@ -537,11 +496,7 @@ class Given(NamedTuple):
             )
 
     def in_order(self, order: Names | None) -> Given:
-        """Return the table with its rows sorted by ``order``; a table without names gets them.
-
-        Raises:
-            ParameterError: if ``order`` does not hold the table's names, one for each input.
-        """
+        """Return the table with its rows sorted by ``order``; a table without names gets them."""
         if order is None:
             return self
         size = len(self.table)
@@ -558,11 +513,7 @@ class Given(NamedTuple):
 
 
 def given_table(kernel: object, order: Names | None = None) -> Given:
-    """Return any table that `certify` accepts with two axes and its names.
-
-    Raises:
-        ParameterError: if ``kernel`` holds no such table.
-    """
+    """Return any table that `certify` accepts with two axes and its names."""
     setting = kernel.setting if isinstance(kernel, Design) else None
     values = _plain_values(kernel)
     if isinstance(values, Mapping):
@@ -584,11 +535,7 @@ def given_table(kernel: object, order: Names | None = None) -> Given:
 
 
 def _plain_values(kernel: object) -> object:
-    """Return the array, nested lists or named columns of a file, frame, design or variable.
-
-    Raises:
-        ParameterError: if it is a variable without a value, or a file that cannot be read.
-    """
+    """Return the array, nested lists or named columns of a file, frame, design or variable."""
     library = type(kernel).__module__.split(".")[0]
     value: Any = kernel
     if isinstance(kernel, str | Path):
@@ -627,9 +574,6 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
     """Return cvxpy constraints on the kernel as tuples (name, matrix, lower, upper).
 
     The name is the label of a constraint, or "rows i" for the i-th one.
-
-    Raises:
-        ParameterError: if one is no equality or inequality that is affine in the kernel alone.
     """
     import cvxpy as cp
     from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
@@ -670,11 +614,7 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:
-    """Return the table of named columns: long if they are input, output and probability, or loss.
-
-    Raises:
-        ParameterError: if a pair of input and output is missing or occurs twice.
-    """
+    """Return the table of named columns: long if they are input, output, probability or loss."""
     entry = next((name for name in LONG_ENTRIES if {"input", "output", name} <= set(columns)), None)
     if entry is None:
         return _of_wide(columns)

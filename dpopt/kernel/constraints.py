@@ -168,9 +168,6 @@ def constraint_blocks(
             `ConstraintBlock`, or of a file's lists [name, places, coefficients, lower, upper].
         inputs: number of inputs.
         outputs: number of outputs.
-
-    Raises:
-        ParameterError: if a block is malformed, its name is repeated, or its matrix does not fit.
     """
     if constraints is None:
         return ()

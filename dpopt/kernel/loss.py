@@ -26,11 +26,7 @@ def checked_loss(
     shape: tuple[int, ...] | None,
     prior: npt.ArrayLike | None,
 ) -> tuple[Matrix | str, int, int]:
-    """Return the checked loss (a name or a table) and its numbers of inputs and outputs.
-
-    Raises:
-        ParameterError: if it is neither a name nor a table, or the numbers do not fit.
-    """
+    """Return the checked loss (a name or a table) and its numbers of inputs and outputs."""
     if not isinstance(loss, str):
         table = _table(loss)
         for name, stated, actual in (

@@ -27,9 +27,6 @@ def checked_names(what: str, raw_names: object, size: int) -> tuple[Name, ...] |
         what: "inputs" or "outputs", for messages.
         raw_names: ``size`` distinct names in order, or one text a,b,c; None for no names.
         size: how many there must be.
-
-    Raises:
-        ParameterError: if they are no names, not distinct, or not ``size`` of them.
     """
     if raw_names is None:
         return None
@@ -53,11 +50,7 @@ def checked_names(what: str, raw_names: object, size: int) -> tuple[Name, ...] |
 
 
 def plain_name(what: str, name: Any) -> Name:  # noqa: ANN401
-    """Return a name as an int if it is an integer, else as a text.
-
-    Raises:
-        ParameterError: if it is empty, not finite, or not hashable.
-    """
+    """Return a name as an int if it is an integer, else as a text."""
     name = name.item() if isinstance(name, np.generic) else name
     unbounded = isinstance(name, float) and not math.isfinite(name)
     if name is None or unbounded or not isinstance(name, Hashable) or name == "":
@@ -68,11 +61,7 @@ def plain_name(what: str, name: Any) -> Name:  # noqa: ANN401
 
 
 def position(what: str, names: Sequence[Name], name: object) -> int:
-    """Return the index of a name among ``names``; it may also be the text of that name.
-
-    Raises:
-        ParameterError: if it is none of them; the message does not repeat it, as it may be data.
-    """
+    """Return the index of a name among ``names``; it may also be the text of that name."""
     index_of = {str(label): index for index, label in enumerate(names)}
     try:
         return index_of[str(plain_name(what, name))]
@@ -89,9 +78,6 @@ def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLi
     """Return edges between names, pairs or a text a:b,b:c, as edges between input indices.
 
     The name of a graph is returned unchanged, and so are edges where inputs have no names.
-
-    Raises:
-        ParameterError: if an edge is not a pair of two different names.
     """
     if names is None or (isinstance(graph, str) and ":" not in graph):
         return graph

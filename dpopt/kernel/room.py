@@ -67,9 +67,6 @@ def constrained_repair(
         blocks: the user's constraints.
         point: probability of one output of each variable, feasible up to a solver's tolerance.
         bits: of the table's total.
-
-    Raises:
-        NotPrivateError: if no mixture is private, since the privacy rows have no slack.
     """
     equal = alike(guarantee)
     values = polished(inputs, point, guarantee) if equal else _normalised(inputs, point)
@@ -121,10 +118,6 @@ def _corrected(
     """Return K + v D with the largest violation v and the correction D of least largest entry.
 
     D satisfies the rows of privacy and the constraints, relative to K and divided by v.
-
-    Raises:
-        InfeasibleError: if entries would have to change by more than 10,000 v.
-        SolverError: if the solver found no answer.
     """
     problem = Problem("kept")
     add_table(problem, inputs, guarantee)
@@ -208,11 +201,7 @@ def _slacks(
 
 
 def _certify(table: Table, guarantee: Guarantee, slacks: Collection[Fraction]) -> Certificate:
-    """Return a certificate whose slack is the least of privacy and of the given constraints.
-
-    Raises:
-        NotPrivateError: with the largest excess of both, if one is violated.
-    """
+    """Return a certificate whose slack is the least of privacy and of the given constraints."""
     slack = min(slacks, default=Fraction(1))
     try:
         proof = certify_table(table, guarantee)

@@ -313,12 +313,7 @@ class Kernel(Budgeted):
         return Losses(costs, prior, self.maximises)
 
     def problem(self) -> Problem:
-        """Return the program displayed in the docstring of the class, over orbits of a symmetry.
-
-        Raises:
-            ParameterError: if it would have more than 2,000,000 privacy rows; or for several
-                releases.
-        """
+        """Return the program displayed in the docstring of the class, over orbits of a symmetry."""
         self.refuse_several()
         problem = super().problem()
         add_constraints(problem, self.domain, self.guarantee, (*self.invariance_rows, *self.blocks))
@@ -348,11 +343,7 @@ class Kernel(Budgeted):
         return replace(self, epsilon=guarantee.epsilon, delta=guarantee.delta, **one)
 
     def under(self, curve: Sequence[Guarantee]) -> Problem:
-        """Return the program of one release that has every guarantee of a curve.
-
-        Args:
-            curve: (epsilon, delta) of its points; none for the kernel without privacy.
-        """
+        """Return the program of one release that has every guarantee of a curve."""
         problem, rows = super().under(curve), (*self.invariance_rows, *self.blocks)
         add_constraints(problem, self.domain, Guarantee(0.0), rows)
         return problem
@@ -395,11 +386,7 @@ class Kernel(Budgeted):
         return int(2 * entries * max(1, neighbours)) + constraint_entries
 
     def as_point(self, values: Vector) -> Vector:
-        """Return a kernel of shape (inputs, outputs) as the probability of each variable.
-
-        Raises:
-            ParameterError: for another shape.
-        """
+        """Return a kernel of shape (inputs, outputs) as the probability of each variable."""
         inputs = self.domain
         if values.shape == (inputs.size,):
             return values
@@ -416,9 +403,6 @@ class Kernel(Budgeted):
 
         Under user constraints it is mixed with a table that satisfies them strictly, see
         `dpopt.kernel.room`; under invariances with a row that satisfies these, if there is one.
-
-        Raises:
-            NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
         table = self.repaired(point)
         moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
@@ -448,11 +432,7 @@ class Kernel(Budgeted):
         return super().table(point)
 
     def interior(self, values: Vector) -> Table:
-        """Return half the mean row, half uniform; under invariances, a row that satisfies them.
-
-        Args:
-            values: probability of one output of each variable.
-        """
+        """Return half the mean row, half uniform; under invariances, a row that satisfies them."""
         row = None if self.invariances is None else _row_satisfying(*self.invariances)
         if row is None:
             return super().interior(values)

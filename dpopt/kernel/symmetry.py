@@ -38,11 +38,7 @@ _CHUNK, _MOST_COMPARED = 2**20, 2**27
 
 
 def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple[Generator, ...]:
-    """Return the checked symmetry: a name, or generators as read-only permutations.
-
-    Raises:
-        ParameterError: for an unknown name, or generators that are no permutations.
-    """
+    """Return the checked symmetry: a name, or generators as read-only permutations."""
     if isinstance(symmetry, str):
         _checks.choice("symmetry", symmetry, SYMMETRIES)
         return symmetry
@@ -78,11 +74,7 @@ def _permutation(name: str, values: object, size: int) -> IntVector:
 
 
 def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None]:
-    """Return the symmetry, "auto" resolved to a name, and its orbits; None for "none".
-
-    Raises:
-        ParameterError: if the setting does not have the symmetry; it names a counterexample.
-    """
+    """Return the symmetry, "auto" resolved to a name, and its orbits; None for "none"."""
     symmetry = checked_symmetry(setting.symmetry, setting.inputs, setting.outputs)
     if symmetry == "none":
         return "none", None

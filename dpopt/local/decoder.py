@@ -81,9 +81,6 @@ def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
         rows: Q, shape (outputs, n).
         gram: G = W'W, shape (n, n).
         prior: p, shape (n,), for which V is best.
-
-    Raises:
-        SolverError: if Q has equal columns for categories that the queries distinguish.
     """
     groups, rows, merged = _merged(rows, gram)
     p = groups.sums(prior)
@@ -120,9 +117,6 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
     Args:
         rows: Q, shape (outputs, n).
         gram: G = W'W, shape (n, n).
-
-    Raises:
-        SolverError: if the method does not converge.
     """
     groups, rows, gram = _merged(rows, gram)
     n = len(gram)

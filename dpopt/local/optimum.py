@@ -100,11 +100,7 @@ def squares(rows: Matrix, form: Matrix) -> Vector:
 
 
 def slopes(gram: Matrix, matrix: Matrix) -> tuple[float, Matrix]:
-    """Return F = tr(M^-1 G) and B = M^-1 G M^-1.
-
-    Raises:
-        SolverError: if M is singular in floats.
-    """
+    """Return F = tr(M^-1 G) and B = M^-1 G M^-1."""
     inverse = inverted(matrix)
     return float(np.sum(inverse * gram)), inverse @ gram @ inverse
 
@@ -213,11 +209,7 @@ class Master:
             self.barrier = barrier
 
     def centre(self) -> None:
-        """Move to the centre theta z = barrier, and p w = barrier, up to a relative error.
-
-        Raises:
-            SolverError: if Newton's method does not converge.
-        """
+        """Move to the centre theta z = barrier, and p w = barrier, up to a relative error."""
         for _ in range(_MOST_STEPS):
             x, y, self.sides = self._step()
             theta, p = self.theta, self.prior
@@ -376,11 +368,7 @@ def _longest(*changes: Vector) -> float:
 
 
 def inverted(matrix: Matrix) -> Matrix:
-    """Return M^-1, exactly symmetric.
-
-    Raises:
-        SolverError: if M is singular in floats.
-    """
+    """Return M^-1, exactly symmetric."""
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -391,17 +379,7 @@ def inverted(matrix: Matrix) -> Matrix:
 
 
 def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vector:
-    """Return the solution of a KKT system whose first block is positive definite and overwritten.
-
-    Args:
-        first: shape (size, size).
-        edge: shape (size, others).
-        corner: shape (others, others).
-        right: right side, shape (size + others,).
-
-    Raises:
-        SolverError: if the system is singular in floats.
-    """
+    """Return the solution of a KKT system; its first block, positive definite, is overwritten."""
     size = len(first)
     try:
         factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
@@ -432,9 +410,6 @@ def optimum(
         exp_epsilon: e^epsilon, above 1.
         prior: p, above 0, summing to 1; None for the worst, which maximises F - sum_u p_u G_uu.
         relative_gap: target of the duality gap, over the variance F - sum_u p_u G_uu.
-
-    Raises:
-        SolverError: if the method does not converge.
     """
     n = len(gram)
     scale = float(np.trace(gram))

@@ -166,11 +166,7 @@ class Workload(Setting):
         return Guarantee(self.epsilon)
 
     def problem(self) -> Problem:
-        """Return the linear program over all patterns, with tangents of F by a separation oracle.
-
-        Raises:
-            ParameterError: for more than 6 categories, or the worst case, which is no such program.
-        """
+        """Return the linear program over all patterns; an oracle separates tangents of F."""
         gram, p = self.merged
         if p is None or len(gram) > WRITTEN:
             raise ParameterError(
@@ -223,12 +219,7 @@ class Workload(Setting):
         return repair(first, interior(inputs, values, self.bits), self.judge, self.bits)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the certificate of a table over these categories, with any number of outputs.
-
-        Raises:
-            NotPrivateError: if it is not private.
-            ParameterError: if it is not a table over the categories as pairwise neighbours.
-        """
+        """Return the certificate of a table over these categories, with any number of outputs."""
         inputs = table.inputs if isinstance(table, Table) else None
         if inputs != Graph(self.categories, getattr(inputs, "outputs", 1)):
             raise ParameterError(

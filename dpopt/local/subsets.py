@@ -32,9 +32,6 @@ def selected(gram: Matrix, exp_epsilon: float) -> Optimum:
     """Return subset selection of the best size as a solution, for categories that are `alike`.
 
     It is optimal for the uniform prior, which is also its worst prior.
-
-    Raises:
-        SolverError: if no suitable sets were found.
     """
     n = len(gram)
     least, size = best_subset(n, exp_epsilon, gram)
@@ -74,9 +71,6 @@ def even_sets(n: int, size: int) -> tuple[Patterns, Vector]:
     """Return sets, shape (sets, n), and weights with sum 1, such that rotations cover pairs evenly.
 
     The condition is in the docstring of the module.
-
-    Raises:
-        SolverError: if none were found.
     """
     rng, category = np.random.default_rng([n, size]), np.arange(n)
     if size in (1, n - 1):

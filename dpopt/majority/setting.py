@@ -312,9 +312,6 @@ class Majority(Voters, Budgeted):
         """Return the program: variable "gamma", lazy rows "corners", and those of the objective.
 
         For "least-regret" the programs of the single priors are solved first.
-
-        Raises:
-            ParameterError: if e^(m epsilon) - 1 + 2 delta is too small for double precision.
         """
         self.refuse_several()
         # Rows are divided by the budget e^(m epsilon) - 1 + 2 delta: below this, the rounding of
@@ -346,11 +343,7 @@ class Majority(Voters, Budgeted):
         return self.voters * self.epsilon
 
     def under(self, curve: Sequence[Guarantee]) -> Problem:
-        """Return the program of one release that has every guarantee of a curve.
-
-        Args:
-            curve: (epsilon, delta) of its points; none for the majority itself.
-        """
+        """Return the program of one release that has every guarantee of a curve."""
         # A point beyond K epsilon holds by itself.
         inside = [point for point in curve if point.epsilon < self._unlimited]
         return self._program([self.one_release(point) for point in inside])
@@ -433,12 +426,7 @@ class Majority(Voters, Budgeted):
             return repair(unmixed, coin, self.judge, self.bits, headroom)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the exact proof of a table.
-
-        Raises:
-            NotPrivateError: naming the voters whose constraint fails.
-            ParameterError: if the table does not belong to this setting.
-        """
+        """Return the exact proof of a table."""
         if self.releases > 1:
             return self.certified(table)
         return certify(self, self.to_dict(), table)

@@ -81,11 +81,7 @@ class Votes(Inputs):
         return np.ones(self.inputs, dtype=np.int64)
 
     def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return the number of ones of each query, and whether the data are a single query.
-
-        Args:
-            data: votes in {0, 1}, shape (K,) for one query or (queries, K).
-        """
+        """Return the number of ones of each query, and whether the data are a single query."""
         counts, single = count_queries(data, self.voters, 2)
         return counts[:, 1], single
 
@@ -161,9 +157,6 @@ class Voters:
 
         Args:
             name: two of 0, 1, D, m, b and c: p, then p'; not only those in `CORNERS`.
-
-        Raises:
-            ParameterError: for any other name.
         """
         delta, exp_epsilon = self.voter_delta, math.exp(self.epsilon)
         b, c = (exp_epsilon + delta) / (exp_epsilon + 1.0), (1.0 - delta) / (exp_epsilon + 1.0)

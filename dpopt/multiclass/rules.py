@@ -36,9 +36,6 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
 
     The parameter is epsilon of one vote: the ladder has r = e^epsilon, permute-and-flip and the
     exponential mechanism s = e^(epsilon / 2). "subsampling" draws as many voters as is private.
-
-    Raises:
-        ParameterError: for "subsampling", if the vote of one voter is not private.
     """
 
     def keeps(kernel: Vector) -> bool:
@@ -108,9 +105,6 @@ def vote_ratio_below(
         epsilon: of each voter, above 0, in nats.
         allowance: m, in (0, K].
         voter_delta: Delta of each voter, in [0, 1).
-
-    Raises:
-        ParameterError: if the budget is so small that v is 1.
 
     Example:
         >>> from dpopt.multiclass.rules import vote_ratio_below

@@ -214,12 +214,7 @@ class Multiclass(ClassSetting):
         return Pricing(self.voters, self.classes, self.epsilon, self.allowance, self.delta)
 
     def problem(self) -> Problem:
-        """Return the program: variable "k", rows "sums", lazy rows "corners".
-
-        Raises:
-            ParameterError: if there are too many configurations, or for a rule, which has no
-                program.
-        """
+        """Return the program: variable "k", rows "sums", lazy rows "corners"."""
         self.require_program()
         require_walked(self.voters, self.classes)
         return self._program([self.pricing])
@@ -250,11 +245,7 @@ class Multiclass(ClassSetting):
         return self.voters * self.epsilon
 
     def under(self, curve: Sequence[Guarantee]) -> Problem:
-        """Return the program of one release that has every guarantee of a curve.
-
-        Args:
-            curve: (epsilon, delta) of its points; none for the plurality itself.
-        """
+        """Return the program of one release that has every guarantee of a curve."""
         require_walked(self.voters, self.classes)
         # A point beyond K epsilon holds by itself.
         inside = [point for point in curve if point.epsilon < self._unlimited]
@@ -302,9 +293,6 @@ class Multiclass(ClassSetting):
         """Return a kernel as integer weights, mixed with the uniform distribution until private.
 
         The uniform distribution has f = |S| / C (1 - e^(m epsilon)) at every configuration.
-
-        Raises:
-            NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone violates privacy.
         """
         first = rounded(self.domain, point, self.bits)
         uniform = constant(self.domain, np.full(1, 1.0 / self.classes), self.bits)
@@ -312,13 +300,7 @@ class Multiclass(ClassSetting):
         return repair(first, uniform, self.judge, self.bits, headroom)[0]
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the exact proof of a table: over all corner configurations, or by the bound.
-
-        Raises:
-            NotPrivateError: naming the voters, or the votes, whose constraint fails.
-            ParameterError: if the table does not belong to this setting, or there are too many
-                configurations.
-        """
+        """Return the exact proof of a table: over all corner configurations, or by the bound."""
         if not isinstance(table, Table) or table.inputs != self.domain:
             raise ParameterError(f"table is {_checks.shown(table)}; it must be one over its votes.")
         if self.rule == "optimal":
@@ -336,12 +318,7 @@ class Multiclass(ClassSetting):
         return {"kernel": lambda: table.probabilities, "error": lambda: self.value(table)}
 
     def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon of one query for delta = 0.
-
-        Raises:
-            ParameterError: for a given epsilon, or a delta other than 0; for voters with a Delta,
-                or too many configurations.
-        """
+        """Return the least epsilon of one query for delta = 0."""
         require_pure(self.kind, epsilon, delta)
         return _least_epsilon(self._labels(table))
 

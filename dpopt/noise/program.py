@@ -434,11 +434,7 @@ def tried(
     tolerances: Sequence[float],
     start: Solution | None,
 ) -> Solution:
-    """Solve at the first tolerance that succeeds; any gap will do: bounds are computed elsewhere.
-
-    Raises:
-        SolverError: if it fails at the last one.
-    """
+    """Solve at the first tolerance that succeeds, to any gap: bounds are computed elsewhere."""
     tolerance, *larger = tolerances
     solver = Highs(perturb=False) if backend == "highs" else backend
     options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}

@@ -157,11 +157,7 @@ class Noise(Setting):
     # --- solvers ---
 
     def problem(self) -> Problem:
-        """Return the finite program of `dpopt.noise.program`, all rows written out.
-
-        Raises:
-            ParameterError: for more than 200,000 rows, or several releases.
-        """
+        """Return the finite program of `dpopt.noise.program`, all rows written out."""
         self._refuse_several()
         program = Program(self._grid(0), self.delta, self.losses_of)
         size = sum(rows.v.size for rows in program.rows.values())
@@ -220,11 +216,7 @@ class Noise(Setting):
         return np.append(self._optimum.pmf, self._optimum.ratio)
 
     def as_point(self, values: Vector) -> Vector:
-        """Return noise that somebody else found, scaled to sum 1: p(0), ..., p(N) and the ratio.
-
-        Raises:
-            ParameterError: if it is none, or N is below the sensitivity.
-        """
+        """Return noise that somebody else found, scaled to sum 1: p(0), ..., p(N) and the ratio."""
         if values.ndim != 1 or values.size < self.sensitivity + 2:
             raise ParameterError(
                 f"point has shape {values.shape}; it must hold p(0), ..., p(N), N at least "
@@ -286,12 +278,7 @@ class Noise(Setting):
         return NoiseTable(tuple(weights[: last + 1]), Fraction(0), self.sensitivity)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the exact proof of a table: both directions of every shift up to D.
-
-        Raises:
-            NotPrivateError: with two integers that show it, if it is not private.
-            ParameterError: if it is no table of this setting.
-        """
+        """Return the exact proof of a table: both directions of every shift up to D."""
         if not isinstance(table, NoiseTable) or table.period != self.sensitivity:
             raise ParameterError(f"table must be noise in periods of {self.sensitivity}.")
         if self.releases > 1:
@@ -316,11 +303,7 @@ class Noise(Setting):
         )
 
     def output_pairs(self, table: NoiseTable) -> list[tuple[Vector, Vector]]:
-        """Return the distributions of 0 + Z and d + Z for each shift d, over all outputs.
-
-        Raises:
-            ParameterError: if the noise does not end.
-        """
+        """Return the distributions of 0 + Z and d + Z for each shift d, over all outputs."""
         if table.ratio:
             raise ParameterError("noise has a ratio above 0; its outputs are not finitely many.")
         pmf = table.probabilities
@@ -415,11 +398,7 @@ class Noise(Setting):
         return {"last": multipliers.last, "rows": rows, "ends": multipliers.ends[1:].tolist()}
 
     def dominating(self, table: NoiseTable) -> DominatingPair:
-        """Return the tight dominating pair of one release over all shifts, in exact integers.
-
-        Raises:
-            ParameterError: for more than 2,000,000 pairs of probabilities.
-        """
+        """Return the tight dominating pair of one release over all shifts, in exact integers."""
         size = 2 * len(table.weights) * self.sensitivity
         if size > _PAIRS:
             raise ParameterError(
@@ -450,11 +429,7 @@ class Noise(Setting):
     # --- releases ---
 
     def drawn(self, table: NoiseTable, data: Any, source: Source) -> Any:  # noqa: ANN401
-        """Return an integer plus noise, or an array of integers with fresh noise for each.
-
-        Raises:
-            ParameterError: for anything but integers.
-        """
+        """Return an integer plus noise, or an array of integers with fresh noise for each."""
         return added(data, table, source)
 
     def release_count(self, table: NoiseTable, data: Any) -> int:  # noqa: ANN401
@@ -468,11 +443,7 @@ class Noise(Setting):
         return self._grid(DOUBLINGS).last + 2 * self.sensitivity
 
     def output_weights(self, table: NoiseTable, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the output for |x| <= D: of -R, ..., R, R beyond them all.
-
-        Raises:
-            ParameterError: for another integer, or noise without an end.
-        """
+        """Return the distribution of the output for |x| <= D: of -R, ..., R, R beyond them all."""
         value, reach = integers(data), self._reach
         if value.ndim or abs(int(value)) > self.sensitivity:
             raise ParameterError(

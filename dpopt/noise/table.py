@@ -45,11 +45,7 @@ class NoiseTable:
     period: int
 
     def __post_init__(self) -> None:
-        """Check types and signs.
-
-        Raises:
-            ParameterError: if these are no such numbers.
-        """
+        """Check types and signs."""
         weights = self.weights
         if not isinstance(weights, tuple) or len(weights) <= self.period:
             raise ParameterError(f"weights must be a tuple of more than {self.period} integers.")
@@ -174,22 +170,14 @@ class NoiseTable:
 
     @classmethod
     def read(cls, period: int, plain: Any) -> NoiseTable:  # noqa: ANN401
-        """Return the table that `plain` wrote, after checking its form.
-
-        Raises:
-            ParameterError: if it is malformed.
-        """
+        """Return the table that `plain` wrote, after checking its form."""
         weights = tuple(whole(weight) for weight in plain["weights"])
         return cls(weights, typed_rational(plain["ratio"]), period)
 
 
 @lru_cache(maxsize=16)  # a table that was just made is judged again as a design
 def decided(table: NoiseTable, epsilon: float, delta: float) -> verify.Verdict:
-    """Return the verdict of the verifier.
-
-    Raises:
-        verify.Refused: if the noise is not private.
-    """
+    """Return the verdict of the verifier."""
     return table.exact.decide(Fraction(delta), verify.growth(Fraction(epsilon)))
 
 
@@ -197,9 +185,6 @@ def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
     """Return integers plus noise: an int for an int, else an array of the same shape.
 
     The array has type int64 where it cannot overflow, else it holds Python integers.
-
-    Raises:
-        ParameterError: for anything but integers.
     """
     values = integers(data)
     noise = table.drawn(values.size, source).reshape(values.shape)
@@ -218,11 +203,7 @@ def is_integer(value: object) -> bool:
 
 
 def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-    """Return integers as an array of int64, or of Python integers beyond.
-
-    Raises:
-        ParameterError: for anything but integers.
-    """
+    """Return integers as an array of int64, or of Python integers beyond."""
     if type(data) is int and abs(data) > _INT64:
         return np.array(data, dtype=object)
     try:

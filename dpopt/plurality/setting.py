@@ -221,11 +221,7 @@ class Plurality(ClassSetting):
         return self.losses_of(self.loss, self.objective == "mean")
 
     def problem(self) -> Problem:
-        """Return the program: variable "kernel" (and "worst"), lazy rows "privacy".
-
-        Raises:
-            ParameterError: for a rule, which has no program.
-        """
+        """Return the program: variable "kernel" (and "worst"), lazy rows "privacy"."""
         self.require_program()
         inputs, losses = self.domain, self.losses
         problem = Problem("private plurality")
@@ -260,11 +256,7 @@ class Plurality(ClassSetting):
         return solve(problem, backend, **limits)
 
     def closed_form(self) -> Table | Fraction | None:
-        """Return a rule's audited table, or its step if that is private by theorem alone.
-
-        Raises:
-            NotPrivateError: if no table of the rule passes the audit.
-        """
+        """Return a rule's audited table, or its step if that is private by theorem alone."""
         if self.rule == "optimal":
             return None
         if not self.by_theorem:
@@ -276,11 +268,7 @@ class Plurality(ClassSetting):
         return super().value(table) if isinstance(table, Table) else math.nan
 
     def judge(self, table: Table | Fraction) -> Certificate:
-        """Return the exact proof: for a table over all neighbours, for a step by its theorem.
-
-        Raises:
-            NotPrivateError: if it is not private.
-        """
+        """Return the exact proof: for a table over all neighbours, for a step by its theorem."""
         return self._judged(table) if isinstance(table, Fraction) else super().judge(table)
 
     def _judged(self, step: Fraction) -> Certificate:
@@ -306,12 +294,7 @@ class Plurality(ClassSetting):
         )
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
-        """Return the tight rows, named as `dpopt.verify` names them, tightest first.
-
-        Returns:
-            For "worst-case" ("worst", row) of every histogram; then ("privacy", row, count, row,
-            count), with two sorted histograms and a count in each.
-        """
+        """Return the tight rows, named as `dpopt.verify` names them, tightest first."""
         inputs, kernel = self.domain, table.probabilities
         # Variables (u, v) of the rows k_u <= e^epsilon k_v, in both directions of each pair.
         larger, smaller = np.concatenate([inputs.neighbours, inputs.neighbours[:, ::-1]]).T
@@ -337,11 +320,7 @@ class Plurality(ClassSetting):
         return [exact_text(integer) for integer in table.as_integer_ratio()]
 
     def read(self, plain: Any) -> Table | Fraction:  # noqa: ANN401
-        """Return the table or the step of a file, checked in form.
-
-        Raises:
-            ParameterError: if it is malformed.
-        """
+        """Return the table or the step of a file, checked in form."""
         if not self.by_theorem:
             return super().read(plain)
         try:
@@ -356,11 +335,7 @@ class Plurality(ClassSetting):
         return Fraction(above, below)
 
     def output_weights(self, table: Table | Fraction, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the distribution of the class for one query, as integer weights, shape (C,).
-
-        Raises:
-            ParameterError: for malformed data (see `counted`), or several queries.
-        """
+        """Return the distribution of the class for one query, as integer weights, shape (C,)."""
         if isinstance(table, Table) or not self.counted(data)[1]:
             return super().output_weights(table, data)
         counts = self.counted(data)[0][0].tolist()

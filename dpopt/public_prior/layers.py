@@ -100,11 +100,7 @@ class LayeredTable:
 
     @cached_property
     def decided(self) -> tuple[verify.Verdict, Fraction]:
-        """The verdict of `dpopt.verify` on the integers, and the least K_ii.
-
-        Raises:
-            verify.Refused: if they are not private.
-        """
+        """The verdict of `dpopt.verify` on the integers, and the least K_ii."""
         return verify.decide_layers(self.layers, verify.growth(Fraction(self.epsilon)))
 
     @cached_property
@@ -162,12 +158,7 @@ class LayeredTable:
         return Fraction(*best), int(self.public.order[at])
 
     def drawn(self, labels: IntVector, source: Source) -> tuple[IntVector, bool]:
-        """Return a category drawn exactly from the row of each label; see `Table.drawn`.
-
-        Args:
-            labels: indices in 0..n-1, shape (draws,).
-            source: of random bytes; each draw takes enough bytes for bits.
-        """
+        """Return a category drawn exactly from the row of each label; see `Table.drawn`."""
         size = -(-self.bits // 8)
         data, drop = source(size * labels.size), 8 * size - self.bits
         drawn = (

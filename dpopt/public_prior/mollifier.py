@@ -113,12 +113,7 @@ class Mollifier(PriorSetting):
         return within_box(point, self.labelled.masses, self.epsilon)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof that r is in the box, whose distributions are within e^epsilon.
-
-        Raises:
-            ParameterError: if the table is no distribution over the categories.
-            NotPrivateError: if r is outside the box.
-        """
+        """Return the proof that r is in the box, whose distributions are within e^epsilon."""
         is_weights = isinstance(table, tuple) and all(type(w) is int and w >= 0 for w in table)
         if not is_weights or len(table) != self.labelled.size or not sum(table):
             raise ParameterError(
@@ -168,15 +163,7 @@ class Mollifier(PriorSetting):
         return least_of_ratio(Fraction(most, least), inputs, (category,), lower=lower)
 
     def output_weights(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the integer weights of r; for another user's p, those of its projection.
-
-        Args:
-            table: of this design.
-            data: None for the user of the setting, or the p of another user, shape (n,).
-
-        Raises:
-            ParameterError: for another shape or other values.
-        """
+        """Return the integer weights of r; for another user's p, ``data``, of its projection."""
         if data is None:
             return table
         user = replace(self, distribution=_one_pmf("data", data, self.labelled.size))

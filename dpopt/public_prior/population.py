@@ -85,12 +85,7 @@ class Population(KeptPriorSetting):
         return cast(Matrix, self.users), cast(Vector, self.weights)
 
     def problem(self) -> Problem:
-        """Return the program over kernels that keep the prior; see `KernelProgram`.
-
-        Raises:
-            ParameterError: for more than 1,000 categories, or if "mean" would have more than 2e7
-                entries in its rows.
-        """
+        """Return the program over kernels that keep the prior; see `KernelProgram`."""
         users, weights = self._pmfs
         n = self.labelled.size
         program = KernelProgram(self.labelled.masses, self.epsilon)

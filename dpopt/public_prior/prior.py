@@ -165,9 +165,6 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
     Args:
         values: shape (size,) or (users, size), at least 0, rows summing to 1 up to 1e-9.
         size: n.
-
-    Raises:
-        ParameterError: for another shape or other values.
     """
     array = _checks.floats("p", values)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
@@ -221,11 +218,7 @@ def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Has
 
 
 def pmfs_over(pmfs: npt.ArrayLike, labels: int) -> Matrix:
-    """Return users' distributions, checked and normalised, shape (n,) or (users, n).
-
-    Raises:
-        ParameterError: for no users, another shape, or values that are no distributions.
-    """
+    """Return users' distributions, checked and normalised, shape (n,) or (users, n)."""
     p = distributions(pmfs, labels)
     if p.size == 0:
         raise ParameterError(f"p has shape {p.shape}; it must hold at least one distribution.")
@@ -236,9 +229,6 @@ def places_of(public: PublicDistribution, own: object) -> tuple[IntVector, bool]
     """Return the indices of one category or several, and whether it was one.
 
     The error for an unknown category does not show it, since that would release it.
-
-    Raises:
-        ParameterError: for a category that the public distribution does not have.
     """
     if isinstance(public.labels, range):
         array = _checks.array("own", own)

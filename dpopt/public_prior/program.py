@@ -91,11 +91,7 @@ def add_leximin(program: KernelProgram) -> None:
 
 
 def program_epsilon(epsilon: float) -> float:
-    """Return epsilon, checked: a program with coefficients down to e^-epsilon must be solvable.
-
-    Raises:
-        ParameterError: if it is not in (0, 16].
-    """
+    """Return epsilon, checked: a program with coefficients down to e^-epsilon must be solvable."""
     # In nats: e^-epsilon must stay well above a solver's tolerance, 1e-10. From 18 on solves failed
     # for masses below 1e-8.
     return _checks.real("epsilon", epsilon, 0.0, 16.0, open_lower=True)

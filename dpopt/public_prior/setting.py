@@ -169,9 +169,6 @@ class KeptPriorSetting(PriorSetting):
         Args:
             table: K.
             p: shape (n,) or (users, n), at least 0, rows summing to 1 up to 1e-9.
-
-        Raises:
-            ParameterError: for another shape or other values.
         """
         pmfs = distributions(p, self.labelled.size)
         return pmfs @ table.matrix() if isinstance(table, Table) else table.apply(pmfs)
@@ -195,11 +192,7 @@ class KeptPriorSetting(PriorSetting):
         return float(table.decided[0].missed)
 
     def matrix(self, table: Any) -> Matrix:  # noqa: ANN401
-        """Return K as floats, shape (n, n), read-only.
-
-        Raises:
-            ParameterError: for more than 5000 categories.
-        """
+        """Return K as floats, shape (n, n), read-only."""
         self._require_few("its matrix is made", "use apply")
         return frozen(table.matrix())
 
@@ -212,11 +205,7 @@ class KeptPriorSetting(PriorSetting):
             )
 
     def written(self, table: Any) -> Table:  # noqa: ANN401
-        """Return the table with all n^2 integer weights.
-
-        Raises:
-            ParameterError: for more than 5000 categories.
-        """
+        """Return the table with all n^2 integer weights."""
         if isinstance(table, Table):
             return table
         self._require_few("its integers are listed", "it releases all the same")
@@ -227,9 +216,6 @@ class KeptPriorSetting(PriorSetting):
         """Return the tight dominating pair over all pairs of categories.
 
         These cover any two users' distributions, since divergences are jointly convex.
-
-        Raises:
-            ParameterError: for more than 342 categories.
         """
         # Reading the edges refuses too many categories before n^2 weights are computed.
         _ = self.domain.edges
@@ -303,11 +289,7 @@ class PublicPrior(KeptPriorSetting):
         return cls([0.05, 0.1, 0.15, 0.2, 0.5], 1.0)
 
     def problem(self) -> Problem:
-        """Return the program of the least worst case; "leximin" adds objectives after it.
-
-        Raises:
-            ParameterError: for more than 1,000 categories, or an epsilon above 16.
-        """
+        """Return the program of the least worst case; "leximin" adds objectives after it."""
         program = KernelProgram(self.labelled.masses, self.epsilon)
         program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
         losses = {**program.diagonal(), "worst": np.ones((self.labelled.size, 1))}
@@ -324,23 +306,14 @@ class PublicPrior(KeptPriorSetting):
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program.
-
-        Raises:
-            SolverError: if the solver found no optimum, for "leximin" of every objective.
-        """
+        """Solve the program."""
         solution = super().solved(backend, time_limit, stop_at_gap)
         if solution.note:
             raise SolverError(solution.note, Status.NUMERICAL)
         return solution
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
-        """Return the proof of a table; for a closed form, by the extremes of each column.
-
-        Raises:
-            ParameterError: if the table does not belong to this setting.
-            NotPrivateError: if it is not private.
-        """
+        """Return the proof of a table; for a closed form, by the extremes of each column."""
         if isinstance(table, Table):
             return super().judge(table)
         if not isinstance(table, LayeredTable) or table != replace(

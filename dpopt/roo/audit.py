@@ -92,9 +92,6 @@ def witness_of(setting: RooSetting, move: Move) -> Witness:
 
     The changed category comes first, then up to two with counts of their own, then categories that
     share a count, and the last one has the remaining records.
-
-    Raises:
-        DpoptError: if no such data sets realise the move.
     """
     minimum, _, new_minimum, new_count = move
     for runs in _data_sets(setting, move):

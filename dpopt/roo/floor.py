@@ -105,11 +105,7 @@ class SmoothFloor(CategorySetting):
         return _largest_growth(self)
 
     def problem(self) -> Problem:
-        """Return the program for the growth: variable "lift", rows "growth".
-
-        Raises:
-            ParameterError: if c* is above 20,000 or s above 1e6.
-        """
+        """Return the program for the growth: variable "lift", rows "growth"."""
         growth = self.growth
         if growth > _LARGEST_GROWTH or growth < 1 / _LARGEST_PROGRAM:
             raise ParameterError(
@@ -158,11 +154,7 @@ class SmoothFloor(CategorySetting):
         return float(Fraction(sum(lifted) - ((last * (last - 1) // 2) << bits), 1 << bits))
 
     def judge(self, table: Floor) -> Certificate:
-        """Return the exact proof of a table.
-
-        Raises:
-            NotPrivateError: naming two neighbours, if it is not private.
-        """
+        """Return the exact proof of a table."""
         try:
             verdict = _judge(self, self.checked(table)).decide(verify.exp(self.epsilon)[0])
         except verify.Malformed:
@@ -203,11 +195,7 @@ class SmoothFloor(CategorySetting):
         return [lifted[c] if c < len(lifted) else c << bits for c in counts.tolist()]
 
     def worst_case(self, table: Floor) -> float:
-        """Return the largest total variation of K(x) from the empirical pmf, over all data x.
-
-        Raises:
-            ParameterError: if there are more than 1e6 sorted histograms.
-        """
+        """Return the largest total variation of K(x) from the empirical pmf, over all data x."""
         counts = SortedHistograms(self.records, self.categories).histograms
         weights = weights_up_to(table, self.records)[counts]
         short = counts / self.records - weights / weights.sum(axis=1, keepdims=True)

@@ -102,11 +102,7 @@ class RevealOrObscure(CategorySetting):
         return self.rule in ("journal", "journal-repaired", "conference")
 
     def problem(self) -> Problem:
-        """Return the rule's program: variable "q", rows "privacy" or numbered as in the paper.
-
-        Raises:
-            ParameterError: if M = floor(n / k) is above 200,000, or epsilon above 30.
-        """
+        """Return the rule's program: variable "q", rows "privacy" or numbered as in the paper."""
         # Largest epsilon of a program: beyond, solvers refuse coefficients of e^epsilon next to 1.
         if self.epsilon > 30.0:
             raise ParameterError(
@@ -193,11 +189,7 @@ class RevealOrObscure(CategorySetting):
         return float(total)
 
     def judge(self, table: tuple[int, ...]) -> Certificate:
-        """Return the exact proof of a rule.
-
-        Raises:
-            NotPrivateError: naming two data sets, if it is not private.
-        """
+        """Return the exact proof of a rule."""
         self.checked(table)
         try:
             verdict = self._decided(table)
@@ -286,11 +278,7 @@ class RevealOrObscure(CategorySetting):
         }
 
     def dominating(self, table: tuple[int, ...]) -> DominatingPair:
-        """Return the tight dominating pair of all neighbours, from O(1) events for each m.
-
-        Raises:
-            ParameterError: for more than 4e6 events.
-        """
+        """Return the tight dominating pair of all neighbours, from O(1) events for each m."""
         scale = self.categories * self.records * UNIT
         return DominatingPair.of_points(_events(self, table), scale)
 

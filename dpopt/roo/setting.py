@@ -194,9 +194,6 @@ def outcomes(records: int, pmf: Vector) -> Iterator[tuple[npt.NDArray[np.int64],
 
     Each batch has counts of shape (batch, k) and their probabilities of shape (batch,); all
     probabilities sum to 1 up to rounding.
-
-    Raises:
-        ParameterError: for more than 1e6 count vectors.
     """
     n, k = records, pmf.size
     if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:

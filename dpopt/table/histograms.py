@@ -95,11 +95,7 @@ class SortedHistograms(Inputs):
     categories: int
 
     def __post_init__(self) -> None:
-        """Check the sizes.
-
-        Raises:
-            ParameterError: if one is out of range, or there are more than 1,000,000 histograms.
-        """
+        """Check the sizes."""
         records = _checks.integer("records", self.records, 1, 10_000)
         categories = _checks.integer("categories", self.categories, 2, 1_000)
         number = partition_count(records, categories)
@@ -284,11 +280,7 @@ class SortedHistograms(Inputs):
         return Edges(ends, entries[:, 1], entries[:, 2], counts, starts)
 
     def located(self, data: Any) -> tuple[IntMatrix, bool]:  # noqa: ANN401
-        """Return the checked counts, shape (queries, k), and whether they were of a single query.
-
-        Raises:
-            ParameterError: if they are not counts of n records over k categories.
-        """
+        """Return the checked counts, shape (queries, k), and whether they were of one query."""
         array = _checks.array("counts", data)
         fits = array.ndim in (1, 2) and array.shape[-1:] == (self.categories,)
         if not fits or not np.issubdtype(array.dtype, np.integer):

@@ -223,11 +223,7 @@ class Inputs(ABC):
 
 
 def checked_indices(data: object, inputs: int) -> tuple[IntVector, bool]:
-    """Return inputs as an array of numbers in 0..inputs-1, and whether it was a single one.
-
-    Raises:
-        ParameterError: if one is out of range or no integer.
-    """
+    """Return inputs as an array of numbers in 0..inputs-1, and whether it was a single one."""
     array = _checks.array("inputs", data)
     if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
         raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
@@ -255,11 +251,7 @@ def edges_claim(inputs: int, pairs: IntVector | None) -> str:
 
 
 def check_pairs(pairs: IntVector, inputs: int) -> None:
-    """Check that directed neighbours are sorted and hold both directions of each edge.
-
-    Raises:
-        ParameterError: if they do not: a proof along one direction would not prove privacy.
-    """
+    """Check that directed neighbours are sorted and hold both directions of each edge."""
     if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ParameterError(
             f"pairs is {shown(pairs)}; it must be an array of shape (pairs, 2), as "
@@ -358,11 +350,7 @@ class Graph(Inputs):
 
     @cached_property
     def edges(self) -> Edges:
-        """Each pair of neighbours once, with all outputs.
-
-        Raises:
-            ParameterError: for more than 20,000,000 entries.
-        """
+        """Each pair of neighbours once, with all outputs."""
         # Entry edge * outputs + y has the variables (x, y) and (x', y) of the edge's ends x, x'.
         ends, outputs = self.undirected, np.arange(self.outputs)
         if len(ends) * self.outputs > LARGEST_WRITTEN:

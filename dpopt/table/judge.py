@@ -67,13 +67,7 @@ def _refused(table: Table, guarantee: Guarantee, refusal: verify.Refused) -> Not
 def _where(
     table: Table, at: tuple[int, int] | None, *, sets: bool
 ) -> tuple[str, tuple[str, str], str | None]:
-    """Return an inequality of the verifier in words, its two inputs, and its output.
-
-    Args:
-        table: the weights.
-        at: two variables, or for ``sets`` an edge and its direction; None for no inequality.
-        sets: whether inequalities are over sets of outputs, as for delta > 0.
-    """
+    """Return an inequality of the verifier in words, its two inputs, and its output."""
     if at is None:
         return "no neighbours", ("", ""), None
     if not sets:
@@ -93,10 +87,6 @@ def decided(kind: str, setting: Mapping[str, Any], weights: Any) -> verify.Verdi
         kind: of the mechanism, as in files.
         setting: its parameters as plain values.
         weights: as plain values.
-
-    Raises:
-        verify.Refused: if they are not private, with the violated inequality.
-        ParameterError: if they are malformed.
     """
     try:
         return verify.decide(verify.KINDS[kind](dict(setting), weights, None, {}))

@@ -39,9 +39,6 @@ def least_of_table(table: Table, epsilon: float | None, delta: float | None) -> 
         table: private or not.
         epsilon: in [0, 10,000], in nats; None asks for the least epsilon.
         delta: in [0, 1); ignored unless epsilon is None.
-
-    Raises:
-        ParameterError: for numbers out of range, or too many edges times outputs.
     """
     if epsilon is not None:
         # Largest epsilon in nats of `exp_lower` and `exp_upper`.
@@ -226,9 +223,6 @@ def dominating_pair(table: Table) -> DominatingPair:
     """Return the tight dominating pair over all neighbours.
 
     Outputs with the same two variables for a pair of neighbours count as one outcome.
-
-    Raises:
-        ParameterError: for more than 4,000,000 events.
     """
     edges, bits = _DirectedEdges(table), table.total.bit_length()
     events = 2 * len(table.inputs.edges.first)

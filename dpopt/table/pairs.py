@@ -30,9 +30,6 @@ def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
     """Return the pairs (P, Q) of neighbours that count, in both orders, as floats.
 
     Outputs that share a variable are one outcome: their ratios are equal.
-
-    Raises:
-        ParameterError: if the neighbours have more than 2,000,000 outcomes.
     """
     entries = len(table.inputs.edges.first)
     # Comparing them takes seconds.

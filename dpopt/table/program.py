@@ -163,11 +163,7 @@ def _apart(inputs: Inputs) -> bool:
 
 
 def _group_of(inputs: Inputs) -> IntVector:
-    """Return the group of neighbours of each variable, shape (size,).
-
-    Raises:
-        ParameterError: if some variable is in none, or in two.
-    """
+    """Return the group of neighbours of each variable, shape (size,)."""
     groups = inputs.neighbours
     group = np.full(inputs.size, -1)
     group[groups] = np.arange(len(groups))[:, None]

@@ -74,12 +74,7 @@ class Generated(Inputs):
     pairs: IntVector | None
 
     def __post_init__(self) -> None:
-        """Check that the generators are symmetries of the graph, on which proofs rely.
-
-        Raises:
-            ParameterError: if they are not, pairs are not sorted or lack a direction, or there are
-                more than 2^26 pairs of input and output.
-        """
+        """Check that the generators are symmetries of the graph, on which proofs rely."""
         n = self.inputs
         # Pairs (x, y) among which orbits are searched; memory fixes it.
         if n * self.outputs > 2**26:
@@ -279,11 +274,7 @@ class Words(Inputs):
     differences: tuple[tuple[int, ...], ...] | None
 
     def __post_init__(self) -> None:
-        """Check shape and differences.
-
-        Raises:
-            ParameterError: if a position has fewer than 2 symbols, or no two words differ so.
-        """
+        """Check shape and differences."""
         if not self.shape or min(self.shape) < 2:
             raise ParameterError(
                 f"shape is {self.shape}; each position must have at least 2 symbols."
@@ -416,11 +407,7 @@ class Words(Inputs):
         return _edges_of(entries, self.representatives[self._neighbour_variables])
 
     def _changes(self, apart: tuple[int, ...]) -> dict[tuple[int, int], int]:
-        """Return the number of y for each pair of variables (x, y), (x', y), x and x' so far apart.
-
-        Args:
-            apart: in how many positions of each of `sizes` x and x' differ.
-        """
+        """Return the number of y by variables (x, y), (x', y), for x and x' so far apart."""
         # Number of partial words y by their differences from x and from x'.
         counts = {((0,) * len(apart), (0,) * len(apart)): 1}
         for kind, symbols in enumerate(self.sizes):

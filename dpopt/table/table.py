@@ -160,13 +160,6 @@ class Table:
 
         A draw picks one of the input's variables, then uniformly one of its outputs; many draws
         from a small kernel pick the output directly.
-
-        Args:
-            data: inputs, as `Inputs.located` takes them.
-            source: of random bytes.
-
-        Raises:
-            ParameterError: if one is no input; the message is for the curator alone.
         """
         inputs = self.inputs
         located, single = inputs.located(data)
@@ -208,15 +201,7 @@ class Table:
         inputs: Sequence[Hashable] | None = None,
         outputs: Sequence[Hashable] | None = None,
     ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
-        """Return columns input, output and probability with a line for each entry, for a frame.
-
-        Args:
-            inputs: names of the inputs; 0, 1, ... if None.
-            outputs: names of the outputs, likewise.
-
-        Raises:
-            ParameterError: for more than 20,000,000 entries.
-        """
+        """Return columns input, output and probability with a line for each entry, for a frame."""
         matrix = self.matrix()
         sides = (
             (range(matrix.shape[0]) if inputs is None else inputs),
@@ -236,11 +221,7 @@ class Table:
 
     @classmethod
     def read(cls, inputs: Inputs, plain: object) -> Table:
-        """Return the table that `plain` wrote, after checking its form.
-
-        Raises:
-            ParameterError: if it is malformed.
-        """
+        """Return the table that `plain` wrote, after checking its form."""
         body: Any = plain
         try:
             rows = [[whole(weight) for weight in row] for row in body["weights"]]
