@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +38,8 @@ from dpopt.privacy.graph import GRAPHS, SHAPED
 from dpopt.privacy.guarantee import in_short
 from dpopt.shape import Design, Setting, made
 from dpopt.table import (
-    Generated,
-    Graph,
     Inputs,
     Table,
-    Words,
     over_masses,
     probabilities_of,
     rounded,
@@ -59,44 +56,34 @@ _FIT = (
 )
 
 
+class _Options(TypedDict, total=False):
+    """Arguments of `certify` about the inputs, and about how far rows may be moved."""
+
+    graph: GraphLike
+    shape: Sequence[int] | None
+    inputs: Names | None
+    tolerance: float
+
+
 @overload
 def certify(
     kernel: object,
     epsilon: float,
     delta: float = ...,
     *,
-    graph: GraphLike = ...,
-    shape: Sequence[int] | None = ...,
-    inputs: Names | None = ...,
     constraints: object = ...,
-    tolerance: float = ...,
+    **options: Unpack[_Options],
 ) -> Design: ...
 
 
 @overload
 def certify(
-    kernel: object,
-    epsilon: None = ...,
-    delta: float = ...,
-    *,
-    graph: GraphLike = ...,
-    shape: Sequence[int] | None = ...,
-    inputs: Names | None = ...,
-    tolerance: float = ...,
+    kernel: object, epsilon: None = ..., delta: float = ..., **options: Unpack[_Options]
 ) -> Least: ...
 
 
 @overload
-def certify(
-    kernel: object,
-    epsilon: float,
-    delta: None,
-    *,
-    graph: GraphLike = ...,
-    shape: Sequence[int] | None = ...,
-    inputs: Names | None = ...,
-    tolerance: float = ...,
-) -> Least: ...
+def certify(kernel: object, epsilon: float, delta: None, **options: Unpack[_Options]) -> Least: ...
 
 
 @overload
@@ -143,12 +130,12 @@ def certify(
             the others, flattened in C order, the input. A nested list, an array of any library, a
             pandas or polars frame (a row for each input; or the columns input, output and
             probability), a file of one (.csv, .tsv, .npz, .npy, .parquet), a solved variable or
-            expression of cvxpy or linopy; or a design of any kind, represented by its integers.
+            expression of cvxpy or linopy; or, for the least epsilon or delta between its own
+            neighbours, a design of any kind or its table, represented by its integers.
         epsilon: in [0, 600], in nats; None asks for the least one.
         delta: in [0, 1); None asks for the least one.
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected
-            edges, shape (edges, 2), between names where inputs have names. A design keeps its own
-            neighbours unless others are named.
+            edges, shape (edges, 2), between names where inputs have names.
         shape: number of symbols at each position of a word, for "grid" and "hamming"; if None, all
             axes of ``kernel`` but the last.
         inputs: names of the inputs in the order that a named graph refers to. Required with such a
@@ -195,10 +182,17 @@ def certify(
         arguments = (epsilon, delta, graph, shape, inputs, constraints, tolerance)
         return _design_of_values(kernel, setting, arguments)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    if inputs is not None and isinstance(kernel, Design | Table):
-        raise ParameterError(
-            "inputs is given with a design, whose inputs have their order and names; leave it out."
-        )
+    if isinstance(kernel, Design | Table):
+        alone = inputs is None and shape is None and constraints is None and _is_default(graph)
+        if not alone or (epsilon is None) == (delta is None):
+            raise ParameterError(
+                f"kernel is {_checks.shown(kernel)}, of which certify returns the least epsilon or "
+                "delta between its own neighbours; for more take its probabilities, such as "
+                "design.kernel."
+            )
+        if isinstance(kernel, Design):
+            return _least_of_design(kernel, epsilon, delta)
+        return least_of_table(kernel, epsilon, delta)
     if epsilon is None or delta is None:
         if constraints is not None:
             raise ParameterError(
@@ -206,12 +200,7 @@ def certify(
                 "is that of the table as it is."
             )
         return _least(kernel, epsilon, delta, graph, shape, inputs, tolerance)
-    named_table, table = given_table(kernel, inputs), _integers_of(kernel)
-    if table is not None and _is_default(graph):
-        graph = _edges_of_table(table, named_table.inputs)
-    named_table.require_order(graph)
-    if shape is None and isinstance(graph, str) and graph in SHAPED:
-        shape = named_table.axes
+    named_table, shape = _with_shape(kernel, graph, shape, inputs)
     user_rows: Any = constraints
     if isinstance(constraints, str | Path):
         user_rows = read_constraints(constraints)
@@ -304,27 +293,23 @@ def _least(
 ) -> Least:
     if epsilon is None and delta is None:
         raise ParameterError("epsilon and delta are both None; give one, for the least other one.")
-    if _is_default(graph):
-        # Keep the neighbours of the design or table, and the verifier of its kind.
-        if isinstance(kernel, Design):
-            return _least_of_design(kernel, epsilon, delta)
-        if isinstance(kernel, Table):
-            return least_of_table(kernel, epsilon, delta)
-    table, named_table = _integers_of(kernel), given_table(kernel, inputs)
+    named_table, shape = _with_shape(kernel, graph, shape, inputs)
+    values = _pmf_table(named_table.table, tolerance)
+    # The setting checks the graph and lists the neighbours.
+    integers = _rational(values, _of_no_loss(named_table, 0.0, 0.0, graph, shape).domain)
+    least = least_of_table(integers, epsilon, delta)
+    return replace(least, moved=float_up(_moved(values, integers)))
+
+
+def _with_shape(
+    kernel: object, graph: GraphLike, shape: Sequence[int] | None, inputs: Names | None
+) -> tuple[Given, Sequence[int] | None]:
+    """Return a table in the order that its graph needs, and the shape of the inputs as words."""
+    named_table = given_table(kernel, inputs)
     named_table.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = named_table.axes
-    values = named_table.table if table is not None else _pmf_table(named_table.table, tolerance)
-    # The setting checks the graph and lists the neighbours.
-    neighbourhood = _of_no_loss(named_table, 0.0, 0.0, graph, shape).domain
-    if table is not None:
-        # Variables up to symmetry become one weight for each pair (x, y).
-        rows = table.inputs.table().ravel().tolist()
-        integers = Table(neighbourhood, tuple(table.weights[v] for v in rows), table.total)
-        return least_of_table(integers, epsilon, delta)
-    integers = _rational(values, neighbourhood)
-    least = least_of_table(integers, epsilon, delta)
-    return replace(least, moved=float_up(_moved(values, integers)))
+    return named_table, shape
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
@@ -338,20 +323,6 @@ def _least_of_design(design: Design, epsilon: float | None, delta: float | None)
     if epsilon is not None and proved.epsilon <= epsilon:
         return replace(least, upper=min(least.upper, proved.delta))
     return least
-
-
-def _integers_of(kernel: object) -> Table | None:
-    """Return the integer weights of a design or a table; None if ``kernel`` is neither."""
-    table = kernel.table if isinstance(kernel, Design) else kernel
-    if isinstance(table, Table) and isinstance(table.inputs, Graph | Generated | Words):
-        return table
-    if isinstance(kernel, Design):
-        raise ParameterError(
-            f"kernel is a design of kind {kernel.setting.kind!r}, which is no table; its least "
-            "epsilon is found among its own neighbours: give no graph, and not both epsilon and "
-            "delta."
-        )
-    return None
 
 
 def _rational(table: Matrix, inputs: Inputs) -> Table:
@@ -409,15 +380,6 @@ def _pmf_table(table: object, tolerance: float) -> Matrix:
             f"with sum 1, up to tolerance {digits(tolerance)}."
         )
     return frozen(array)
-
-
-def _edges_of_table(table: Table, names: tuple[Name, ...] | None) -> GraphLike:
-    """Return a table's neighbours as edges between names; "complete" if all are neighbours."""
-    pairs = getattr(table.inputs, "pairs", None)
-    if pairs is None:
-        return "complete"
-    labels = names or range(table.inputs.inputs)
-    return [[labels[x], labels[other]] for x, other in pairs.tolist() if x < other]
 
 
 def _is_default(graph: object) -> bool:
@@ -514,7 +476,6 @@ class Given(NamedTuple):
 
 def given_table(kernel: object, order: Names | None = None) -> Given:
     """Return any table that `certify` accepts with two axes and its names."""
-    setting = kernel.setting if isinstance(kernel, Design) else None
     values = _plain_values(kernel)
     if isinstance(values, Mapping):
         named_table = _of_columns(values)
@@ -523,27 +484,17 @@ def given_table(kernel: object, order: Names | None = None) -> Given:
         if array.ndim < 2 or array.size == 0:
             raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
         named_table = Given(array.reshape(-1, array.shape[-1]), array.shape[:-1], None, None)
-        if isinstance(setting, Kernel) and any(setting.names):
-            # With user edges or all pairs as neighbours, the order of the names meant nothing.
-            by_order = isinstance(setting.graph, str) and not _is_default(setting.graph)
-            names = setting.names
-            ordered = by_order or names[0] is None or _are_numbers(names[0])
-            named_table = named_table._replace(inputs=names[0], outputs=names[1], ordered=ordered)
     if named_table.table.size == 0:
         raise ParameterError(f"kernel has shape {named_table.table.shape}; {_FIT}.")
     return named_table.in_order(order)
 
 
 def _plain_values(kernel: object) -> object:
-    """Return the array, nested lists or named columns of a file, frame, design or variable."""
+    """Return the array, nested lists or named columns of a file, frame or variable."""
     library = type(kernel).__module__.split(".")[0]
     value: Any = kernel
     if isinstance(kernel, str | Path):
         return read_table(Path(kernel))
-    if isinstance(kernel, Design):
-        kernel = value = kernel.table
-    if isinstance(kernel, Table):
-        return kernel.matrix()
     if library == "cvxpy":
         value = getattr(kernel, "value", None)
         if value is None:
