@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Rational
@@ -17,7 +17,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy.exponential import rational
-from dpopt.privacy.release import Source, random_words, seeded, settled, system
+from dpopt.privacy.release import below, below_each, seeded, system
 
 # By how much public masses may miss the sum 1, before they are divided by it.
 TOLERANCE = 1e-9
@@ -321,10 +321,13 @@ def draw_own_category(
         )
     table = _counts(np.atleast_2d(array))
     source = system if rng is None else seeded(rng)
-    indices = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(_own_labels(batch, source) for batch in _batches(table))]
-    )
-    return named(indices, names, array.ndim == 1)
+    # Cumulative counts, at which an integer below the sum of all is compared.
+    sums: npt.NDArray[Any] = np.cumsum(table, axis=1)
+    if sums.dtype == object:
+        drawn = np.array([below(int(total), source) for total in sums[:, -1]], dtype=object)
+    else:
+        drawn = below_each(sums[:, -1], source)
+    return named(np.count_nonzero(sums <= drawn[:, None], axis=1), names, array.ndim == 1)
 
 
 def named(indices: IntVector, labels: Sequence[Hashable], single: bool) -> Any:  # noqa: ANN401
@@ -332,26 +335,3 @@ def named(indices: IntVector, labels: Sequence[Hashable], single: bool) -> Any: 
     if single:
         return labels[int(indices[0])]
     return indices if isinstance(labels, range) else [labels[index] for index in indices]
-
-
-def _batches(table: Counts) -> Iterator[Counts]:
-    """Yield batches of users, which bounds the memory of their sums."""
-    # Counts summed at once: bounds the memory of draws from many users' distributions.
-    step = max(1, (1 << 20) // table.shape[1])
-    return (table[start : start + step] for start in range(0, len(table), step))
-
-
-def _own_labels(counts: Counts, source: Source) -> IntVector:
-    """Return the index of one category for each user, drawn from their counts."""
-    # Invert the cdf in floats, on the first 53 bits of a word. A user whose word is too close to a
-    # boundary is settled exactly, with more bits.
-    sums: npt.NDArray[Any] = np.cumsum(counts, axis=1)
-    words = random_words(len(sums), source)
-    # The quotients and the 53 bits are within 2^-51 of their exact values.
-    shares = (sums / sums[:, -1:]).astype(np.float64)
-    drawn = (words >> np.uint64(11)) * 2.0**-53
-    labels = np.count_nonzero(shares <= drawn[:, None], axis=1)
-    close = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
-    for user in np.flatnonzero(close):
-        labels[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
-    return labels
