@@ -125,13 +125,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -> None:
-    """Write ``value`` as indented JSON, whole or not at all.
-
-    Args:
-        path: of the file.
-        value: plain values.
-        numbers: see `json_text`.
-    """
+    """Write ``value`` as indented JSON, whole or not at all."""
     check_json_target(path)
     text = json_text(value, "\n", numbers) + "\n"
     if len(text) > LARGEST_FILE:

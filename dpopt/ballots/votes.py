@@ -60,11 +60,6 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
 
     Queries are read in batches, so that the votes are not copied as a whole.
 
-    Args:
-        votes: in 0..C-1, shape (K,) or (queries, K); there may be no query.
-        voters: K.
-        classes: C.
-
     Returns:
         Counts, shape (queries, C), and whether the votes had shape (K,).
     """

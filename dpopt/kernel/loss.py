@@ -99,15 +99,7 @@ def _table(loss: npt.ArrayLike) -> Matrix:
 
 
 def named_loss(name: str, x: IntVector, y: IntVector, shape: Sequence[int] | None) -> Vector:
-    """Return the loss of a name at inputs x and outputs y, which broadcast to one shape.
-
-    Args:
-        name: one of `LOSSES`.
-        x: inputs.
-        y: outputs.
-        shape: number of symbols at each position if inputs and outputs are words; None if they are
-            numbers.
-    """
+    """Return the loss of a name at inputs x and outputs y, which broadcast to one shape."""
     if name == "zero-one":
         return (x != y).astype(np.float64)
     total = np.zeros(np.broadcast_shapes(x.shape, y.shape))

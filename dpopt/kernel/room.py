@@ -59,15 +59,7 @@ def constrained_repair(
     point: Vector,
     bits: int,
 ) -> Table:
-    """Return a private table near a point that satisfies all user inequalities that have slack.
-
-    Args:
-        inputs: the variables.
-        guarantee: to be satisfied.
-        blocks: the user's constraints.
-        point: probability of one output of each variable, feasible up to a solver's tolerance.
-        bits: of the table's total.
-    """
+    """Return a private table near a point that satisfies all user inequalities that have slack."""
     equal = alike(guarantee)
     values = polished(inputs, point, guarantee) if equal else _normalised(inputs, point)
     first = rounded(inputs, values, bits, equal=equal)

@@ -129,12 +129,6 @@ def semidefinite(b: Matrix, exp_epsilon: float, prior: Vector, symmetry: Symmetr
     values for categories and pairs that a symmetry exchanges, so that P is block diagonal. P is
     then recomputed, and if it is not quite semidefinite, lambda is increased.
 
-    Args:
-        b: B, shape (n, n).
-        exp_epsilon: e^epsilon, rounded up.
-        prior: p.
-        symmetry: of B and p.
-
     Returns:
         lambda, shape (n,); None if the solver found no solution.
     """

@@ -75,13 +75,7 @@ def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
 
 
 def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
-    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance added by one person.
-
-    Args:
-        rows: Q, shape (outputs, n).
-        gram: G = W'W, shape (n, n).
-        prior: p, shape (n,), for which V is best.
-    """
+    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance added by one person."""
     groups, rows, merged = _merged(rows, gram)
     p = groups.sums(prior)
     scales = np.sqrt(rows @ p)
@@ -113,10 +107,6 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
 
     At the optimum no category's variance is above the mean under p, so p's decoder is the best one
     against the worst data. Solved by an interior point method, as the mechanism itself is.
-
-    Args:
-        rows: Q, shape (outputs, n).
-        gram: G = W'W, shape (n, n).
     """
     groups, rows, gram = _merged(rows, gram)
     n = len(gram)

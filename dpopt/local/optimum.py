@@ -403,14 +403,7 @@ def optimum(
     *,
     relative_gap: float = _RELATIVE,
 ) -> Optimum:
-    """Return the weights of patterns with least F, and the multipliers that prove it nearly least.
-
-    Args:
-        gram: G = W'W, shape (n, n).
-        exp_epsilon: e^epsilon, above 1.
-        prior: p, above 0, summing to 1; None for the worst, which maximises F - sum_u p_u G_uu.
-        relative_gap: target of the duality gap, over the variance F - sum_u p_u G_uu.
-    """
+    """Return the weights of patterns with least F, and the multipliers that prove it nearly least."""
     n = len(gram)
     scale = float(np.trace(gram))
     inner, shift = gram / scale, np.zeros(n)
@@ -591,13 +584,7 @@ def excesses(rows: Matrix, b: Matrix, at: Priced) -> Vector:
 
 
 def most_missed(b: Matrix, exp_epsilon: float, at: Priced) -> float:
-    """Return max over all patterns of (s'B s / (s . p) - lambda . s) / (1 . s), rounded up.
-
-    Args:
-        b: B, shape (n, n).
-        exp_epsilon: e^epsilon.
-        at: p and the multipliers.
-    """
+    """Return max over all patterns of (s'B s / (s . p) - lambda . s) / (1 . s), rounded up."""
     # The rounding error of s'B s is bounded by ROUNDING times the sum of its terms' sizes.
     listed = _listed(b + ROUNDING * np.abs(b), exp_epsilon, at)
     worst = max(float(np.max(excess / entries)) for _, excess, entries in listed)

@@ -48,12 +48,6 @@ def subset_value(categories: int, exp_epsilon: float, gram: Matrix, size: int) -
 
     M is a multiple of the identity plus a multiple of the matrix of ones, so F depends only on the
     trace and the sum of G.
-
-    Args:
-        categories: n.
-        exp_epsilon: e^epsilon.
-        gram: G, shape (n, n).
-        size: of the sets, in 1..n-1.
     """
     n, e, k = categories, exp_epsilon, size
     # M = m I + (n - m) 1 1' / n, since M 1 = n 1.

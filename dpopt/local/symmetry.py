@@ -39,12 +39,7 @@ class Symmetry:
 
     @classmethod
     def of(cls, centred: Matrix, prior: Vector) -> Symmetry:
-        """Return the symmetry group of queries and prior.
-
-        Args:
-            centred: (I - 1 p') G (I - p 1'), shape (n, n); see `centred`.
-            prior: p, shape (n,).
-        """
+        """Return the symmetry group of queries and prior."""
         n = len(centred)
         # Rounding error of entries of G, over the largest.
         symmetry, allowed = cls.none(n), 1e-12 * float(np.abs(centred).max())

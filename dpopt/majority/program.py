@@ -69,13 +69,7 @@ def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
 
 
 def problem_of_targets(setting: Voters, targets: Sequence[Voters]) -> Problem:
-    """Return the program without an objective, with privacy for each of several targets.
-
-    Args:
-        setting: the voters.
-        targets: settings of the same voters, each with an (m epsilon, delta) that is to hold, whose
-            rows are "corners", "corners 1", ...
-    """
+    """Return the program without an objective, with privacy for each of several targets."""
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
     for j, target in enumerate(targets):
@@ -101,10 +95,6 @@ def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:
 
     A row is fold(alpha - e^(m epsilon) alpha') / budget @ gamma <= 1, with alpha and alpha' the
     distributions of L under both neighbours.
-
-    Args:
-        setting: the voters and the target.
-        multisets: corners with their numbers of voters, which sum to K.
     """
     sides = [
         np.array([_distribution(setting, counts, side) for counts in multisets]) for side in (0, 1)
@@ -136,11 +126,6 @@ def proving_corners(
 
     The program is solved over the rows that are tight at gamma; rows that its optimum violates are
     added until there are none. The rows tight at the last optimum suffice for the dual bound.
-
-    Args:
-        setting: the voters and the target.
-        gamma: its upper half, shape ((K + 1) / 2,).
-        ask: adds the objective, with its variables and rows, to a program of "gamma".
 
     Returns:
         ("corner", ones, ((corner, voters), ...)), as `dpopt.verify` names them, the tightest

@@ -138,10 +138,6 @@ def sampled_plurality(inputs: SortedHistograms, sample: int) -> tuple[Fraction, 
     Ties for the largest count of the sample are broken uniformly:
     k = sum over sub-histograms h of M votes of prod_x binom(l_x, h_x) / binom(K, M), times
     1 / (number of top classes of h) if the class is one of them.
-
-    Args:
-        inputs: the sorted histograms of K votes over C classes.
-        sample: M, in 1..K.
     """
     size = _checks.integer("sample", sample, 1, inputs.records)
     samples, shares = comb(inputs.records, size), list[Fraction]()

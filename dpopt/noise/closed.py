@@ -77,17 +77,7 @@ class Multipliers:
         loss: Loss,
         mu: float | None = None,
     ) -> Self:
-        """Return multipliers with their bound, where mu is the least column per unit of mass.
-
-        Args:
-            rows: shift, positions and values.
-            ends: as above.
-            last: N.
-            delta: of the guarantee.
-            epsilon: likewise.
-            loss: of distances.
-            mu: what no column should be below; those that are, by a solver's rounding, are lifted.
-        """
+        """Return multipliers with their bound, where mu is the least column per unit of mass."""
         shift = np.concatenate([np.full(position.size, d) for d, position, _ in rows])
         position, value = (np.concatenate([row[i] for row in rows]) for i in (1, 2))
         counted = np.flatnonzero(value > 0)

@@ -79,16 +79,7 @@ def calibrated(
     epsilon: float,
     delta: float,
 ) -> Vector:
-    """Return the noise of a family whose certified delta is just below delta.
-
-    Args:
-        family: p(0), ..., p(N) from a parameter, the larger the more private.
-        low: parameter whose noise is not private.
-        high: parameter whose noise is private.
-        releases: k.
-        epsilon: of all releases.
-        delta: likewise.
-    """
+    """Return the noise of a family whose certified delta is just below delta."""
     target, best, root = delta, None, high
     for _ in range(_CORRECTIONS):
 

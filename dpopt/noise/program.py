@@ -464,15 +464,7 @@ def optimum(
     backend: str | Backend,
     time_limit: float | None,
 ) -> Optimum:
-    """Return the optimum, on the first grid on which it is proved optimal.
-
-    Args:
-        grid_of: the grid after so many doublings of head and end.
-        delta: what each shift may spend.
-        loss: of distances.
-        backend: of the solves.
-        time_limit: of each, in seconds.
-    """
+    """Return the optimum, on the first grid on which it is proved optimal."""
     optima = list[Optimum]()
     for doublings in range(DOUBLINGS + 1):
         program = Program(grid_of(doublings), delta, loss)

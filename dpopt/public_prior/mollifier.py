@@ -226,11 +226,6 @@ def within_box(pmf: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
 
     Each weight is rounded to the nearest in its interval. The first categories with slack then
     make up for the difference of the sum.
-
-    Args:
-        pmf: r, shape (n,), near the box.
-        masses: q, shape (n,).
-        epsilon: in nats.
     """
     # Enough bits that the interval of the rarest category has more than 2^40 integers.
     width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon

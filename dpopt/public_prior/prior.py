@@ -160,12 +160,7 @@ def smooth_prior(
 
 
 def distributions(values: npt.ArrayLike, size: int) -> Vector:
-    """Return one distribution or several, checked.
-
-    Args:
-        values: shape (size,) or (users, size), at least 0, rows summing to 1 up to 1e-9.
-        size: n.
-    """
+    """Return one distribution or several, checked."""
     array = _checks.floats("p", values)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")

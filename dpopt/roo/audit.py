@@ -65,13 +65,7 @@ class RooAudit:
 
 
 def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> RooAudit:
-    """Return the largest probability ratio of a rule over all neighbours, exactly.
-
-    Args:
-        setting: n, k and epsilon.
-        weights: q_0, q_1, ... over 2^62; all later ones are 0.
-        constant: whether the single weight is q_m for every m.
-    """
+    """Return the largest probability ratio of a rule over all neighbours, exactly."""
     numerator, denominator, worst, rows = 0, 1, (0, 0, 0, 0), 0
     n, k = setting.records, setting.categories
     for (_, *move), before, after in verify.chances_of_moves(n, k, list(weights), constant):

@@ -303,10 +303,6 @@ def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
 
     Shape (k, variables). Its product with K is the pmf of the released category for n records
     drawn from P.
-
-    Args:
-        inputs: the sorted histograms.
-        pmf: P, shape (k,).
     """
     joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
     # Axis 0 of counts and variables: count vectors; axis 1: categories.

@@ -81,13 +81,7 @@ def _where(
 
 
 def decided(kind: str, setting: Mapping[str, Any], weights: Any) -> verify.Verdict:  # noqa: ANN401
-    """Return the verdict of `dpopt.verify` on plain integer weights of a kind of mechanism.
-
-    Args:
-        kind: of the mechanism, as in files.
-        setting: its parameters as plain values.
-        weights: as plain values.
-    """
+    """Return the verdict of `dpopt.verify` on plain integer weights of a kind of mechanism."""
     try:
         return verify.decide(verify.KINDS[kind](dict(setting), weights, None, {}))
     except verify.Malformed as error:

@@ -35,10 +35,6 @@ def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
     """Return the orbit of each of 0..size-1 under permutations, shape (size,).
 
     Orbits are numbered in the order of their first elements.
-
-    Args:
-        size: number of elements.
-        images: the image of each element under each permutation, shape (size,).
     """
     listed = list(images)
     start = np.tile(np.arange(size), len(listed))
