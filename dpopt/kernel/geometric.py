@@ -239,7 +239,7 @@ def _path_order(setting: Kernel) -> IntVector | None:
 
 
 def crosses_once(losses: Matrix) -> bool:
-    """Whether each difference of two columns, later minus earlier, never rises above 0 after below."""
+    """Whether no difference of two columns, later minus earlier, rises above 0 after below."""
     count = len(losses)
     # Along axis 0, the first index below 0 must come after the last one above 0.
     for output in range(losses.shape[1] - 1):

@@ -75,7 +75,7 @@ def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
 
 
 def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
-    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance added by one person."""
+    """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance of one person."""
     groups, rows, merged = _merged(rows, gram)
     p = groups.sums(prior)
     scales = np.sqrt(rows @ p)

@@ -403,7 +403,7 @@ def optimum(
     *,
     relative_gap: float = _RELATIVE,
 ) -> Optimum:
-    """Return the weights of patterns with least F, and the multipliers that prove it nearly least."""
+    """Return the weights of patterns with least F, and multipliers that prove it nearly least."""
     n = len(gram)
     scale = float(np.trace(gram))
     inner, shift = gram / scale, np.zeros(n)

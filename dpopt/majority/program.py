@@ -69,7 +69,7 @@ def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
 
 
 def problem_of_targets(setting: Voters, targets: Sequence[Voters]) -> Problem:
-    """Return the program without an objective, with privacy for each of several targets."""
+    """Return the program without an objective: rows "corners", "corners 1", ... of all targets."""
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
     for j, target in enumerate(targets):

@@ -160,7 +160,7 @@ def smooth_prior(
 
 
 def distributions(values: npt.ArrayLike, size: int) -> Vector:
-    """Return one distribution or several, checked."""
+    """Return one checked distribution, shape (size,), or several, shape (users, size)."""
     array = _checks.floats("p", values)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")
