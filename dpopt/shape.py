@@ -49,14 +49,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
-from dpopt.privacy.saved import (
-    AUDIT,
-    STATED,
-    Sealed,
-    read_sealed,
-    refuse_audit,
-    seal_judged,
-)
+from dpopt.privacy.saved import AUDIT, STATED, Sealed, read_sealed, refuse_audit, seal_judged
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
 from dpopt.table import (
@@ -83,14 +76,7 @@ if TYPE_CHECKING:
     from dpopt.privacy.least import Least
     from dpopt.verify import Name
 
-__all__ = [
-    "Design",
-    "Setting",
-    "design",
-    "kinds",
-    "load",
-    "made",
-]
+__all__ = ["Design", "Setting", "design", "kinds", "load", "made"]
 
 # All kinds of settings by name.
 _KINDS: dict[str, type[Setting]] = {}

@@ -3,9 +3,4 @@
 from dpopt.kernel.constraints import ConstraintBlock, Constraints, read_constraints
 from dpopt.privacy import directed_pairs
 
-__all__ = [
-    "ConstraintBlock",
-    "Constraints",
-    "directed_pairs",
-    "read_constraints",
-]
+__all__ = ["ConstraintBlock", "Constraints", "directed_pairs", "read_constraints"]

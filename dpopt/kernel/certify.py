@@ -37,13 +37,7 @@ from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS, SHAPED
 from dpopt.privacy.guarantee import in_short
 from dpopt.shape import Design, Setting, made
-from dpopt.table import (
-    Inputs,
-    Table,
-    over_masses,
-    probabilities_of,
-    rounded,
-)
+from dpopt.table import Inputs, Table, over_masses, probabilities_of, rounded
 from dpopt.table.least import least_of_table
 
 TOLERANCE = 1e-3

@@ -397,11 +397,7 @@ def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vecto
 
 @one_blas_thread
 def optimum(
-    gram: Matrix,
-    exp_epsilon: float,
-    prior: Vector | None,
-    *,
-    relative_gap: float = _RELATIVE,
+    gram: Matrix, exp_epsilon: float, prior: Vector | None, *, relative_gap: float = _RELATIVE
 ) -> Optimum:
     """Return the weights of patterns with least F, and multipliers that prove it nearly least."""
     n = len(gram)

@@ -253,11 +253,7 @@ def sampled_margins(
 
 
 def sampled_error(
-    setting: Voters,
-    gamma: Vector,
-    prior: Prior,
-    rng: np.random.Generator,
-    draws: int = 10_000,
+    setting: Voters, gamma: Vector, prior: Prior, rng: np.random.Generator, draws: int = 10_000
 ) -> tuple[float, float]:
     """Return the mean of |error(p)| (definition 2.4) over sampled p, and its standard error.
 

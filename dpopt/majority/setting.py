@@ -552,11 +552,7 @@ class Majority(Voters, Budgeted):
 
 
 def assess(
-    setting: Majority,
-    gamma: npt.ArrayLike,
-    *,
-    prior: PriorLike | None = None,
-    repair: bool = False,
+    setting: Majority, gamma: npt.ArrayLike, *, prior: PriorLike | None = None, repair: bool = False
 ) -> Design:
     """Return any noise function as a design: a baseline, or the solution of your own program.
 

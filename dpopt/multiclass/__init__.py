@@ -2,6 +2,4 @@
 
 from dpopt.ballots import VotePrior
 
-__all__ = [
-    "VotePrior",
-]
+__all__ = ["VotePrior"]

@@ -73,12 +73,7 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
 
 
 def bounded_rule(
-    rule: Rule,
-    voters: int,
-    classes: int,
-    epsilon: float,
-    allowance: float,
-    voter_delta: float,
+    rule: Rule, voters: int, classes: int, epsilon: float, allowance: float, voter_delta: float
 ) -> Table:
     """Return the rule's table with the largest parameter that the bound on stable rules allows."""
     ratio = vote_ratio_below(voters, epsilon, allowance, voter_delta)

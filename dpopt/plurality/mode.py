@@ -41,11 +41,7 @@ class ModeRelease:
 
 
 def mode(
-    data: object,
-    epsilon: float,
-    *,
-    labels: object = None,
-    rule: Rule = "best",
+    data: object, epsilon: float, *, labels: object = None, rule: Rule = "best"
 ) -> ModeRelease:
     """Return the most common category of some records, privately.
 

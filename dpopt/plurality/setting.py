@@ -21,14 +21,7 @@ import numpy as np
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import exact_text, roughly, whole
-from dpopt.ballots import (
-    Coins,
-    audit_rule,
-    auditable,
-    exponential,
-    permute_and_flip,
-    table_bits,
-)
+from dpopt.ballots import Coins, audit_rule, auditable, exponential, permute_and_flip, table_bits
 from dpopt.ballots.audit import few_histograms, table_at
 from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.priors import VotePrior
@@ -45,10 +38,7 @@ from dpopt.table.least import least_of_table
 # What `loss` and `rule` may be, and whose theorems prove the rules.
 LOSSES = ("regret", "error")
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
-THEOREMS = {
-    "permute-and-flip": "McKenna, Sheldon 2020",
-    "exponential": "McSherry, Talwar 2007",
-}
+THEOREMS = {"permute-and-flip": "McKenna, Sheldon 2020", "exponential": "McSherry, Talwar 2007"}
 
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
 # Variables of a program above which interior points are faster, and the secondary objective (the

@@ -19,11 +19,7 @@ Divergence = str | Callable[[Vector], Vector]
 """A name among `DIVERGENCES`, or f: convex, f(1) = 0, elementwise on positive ratios."""
 
 
-def minimax_utility(
-    public: PublicLike,
-    epsilon: float,
-    divergence: Divergence = "tv",
-) -> float:
+def minimax_utility(public: PublicLike, epsilon: float, divergence: Divergence = "tv") -> float:
     """Return Gamma_f(q, epsilon), the least worst-case f-divergence (Theorem 1).
 
     Gamma_f = min over K of max over p of D_f(p || p K), over epsilon-LDP kernels with q K = q.

@@ -197,9 +197,7 @@ class Table:
         return Pmfs(rows), np.array(starts[:-1])[:, None] + np.arange(most)
 
     def columns(
-        self,
-        inputs: Sequence[Hashable] | None = None,
-        outputs: Sequence[Hashable] | None = None,
+        self, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None
     ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
         """Return columns input, output and probability with a line for each entry, for a frame."""
         matrix = self.matrix()
