@@ -92,10 +92,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _created_beside(path: Path) -> Path:
-    """Create an empty file of a new name in the folder of ``path``, as private as ``path`` is.
-
-    A new ``path`` gets the permissions of any new file: what the process's mask leaves of 0o666.
-    """
+    """Create an empty file of a new name in the folder of ``path``, as private as ``path`` is."""
     temporary = path.parent / f".dpopt-{secrets.token_hex(8)}{path.suffix}"
     try:
         mode = (path.stat().st_mode & 0o777) | 0o600 if path.exists() else None

@@ -386,10 +386,7 @@ class Ledger:
 
 
 def name_of(dataset: str) -> str:
-    """Return the name of a data set without spaces around it, in Unicode's composed form (NFC).
-
-    What looks the same and was typed elsewhere is the same data set.
-    """
+    """Return the name of a data set without spaces around it, in Unicode's composed form (NFC)."""
     return unicodedata.normalize("NFC", dataset).strip()
 
 

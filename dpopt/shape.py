@@ -17,7 +17,6 @@ KIND``, and `dpopt.load` reads its files. docs/adding.md says how to add one.
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import re
@@ -216,10 +215,7 @@ class Setting(ABC):
         return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
     def point(self, solution: Solution) -> Any:  # noqa: ANN401
-        """Return what the paper calls the variable, such as gamma, q or K, out of a solution.
-
-        By default the probability of one output of each variable of `inputs`.
-        """
+        """Return what the paper calls the variable, such as gamma, q or K, out of a solution."""
         return probabilities_of(self.domain, self.guarantee, solution)
 
     def table(self, point: Any) -> Any:  # noqa: ANN401
@@ -509,8 +505,8 @@ class Design:
     What else a setting reports of its designs (`Setting.report`) is an attribute, computed when it
     is first asked for: `design.gamma` of a majority, `design.kernel` of a kernel.
 
-    A result's certificate is about its own integers and no others: a constructor call,
-    `dataclasses.replace` and a copy compare its digest with them, and a pickle is proved again. Who
+    A result's certificate is about its own integers and no others: a constructor call and
+    `dataclasses.replace` compare its digest with them, and a copy or a pickle is proved again. Who
     writes into ``__dict__`` is not stopped.
 
     Attributes:
@@ -552,17 +548,9 @@ class Design:
                 f"{promised}; what is released must be proved."
             )
 
-    def __copy__(self) -> Self:
-        """Return another object of the same fields."""
-        return type(self)(**_fields_of(self))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return another object of copied fields."""
-        return type(self)(**{n: copy.deepcopy(v, memo) for n, v in _fields_of(self).items()})
-
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the fields; what is read back is proved again."""
-        return _restored, (_fields_of(self),)
+        """Copy and pickle the fields; what is made of them is proved again."""
+        return _restored, ({entry.name: getattr(self, entry.name) for entry in fields(self)},)
 
     @cached_property
     def _reported(self) -> Mapping[str, Callable[[], Any]]:
@@ -582,7 +570,6 @@ class Design:
         raise AttributeError(f"a design of kind {self.setting.kind!r} has no {name!r}")
 
     def __dir__(self) -> list[str]:
-        """Return all names, those that the setting reports among them."""
         return sorted({*super().__dir__(), *self._reported, *self._details})
 
     @property
@@ -850,10 +837,6 @@ class Design:
                 data = {"setting": displayed[1], **self.setting._proof_data(self.table)}
         verifier = _checks.flag("verifier", verifier)
         return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
-
-
-def _fields_of(design: Design) -> dict[str, Any]:
-    return {entry.name: getattr(design, entry.name) for entry in fields(design)}
 
 
 def _restored(values: dict[str, Any]) -> Design:

@@ -37,39 +37,33 @@ class Spending:
     """What the labels of several queries spend together.
 
     **Private voters** (`dpopt.majority`, `dpopt.multiclass`). Given the data, the K votes on one
-    query are independent, each (epsilon, Delta)-DP; the certified noise makes the label (m epsilon,
-    delta)-DP. The guarantee is about the data behind the voters; queries are public. What many
-    queries spend depends on where the votes come from, which the caller states:
+    query are independent, each (epsilon, Delta)-DP; the label is (m epsilon, delta)-DP. Neighbours
+    differ in the data behind the voters; queries are public. The caller says where votes come from:
 
     - ``trained_once=False``: every vote is drawn afresh (randomised response on each prediction,
       say), and (epsilon, Delta) holds for each vote. Queries, even if chosen after seeing earlier
       labels, compose: k folds of (m epsilon, delta), by theorem 2.2 ("simple") or 2.3 ("general").
-      All labels are also computed from k K votes, so that k K folds of (epsilon, Delta) bound them
-      ("voters-simple", "voters-general").
-      A setting of k releases has one guarantee for k queries; every further k spend it again.
+      k K folds of (epsilon, Delta) bound them, too ("voters-simple", "voters-general"). A setting
+      of k releases has one guarantee for k queries; every further k spend it again.
     - ``trained_once=True``: (epsilon, Delta) holds for each trained voter as a whole (DP-SGD, say),
-      with training runs independent of each other. All labels of any number of queries are computed
-      from K voters: K folds of (epsilon, Delta). Composition over queries is NOT valid here, except
-      for a single query: given earlier labels the voters are no longer independent, which is what
-      the noise was certified for. At K = 41, epsilon = 0.5, m = 1, with the DaRRM paper's noise,
+      with training runs independent of each other. All labels are computed from K voters: K folds
+      of (epsilon, Delta). Composition over queries is NOT valid here, except for a single query:
+      given earlier labels the voters are no longer independent. At K = 41, epsilon = 0.5, m = 1,
       one query repeated 12 times spends at least 6.048, not 12 m epsilon = 6; a test computes it.
 
     ``voters_per_record`` says how many voters a change of the data can reach: all K, unless they
     were trained on separate data. On disjoint parts it is 1, and voters trained once spend
     (epsilon, Delta) together, even if all votes were published: no noise is needed.
 
-    **Plain voters** (`dpopt.plurality`). Neighbours replace one record, and a voter is a record (a
-    person's own answer), or a teacher that was trained on a part of the data; parts are disjoint
-    and chosen without looking at the records. Then a record reaches one ballot of each query,
-    however it is used in training, and the label is epsilon-DP when one ballot is replaced. Noise
-    is drawn afresh for each query: k queries, also if chosen after seeing earlier labels, are k
-    folds of epsilon, by theorem 2.2 ("simple"), 2.3 ("general"), or exactly that of the worst
-    mechanisms ("optimal"). If a record can reach t voters (parts that overlap, or a person with t
-    records), ``voters_per_record`` is t and each query spends t epsilon.
+    **Plain voters** (`dpopt.plurality`). Neighbours replace one record, and a voter is a record, or
+    a teacher that was trained on one of disjoint parts, chosen without looking at the records. Then
+    a record reaches one ballot of each query, and the label is epsilon-DP. Noise is drawn afresh: k
+    queries, also if chosen after seeing earlier labels, are k folds of epsilon, by theorem 2.2
+    ("simple"), 2.3 ("general"), or exactly that of the worst mechanisms ("optimal"). If a record
+    can reach t voters, ``voters_per_record`` is t and each query spends t epsilon.
 
-    Not covered: timing; whether private voters have the privacy that was stated of them; parts
-    that were chosen by what the records say; and records that are added or removed, where this
-    changes the parts of others.
+    Not covered: timing; whether private voters have the privacy that was stated of them; and
+    records that are added or removed, where this changes the parts of others.
 
     Attributes:
         setting: the voters, and what one query may spend.

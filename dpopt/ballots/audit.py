@@ -39,12 +39,7 @@ _LONGEST_LIST = 10_000, 1_000
 
 @dataclass(frozen=True)
 class Audited:
-    """A rule's table that was proved private by enumerating all neighbours.
-
-    Attributes:
-        step: the rule's parameter: r of the ladder, s of the other rules.
-        table: the integer weights.
-    """
+    """A rule's table, proved private by enumeration, and its step: the ladder's r, others' s."""
 
     step: Fraction
     table: Table

@@ -135,10 +135,7 @@ class ClassSetting(Budgeted):
         }
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the probability of a class of the largest count against its lead over the second.
-
-        The line is the mean under the prior; the band covers all histograms with that lead.
-        """
+        """Draw the probability of a class of the largest count against its lead over the second."""
         if not isinstance(table, Table):
             super().draw(axes, table, label)
             return

@@ -60,10 +60,7 @@ class VotePrior:
         )
 
     def pmf(self, inputs: SortedHistograms) -> Vector:
-        """Return the probability of each sorted histogram, shape (histograms,).
-
-        It does not depend on the order of the classes in p.
-        """
+        """Return the probability of each sorted histogram, shape (histograms,)."""
         if self.p is not None:
             return self._multinomial(inputs)
         # log of the Dirichlet-multinomial pmf: the sum over classes of log (A)_n / n!.

@@ -70,12 +70,7 @@ def _elementary(values: Sequence[Fraction]) -> list[Fraction]:
 
 
 def exponential(counts: Sequence[int], step: Fraction) -> Pmf:
-    """Return the pmf of the exponential mechanism, proportional to s^count, exactly.
-
-    Args:
-        counts: of the C classes.
-        step: s = e^(epsilon / 2), a fraction above 1.
-    """
+    """Return the pmf of the exponential mechanism, proportional to s^count, exactly."""
     top = max(counts)
     shares = [Fraction(1) / Fraction(step) ** (top - count) for count in counts]
     total = sum(shares, Fraction(0))

@@ -122,10 +122,7 @@ class Rungs:
 
     @cached_property
     def layers(self) -> tuple[IntVector, ...]:
-        """The histograms in the order of the recursion: a layer depends on earlier ones only.
-
-        When a class takes a ballot from a top, the largest count falls, or fewer classes have it.
-        """
+        """The histograms in the order of the recursion: a layer depends on earlier ones only."""
         # The first variable of a histogram is its largest count.
         tops = self.inputs.starts[:-1]
         # Sort by (largest count, number of classes with it).

@@ -102,10 +102,7 @@ def count_votes(votes: IntTable, classes: int) -> IntTable:
 
 
 def as_integers(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
-    """Return an array as integers if all its values are integers in 0..largest, else None.
-
-    An array of 64-bit integers is returned as it is.
-    """
+    """Return an array as integers if all its values are integers in 0..largest, else None."""
     if array.dtype.kind in "iu":
         # Viewed as unsigned, negative numbers become large.
         unsigned = array.view(array.dtype.str.replace("i", "u"))

@@ -320,10 +320,7 @@ def _least_of_design(design: Design, epsilon: float | None, delta: float | None)
 
 
 def _rational(table: Matrix, inputs: Inputs) -> Table:
-    """Return the table of integer weights in proportion to floats, each row divided by its sum.
-
-    Every entry keeps 64 bits; a row that sums to exactly 1 is represented exactly.
-    """
+    """Return the table of integer weights in proportion to floats, each row divided by its sum."""
     values = np.maximum(table, 0.0)
     least = float(values[values > 0].min())
     return rounded(inputs, values.ravel(), 64 - math.frexp(least)[1])
@@ -516,30 +513,22 @@ def _plain_values(kernel: object) -> object:
 
 
 def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # noqa: ANN401
-    """Return cvxpy constraints on the kernel as tuples (name, matrix, lower, upper).
-
-    The name is the label of a constraint, or "rows i" for the i-th one.
-    """
+    """Return cvxpy constraints on the kernel as tuples (name, matrix, lower, upper)."""
     import cvxpy as cp
-    from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
-    from cvxpy.constraints.zero import Equality, Zero
+    from cvxpy.constraints.nonpos import Inequality
+    from cvxpy.constraints.zero import Equality
 
     if not isinstance(kernel, cp.Variable) or kernel.ndim != 2 or kernel.value is None:
         raise ParameterError(
             "constraints are those of cvxpy; kernel must then be a variable of cvxpy with two axes "
             "and a value."
         )
-    equalities = (Equality, Zero)
-    inequalities = (Inequality, NonPos, NonNeg)
     # cvxpy flattens in Fortran order: column order[j] of its gradient is our column j.
     order = np.arange(kernel.size).reshape(kernel.shape, order="F").ravel()
     saved_value, blocks = kernel.value, []
     for index, row in enumerate(constraints):
-        supported = isinstance(row, (*equalities, *inequalities)) and row.args
-        side: Any = supported and row.args[0]
-        if supported and len(row.args) == 2:
-            side = row.args[0] - row.args[1]
-        if not supported or not side.is_affine() or [v.id for v in side.variables()] != [kernel.id]:
+        side: Any = isinstance(row, Equality | Inequality) and row.expr
+        if not side or not side.is_affine() or [v.id for v in side.variables()] != [kernel.id]:
             raise ParameterError(
                 f"constraints hold {_checks.shown(row)} at place {index}; it must be an equality "
                 "or inequality of cvxpy that is affine in the kernel alone."
@@ -548,12 +537,10 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
         try:
             # The affine expression at K = 0 is minus the right side.
             kernel.save_value(np.zeros(kernel.shape))
-            limits = -np.asarray(side.value, dtype=float).ravel(order="F")
+            upper = -np.asarray(side.value, dtype=float).ravel(order="F")
         finally:
             kernel.save_value(saved_value)
-        negative = isinstance(row, NonNeg)
-        lower = limits if negative or isinstance(row, equalities) else None
-        upper = None if negative else limits
+        lower = upper if isinstance(row, Equality) else None
         blocks.append((getattr(row, "label", None) or f"rows {index}", matrix, lower, upper))
     return blocks
 
@@ -580,7 +567,9 @@ def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:
             f"kernel has no {entry} for input {_checks.shown(list(inputs)[x])} and output "
             f"{_checks.shown(list(outputs)[y])}; write 0 if it is impossible."
         )
-    return _with_names(table, inputs, tuple(outputs), ordered=_are_numbers(columns["input"]))
+    output_names = checked_names("outputs", tuple(outputs), len(outputs))
+    ordered = _are_numbers(columns["input"])
+    return Given(table, table.shape[:-1], tuple(inputs), output_names, ordered)
 
 
 def _of_wide(columns: Mapping[str, Sequence[Any]]) -> Given:
@@ -594,24 +583,16 @@ def _of_wide(columns: Mapping[str, Sequence[Any]]) -> Given:
         raise ParameterError("kernel has columns of different lengths; they must be equal.")
     table = np.stack(value_columns, axis=1)
     numeric = all(name.isascii() and name.isdigit() for name in outputs)
-    output_names = tuple(int(name) if numeric else name for name in outputs)
+    names = tuple(int(name) if numeric else name for name in outputs)
+    output_names = checked_names("outputs", names, len(names))
     if named is None:
-        return _with_names(table, None, output_names, ordered=True)
+        return Given(table, table.shape[:-1], None, output_names)
     inputs = _positions("input", named)
     if len(inputs) < len(named):
         raise ParameterError("kernel has an input with two rows; each must have one.")
     # Line of the file for each input in the sorted order of names.
     lines = np.argsort([inputs[plain_name("input", name)] for name in named], kind="stable")
-    return _with_names(table[lines], inputs, output_names, ordered=_are_numbers(named))
-
-
-def _with_names(
-    table: Matrix, inputs: Mapping[Name, int] | None, outputs: Sequence[Name], *, ordered: bool
-) -> Given:
-    """Return a table with its names; output names 0, 1, ... become None."""
-    output_names = checked_names("outputs", outputs, len(outputs))
-    names = None if inputs is None else tuple(inputs)
-    return Given(table, table.shape[:-1], names, output_names, ordered)
+    return Given(table[lines], table.shape[:-1], tuple(inputs), output_names, _are_numbers(named))
 
 
 def _positions(what: str, values: Sequence[Any]) -> dict[Name, int]:

@@ -46,7 +46,6 @@ class ConstraintBlock:
     upper: tuple[float | None, ...]
 
     def __post_init__(self) -> None:
-        """Check the fields and store read-only copies."""
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError(
                 f"name of constraints is {_checks.shown(self.name)}; it must be a text, not empty."

@@ -16,12 +16,9 @@ nondecreasing in |x - y| the theorem is that of Ghosh, Roughgarden and Sundarara
 the worst input that of Gupte and Sundararajan (2010). The condition is sufficient and cannot just
 be dropped: for loss[., y] = (0, 1, 0), (1, 0, 1) no answer to the geometric mechanism is optimal.
 
-The proof is on the page docs/findings/kernels.md. With c_y(x) = prior_x loss[x, y], z(i) the first
-output of least <c_y, g_i>, g_i(x) = a^|x - i|, and l the function with <l, g_i> = <c_z(i), g_i>, it
-shows <c_y - l, k> >= 0 for every private column k. The surpluses of d_y = c_y - l on both sides of
-an index i, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x), are at least
-0: L up to the last index whose answer z(i) is y or an earlier output, R after it. Privacy carries
-these surpluses along the path to that index.
+The proof is on the page docs/findings/kernels.md. With c_y(x) = prior_x loss[x, y] it bounds
+d_y = c_y - l, for a suitable l, by its surpluses on both sides of an index i, L(i) = sum_{x <= i}
+a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x).
 
 **Grids.** Let inputs and outputs be words of one shape, neighbours words that differ by 1 in one
 symbol, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of
@@ -70,14 +67,7 @@ Options = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A path with its inputs and outputs in the order of the theorem.
-
-    Attributes:
-        inputs: the inputs from one end to the other, shape (inputs,).
-        outputs: the outputs in the order of the theorem, shape (outputs,).
-        losses: losses in these orders, to be minimised, shape (inputs, outputs).
-        epsilon: in nats.
-    """
+    """A path: its inputs, its outputs in the order of the theorem, and losses[x, y] to minimise."""
 
     inputs: IntVector
     outputs: IntVector
@@ -87,13 +77,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An optimal kernel, and a bound that proves it optimal.
-
-    Attributes:
-        kernel: shape (inputs, outputs), private and stochastic up to rounding, read-only.
-        bound: no private kernel has a lower loss (a higher utility), by weak duality: from
-            multipliers of the privacy rows and the prior, or the worst prior, rounded outward.
-    """
+    """An optimal kernel K[x, y], and a bound by weak duality, rounded outward, that proves it."""
 
     kernel: Matrix
     bound: float
@@ -101,26 +85,20 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False)
 class _Symbols:
-    """A setting split into one path for each symbol of its words; a path has one symbol.
-
-    Attributes:
-        lines: the path of each symbol.
-        priors: the prior of each symbol; None for the worst input.
-        missed: largest difference of any kernel's loss from the sum over the symbols, which is due
-            to rounding in the loss and the prior.
-    """
+    """A setting split into one path for each symbol of its words; a path has one symbol."""
 
     lines: tuple[Line, ...]
+    # None for the worst input.
     priors: tuple[Vector, ...] | None
+    # Largest difference, by rounding, of a kernel's loss from the sum over the symbols.
     missed: float
 
 
 def optimum(setting: Kernel) -> Optimum | None:
     """Return the optimum on a path or a grid; None if the theorem does not apply.
 
-    For a prior there is nothing to solve: memory inputs * outputs and two matrix products. For the
-    worst input the random answers are variables of a small linear program; its dual variables are
-    the prior that `Optimum.bound` uses.
+    For the worst input the random answers are variables of a small linear program; its dual
+    variables are the prior of the bound.
     """
     words = _per_symbol(setting)
     if words is None:
@@ -141,10 +119,7 @@ def optimum(setting: Kernel) -> Optimum | None:
 
 
 def _line_optimum(line: Line, prior: Vector | None) -> Optimum | None:
-    """Return the optimum along one path, for a prior of the inputs, or for the worst input if None.
-
-    Its bound is one on minimised losses, and its kernel is writable.
-    """
+    """Return the optimum along one path, for a prior of the inputs; for the worst input if None."""
     if prior is None:
         largest = _minimax_answers(line)
         if largest is None or largest[2] > _MOST_GAP:
@@ -177,10 +152,7 @@ def _per_symbol(setting: Kernel) -> _Symbols | None:
 
 
 def _ordered_line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
-    """Return a path with its outputs in an order of the theorem; None if none was found.
-
-    Two orders are tried: the outputs' own, and that of the inputs where their loss is least.
-    """
+    """Return a path with its outputs in an order of the theorem; None if none was found."""
     path_losses = losses[inputs]
     by_best_input = np.argsort(np.argmin(path_losses, axis=0), kind="stable")
     for outputs in (np.arange(losses.shape[1]), by_best_input):
@@ -276,13 +248,6 @@ def _posterior(line: Line, prior: Vector) -> Matrix:
     return _decay(len(prior), line.epsilon) @ (prior[:, None] * line.losses)
 
 
-def _average(line: Line) -> float:
-    """Return the least mean loss for the uniform prior, minus the lowest loss of all."""
-    prior = np.full(len(line.inputs), 1.0 / len(line.inputs))
-    least = float(_scale(len(prior), line.epsilon) @ _posterior(line, prior).min(axis=1))
-    return least - float(line.losses.min())
-
-
 def _dual_bound(line: Line, prior: Vector) -> float:
     """Return a lower bound on the least loss, by weak duality with the surpluses as multipliers.
 
@@ -360,11 +325,7 @@ def _minimax_answers(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector
 
 
 def _size(line: Line, value: float) -> float:
-    """Return the scale for the error of a loss, above 0 if any loss is not 0.
-
-    Where losses of both signs cancel, it is the loss minus the lowest one, as in the program: a
-    solver's error is relative to that.
-    """
+    """Return the scale for the error of a loss; where signs cancel, above the lowest loss."""
     lowest, largest = float(np.min(line.losses)), float(np.max(np.abs(line.losses)))
     return max(abs(value), value - lowest, 1e-6 * largest) or 1.0
 
@@ -425,7 +386,10 @@ def _best_among(line: Line, pmf: Matrix, options: Options) -> tuple[Matrix, Vect
         losses = losses[:half] + losses[::-1][:half]
         losses[:, value == count - 1 - value] *= 0.5
     highest = float(np.max(losses @ (1.0 / np.bincount(value)[value])))
-    unit = max(_average(line), 1e-6 * highest) or 1.0
+    # The least mean loss for the uniform prior, minus the lowest loss of all.
+    means = _posterior(line, np.full(count, 1.0 / count)).min(axis=1)
+    average = float(_scale(count, line.epsilon) @ means) - float(line.losses.min())
+    unit = max(average, 1e-6 * highest) or 1.0
     # Losses below this share of the unit are set to 0 for the solver.
     losses[losses < 1e-13 * unit] = 0.0
     problem = Problem("answers to the geometric mechanism")

@@ -77,12 +77,21 @@ def listed(names: Iterable[object]) -> str:
 def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLike:  # noqa: ANN401
     """Return edges between names, pairs or a text a:b,b:c, as edges between input indices.
 
-    The name of a graph is returned unchanged, and so are edges where inputs have no names.
+    The name of a graph is returned unchanged, and so are edges where inputs have no names, but for
+    a text 0:1,1:2.
     """
-    if names is None or (isinstance(graph, str) and ":" not in graph):
-        return graph
-    if isinstance(graph, str):
-        graph = [edge.split(":") for edge in graph.split(",")]
+    text = graph if isinstance(graph, str) else None
+    if text is not None:
+        if ":" not in text:
+            return text
+        graph = [edge.split(":") for edge in text.split(",")]
+    if names is None:
+        try:
+            return graph if text is None else [list(map(int, edge)) for edge in graph]
+        except ValueError:
+            raise ParameterError(
+                f"graph is {_checks.shown(text)}; edges are written 0:1,1:2."
+            ) from None
     try:
         pairs = [tuple(edge) for edge in (graph.tolist() if hasattr(graph, "tolist") else graph)]
     except TypeError:

@@ -174,10 +174,7 @@ def _program_point(model: Model, inputs: Inputs, guarantee: Guarantee, values: V
 def _slacks(
     blocks: Sequence[ConstraintBlock], table: Table
 ) -> dict[tuple[str, int, str], Fraction]:
-    """Return the exact slack of a table in each limit of the user's inequalities.
-
-    Keys are (block, row, side); slack is divided by the row's largest coefficient.
-    """
+    """Return the exact slack of a table in each limit of the user's inequalities."""
     slacks = dict[tuple[str, int, str], Fraction]()
     for block in blocks:
         sizes = np.zeros(block.count)

@@ -23,7 +23,7 @@ from dpopt.kernel.constraints import (
 )
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
-from dpopt.kernel.names import Name, NamedGraph, Names, checked_names
+from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
 from dpopt.kernel.room import constrained_repair
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
@@ -170,13 +170,13 @@ class Kernel(Budgeted):
         else:
             _ = self.pairs
         symmetry, orbits = settled(self)
-        if orbits is not None and any(self.names):
-            raise ParameterError(
-                f"symmetry is {_checks.shown(symmetry)} and inputs or outputs have names; leave "
-                "one of them out."
-            )
         self.keep(symmetry=symmetry)
         if orbits is not None:
+            if any(self.names):
+                raise ParameterError(
+                    f"symmetry is {_checks.shown(symmetry)} and inputs or outputs have names; "
+                    "leave one of them out."
+                )
             # Checking the symmetry has computed its orbits: cache them.
             vars(self)["domain"] = orbits
 
@@ -354,19 +354,11 @@ class Kernel(Budgeted):
         return optimum(self)
 
     def closed_form(self) -> Table | None:
-        """Return the geometric mechanism with the best answers where it is optimal, else None.
-
-        With delta = 0 it is optimal on a path if, of any two outputs, the better one changes once
-        along the path, as for every loss that is nondecreasing in |x - y|; and on a grid for a sum
-        of such losses over the symbols. The theorem is in `dpopt.kernel.geometric`.
-        """
+        """Return the optimum by the theorem of `dpopt.kernel.geometric`, else None."""
         return None if self.geometric is None else self.table(self.geometric.kernel.ravel())
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return a bound on the value of any private kernel, from the solver's dual vector.
-
-        Without a solution, it comes from the multipliers of `dpopt.kernel.geometric`, if any.
-        """
+        """Return the solver's dual bound; without a solution, that of `dpopt.kernel.geometric`."""
         del table
         if solution is not None:
             return solution.bound
@@ -443,24 +435,21 @@ class Kernel(Budgeted):
         return rounded(self.domain, row, self.bits)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the kernel, its expected loss for each input, and its constraint violations.
+        """Return the kernel, its expected loss for each input, and its constraint violations."""
 
-        After repair and rounding, privacy holds exactly; "invariance" and the user's constraints
-        hold up to ``residuals``, which are computed in rational arithmetic.
-        """
+        def expected_losses() -> Vector:
+            """Return sum_y loss_xy K_xy for each input x, shape (inputs,)."""
+            means = np.array([float(mean) for mean in table.means(self.losses.costs)])
+            return frozen(means[self.domain.rows_of(np.arange(self.inputs))])
+
         return {
             "kernel": lambda: frozen(table.matrix()),
-            "expected_losses": lambda: self._expected_losses(table),
+            "expected_losses": expected_losses,
             "residuals": lambda: {
                 block.name: float(block.misses(table))
                 for block in (*self.invariance_rows, *self.blocks)
             },
         }
-
-    def _expected_losses(self, table: Table) -> Vector:
-        """Return sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
-        means = np.array([float(mean) for mean in table.means(self.losses.costs)])
-        return frozen(means[self.domain.rows_of(np.arange(self.inputs))])
 
     def columns(self, table: Table) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""
@@ -505,17 +494,11 @@ def _pmf(name: str, values: npt.ArrayLike, size: int) -> Vector:
 
 def _graph(graph: GraphLike) -> GraphLike:
     """Return a name, or edges parsed into a read-only copy, which `directed_pairs` checks."""
-    if isinstance(graph, str):
-        if ":" not in graph:
-            return graph
-        try:
-            graph = [[int(end) for end in edge.split(":")] for edge in graph.split(",")]
-        except ValueError:
-            raise ParameterError(
-                f"graph is {_checks.shown(graph)}; edges are written 0:1,1:2."
-            ) from None
+    edges = edges_by_name(graph, None)
+    if isinstance(edges, str):
+        return edges
     try:
-        edges = np.array(graph)
+        edges = np.array(edges)
     except ValueError:
         return graph
     edges.setflags(write=False)

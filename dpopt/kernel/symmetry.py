@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, Matrix, Vector
+from dpopt._types import IntVector
 from dpopt.kernel.constraints import ConstraintBlock
 from dpopt.table import Generated, Inputs, Words
 from dpopt.table.symmetric import Generator
@@ -102,13 +102,21 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
     # Permuting symbols and positions keeps Hamming distances, hence the edges of "hamming".
     hamming = symmetry == "hamming" and setting.graph_name == "hamming"
     for index, generator in enumerate(generators):
-        called = f"symmetry {name or index}"
-        if not hamming:
-            _require_edges(called, generator[0], setting.pairs, inputs)
-        _require_prior(called, generator[0], setting.weights)
+        called, sigma = f"symmetry {name or index}", generator[0]
+        if not hamming and setting.pairs is not None:
+            _require_edges(called, sigma, setting.pairs, inputs)
+        prior = setting.weights
+        if prior is not None and np.any(moved := prior[sigma] != prior):
+            x = int(np.argmax(moved))
+            raise ParameterError(
+                f"{called} maps input {x} to {sigma[x]}, and prior gives them different weights."
+            )
         if not _symmetric_by_formula(setting, symmetry, generator):
             _require_loss(called, generator, setting)
-        _require_invariances(called, generator, setting.invariances)
+        if setting.invariances is not None:
+            (lhs, rhs), tau = setting.invariances, generator[1]
+            rows, images = np.hstack([lhs, rhs]), np.hstack([lhs[:, sigma], rhs[:, tau]])
+            _require_rows(f"{called} does not keep invariant", images, rows)
         for block in setting.blocks:
             _require_constraints(called, generator, block)
     if shape is None:
@@ -164,11 +172,7 @@ def _generators(
 
 
 def _word_generators(shape: tuple[int, ...]) -> tuple[Generator, ...]:
-    """Return generators of the permutations of symbols, and of positions with as many symbols.
-
-    For the positions of each size: the first one's first two symbols exchanged, its symbols moved
-    on by one, the first two positions exchanged, and all of these positions moved on by one.
-    """
+    """Return generators of the permutations of symbols, and of positions with as many symbols."""
     # Axis i is the symbol at position i; the entry is the number of the word.
     words = np.arange(int(np.prod(shape, dtype=object))).reshape(shape)
     images = []
@@ -186,9 +190,7 @@ def _word_generators(shape: tuple[int, ...]) -> tuple[Generator, ...]:
     return tuple((sigma, sigma) for sigma in flat)
 
 
-def _require_edges(called: str, sigma: IntVector, pairs: IntVector | None, inputs: int) -> None:
-    if pairs is None:
-        return
+def _require_edges(called: str, sigma: IntVector, pairs: IntVector, inputs: int) -> None:
     keys, images = pairs[:, 0] * inputs + pairs[:, 1], sigma[pairs]
     broken = ~np.isin(images[:, 0] * inputs + images[:, 1], keys)
     if np.any(broken):
@@ -196,17 +198,6 @@ def _require_edges(called: str, sigma: IntVector, pairs: IntVector | None, input
         raise ParameterError(
             f"{called} maps the neighbours {x} and {other} to {sigma[x]} and {sigma[other]}, which "
             "are none in graph."
-        )
-
-
-def _require_prior(called: str, sigma: IntVector, prior: Vector | None) -> None:
-    if prior is None:
-        return
-    broken = prior[sigma] != prior
-    if np.any(broken):
-        x = int(np.argmax(broken))
-        raise ParameterError(
-            f"{called} maps input {x} to {sigma[x]}, and prior gives them different weights."
         )
 
 
@@ -246,17 +237,6 @@ def _require_loss(called: str, generator: Generator, setting: Kernel) -> None:
                 f"loss is {digits(float(losses[i, j]))} at the first and "
                 f"{digits(float(image_losses[i, j]))} at the second."
             )
-
-
-def _require_invariances(
-    called: str, generator: Generator, invariances: tuple[Matrix, Matrix] | None
-) -> None:
-    if invariances is None:
-        return
-    sigma, tau = generator
-    lhs, rhs = invariances
-    rows, images = np.hstack([lhs, rhs]), np.hstack([lhs[:, sigma], rhs[:, tau]])
-    _require_rows(f"{called} does not keep invariant", images, rows)
 
 
 def _require_constraints(called: str, generator: Generator, block: ConstraintBlock) -> None:

@@ -185,10 +185,7 @@ def _orbits(moves: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def _coefficients(gain: float, prior: Vector, symmetry: Symmetry) -> list[sp.csr_array]:
-    """Return P as a linear function of each of lambda, d, A, C, N: shapes ((n + 1)^2, orbits).
-
-    P is (lambda . s)(s . p) minus the terms of d, A, C and N; the constant term of B is left out.
-    """
+    """Return P as a linear function of each of lambda, d, A, C, N: shapes ((n + 1)^2, orbits)."""
     n = len(prior)
     i, j = (side.ravel() for side in np.mgrid[:n, :n])
     u = np.arange(n)

@@ -21,13 +21,9 @@ _STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of categories that are treated as one category, with the mean by the prior.
+    """Groups of categories that are treated as one category, with the mean by the prior."""
 
-    Attributes:
-        first: first category of each group, shape (groups,).
-        group: group of each category, shape (n,).
-    """
-
+    # First category of each group; group of each category.
     first: npt.NDArray[np.intp]
     group: npt.NDArray[np.intp]
 

@@ -201,13 +201,6 @@ class Master:
             self.take(self.patterns[retained])
             self.theta, self.slack = theta[retained], self.slack[retained]
 
-    def raise_to(self, barrier: float) -> None:
-        """Return to this barrier if it is larger than the current one."""
-        if barrier > self.barrier:
-            grown = np.sqrt(barrier / self.barrier)
-            self.slack, self.prior_slack = self.slack * grown, self.prior_slack * grown
-            self.barrier = barrier
-
     def centre(self) -> None:
         """Move to the centre theta z = barrier, and p w = barrier, up to a relative error."""
         for _ in range(_MOST_STEPS):
@@ -278,10 +271,7 @@ class Master:
         )
 
     def _features(self, scaled: list[Matrix], weights: Vector) -> tuple[Matrix, Vector]:
-        """Return Psi, shape (patterns, r), with the Hessian Psi Psi', and theta q.
-
-        The formula is in the docstring of the module.
-        """
+        """Return Psi, shape (patterns, r), with the Hessian Psi Psi', and theta q."""
         features, q = [], np.zeros(len(weights))
         for columns, t, gram in zip(self.parts, scaled, self.grams, strict=True):
             try:
@@ -306,11 +296,7 @@ class Master:
     def _short_step(
         self, features: Matrix, q: Vector, border: Matrix, short: Vector
     ) -> tuple[Vector, Vector, Vector]:
-        """Return the step by Woodbury's formula: the Hessian is few squares plus a diagonal.
-
-        With the diagonal D = theta z, the systems have size r. Iterative refinement removes
-        rounding errors.
-        """
+        """Return the step by Woodbury's formula: the Hessian is few squares plus a diagonal."""
         root = np.sqrt(self.theta * self.slack)
         features /= root[:, None]
         border = border / root[:, None]
@@ -428,7 +414,9 @@ def optimum(
             patterns = search.violated(b, master, 2 * gap, symmetry)
             if len(patterns):
                 master.prune()
-                master.add(_fresh(patterns, master.patterns))
+                present = {row.tobytes() for row in master.patterns}
+                fresh = [row for row in patterns if row.tobytes() not in present]
+                master.add(np.array(fresh, dtype=bool).reshape(-1, n))
                 # If few patterns are added, the barrier shrinks at once; if one violates by much
                 # more than the gap, the barrier is raised to move away from the boundary.
                 if len(patterns) < n and gap > enough:
@@ -436,7 +424,14 @@ def optimum(
                 away = float(excesses(rows_of(patterns[:1], exp_epsilon), b, master)[0])
                 # After patterns are added, the duality gap is at least this share of the largest
                 # violation.
-                master.raise_to(0.1 * away / len(master.theta))
+                least = 0.1 * away / len(master.theta)
+                if least > master.barrier:
+                    grown = np.sqrt(least / master.barrier)
+                    master.slack, master.prior_slack = (
+                        master.slack * grown,
+                        master.prior_slack * grown,
+                    )
+                    master.barrier = least
                 continue
         if gap <= enough:
             # If the optimal M is nearly singular, later multipliers are worse: keep the best bound.
@@ -462,13 +457,6 @@ def _made(master: Master, scale: float, shift: Vector) -> Optimum:
     side = np.linalg.solve(information(rows * theta[:, None], p), shift)
     value = master.value + 2 * float(shift @ p)
     return Optimum(patterns, theta, scale * (master.multipliers + 2 * side), p, scale * value)
-
-
-def _fresh(patterns: Patterns, present: Patterns) -> Patterns:
-    present_keys = {row.tobytes() for row in present}
-    return np.array(
-        [row for row in patterns if row.tobytes() not in present_keys], dtype=bool
-    ).reshape(-1, present.shape[1])
 
 
 Priced: TypeAlias = Master | Optimum
@@ -588,11 +576,7 @@ def most_missed(b: Matrix, exp_epsilon: float, at: Priced) -> float:
 
 
 def _listed(b: Matrix, exp_epsilon: float, at: Priced) -> Iterator[tuple[int, Matrix, Matrix]]:
-    """Yield (start, excess, sums) of all patterns, for 64 upper halves from ``start`` at a time.
-
-    Arrays have shape (lower halves, upper halves). All terms of the 2^10 lower halves are
-    tabulated, and one matrix product adds the terms that involve both halves.
-    """
+    """Yield (start, excess, sums) of all patterns, for 64 upper halves from ``start`` at a time."""
     n, p, lam = len(b), at.prior, at.multipliers
     split = min(n, _LOW)
     low, high = (

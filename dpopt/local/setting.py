@@ -13,7 +13,7 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, RowsOfNumbers, Vector, frozen
-from dpopt.local.bound import How, LowerBound, lower_bound
+from dpopt.local.bound import LowerBound, lower_bound
 from dpopt.local.decoder import Decoder, Groups, category_variances, groups_of, worst_prior
 from dpopt.local.optimum import (
     Optimum,
@@ -132,11 +132,7 @@ class Workload(Setting):
 
     @cached_property
     def groups(self) -> Groups:
-        """Groups of categories that no query distinguishes; the best mechanism treats them alike.
-
-        Replacing their output distributions by the mean over p keeps estimates unbiased with the
-        same variance.
-        """
+        """Groups of categories that no query tells apart, which the best mechanism treats alike."""
         return groups_of(self.matrix)
 
     @cached_property
@@ -185,10 +181,7 @@ class Workload(Setting):
 
     @cached_property
     def optimal(self) -> Optimum:
-        """The weights of patterns with least F, with one category for each group.
-
-        They come from column generation, or subset selection if all categories are alike.
-        """
+        """The weights of patterns with least F, with one category for each group."""
         gram, p = self.merged
         if self.even:
             return selected(gram, math.exp(self.epsilon))
@@ -266,21 +259,19 @@ class Workload(Setting):
             ),
             "outputs": lambda: table.inputs.outputs,
             "prior": lambda: frozen(self.prior_of(table)),
-            "proof": lambda: self.how(table),
+            "proof": lambda: "unproved" if self.bound(table, None) is None else self.lowest.how,
         }
-
-    def how(self, table: Table) -> How:
-        """Return how the lower bound is proved, or "unproved"."""
-        return "unproved" if self.bound(table, None) is None else self.lowest.how
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
         """Return a lower bound on the variance of every mechanism; None if none is proved."""
         del table
+        gram, p = self.merged
+        # The queries' own variance sum_u p_u |W_u|^2, over groups of categories.
         if solution is not None:
-            return solution.bound - self._own_variance(cast(Vector, self.merged[1]))
+            return solution.bound - float(cast(Vector, p) @ np.diagonal(gram))
         if self.lowest.how == "unproved":
             return None
-        variance_bound = self.lowest.value - self._own_variance(self.optimal.prior)
+        variance_bound = self.lowest.value - float(self.optimal.prior @ np.diagonal(gram))
         # For a large epsilon, the variance is so far below F that rounding may spoil the bound.
         return variance_bound if variance_bound > 0 else None
 
@@ -294,10 +285,7 @@ class Workload(Setting):
         return (1 << self.categories) + 8 * len(table.weights)
 
     def _proof_data(self, table: Table) -> Json:
-        """Return X = M^-1 and lambda of the tangent that proves the bound, and the worst prior.
-
-        A group's lambda is split in proportion to p, and X is expanded in the same proportion.
-        """
+        """Return X = M^-1 and lambda of the tangent that proves the bound, and the worst prior."""
         del table
         best = self.optimal
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
@@ -310,10 +298,6 @@ class Workload(Setting):
             "multipliers_of_categories": (shares @ self.lowest.multipliers).tolist(),
             **({"prior": p.tolist()} if weights is None else {}),
         }
-
-    def _own_variance(self, p: Vector) -> float:
-        """Return sum_u p_u |W_u|^2 over groups of categories."""
-        return float(p @ np.diagonal(self.merged[0]))
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw the mechanism as a heat map, categories down, the likeliest outputs first."""
@@ -333,10 +317,7 @@ class _Tangents:
         self.rows, self.gram, self.prior = rows, gram, prior
 
     def __call__(self, values: Vector) -> Separation:
-        """Return violated tangents at theta and at mixtures of it with equal weights.
-
-        At a vertex M is singular, or F so large that its tangent is far below F elsewhere.
-        """
+        """Return violated tangents at theta and at mixtures of it with equal weights."""
         theta, claimed = np.maximum(values[:-1], 0.0), float(values[-1])
         middle = np.full(theta.size, 1 / self.rows.sum(axis=0).mean())
         lines, limits, worst = [], [], np.inf

@@ -43,22 +43,17 @@ def selected(gram: Matrix, exp_epsilon: float) -> Optimum:
     return Optimum(patterns, theta, np.full(n, least / n), np.full(n, 1 / n), least)
 
 
-def subset_value(categories: int, exp_epsilon: float, gram: Matrix, size: int) -> float:
-    """Return F of subset selection with sets of a size for the uniform prior, in closed form.
-
-    M is a multiple of the identity plus a multiple of the matrix of ones, so F depends only on the
-    trace and the sum of G.
-    """
-    n, e, k = categories, exp_epsilon, size
-    # M = m I + (n - m) 1 1' / n, since M 1 = n 1.
-    m = n * k * (n - k) * (e - 1) ** 2 / ((n - 1) * (k * e + n - k) ** 2)
-    mean = float(gram.sum()) / n
-    return (float(np.trace(gram)) - mean) / m + mean / n
-
-
 def best_subset(categories: int, exp_epsilon: float, gram: Matrix) -> tuple[float, int]:
-    """Return the least `subset_value` over all sizes, and the size that attains it."""
-    return min((subset_value(categories, exp_epsilon, gram, k), k) for k in range(1, categories))
+    """Return the least F of subset selection for the uniform prior, and the size that attains it.
+
+    M = m I + (n - m) 1 1' / n, since M 1 = n 1, so F depends only on the trace and the sum of G.
+    """
+    n, e, sizes = categories, exp_epsilon, np.arange(1, categories)
+    m = n * sizes * (n - sizes) * (e - 1) ** 2 / ((n - 1) * (sizes * e + n - sizes) ** 2)
+    mean = float(gram.sum()) / n
+    values = (float(np.trace(gram)) - mean) / m + mean / n
+    best = int(values.argmin())
+    return float(values[best]), int(sizes[best])
 
 
 def even_sets(n: int, size: int) -> tuple[Patterns, Vector]:

@@ -180,11 +180,7 @@ def _pure(chances: Chances, epsilon: Fraction) -> bool:
 
 
 def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPair:
-    """Return the tight dominating pair of a gamma over all neighbours, for one query.
-
-    It covers every choice of corners for the voters (lemma 5.1), up to the reduction theorem, which
-    holds for every alpha. Probabilities are rounded outward, which can only raise the hull.
-    """
+    """Return the tight dominating pair of a gamma over all neighbours, for one query."""
     bits = _FIRST_BITS
     if not setting.voter_delta:
         # Enough bits that no positive probability rounds to 0, which would be an infinite loss.

@@ -86,12 +86,11 @@ def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
     sum_l c_l (1 - gamma(l)) is the expected error if the error always has the sign of sum p - K/2
     (as for a common p), and a lower bound on it otherwise; `sampled_error` estimates the gap.
 
-    For i.i.d. p_i, E[sign; L = l] = C(K, l) E[sign(sum p_i - K/2) p_1 .. p_l (1 - p_{l+1}) ..
-    (1 - p_K)]. Writing the sign as a square wave of half-period W >= max |sum p - K/2| gives
-    C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W) / k, where A_1 and A_0 are the
-    transforms `tilted` of the prior; |A(t)| <= v / t, with v its `variation`, bounds the tail. For
-    a common p the weight is a difference of incomplete beta functions. Other priors, and those
-    whose transforms decay too slowly, are averaged over samples.
+    For i.i.d. p_i the sign as a square wave of half-period W >= max |sum p - K/2| gives
+    C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W) / k for E[sign; L = l], where
+    A_1 and A_0 are the transforms `tilted` of the prior; |A(t)| <= v / t, with v its `variation`,
+    bounds the tail. For a common p the weight is a difference of incomplete beta functions. Other
+    priors, and those whose transforms decay too slowly, are averaged over samples.
 
     Args:
         voters: K, odd.
@@ -219,14 +218,12 @@ def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Ve
         with np.errstate(divide="ignore"):
             log_one, log_zero = np.log(np.abs(one)), np.log(np.abs(zero))
         for count in range(k + 1):
-            size = log_choose[count] + _times(count, log_one) + _times(k - count, log_zero)
+            # A power 0 of 0 is 1.
+            size = log_choose[count] + (count * log_one if count else 0.0)
+            size = size + ((k - count) * log_zero if count < k else 0.0)
             angle = count * np.angle(one) + (k - count) * np.angle(zero)
             pmf[count] += float(np.sum(np.exp(size) * np.sin(angle) / frequencies))
     return pmf * (4 / math.pi)
-
-
-def _times(count: int, log: Vector) -> Vector:
-    return count * log if count else np.zeros_like(log)
 
 
 def sampled_margins(
@@ -290,10 +287,18 @@ class WorstCase:
         self._k = voters
         self._pieces: list[Vector] = []
         if isinstance(prior, CommonPrior):
-            self._pieces = _nodes(voters, prior)
+            # Chebyshev nodes: denser towards the ends, where a polynomial oscillates faster.
+            nodes = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 8 * voters + 33))
+            intervals = getattr(prior.base, "intervals", ((0.0, 1.0),))
+            self._pieces = [np.clip(a + (b - a) * nodes, a, b) for a, b in intervals]
             self._margins = _common(voters, np.concatenate(self._pieces))
+        elif isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
+            self._margins = _margins_at(_points(voters, prior))
         else:
-            self._margins = _extremes(voters, prior)
+            # Row j: j voters at the largest p, K - j at the smallest.
+            low, high = prior.reach
+            at_high = np.arange(voters) < np.arange(voters + 1)[:, None]
+            self._margins = _margins_at(np.where(at_high, high, low))
 
     def __call__(self, point: Vector) -> Separation:
         """Return the rows that gamma and t violate most."""
@@ -338,15 +343,13 @@ class WorstCase:
         return margins, errors
 
     def _fine(self, gamma: Vector, errors: Vector, least: float | None = None) -> list[float]:
-        """Return refined peaks of |error|: the largest of each interval, or all of ``least`` up.
-
-        Each is refined within its interval, since no p lies between the intervals.
-        """
+        """Return refined peaks of |error|: the largest of each interval, or all of ``least`` up."""
         peaks, start = [], 0
         for nodes in self._pieces:
             sizes = np.abs(errors[start : start + nodes.size])
             start += nodes.size
-            indices = _peaks(sizes)
+            indices = np.flatnonzero(maxima(sizes))
+            indices = indices[np.argsort(-sizes[indices], kind="stable")].tolist()
             # Peaks of each interval that are refined in one round.
             indices = indices[:5] if least is None else indices
             peaks += [
@@ -375,29 +378,6 @@ def _common(k: int, p: Vector) -> Matrix:
     return 0.5 * fold(np.array([binomial_pmf(k, float(value)) for value in p]))
 
 
-def _nodes(k: int, prior: CommonPrior) -> list[Vector]:
-    """Return the grid points of each interval of a prior, ascending."""
-    pieces = getattr(prior.base, "intervals", ((0.0, 1.0),))
-    count = 8 * k + 33
-    # Chebyshev nodes: denser towards the ends, where a polynomial oscillates faster.
-    nodes = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, count))
-    return [np.clip(low + (high - low) * nodes, low, high) for low, high in pieces]
-
-
-def _peaks(values: Vector) -> list[int]:
-    peak = np.flatnonzero(maxima(values))
-    return peak[np.argsort(-values[peak], kind="stable")].tolist()
-
-
 def maxima(values: npt.NDArray[np.float64], axis: int = -1) -> npt.NDArray[np.bool_]:
     """Return where values are at least as large as those next to them along an axis."""
     return values == maximum_filter1d(values, 3, axis=axis, mode="constant", cval=-np.inf)
-
-
-def _extremes(k: int, prior: Prior) -> Matrix:
-    if isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
-        return _margins_at(_points(k, prior))
-    # Row j: j voters at the largest p, K - j at the smallest.
-    low, high = prior.reach
-    points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)
-    return _margins_at(points)

@@ -69,7 +69,6 @@ class UniformPrior:
         object.__setattr__(self, "intervals", tuple(checked))
 
     def __str__(self) -> str:
-        """Return the form that `parse_prior` reads."""
         ends = (repr(end).removesuffix(".0") for pair in self.intervals for end in pair)
         return "uniform:" + ",".join(ends)
 
@@ -153,7 +152,6 @@ class BetaPrior:
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
-        """Return the form that `parse_prior` reads."""
         return f"beta:{self.a!r},{self.b!r}"
 
     @property
@@ -231,7 +229,6 @@ class CommonPrior:
             raise ParameterError("prior's base must be a UniformPrior or a BetaPrior.")
 
     def __str__(self) -> str:
-        """Return the form that `parse_prior` reads."""
         return f"common-{self.base}"
 
     @property
@@ -270,7 +267,6 @@ class PointPrior:
         object.__setattr__(self, "p", values)
 
     def __str__(self) -> str:
-        """Return the form that `parse_prior` reads."""
         return "point:" + ",".join(repr(value) for value in self.p)
 
     @property
@@ -320,7 +316,6 @@ class SamplePrior:
         return f"samples:{self.samples.shape[0]}x{self.samples.shape[1]}:{digest}"
 
     def __str__(self) -> str:
-        """Return the size of the sample and a digest of it."""
         return self._name
 
     @property
@@ -348,7 +343,6 @@ class RecordedPrior:
     name: str
 
     def __str__(self) -> str:
-        """Return the name."""
         return self.name
 
     @property

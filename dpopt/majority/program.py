@@ -27,7 +27,7 @@ import numpy.typing as npt
 from dpopt import _checks, verify
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
-from dpopt.majority.objectives import WorstCase, maxima
+from dpopt.majority.objectives import maxima
 from dpopt.majority.shifted import CornerValues
 from dpopt.majority.voters import (
     Counts,
@@ -79,15 +79,6 @@ def problem_of_targets(setting: Voters, targets: Sequence[Voters]) -> Problem:
     # gamma = 0, a fair coin, is strictly feasible: rows are divided by the budget, so slack is 1.
     problem.set_inside({"gamma": 0.0}, slack=1.0)
     return problem
-
-
-def add_worst_case(problem: Problem, family: WorstCase) -> None:
-    """Add the variable "worst", its lazy rows "worst case" and the objective to a program."""
-    problem.add_variables("worst", 1, lower=0.0, upper=1.0)
-    problem.maximise({"worst": -1.0})
-    problem.add_family("worst case", family)
-    # The error of a fair coin is at most 1/2, so worst = 1 has slack 1/2.
-    problem.set_inside({"gamma": 0.0, "worst": 1.0}, slack=0.5)
 
 
 def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:

@@ -52,24 +52,17 @@ class Regret:
 
 @dataclass(frozen=True)
 class PriorOptimum:
-    """The least expected error under one prior, which regrets are measured against.
-
-    Attributes:
-        prior: its text form.
-        linear: the weights c of the expected error, shape ((K + 1) / 2,).
-        best: a lower bound on the expected error of every private noise function.
-    """
+    """The least expected error under one prior, which regrets are measured against."""
 
     prior: str
+    # The weights c of the expected error, shape ((K + 1) / 2,).
     linear: Vector
+    # A lower bound on the expected error of every private noise function.
     best: float
 
     @classmethod
     def of(cls, prior: Prior, linear: Vector, bound: float) -> Self:
-        """Return the optimum under a prior from an upper bound on ``linear @ gamma``.
-
-        ``best`` is kept from falling, by rounding, below the least error of any gamma in [0, 1].
-        """
+        """Return the optimum under a prior from an upper bound on ``linear @ gamma``."""
         # sum_l c_l (1 - gamma(l)) is least at gamma(l) = 1 for c_l > 0, else 0.
         least = float(np.sum(np.minimum(linear, 0.0)))
         return cls(str(prior), linear, max(float(np.sum(linear)) - bound, least))

@@ -41,7 +41,7 @@ from dpopt.majority.priors import (
     UniformPrior,
     as_prior,
 )
-from dpopt.majority.program import add_worst_case, problem_of_targets, proving_corners
+from dpopt.majority.program import problem_of_targets, proving_corners
 from dpopt.majority.regret import (
     REGRET_PRIORS,
     PriorOptimum,
@@ -371,7 +371,11 @@ class Majority(Voters, Budgeted):
     ) -> None:
         """Add the objective, with its variables and rows, to a program of gamma."""
         if self._over_worst_case:
-            add_worst_case(problem, WorstCase(self.voters, self.belief))
+            problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+            problem.maximise({"worst": -1.0})
+            problem.add_family("worst case", WorstCase(self.voters, self.belief))
+            # The error of a fair coin is at most 1/2, so worst = 1 has slack 1/2.
+            problem.set_inside({"gamma": 0.0, "worst": 1.0}, slack=0.5)
         elif self.over_regret:
             with_regrets(problem, self.optima, visible)
         else:
@@ -408,13 +412,10 @@ class Majority(Voters, Budgeted):
         return check_gamma(self, values)[self.middle :]
 
     def table(self, point: Vector) -> Table:
-        """Return gamma's upper half as a private table, mixed with a fair coin if necessary.
-
-        A mixture of about 1e-12 gives most rows enough slack to be decided by floats with proved
-        error bounds, so that the proof is fast.
-        """
+        """Return gamma's upper half as a private table, mixed with a fair coin if necessary."""
         upper = np.clip(point, self.least, 1.0)
         unmixed, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
+        # About 1e-12 of a coin gives most rows the slack to be decided by floats: a fast proof.
         quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
         # A fair coin has P = P' = 1/2 at all corners: its slack is e^(m epsilon) / 2 + delta - 1/2.
         exp_epsilon = exp_lower(Fraction(self.allowance) * Fraction(self.epsilon))
@@ -450,14 +451,10 @@ class Majority(Voters, Budgeted):
     def _proof_size(self, table: Table) -> int:
         """Estimate the entries of rows that a proof reads, and the multisets that are priced."""
         del table
-        programs = 1 + len(self._alone)
-        return programs * (4 * self.middle**2 + reduced_size(self) // 8)
+        return (1 + len(self._alone)) * (4 * self.middle**2 + reduced_size(self) // 8)
 
     def _proof_data(self, table: Table) -> Json:
-        """Return the coefficients of the expected error if no formula gives them as rationals.
-
-        For "least-regret", those of each prior with the dual proof of its least error.
-        """
+        """Return the coefficients of the expected error if no formula gives them as rationals."""
         del table
         if self.over_regret:
             return {"priors": self._proofs_alone}
@@ -485,10 +482,7 @@ class Majority(Voters, Budgeted):
         return proofs
 
     def value(self, table: Table) -> float:
-        """Return sum_l c_l gamma(l), or minus the largest error or regret.
-
-        It is nan for a `RecordedPrior`, whose samples were not saved with the design.
-        """
+        """Return sum_l c_l gamma(l), or minus the largest error or regret."""
         upper = gamma_of(table)
         if self.over_regret:
             regrets = self.regrets(table)
@@ -501,10 +495,7 @@ class Majority(Voters, Budgeted):
         return float(self.linear @ upper)
 
     def regrets(self, table: Table) -> tuple[Regret, ...]:
-        """Return the regret of gamma under each of several priors.
-
-        Empty for other objectives, and if the samples of a prior were not saved.
-        """
+        """Return the regret of gamma under each of several priors."""
         recorded = any(isinstance(prior, RecordedPrior) for prior in self.beliefs)
         if not self.over_regret or recorded:
             return ()

@@ -47,27 +47,19 @@ _MANY = 0.5
 class Best:
     """The largest left-hand side over d and e, for each choice of corners, s and o.
 
-    Attributes:
-        values: over (D0 or 0D, 1m or m1, bc or cb, s, o); -inf for s + o > K. Without Delta no
-            voter is near 0 or 1, and the first two axes have length 1.
-        table: T, over (bc or cb, s, o); undefined for s + o > K.
-        complete: whether all entries were priced, or bounded.
+    ``values`` is over (D0 or 0D, 1m or m1, bc or cb, s, o), -inf for s + o > K; without Delta no
+    voter is near 0 or 1: the first two axes have length 1. ``table`` is T over (bc or cb, s, o).
     """
 
     values: Values
     table: Values
+    # Whether all entries were priced, or bounded.
     complete: bool = True
 
 
 @dataclass(frozen=True)
 class Reaching:
-    """The multisets whose left-hand side is within limits.
-
-    Attributes:
-        top: the largest left-hand side, up to rounding.
-        worst: a multiset that attains it, up to rounding.
-        multisets: those within the limits, with their left-hand sides.
-    """
+    """The largest left-hand side, a multiset that attains it, and all multisets within limits."""
 
     top: float
     worst: Counts

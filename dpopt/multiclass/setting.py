@@ -403,11 +403,7 @@ def _least_epsilon(labels: verify.Labels) -> Least:
 
 
 def _dominating(labels: verify.Labels) -> DominatingPair:
-    """Return the tight dominating pair of one query, over all voters and sets of outputs.
-
-    It covers every configuration and set of outputs, as the proof of theorem 2 holds for every
-    ratio and set. Irrational probabilities are rounded outward, which can only raise the hull.
-    """
+    """Return the tight dominating pair of one query, over all voters and sets of outputs."""
     sizes = range(1, labels.classes)
     events = len(sizes) * verify.corner_count(labels.voters, labels.classes)
     # Largest number of events that a dominating pair is computed from.

@@ -226,10 +226,7 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
 
 
 def smooth_basis(size: int) -> tuple[Matrix, IntVector]:
-    """Return the matrix from log p at knots to log p at all distances, and the knots.
-
-    Every distance up to 12 is a knot; beyond, 20 of them, with a cubic spline in between.
-    """
+    """Return the matrix from log p at knots to log p at all distances, and the knots."""
     beyond = np.linspace(min(_OWN, size - 1), size - 1, _KNOTS).round().astype(int)
     knots = np.unique(np.concatenate([np.arange(min(_OWN, size)), beyond]))
     degree = min(3, knots.size - 1)

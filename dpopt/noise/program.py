@@ -113,10 +113,7 @@ class Grid:
 
     @classmethod
     def of(cls, sensitivity: int, epsilon: float, delta: float, doublings: int = 0) -> Self:
-        """Return a grid that ends beyond the support of the optimum, or repeats for ever.
-
-        The tails of optimal noise fall to delta like those for sensitivity 1 in steps of D.
-        """
+        """Return a grid that ends beyond the support of the optimum, or repeats for ever."""
         head, end = (_HEAD << doublings) * sensitivity, (_END << doublings) * sensitivity
         if delta == 0:
             return cls(sensitivity, epsilon, head, 2 + math.ceil(NEGLIGIBLE / epsilon), 0, True)
@@ -181,11 +178,8 @@ class Grid:
 class Optimum:
     """The optimum of the finite program.
 
-    Attributes:
-        pmf: p(0), ..., p(N), floats that satisfy the rows with a little to spare.
-        ratio: of a period beyond N to the one before; 0 if the noise ends at N.
-        multipliers: of the rows.
-        solution: of the last solve.
+    p(0), ..., p(N) satisfy the rows with a little to spare; the ratio of a period beyond N to the
+    one before is 0 if the noise ends at N.
     """
 
     pmf: Vector
@@ -200,15 +194,10 @@ Active = Mapping[int, Sequence[IntVector]]
 
 @dataclass(frozen=True)
 class Program:
-    """The program on a grid.
-
-    Attributes:
-        grid: of the variables.
-        delta: what each shift may spend; 0 for pure privacy.
-        loss: of distances.
-    """
+    """The program on a grid."""
 
     grid: Grid
+    # What each shift may spend; 0 for pure privacy.
     delta: float
     loss: Loss
 
@@ -378,11 +367,7 @@ class Program:
         return Multipliers.of(by_shift, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
 
     def pmf(self, solution: Solution, active: Active) -> tuple[Vector, float]:
-        """Return p(0), ..., p(N) of a solution, and the ratio beyond, without solvers' rounding.
-
-        Where a row needs more slack than the solution gives it, its right side is raised. The
-        distribution is scaled to sum 1.
-        """
+        """Return p(0), ..., p(N) of a solution, and the ratio beyond, without solvers' rounding."""
         grid, z = self.grid, np.maximum(solution["p"], 0.0)
         tail = float(solution["tail"][0]) * self.edge if self.delta > 0 else 0.0
         if self.delta > 0:

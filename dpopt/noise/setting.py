@@ -232,10 +232,7 @@ class Noise(Setting):
         return np.append(values[:-1] / total, values[-1])
 
     def closed_form(self) -> NoiseTable | None:
-        """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1.
-
-        For several releases, the best of the candidates.
-        """
+        """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1."""
         if self.releases > 1:
             return min(self._candidates.values(), key=self.value)
         if self.delta == 0:
@@ -262,10 +259,7 @@ class Noise(Setting):
         return Fraction(math.ceil(Fraction(1 << 62) / exp_lower(self.epsilon)), 1 << 62)
 
     def table(self, point: Vector) -> NoiseTable:
-        """Return p(0), ..., p(N) and the ratio beyond as integers.
-
-        For delta = 0 they are raised to the least that satisfies every row.
-        """
+        """Return p(0), ..., p(N) and the ratio beyond as integers."""
         pmf, ratio = point[:-1], float(point[-1])
         if self.delta == 0:
             return raised(pmf, self._ratio, self.sensitivity, self._grid(0).head)

@@ -45,7 +45,6 @@ class NoiseTable:
     period: int
 
     def __post_init__(self) -> None:
-        """Check types and signs."""
         weights = self.weights
         if not isinstance(weights, tuple) or len(weights) <= self.period:
             raise ParameterError(f"weights must be a tuple of more than {self.period} integers.")
@@ -65,7 +64,6 @@ class NoiseTable:
         return "noise", self.weights, self.ratio, self.period
 
     def __hash__(self) -> int:
-        """Return a hash of the integers."""
         return hash(fingerprint(*self.key))
 
     def __repr__(self) -> str:
@@ -95,11 +93,7 @@ class NoiseTable:
         return self.probabilities[core] * decay
 
     def drawn(self, count: int, source: Source) -> npt.NDArray[Any]:
-        """Return independent noise, drawn exactly, shape (count,).
-
-        |Z| comes from one table of the first periods; the number of periods beyond is geometric,
-        drawn digit by digit. All are of 64 bits: of one beyond the probability is ratio^(2^63 / D).
-        """
+        """Return independent noise, drawn exactly, shape (count,)."""
         noise = np.empty(count, dtype=np.int64)
         # In parts that a processor's cache holds.
         size = 1 << 16
@@ -182,10 +176,7 @@ def decided(table: NoiseTable, epsilon: float, delta: float) -> verify.Verdict:
 
 
 def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
-    """Return integers plus noise: an int for an int, else an array of the same shape.
-
-    The array has type int64 where it cannot overflow, else it holds Python integers.
-    """
+    """Return integers plus noise: an int for an int, else an array of the same shape."""
     values = integers(data)
     noise = table.drawn(values.size, source).reshape(values.shape)
     if values.dtype == object:
@@ -220,10 +211,7 @@ def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
 
 
 def shifted(table: NoiseTable, shift: int) -> tuple[list[int], list[int]]:
-    """Return p(x) and p(x + d) of all x as integers; pairs of repeated periods are summed.
-
-    The pairs of the tails have the same ratio in every period.
-    """
+    """Return p(x) and p(x + d) of all x as integers; pairs of repeated periods are summed."""
     exact, core = table.exact, table.last - table.period
     from_, to = list[int](), list[int]()
     for x in range(-(table.last + shift), table.last + 1):

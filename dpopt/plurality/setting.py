@@ -360,19 +360,19 @@ class Plurality(ClassSetting):
         - ladder_epsilon: the epsilon that the ladder was computed with, which may be below that of
           the setting; None for another rule.
         """
+
+        def lost(loss: str, mean: bool) -> float | None:
+            known = isinstance(table, Table)
+            return float(self.losses_of(loss, mean).value(table)) if known else None
+
         numbers: dict[str, Callable[[], Any]] = {
-            f"{name}_{loss}": partial(self._lost, table, loss, name == "mean")
+            f"{name}_{loss}": partial(lost, loss, name == "mean")
             for loss in LOSSES
             for name in ("mean", "worst")
         }
         numbers["spending"] = lambda: self._spending(table)
         numbers["ladder_epsilon"] = lambda: self._ladder_epsilon(table)
         return numbers
-
-    def _lost(self, table: Table | Fraction, loss: str, mean: bool) -> float | None:
-        if not isinstance(table, Table):
-            return None
-        return float(self.losses_of(loss, mean).value(table))
 
     def _spending(self, table: Table | Fraction) -> float:
         if isinstance(table, Table):
@@ -426,10 +426,7 @@ class Plurality(ClassSetting):
         return columns | {"spending": [self._spending(each) for _, _, each in rivals]}
 
     def columns(self, table: Table | Fraction) -> Mapping[str, Sequence[Any]]:
-        """Return one line per variable: the counts of all classes, a count, and its probability.
-
-        For a step, one line per gap: the probability s^-gap that a coin accepts the class.
-        """
+        """Return one line per variable: the counts of all classes, a count, and its probability."""
         if isinstance(table, Table):
             return super().columns(table)
         # Largest gap in the table of a step's coins.

@@ -81,14 +81,12 @@ class LayeredTable:
         return "layers", self.public.masses, self.epsilon, self.objective, self.bits
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same integers."""
         if not isinstance(other, LayeredTable):
             return NotImplemented
         same = np.array_equal(self.public.masses, other.public.masses)
         return same and self.key[2:] == other.key[2:]
 
     def __hash__(self) -> int:
-        """Return a hash of the parameters."""
         return hash(self.key[2:])
 
     @cached_property
@@ -211,11 +209,7 @@ class LayeredTable:
         return released.reshape(p.shape)
 
     def _applied(self, p: Vector) -> Vector:
-        """Return p K, shape (users, n), with categories by ascending mass.
-
-        A category gets base from the rows after it, its own extra, and shares from those before it;
-        if flat, base and shares from all rows.
-        """
+        """Return p K, shape (users, n), with categories by ascending mass."""
         base, extra, share, rate = self._floats
         if self.layers.flat:
             after, before = p.sum(axis=1, keepdims=True), (p @ rate)[:, None]

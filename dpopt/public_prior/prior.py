@@ -83,9 +83,8 @@ def public_distribution(
             pandas column that has one, else 0..n-1.
 
     Raises:
-        ParameterError: for another shape; for masses that are negative, not finite, or do not sum
-            to 1; for categories of mass 0, which the theorem excludes: invariance forces their
-            column to 0; or for names that are not distinct.
+        ParameterError: for another shape; for masses that are negative, not finite, 0 (the theorem
+            excludes such categories) or do not sum to 1; or for names that are not distinct.
     """
     if isinstance(public, PublicDistribution):
         if labels is not None:

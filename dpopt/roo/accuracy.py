@@ -61,9 +61,8 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     For a smooth floor it is a sum over all count vectors, of which there may be at most 1e6.
 
     Categories of the same probability are convolved together. Sums are truncated where the rest is
-    below 1e-18 k E[q_M], for non-increasing q_m; the rounding error is of the order of 1e-13
-    E[q_M]. Values below 1e-280 are returned as 0. It takes milliseconds for n = 1,000; the time
-    grows with the number of relevant m and the square of the width of the counts' distributions.
+    below 1e-18 k E[q_M], for non-increasing q_m; rounding is of the order of 1e-13 E[q_M], and
+    values below 1e-280 are returned as 0. It takes milliseconds for n = 1,000.
 
     Args:
         sampler: a rule in the smallest count, private or not, with n at most 1e7 and k at most

@@ -82,11 +82,7 @@ def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> R
 
 
 def witness_of(setting: RooSetting, move: Move) -> Witness:
-    """Return neighbouring data sets that realise a move, found by trying small counts.
-
-    The changed category comes first, then up to two with counts of their own, then categories that
-    share a count, and the last one has the remaining records.
-    """
+    """Return neighbouring data sets that realise a move, found by trying small counts."""
     minimum, _, new_minimum, new_count = move
     for runs in _data_sets(setting, move):
         counts = [count for count, _ in runs]
@@ -103,7 +99,10 @@ def witness_of(setting: RooSetting, move: Move) -> Witness:
 
 
 def _data_sets(setting: RooSetting, move: Move) -> Iterator[Runs]:
-    """Yield data sets with smallest count m whose first category has the move's count."""
+    """Yield data sets with smallest count m whose first category has the move's count.
+
+    Up to two categories have counts of their own, others share one, the last has what remains.
+    """
     n, k, (m, first, *_) = setting.records, setting.categories, move
     special = min(max(k - 2, 0), 2)
     fillers = k - 2 - special

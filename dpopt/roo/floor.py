@@ -137,11 +137,7 @@ class SmoothFloor(CategorySetting):
         return np.append(lift + np.arange(lift.size), float(lift.size))
 
     def table(self, point: Vector) -> Floor:
-        """Return a floor at or above a solution, whose growth has 40 bits.
-
-        The growth is that of the slowest step of the solution, rounded down to 40 bits, so the
-        table, rounded up, is at or above the solution everywhere.
-        """
+        """Return a floor at or above a solution, whose growth has 40 bits."""
         slowest = min(float(np.min(point[1:] / point[:-1])) - 1, self.growth)
         unit = _unit_of(slowest)
         # A unit is about 2^-40 of the growth, less than what solvers differ by.
@@ -166,10 +162,10 @@ class SmoothFloor(CategorySetting):
             before, after = _ends(c, d)
             excess = float(_worst(self, table)[0] / self.ratio - 1)
             raise NotPrivateError(
-                f"rate is {_rate(table):.10g}: the smooth floor is not {self.epsilon:g}-DP for "
-                f"n = {self.records}, k = {self.categories}; a category whose count goes from {c} "
-                f"to {c + 1}, one of another with {d}, is {1 + excess:.6g} e^epsilon times "
-                "as likely.",
+                f"rate is {math.log1p(growth_of(table)):.10g}: the smooth floor is not "
+                f"{self.epsilon:g}-DP for n = {self.records}, k = {self.categories}; a category "
+                f"whose count goes from {c} to {c + 1}, one of another with {d}, is "
+                f"{1 + excess:.6g} e^epsilon times as likely.",
                 inputs=(after, before),
                 output="category 0",
                 excess=excess,
@@ -211,7 +207,7 @@ class SmoothFloor(CategorySetting):
             **super().report(table),
             "floor": lambda: frozen(_floats(table)),
             "growth": lambda: growth_of(table),
-            "rate": lambda: _rate(table),
+            "rate": lambda: math.log1p(growth_of(table)),
             "worst_ratio": lambda: _worst(self, table)[0],
         }
 
@@ -247,7 +243,8 @@ class SmoothFloor(CategorySetting):
         """
         if not isinstance(table, tuple) or len(table) != 2 or not isinstance(table[1], tuple):
             raise ParameterError("table must be a number of bits and a list of weights.")
-        bits = _checks.integer("bits", table[0], 1, _most_bits())
+        most = _GUARD_BITS + math.ceil(_LARGEST_RATE / math.log(2))
+        bits = _checks.integer("bits", table[0], 1, most)
         if set(map(type, table[1])) != {int} or min(table[1]) <= 0 or len(table[1]) > _LONGEST:
             raise ParameterError(f"table must hold 1 to {_LONGEST} whole weights above 0.")
         return bits, table[1]
@@ -257,10 +254,6 @@ def growth_of(table: Floor) -> float:
     """Return the growth s of a table: W(c*) / W(c* - 1) - 1, exact despite the rounding of W."""
     bits, lifted = table
     return float(Fraction(len(lifted) << bits, lifted[-1]) - 1)
-
-
-def _rate(table: Floor) -> float:
-    return math.log1p(growth_of(table))
 
 
 def _floats(table: Floor) -> Vector:
@@ -306,10 +299,6 @@ def floor_weights(growth: float, bits: int) -> tuple[int, ...]:
 def _floor_of(growth: float) -> Floor:
     bits = _GUARD_BITS + math.ceil(math.log2(1 + growth))
     return bits, floor_weights(growth, bits)
-
-
-def _most_bits() -> int:
-    return _GUARD_BITS + math.ceil(_LARGEST_RATE / math.log(2))
 
 
 def _unit_of(growth: float) -> float:

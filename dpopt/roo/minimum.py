@@ -55,9 +55,8 @@ class RevealOrObscure(CategorySetting):
     - "journal-repaired": the journal paper's program, rows "(68)" to "(70)" and "(72)" to "(74)";
     - "journal": the same without (68) at the last m, which its algorithm 2 omits; not always
       private there;
-    - "conference": only (68) at m = 0 and (70); not private in general. Its objective gives q_M the
-      coefficient 1/k, so that its optimum is the paper's recursion; with 1, a larger q_{M-1}
-      instead would give a smaller sum.
+    - "conference": only (68) at m = 0 and (70); not private in general. In its objective q_M has
+      the coefficient 1/k, so that its optimum is the paper's recursion.
 
     "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
     has the least q_m for every m. The value of a rule is its objective; "roo" counts its q M + 1
@@ -160,10 +159,9 @@ class RevealOrObscure(CategorySetting):
     def table(self, point: Vector) -> tuple[int, ...]:
         """Return a solution as integers over 2^62, rounded up and raised until it is private.
 
-        q -> q + t (1 - q) mixes the distribution of the category with the uniform one, at which
-        every row has slack (r - 1) / k. So t = v / ((r - 1) / k + v) repairs a worst violation v,
-        which the verifier finds exactly; v is increased by the rounding error of both sides. A
-        published rule is raised only if v is below 1e-9, so that its own violations remain.
+        q -> q + t (1 - q) mixes with the uniform distribution, at which every row has slack (r - 1)
+        / k: t = v / ((r - 1) / k + v) repairs a worst violation v, raised by rounding errors.
+        A published rule is raised only if v is below 1e-9, so that its own violations remain.
         """
         rounded = [round_up(Fraction(q)) for q in np.clip(point, 0.0, 1.0).tolist()]
         try:
@@ -197,10 +195,9 @@ class RevealOrObscure(CategorySetting):
             audit = _audit(self, table)
             runs = audit.witness.runs, audit.witness.neighbour_runs
             raise NotPrivateError(
-                f"rule {self.rule!r} is not {self.epsilon:g}-DP for n = {self.records}, "
-                f"k = {self.categories}: category 0 is {audit.excess_factor:.6g} e^epsilon times "
-                f"as likely for one of two neighbours; (count, categories): {runs[0]} "
-                f"and {runs[1]}.",
+                f"rule {self.rule!r} is not {self.epsilon:g}-DP for n = {self.records}, k = "
+                f"{self.categories}: category 0 is {audit.excess_factor:.6g} e^epsilon times as "
+                f"likely for one of two neighbours; (count, categories): {runs[0]} and {runs[1]}.",
                 inputs=(str(runs[0]), str(runs[1])),
                 output="category 0",
                 excess=audit.excess_factor - 1.0,
@@ -250,9 +247,8 @@ class RevealOrObscure(CategorySetting):
     def worst_case(self, table: tuple[int, ...]) -> float:
         """Return the largest total variation of K(x) from the empirical pmf, over all data x.
 
-        It is q_m times TV(uniform, empirical(x)), which is largest where one category has as many
-        records as possible: q_m (1 - 1/k) (1 - k m / n). If the maximum is at m = 0, it is also the
-        largest distance from P over all P, attained by a P on a single category.
+        It is q_m TV(uniform, empirical(x)), largest where one category has as many records as
+        possible: q_m (1 - 1/k) (1 - k m / n).
         """
         q = np.array(table[:1] if self.constant else table, dtype=float) / UNIT
         # Over m = 0, 1, ...: TV(uniform, empirical) is (1 - 1/k) times this.
@@ -353,11 +349,10 @@ def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]
 
     An event of s categories with C records in total has probability q_m s / k + (1 - q_m) C / n,
     affine in (s, C), so the corners of the possible (s, C) suffice. A record moves from category a
-    to category b. If the smallest count stays m, the extreme events are {b}, where b had count m,
-    and all categories but a, where a had count m + 1. If it falls to m - 1, a had count m; an event
-    with b and without a gains a record, one without both gains none. Complements and exchanged
-    neighbours give all others. Smallest counts whose q, and whose neighbours' q, are 0 are
-    dominated by smaller ones.
+    to b. If the smallest count stays m, they are {b}, b of count m, and all but a, a of count m +
+    1. If it falls to m - 1, a had count m; an event with b and without a gains a record, one
+    without both none. Complements and exchanged neighbours give all others; smallest counts whose
+    q, and whose neighbours' q, are 0 are dominated by smaller ones.
     """
     n, k = setting.records, setting.categories
     last = min(setting.largest_minimum, 1 if setting.constant else len(table) + 1)

@@ -140,6 +140,11 @@ class BestSampler(CategorySetting):
             return frozen(np.bincount(self.domain.rows, self.joint.sum(axis=0) / self.categories))
         return histogram_prior(self.domain, self.prior)
 
+    @property
+    def _visible(self) -> Vector:
+        """The shares, raised to 1e-9 of the largest: a solver ignores less, and leaves K open."""
+        return np.maximum(self.shares, 1e-9 * self.shares.max())
+
     def problem(self) -> Problem:
         """Return the program; the secondary objective of "worst-case" and "output" is the mean."""
         inputs, n, k = self.domain, self.records, self.categories
@@ -156,7 +161,7 @@ class BestSampler(CategorySetting):
         # Row: a histogram; column: one of its counts.
         entries = (np.ones(positive.size), (inputs.rows[positive], np.arange(positive.size)))
         distances = sp.csr_array(entries)
-        goals, bound = [{"shortfall": distances.T @ visible(self.shares)}], dict[str, float]()
+        goals, bound = [{"shortfall": distances.T @ self._visible}], dict[str, float]()
         if self.objective == "worst-case":
             problem.add_variables("worst", 1, lower=0.0, upper=1.0)
             minus = -np.ones((distances.shape[0], 1))
@@ -197,14 +202,12 @@ class BestSampler(CategorySetting):
         return float(distances.max() if self.objective == "worst-case" else self.shares @ distances)
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
-        """Return the dual bound; for "mean" minus the total by which coefficients were raised.
-
-        Distances are at most 1, so raising coefficients adds no more than that to the objective.
-        """
+        """Return the dual bound; for "mean" minus the total by which coefficients were raised."""
         del table
         if solution is None or self.objective != "mean":
             return None if solution is None else solution.bound
-        return solution.bound - float(np.sum(visible(self.shares) - self.shares))
+        # Distances are at most 1, so raised coefficients add no more than that to the objective.
+        return solution.bound - float(np.sum(self._visible - self.shares))
 
     def _proof_size(self, table: Table) -> int:
         """Estimate the entries of the privacy rows, and of the pmf of the counts if P is given."""
@@ -231,34 +234,19 @@ class BestSampler(CategorySetting):
         return float(self.distances(table).max())
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return the kernel, the histograms, and the distances with their maximum and mean.
-
-        The mean is under the prior, whatever the objective.
-        """
-
-        def mean() -> float:
-            return float(histogram_prior(self.domain, self.prior) @ self.distances(table))
-
+        """Return kernel, histograms, and distances; the mean is under the prior in any case."""
         return {
             **super().report(table),
             "kernel": lambda: table.probabilities,
             "histograms": lambda: self.domain.histograms,
             "distances": lambda: frozen(self.distances(table)),
-            "mean": mean,
+            "mean": lambda: float(histogram_prior(self.domain, self.prior) @ self.distances(table)),
         }
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
-        """Draw a category's probability against its count, one point per variable.
-
-        The line is the empirical probability c / n.
-        """
-        axes.plot(
-            [0, self.records],
-            [0.0, 1.0],
-            color=LIMIT,
-            linestyle=":",
-            label="the empirical distribution, $c / n$",
-        )
+        """Draw a category's probability against its count, one point per variable."""
+        empirical: Any = {"linestyle": ":", "label": "the empirical distribution, $c / n$"}
+        axes.plot([0, self.records], [0.0, 1.0], color=LIMIT, **empirical)
         points = self.domain.values, table.probabilities
         axes.plot(*points, "o", markersize=2, clip_on=False, label=label)
         axes.set_xlabel("count of the category, $c$")
@@ -290,12 +278,6 @@ def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:
     logs = orders + each.sum(axis=1) + gammaln(n + 1) + gammaln(k * alpha) - gammaln(n + k * alpha)
     prior = np.exp(logs - logs.max())
     return prior / prior.sum()
-
-
-def visible(coefficients: Vector) -> Vector:
-    """Return coefficients of an objective, raised to at least 1e-9 of the largest."""
-    # Least coefficient, as a share of the largest: a solver ignores less and leaves K undetermined.
-    return np.maximum(coefficients, 1e-9 * coefficients.max())
 
 
 def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:

@@ -101,41 +101,35 @@ def first_free(setting: RooSetting) -> int:
     return math.ceil(1 / (setting.ratio - 1)) if setting.ratio > 1 else setting.records + 1
 
 
-def _foresee(setting: RooSetting) -> None:
+def _foresee(setting: RooSetting, done: int = 1) -> None:
     """Refuse a recursion that is too long, and announce a long one, before it starts.
 
     Every rule has q_m > 0 where (m + 1) / m > r, which bounds the number of steps from below.
     """
-    steps = min(first_free(setting), setting.largest_minimum) + 1
+    steps = max(min(first_free(setting), setting.largest_minimum) + 1, done)
     if steps > _LONGEST:
-        raise _too_long(setting)
+        raise ParameterError(
+            f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
+            f"{setting.categories}; more than {_LONGEST:,} of the q_m are not 0. Use the rule "
+            "'roo', or a larger epsilon."
+        )
     # Steps per second, including the audit that follows, for the progress estimate.
     expect(_STAGE, steps, 1e5)
-
-
-def _too_long(setting: RooSetting) -> ParameterError:
-    return ParameterError(
-        f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
-        f"{setting.categories}; more "
-        f"than {_LONGEST:,} of the q_m are not 0. Use the rule 'roo', or a larger epsilon."
-    )
 
 
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
     """Run a recursion from q_0 until q_m is 0 for good."""
     weight, free = round_up(first), first_free(setting)
     weights = [weight]
-    _foresee(setting)
+    _foresee(setting, 1)
     for m in track(range(1, setting.largest_minimum + 1), _STAGE):
-        weight = following(m, weight)
-        if weight <= 0:
-            weight = 0
-            if m >= free:
-                advance(_STAGE, m, m)
-                break
+        weight = max(0, following(m, weight))
+        if weight == 0 and m >= free:
+            advance(_STAGE, m, m)
+            break
         weights.append(weight)
         if len(weights) > _LONGEST:
-            raise _too_long(setting)
+            _foresee(setting, len(weights))
     return trimmed(weights)
 
 
@@ -187,7 +181,7 @@ def _exact(setting: RooSetting) -> Next:
         if share > 0 and n > k * m:
             bound = max(bound, -((-share << BITS) // (n * gain + share)))
         # A category with the largest count n - (k - 1) m keeps it while the smallest count rises.
-        top = k * setting.largest_count(m)
+        top = k * (n - (k - 1) * m)
         if top > n:
             spread = top - n
             bound = max(

@@ -67,10 +67,6 @@ class RooSetting:
         """M = floor(n / k): the largest possible value of the smallest count."""
         return self.records // self.categories
 
-    def largest_count(self, minimum: int) -> int:
-        """Return n - (k - 1) m: the largest possible count if the smallest count is m."""
-        return self.records - (self.categories - 1) * minimum
-
     @property
     def guarantee(self) -> Guarantee:
         """(epsilon, 0)."""
@@ -190,11 +186,7 @@ def checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
 
 
 def outcomes(records: int, pmf: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
-    """Yield all count vectors of n records drawn from a pmf over k categories, in batches.
-
-    Each batch has counts of shape (batch, k) and their probabilities of shape (batch,); all
-    probabilities sum to 1 up to rounding.
-    """
+    """Yield all count vectors of n records drawn from a pmf over k categories, in batches."""
     n, k = records, pmf.size
     if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:
         raise ParameterError(

@@ -64,13 +64,10 @@ def _listed(records: int, categories: int) -> IntMatrix:
 
 @dataclass(frozen=True)
 class Move:
-    """Replacements of a record that move it from one position of a sorted histogram to a later one.
+    """A record moves from one position of sorted histograms to a later one: ``giver`` to ``taker``.
 
-    Attributes:
-        giver: position of the category that loses a record.
-        taker: position of the category that gains it.
-        before: index of each histogram before the move, shape (histograms,).
-        after: its index after the move, likewise; it is sorted with all categories in position.
+    ``before`` and ``after`` are indices of histograms, shape (histograms,); the histogram after the
+    move is sorted with all categories in position.
     """
 
     giver: int
@@ -95,7 +92,6 @@ class SortedHistograms(Inputs):
     categories: int
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
         records = _checks.integer("records", self.records, 1, 10_000)
         categories = _checks.integer("categories", self.categories, 2, 1_000)
         number = partition_count(records, categories)

@@ -144,11 +144,9 @@ class Inputs(ABC):
         return (x, other), tuple(y for y, pair in enumerate(pairs) if pair in variable_pairs)
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same inputs, symmetries and neighbours."""
         return isinstance(other, Inputs) and fingerprint(self.key) == fingerprint(other.key)
 
     def __hash__(self) -> int:
-        """Return a hash of the parameters that determine the inputs."""
         return hash(fingerprint(self.key))
 
     @property
@@ -288,7 +286,6 @@ class Graph(Inputs):
     pairs: IntVector | None = None
 
     def __post_init__(self) -> None:
-        """Check the neighbours, see `check_pairs`."""
         if self.pairs is not None:
             check_pairs(self.pairs, self.inputs)
 

@@ -42,9 +42,14 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     counts = np.asarray(inputs.counts, dtype=np.float64)
     groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
     _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
-    if guarantee.delta == 0 and (groups.shape[1] > 2 or _apart(inputs)):
+    # Ceilings serve two inputs as well: rows between the two small probabilities of a rare output
+    # would be far below a solver's tolerance.
+    group = _group_of(inputs) if guarantee.delta == 0 else None
+    if group is None and guarantee.delta == 0 and groups.shape[1] > 2:
+        raise ParameterError("groups of more than two neighbours must hold each variable once.")
+    if group is not None:
         # In masses: excess_v <= (1 - e^-epsilon) counts_v ceiling of v's group.
-        lift = sp.csr_array((counts, (np.arange(inputs.size), _group_of(inputs))))
+        lift = sp.csr_array((counts, (np.arange(inputs.size), group)))
         problem.add_variables("ceiling", len(groups), lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
         rows: dict[str, Any] = {"excess": sp.eye_array(inputs.size, format="csr")}
@@ -152,24 +157,13 @@ def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
     return sp.csr_array(entries, shape=(inputs.size, len(inputs.neighbours)))
 
 
-def _apart(inputs: Inputs) -> bool:
-    """Whether the groups of neighbours partition the variables, so that ceilings can be used.
-
-    They are used for two inputs as well: rows between the two small probabilities of a rare output
-    would be far below a solver's tolerance.
-    """
+def _group_of(inputs: Inputs) -> IntVector | None:
+    """Return the group of neighbours of each variable; None if some are in none, or in two."""
     groups = inputs.neighbours
-    return groups.size == inputs.size == len(np.unique(groups))
-
-
-def _group_of(inputs: Inputs) -> IntVector:
-    """Return the group of neighbours of each variable, shape (size,)."""
-    groups = inputs.neighbours
+    numbers = np.arange(len(groups))[:, None]
     group = np.full(inputs.size, -1)
-    group[groups] = np.arange(len(groups))[:, None]
-    if np.any(group < 0) or np.any(group[groups] != np.arange(len(groups))[:, None]):
-        raise ParameterError("groups of more than two neighbours must hold each variable once.")
-    return group
+    group[groups] = numbers
+    return None if np.any(group < 0) or np.any(group[groups] != numbers) else group
 
 
 def _ones(inputs: Inputs) -> SparseMatrix:

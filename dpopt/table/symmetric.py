@@ -270,7 +270,6 @@ class Words(Inputs):
     differences: tuple[tuple[int, ...], ...] | None
 
     def __post_init__(self) -> None:
-        """Check shape and differences."""
         if not self.shape or min(self.shape) < 2:
             raise ParameterError(
                 f"shape is {self.shape}; each position must have at least 2 symbols."

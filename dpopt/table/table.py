@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -47,7 +47,6 @@ class Table:
     total: int
 
     def __post_init__(self) -> None:
-        """Check types, signs and row sums."""
         weights, total, inputs = self.weights, self.total, self.inputs
         if type(total) is not int or total <= 0 or total.bit_length() > MOST_BITS:
             raise ParameterError(f"total must be a positive integer of at most {MOST_BITS:,} bits.")
@@ -55,16 +54,13 @@ class Table:
             raise ParameterError(f"weights must be a tuple of {inputs.size} integers.")
         if set(map(type, weights)) != {int} or min(weights) < 0:
             raise ParameterError("weights must be integers of at least 0.")
-        for row, mass in enumerate(self._row_sums()):
-            if mass != total:
+        masses = list(map(mul, weights, inputs.counts.tolist()))
+        for row, (start, end) in enumerate(pairwise(inputs.starts.tolist())):
+            if (mass := sum(masses[start:end])) != total:
                 raise ParameterError(
                     f"weights of row {row} sum to {_checks.shown(mass)}, not to the total "
                     f"{_checks.shown(total)}."
                 )
-
-    def _row_sums(self) -> Iterator[int]:
-        masses = list(map(mul, self.weights, self.inputs.counts.tolist()))
-        return (sum(masses[start:end]) for start, end in pairwise(self.inputs.starts.tolist()))
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -90,14 +86,12 @@ class Table:
         return type(self), (self.inputs, self.weights, self.total)
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same integers over the same inputs."""
         if not isinstance(other, Table):
             return NotImplemented
         same = (self.weights, self.total) == (other.weights, other.total)
         return same and self.inputs == other.inputs
 
     def __hash__(self) -> int:
-        """Return a hash of the inputs and the integers."""
         return hash(fingerprint(*self.key))
 
     def __repr__(self) -> str:
@@ -201,13 +195,12 @@ class Table:
     ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
         """Return columns input, output and probability with a line for each entry, for a frame."""
         matrix = self.matrix()
-        sides = (
-            (range(matrix.shape[0]) if inputs is None else inputs),
-            (range(matrix.shape[1]) if outputs is None else outputs),
-        )
+        rows, columns = matrix.shape
         return {
-            "input": _repeated(sides[0], matrix.shape[1], each=True),
-            "output": _repeated(sides[1], matrix.shape[0], each=False),
+            "input": np.repeat(np.arange(rows), columns)
+            if inputs is None
+            else [name for name in inputs for _ in range(columns)],
+            "output": np.tile(np.arange(columns), rows) if outputs is None else [*outputs] * rows,
             "probability": matrix.ravel(),
         }
 
@@ -231,15 +224,3 @@ class Table:
         if [len(row) for row in rows] != np.diff(inputs.starts).tolist():
             raise ParameterError("the table's weights are rows of other lengths than its inputs'.")
         return cls(inputs, tuple(weight for row in rows for weight in row), total)
-
-
-def _repeated(
-    names: Sequence[Hashable], times: int, *, each: bool
-) -> list[Hashable] | npt.NDArray[np.int64]:
-    """Return names repeated one by one (``each``) or as a whole; ranges as arrays."""
-    if isinstance(names, range):
-        numbers = np.asarray(names, dtype=np.int64)
-        return np.repeat(numbers, times) if each else np.tile(numbers, times)
-    if each:
-        return [name for name in names for _ in range(times)]
-    return list(names) * times
