@@ -106,16 +106,13 @@ class Spending:
             reach = _checks.integer("voters_per_record", self.voters_per_record, 1, voters)
         object.__setattr__(self, "voters_per_record", reach)
 
-        if self.setting.releases > 1 and (self.trained_once or self._beyond_one_plain):
+        beyond_one_plain = isinstance(self.setting, Plurality) and reach > 1
+        if self.setting.releases > 1 and (self.trained_once or beyond_one_plain):
             raise ParameterError(
                 f"releases is {self.setting.releases}; labels that were designed together are of "
                 "votes drawn afresh, trained_once=False, or of plain voters of whom a record "
                 "reaches one. For others, design one release."
             )
-
-    @property
-    def _beyond_one_plain(self) -> bool:
-        return isinstance(self.setting, Plurality) and self.reach > 1
 
     @property
     def reach(self) -> int:

@@ -149,19 +149,17 @@ class NamedGraph(Graph):
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring inputs and an output by name, from their two variables."""
         x, other, y = super().words(first, second)
-        return *self._named((x, other)), self._outputs((y,))[0]
+        (x, other), (y,) = self._called((x, other), (y,))
+        return x, other, y
 
     def event(
         self, edge: int, entries: Collection[int]
     ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
         """Return the two inputs of an edge and the outputs of some of its entries, by name."""
-        ends, outputs = super().event(edge, entries)
-        return self._named(ends), self._outputs(outputs)
+        return self._called(*super().event(edge, entries))
 
-    def _named(self, ends: tuple[Any, Any]) -> tuple[Name, Name]:
-        names = self.input_names
-        return ends if names is None else (names[ends[0]], names[ends[1]])
-
-    def _outputs(self, outputs: tuple[Any, ...]) -> tuple[Name, ...]:
-        names = self.output_names
-        return outputs if names is None else tuple(names[y] for y in outputs)
+    def _called(self, ends: Any, outputs: Any) -> Any:  # noqa: ANN401
+        """Return two inputs and some outputs by name."""
+        names, called = self.input_names, self.output_names
+        ends = ends if names is None else (names[ends[0]], names[ends[1]])
+        return ends, outputs if called is None else tuple(called[y] for y in outputs)

@@ -32,8 +32,6 @@ from dpopt.shape import Setting
 from dpopt.table import Graph, Table, certify_table, interior, polished, repair, rounded
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from dpopt.verify import Name
 
 # Categories up to which `Workload.problem` has a variable for each pattern; up to which column
@@ -298,16 +296,6 @@ class Workload(Setting):
             "multipliers_of_categories": (shares @ self.lowest.multipliers).tolist(),
             **({"prior": p.tolist()} if weights is None else {}),
         }
-
-    def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
-        """Draw the mechanism as a heat map, categories down, the likeliest outputs first."""
-        rows = table.matrix()
-        axes.imshow(rows[:, np.argsort(-rows.sum(axis=0))], vmin=0.0, aspect="auto")
-        axes.grid(False)
-        axes.set_xlabel("output, by how often it occurs")
-        axes.set_ylabel("category $u$")
-        if label is not None:
-            axes.set_title(label)
 
 
 class _Tangents:

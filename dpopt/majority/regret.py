@@ -8,7 +8,6 @@ program minimises it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,7 +18,6 @@ from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.majority.objectives import expected_error_weights
 from dpopt.majority.priors import CommonPrior, Prior, UniformPrior, as_prior
-from dpopt.privacy import Problem
 
 REGRET_PRIORS = (
     UniformPrior(),
@@ -103,27 +101,3 @@ def linear_of(voters: int, prior: Prior) -> Vector:
             "priors under which it has one."
         )
     return linear
-
-
-def with_regrets(
-    problem: Problem, optima: tuple[PriorOptimum, ...], visible: Callable[[Vector], Vector]
-) -> None:
-    """Add the variable "regret", its row for each prior, and the objective to a program of gamma.
-
-    Args:
-        problem: with the variable "gamma" and its privacy rows.
-        optima: one for each prior.
-        visible: raises weights that a solver would not see. Raised weights relax the rows, so the
-            bound holds for the true program.
-    """
-    problem.add_variables("regret", 1, lower=0.0, upper=1.0)
-    coins = np.array([optimum.coin for optimum in optima])
-    bests = np.array([optimum.best for optimum in optima])
-    # Axis 0: priors; axis 1: l. (coin_j - c_j @ gamma - best_j) / coin_j <= regret.
-    rows = np.array([visible(optimum.linear) for optimum in optima]) / coins[:, None]
-    problem.add_rows(
-        "priors", {"gamma": rows, "regret": np.ones((len(rows), 1))}, lower=1.0 - bests / coins
-    )
-    problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
-    # A fair coin is strictly feasible for the lazy rows "corners".
-    problem.set_inside({"gamma": 0.0, "regret": 1.0}, slack=1.0)

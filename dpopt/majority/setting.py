@@ -48,7 +48,6 @@ from dpopt.majority.regret import (
     Regret,
     linear_of,
     several_priors,
-    with_regrets,
 )
 from dpopt.majority.voters import (
     Voters,
@@ -377,7 +376,17 @@ class Majority(Voters, Budgeted):
             # The error of a fair coin is at most 1/2, so worst = 1 has slack 1/2.
             problem.set_inside({"gamma": 0.0, "worst": 1.0}, slack=0.5)
         elif self.over_regret:
-            with_regrets(problem, self.optima, visible)
+            problem.add_variables("regret", 1, lower=0.0, upper=1.0)
+            coins = np.array([optimum.coin for optimum in self.optima])
+            least = 1.0 - np.array([optimum.best for optimum in self.optima]) / coins
+            # Axis 0: priors; axis 1: l. (coin_j - c_j @ gamma - best_j) / coin_j <= regret. Raised
+            # weights relax the rows, so the bound holds for the true program.
+            rows = np.array([visible(optimum.linear) for optimum in self.optima]) / coins[:, None]
+            sides = {"gamma": rows, "regret": np.ones((len(rows), 1))}
+            problem.add_rows("priors", sides, lower=least)
+            problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
+            # A fair coin is strictly feasible for the lazy rows "corners".
+            problem.set_inside({"gamma": 0.0, "regret": 1.0}, slack=1.0)
         else:
             problem.maximise({"gamma": self.linear if self.coefficients else visible(self.linear)})
 

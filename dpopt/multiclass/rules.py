@@ -21,14 +21,14 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Vector
-from dpopt.ballots.audit import Rule, audit_rule, rule_at
+from dpopt.ballots.audit import rule_at
 from dpopt.ballots.tabulate import FLOATS
 from dpopt.multiclass.oracle import Pricing
-from dpopt.privacy.exponential import exp_lower, exp_upper, log_near
-from dpopt.table import SortedHistograms, Table
+from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.table import SortedHistograms
 
 # Largest epsilon of one vote, in nats: there a rule is the plurality up to e^-30; and bisections.
-_LARGEST, _BISECTIONS = 30.0, 50
+LARGEST, _BISECTIONS = 30.0, 50
 
 
 def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
@@ -61,7 +61,7 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
         values = kernel(epsilon)
         return bool(np.all(values >= 0.0)) and keeps(values)
 
-    low, high = 0.0, _LARGEST
+    low, high = 0.0, LARGEST
     if fits(high):
         return kernel(high)
     for _ in range(_BISECTIONS):
@@ -70,21 +70,6 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
         if high - low <= 1e-13 * high:
             break
     return kernel(low)
-
-
-def bounded_rule(
-    rule: Rule, voters: int, classes: int, epsilon: float, allowance: float, voter_delta: float
-) -> Table:
-    """Return the rule's table with the largest parameter that the bound on stable rules allows."""
-    ratio = vote_ratio_below(voters, epsilon, allowance, voter_delta)
-    # Stay 2^-40 below the limit: rounding up next to it would exceed it.
-    of_vote = _LARGEST if ratio is None else min(_LARGEST, log_near(ratio) * (1 - 2.0**-40))
-    if not of_vote > 0.0:
-        raise ParameterError(
-            f"allowance * epsilon is {allowance * epsilon:g}; no rule is proved for so small a "
-            "budget."
-        )
-    return audit_rule(rule, voters, classes, of_vote).table
 
 
 def vote_ratio_below(

@@ -20,19 +20,19 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
 from dpopt._types import Vector
+from dpopt.ballots.audit import audit_rule
 from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.priors import VotePrior
 from dpopt.lp import Backend, Solution
 from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
-from dpopt.multiclass.rules import bounded_rule, strongest
+from dpopt.multiclass.rules import LARGEST, strongest, vote_ratio_below
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair, Point
-from dpopt.privacy.exponential import exp_upper
+from dpopt.privacy.exponential import exp_upper, log_near
 from dpopt.privacy.guarantee import in_short
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, Table, constant, repair, rounded
-from dpopt.table.judge import decided
 from dpopt.table.pairs import as_floats, undominated
 
 # m epsilon in nats. Rows are divided by e^(m epsilon) - 1: below the first, the rounding of their
@@ -271,8 +271,15 @@ class Multiclass(ClassSetting):
         if self.exact or self.rule == "subsampling":
             require_walked(self.voters, self.classes)
             return self.table(strongest(self.rule, self.pricing))
-        sizes = self.voters, self.classes, self.epsilon, self.allowance, self.voter_delta
-        return bounded_rule(self.rule, *sizes)
+        ratio = vote_ratio_below(self.voters, self.epsilon, self.allowance, self.voter_delta)
+        # Stay 2^-40 below the limit: rounding up next to it would exceed it.
+        of_vote = LARGEST if ratio is None else min(LARGEST, log_near(ratio) * (1 - 2.0**-40))
+        if not of_vote > 0.0:
+            raise ParameterError(
+                f"allowance * epsilon is {self.allowance * self.epsilon:g}; no rule is proved for "
+                "so small a budget."
+            )
+        return audit_rule(self.rule, self.voters, self.classes, of_vote).table
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -343,7 +350,10 @@ def _judged(setting: Multiclass, table: Table) -> Certificate:
     guarantee = setting.guarantee
     promised = in_short(guarantee)
     try:
-        verdict = decided(setting.kind, setting.to_dict(), table.plain())
+        stated = verify.KINDS[setting.kind](setting.to_dict(), table.plain(), None, {})
+        verdict = verify.decide(stated)
+    except verify.Malformed as error:
+        raise ParameterError(f"{error}.") from None
     except verify.Refused as refusal:
         inputs, output, where = _where(setting, refusal.at)
         how = "breaks" if setting.exact else "is not proved to keep"

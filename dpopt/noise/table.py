@@ -99,16 +99,13 @@ class NoiseTable:
         size = 1 << 16
         for start in range(0, count, size):
             part = noise[start : start + size]
-            part[:] = self._part(part.size, source)
+            distance = self._core.draw(np.zeros(part.size, dtype=np.int64), source)
+            tails = np.flatnonzero(distance > self.last + (self._written - 1) * self.period)
+            if self.ratio and tails.size:
+                distance[tails] += self.period * self._periods(tails.size, source)
+            signs = np.frombuffer(source(part.size), dtype=np.uint8) & 1
+            part[:] = np.where(signs == 1, distance, -distance)
         return noise
-
-    def _part(self, count: int, source: Source) -> IntVector:
-        distance = self._core.draw(np.zeros(count, dtype=np.int64), source)
-        tails = np.flatnonzero(distance > self.last + (self._written - 1) * self.period)
-        if self.ratio and tails.size:
-            distance[tails] += self.period * self._periods(tails.size, source)
-        signs = np.frombuffer(source(count), dtype=np.uint8) & 1
-        return np.where(signs == 1, distance, -distance)
 
     def _periods(self, count: int, source: Source) -> IntVector:
         """Return geometric numbers of periods: Pr[J >= j] = ratio^j."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ import scipy.sparse as sp
 
 from dpopt import _checks, verify
 from dpopt._errors import ParameterError
-from dpopt._figure import LIMIT
 from dpopt._numbers import exact_text, whole
 from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
@@ -33,9 +32,6 @@ from dpopt.public_prior.prior import (
     public_distribution,
 )
 from dpopt.public_prior.setting import PriorSetting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Probabilities held at once while users are projected: bounds memory.
 _CHUNK = 1 << 20
@@ -198,18 +194,6 @@ class Mollifier(PriorSetting):
     def value(self, table: tuple[int, ...]) -> float:
         """Return the total variation between p and r."""
         return float(total_variation(cast(Vector, self.distribution), _floats(table)))
-
-    def draw(self, axes: Axes, table: tuple[int, ...], label: str | None = None) -> None:
-        """Draw r between the limits of the box, and p."""
-        categories = np.arange(self.labelled.size)
-        low, high = _limits(self.labelled.masses, self.epsilon)
-        limits = axes.vlines(categories, low, np.minimum(high, 1.0), color=LIMIT, linewidth=1)
-        limits.set_label("allowed")
-        axes.plot(categories, cast(Vector, self.distribution), "x", color=LIMIT, label="$p$")
-        axes.plot(categories, _floats(table), "o", label="$r$" if label is None else label)
-        axes.locator_params(axis="x", integer=True)
-        axes.set_xlabel("category")
-        axes.set_ylabel("probability")
 
     def columns(self, table: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
         """Return one line per category: its name, q, p and r."""

@@ -89,7 +89,8 @@ class Population(KeptPriorSetting):
         users, weights = self._pmfs
         n = self.labelled.size
         program = KernelProgram(self.labelled.masses, self.epsilon)
-        program.problem.add_rows("worst case", program.diagonal(), lower=self._least_diagonal)
+        least = max(0.0, 1.0 - minimax_utility(self.labelled, self.epsilon) - self.slack)
+        program.problem.add_rows("worst case", program.diagonal(), lower=least)
         if self.objective == "mean":
             _add_distances(program, users, weights)
         else:
@@ -105,11 +106,6 @@ class Population(KeptPriorSetting):
         if large and self.objective == "mean" and isinstance(backend, str) and backend == "highs":
             backend = Highs(interior=True)
         return super().solved(backend, time_limit, stop_at_gap)
-
-    @property
-    def _least_diagonal(self) -> float:
-        """The lower bound of K_ii in the rows "worst case"."""
-        return max(0.0, 1.0 - minimax_utility(self.labelled, self.epsilon) - self.slack)
 
     def _proof_size(self, table: Table) -> int:
         """Estimate the entries of rows that a proof reads."""

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._figure import LIMIT
 from dpopt._numbers import digits, exact_text, whole
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
@@ -22,9 +21,6 @@ from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.roo.setting import CategorySetting
 from dpopt.table import SortedHistograms
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Largest c*: number of weights of a floor.
 _LONGEST = 2_000_000
@@ -210,17 +206,6 @@ class SmoothFloor(CategorySetting):
             "rate": lambda: math.log1p(growth_of(table)),
             "worst_ratio": lambda: _worst(self, table)[0],
         }
-
-    def draw(self, axes: Axes, table: Floor, label: str | None = None) -> None:
-        """Draw the weight w(c) against the count c, and c itself."""
-        reach = len(table[1])
-        values = weights_up_to(table, min(reach + max(2, reach // 4), self.records))
-        counts = np.arange(values.size)
-        axes.plot(counts, counts, color=LIMIT, linestyle=":", label="the count itself")
-        axes.plot(counts, values, marker="o", clip_on=False, label=label)
-        axes.set_xlabel("count of the category, $c$")
-        axes.set_ylabel("weight $w(c)$")
-        axes.set_ylim(bottom=0.0)
 
     def columns(self, table: Floor) -> Mapping[str, Sequence[Any]]:
         """Return count and weight up to c* - 1; from c* on the weight is the count."""

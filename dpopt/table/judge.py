@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from dpopt import verify
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import NotPrivateError
 from dpopt._numbers import roughly
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee, in_short
@@ -78,11 +76,3 @@ def _where(
     one, other, _ = map(str, table.inputs.words(int(edges.first[entry]), int(edges.second[entry])))
     ends = (other, one) if turned else (one, other)
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
-
-
-def decided(kind: str, setting: Mapping[str, Any], weights: Any) -> verify.Verdict:  # noqa: ANN401
-    """Return the verdict of `dpopt.verify` on plain integer weights of a kind of mechanism."""
-    try:
-        return verify.decide(verify.KINDS[kind](dict(setting), weights, None, {}))
-    except verify.Malformed as error:
-        raise ParameterError(f"{error}.") from None
