@@ -596,8 +596,7 @@ class Design:
         """The exact bound and the multipliers that prove it, for the true e^epsilon.
 
         They are of the program that `dpopt.verify` displays for the plain values of a file. None
-        where nothing is claimed of other points, or where that module does not know the kind. Of
-        an answer that was stopped at a gap they may prove less than the solver's duals say.
+        where nothing is claimed of other points, or that module does not know the kind.
 
         Raises:
             ParameterError: if that module does not display such a setting, or it is too large.
@@ -614,10 +613,9 @@ class Design:
     def bound(self) -> Bound | None:
         """No point is better than this, in the units of `value`; None if nothing is known.
 
-        A float that says how it is known, `Bound.how`. "proved" is rounded outward from the
-        rational of `optimality`: of small answers at once, of others when that was asked for, or a
-        proof was saved. "float" is the bound that the solver's duals give in double precision;
-        "stated", what a file says.
+        A float that says how it is known, `Bound.how`: "proved", rounded outward from the rational
+        of `optimality`, of small answers, or where that was asked for; "float", from the solver's
+        duals in double precision; "stated", what a file says.
         """
         if self._float_bound is None:
             return None
@@ -685,11 +683,10 @@ class Design:
     def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private output for ``data``, with the operating system's randomness.
 
-        Spends the whole guarantee, for data that change as the setting's neighbours do. A person
-        who can change them in t such steps spends t times the epsilon. Several releases add up;
-        `dpopt.Ledger.release` writes them down. Of a setting of k releases, k outputs spend the
-        guarantee together. No seed; Python is not constant-time, and timing is outside the
-        guarantee.
+        Spends the whole guarantee, for data that change as the setting's neighbours do; a person
+        who can change them in t such steps spends t times the epsilon. Several releases add up, see
+        `dpopt.Ledger.release`; of a setting of k releases, k outputs spend the guarantee together.
+        No seed; timing is outside the guarantee.
 
         Args:
             data: one input of the mechanism; of many kinds also an array of them, each of which
@@ -801,9 +798,8 @@ class Design:
             even_if_not_private: of a design without a certificate, write the record of its audit: a
                 file for reading, which `dpopt.load` refuses as not private.
             proof: write also X.proof.json beside X.json, the multipliers that prove its bound, for
-                ``python verify.py X.json X.proof.json``; see `dpopt.verify`. Both are written, or
-                neither. Of a rule or a given point, which bounds no other, a warning says that
-                there is no proof of optimality, and X.json is written: its privacy is decided too.
+                ``python verify.py X.json X.proof.json``; see `dpopt.verify`. Of a rule or a given
+                point, which bounds no other, a warning says that there is none.
             verifier: lay verify.py there too, which needs nothing but Python.
 
         Raises:

@@ -285,7 +285,6 @@ def vote(
             range, or a batch beyond the budget; it says how many queries are affordable. A refusal
             for a vote's value is not covered by the guarantee: make a class of each vote before.
         NotPrivateError: if the design has no certificate.
-        SolverError: if the solver found no mechanism.
 
     Example:
         >>> from dpopt import vote

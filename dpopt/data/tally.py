@@ -106,10 +106,9 @@ def labels_of(labels: object) -> Sequence[Hashable]:
 def tally(data: object, labels: object) -> Tally:
     """Count records over a public alphabet.
 
-    The alphabet must be fixed before looking at the data: which categories occur is private, so the
-    alphabet cannot be read off the data, and a record outside it is an error, not a new category.
-    The error shows no record, since that would release it. The error itself still depends on the
-    data, so only the curator may see it: if values may be unforeseen or missing, map them to a
+    The alphabet must be fixed before looking at the data: which categories occur is private, so a
+    record outside it is an error, not a new category. The error shows no record, but depends on
+    the data, so only the curator may see it: if values may be unforeseen or missing, map them to a
     category of their own beforehand.
 
     A record matches a category if they are equal in Python and both or neither are booleans: 1.0

@@ -102,9 +102,8 @@ def certify(
     privacy among them, only up to a tolerance. Given an epsilon, `certify` mixes the table with a
     strictly private one, by the least share that makes every row true of integer weights, and
     proves these private in exact arithmetic; releases are drawn from them. The design's ``moved``
-    says how far a row was moved: the largest change of the probability of any event, which for
-    distributions is their total variation. A table that is far from private has nearer private
-    ones: write the distance as the objective of a program, see `dpopt.Problem`, and certify that.
+    says how far a row was moved, in total variation. A table that is far from private has nearer
+    private ones: write the distance as the objective of a `dpopt.Problem`, and certify that.
 
     - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a `dpopt.Kernel`
       without a loss.
@@ -113,11 +112,10 @@ def certify(
       delta.
     - ``certify(gamma, setting=Majority(...))`` turns a solver's answer for another mechanism (gamma
       for a majority, q_m for a sampler, ...) into a design of that mechanism.
-    - ``certify(design)`` returns the least epsilon that the integers of a design satisfy. It may be
-      below the promised one, or above it for a published rule that is not private. With delta = 0
-      it is available for every mechanism. A least delta, or a least epsilon for a delta above 0, is
-      available for tables over inputs and for majorities only; a majority is checked for up to
-      4,000,000 choices of its voters' corners (see `dpopt.Majority`).
+    - ``certify(design)`` returns the least epsilon that the integers of a design satisfy; of a
+      published rule it may be above the promised one. With delta = 0 it is available for every
+      mechanism; a least delta, or a delta above 0, for tables over inputs, and for majorities with
+      up to 4,000,000 choices of their voters' corners (see `dpopt.Majority`).
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
@@ -132,17 +130,15 @@ def certify(
             edges, shape (edges, 2), between names where inputs have names.
         shape: number of symbols at each position of a word, for "grid" and "hamming"; if None, all
             axes of ``kernel`` but the last.
-        inputs: names of the inputs in the order that a named graph refers to. Required with such a
-            graph for a frame or file whose names are not numbers, whose rows are put into this
-            order; for a table without names they name its rows. Inputs and outputs with names other
-            than 0, 1, ... are shown and released by name.
+        inputs: names of the inputs in the order that a named graph refers to, into which the rows
+            are put: required with such a graph if the names of a frame or file are not numbers.
+            Inputs and outputs with names other than 0, 1, ... are shown and released by name.
         constraints: linear constraints of yours on K, which repair keeps too: tuples (name, matrix,
             lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a JSON
             file of them, see `dpopt.kernel.read_constraints`; or, if ``kernel`` is a cvxpy
             variable, cvxpy constraints that are affine in it alone. An inequality that some
-            private kernel satisfies strictly is satisfied exactly; other inequalities, and
-            equalities, up to the design's ``residuals``, about 1e-15. Without that slack an
-            inequality may be violated by 1e-6 of its largest coefficient.
+            private kernel satisfies strictly is satisfied exactly; others, and equalities, up to
+            the design's ``residuals``, about 1e-15, at most 1e-6 of a row's largest coefficient.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: parameters of the mechanism that ``kernel`` was solved for, such as a
             `dpopt.majority.Majority`; it brings its own epsilon and other parameters.

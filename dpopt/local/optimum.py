@@ -331,18 +331,11 @@ class Master:
 def by_prior(
     rows: Matrix, p: Vector, both: Matrix, q: Vector, gram: Matrix
 ) -> tuple[Matrix, Matrix, Vector]:
-    """Return the derivatives of F - sum_u p_u G_uu by log p.
+    """Return the derivatives of F - sum_u p_u G_uu by log p, for rows s, shape (rows, n).
 
-    Args:
-        rows: s, shape (rows, n).
-        p: shape (n,).
-        both: theta_s theta_t (s'M^-1 t)(s'B t) / (d_s d_t), shape (rows, rows).
-        q: theta_s q_s, shape (rows,).
-        gram: G.
-
-    Returns:
-        c_su, the derivative of log d_s by log p_u; the curvature, shape (n, n), without the second
-        derivative of p itself; and the gradient, shape (n,).
+    ``both`` is theta_s theta_t (s'M^-1 t)(s'B t) / (d_s d_t), shape (rows, rows), ``q`` theta_s
+    q_s. They are c_su, the derivative of log d_s by log p_u; the curvature, shape (n, n), without
+    the second derivative of p itself; and the gradient.
     """
     c = rows * p / (rows @ p)[:, None]
     return c, 2 * c.T @ (both @ c - q[:, None] * c), q @ c - p * np.diagonal(gram)

@@ -169,15 +169,10 @@ class CornerOracle:
 
     For gamma's upper half it evaluates f = E h(L) - e^(m epsilon) E' h(L) at every multiset of
     corners (p, p') that the reduction theorem leaves. L counts the ones among K voters who say 1
-    with p, under E' with p'. Example: one voter with e^epsilon = 3, m = 1 and gamma(1) = 1 has
-    h(0) = -1 and h(1) = 1. At bc, p = 3/4 and p' = 1/4, so E h = 1/2, E' h = -1/2 and f = 1/2 + 3/2
-    = 2; at 11, f = 1 - 3 = -2; at 00, f = 2. None is above the budget 3 - 1 = 2: one voter needs no
-    noise.
-
-    There are about K^2 or K^4 multisets, but those that differ in one voter share their work. With
-    T[s, o] = E h(o + Bin(s, b)), one voter more who says 1 with p gives p T[s, o + 1] +
-    (1 - p) T[s, o]. As p' is p of the other corner of a pair, E' h is the same table with the
-    corners exchanged. For Delta > 0 see `dpopt.majority.shifted`.
+    with p, under E' with p'. There are about K^2 or K^4 multisets, but those that differ in one
+    voter share their work: with T[s, o] = E h(o + Bin(s, b)), one voter more who says 1 with p
+    gives p T[s, o + 1] + (1 - p) T[s, o]. As p' is p of the other corner of a pair, E' h is the
+    same table with the corners exchanged. For Delta > 0 see `dpopt.majority.shifted`.
 
     Args:
         setting: the voters and the target.

@@ -76,15 +76,14 @@ class Plurality(ClassSetting):
     Other rules replace the program:
 
     - "ladder": all rows "ladder" are tight. Often the optimum of "mean", never of "worst-case".
-      Every pair of neighbours is verified for these K and C, up to 20,000 sorted histograms. From 7
+      Up to 20,000 sorted histograms, over which every pair of neighbours is verified. From 7
       classes on the ladder at e^epsilon can fail; its parameter is then lowered until it passes.
     - "permute-and-flip", "exponential": an acceptance or a weight falls by a factor, the step, for
       each vote below the top; at e^(epsilon / 2) both are private for all K and C by a theorem.
       Where the histograms can be listed, the step is the largest that passes for these K and C.
 
     At the same epsilon the exponential mechanism has the largest loss, but over many releases it
-    can have the least privacy cost: its range is bounded, which gives (epsilon^2 / 8)-zCDP, while
-    epsilon^2 / 2 is known for the others. Compare their composed dominating pairs.
+    can have the least privacy cost: it is (epsilon^2 / 8)-zCDP, the others epsilon^2 / 2.
 
     Attributes:
         records: K, in 1..10^15, public: the number of records, or of non-private voters.

@@ -255,10 +255,8 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
     """Return the KL projections of the users' distributions onto the relative epsilon-mollifier.
 
     argmin KL(p || r) over distributions r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
-    r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3). sum_x r(x) is
-    piecewise linear in 1/C: a search over the 2 n sorted breakpoints finds the piece, and C is
-    solved for exactly on it, in O(n log n). The result also attains the least total variation
-    (`mollifier_tv`).
+    r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3), found in
+    O(n log n). The result also attains the least total variation (`mollifier_tv`).
 
     If the support of p sums to less than 1 even at the upper limit, KL does not determine the
     remaining mass: the categories with p = 0 get it in proportion to q.

@@ -38,11 +38,10 @@ class Population(KeptPriorSetting):
     for all categories i, i', j, in the first row only those with p_u[j] > 0; K, s >= 0. "mean" (tv)
     is the mean of TV(p_u, p_u K). "diagonal" is at least as large, and depends only on the mean of
     the users' distributions. The guarantee covers the category that the kernel releases, not the
-    design: the kernel depends on the users' distributions, so these must be public, or their users
-    must agree. With fewer than about 1,000 users "mean" overfits these users: evaluate it with
-    `apply` on others of the population. The program is written out for at most 1,000 categories,
-    and 2e7 entries in the rows "shortfalls"; "mean" with 3,000 users who have all of 18 categories
-    takes about ten seconds.
+    design, which depends on the users' distributions: these must be public, or their users must
+    agree. With fewer than about 1,000 users "mean" overfits them: evaluate it with `apply` on
+    others. The program is written out for at most 1,000 categories, and 2e7 entries in the rows
+    "shortfalls".
 
     Attributes:
         public: q, shape (n,), above 0, summing to 1.

@@ -49,11 +49,10 @@ class SmoothFloor(CategorySetting):
     has positive weight; if every count is at least c*, the distribution is the empirical one.
 
     Privacy is not linear in (s, w), but `dpopt.verify.Floor` decides it exactly for each s. s is
-    found by bisection, independently of the solver: it has 40 significant bits, is private, and
-    the next such number is not. That no much larger s is private is computed, not proved. The
-    value is the objective, and its bound is for the growth of the table: no table of this growth
-    lifts less, but other private samplers may be better. The program is written out for c* up to
-    20,000 and s up to 1e6.
+    found by bisection: it has 40 significant bits, is private, and the next such number is not.
+    That no much larger s is private is computed, not proved. No table of this growth lifts less
+    than the bound, but other private samplers may be better. The program is written out for c* up
+    to 20,000 and s up to 1e6.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.

@@ -57,13 +57,10 @@ class BestSampler(CategorySetting):
     - "output": TV(Q, P), where Q is the mean of K(x) over n records drawn from P (the papers'
       d_TV), rows "output".
 
-    With a distribution, the optimum is minimax over the orders of P's categories: no sampler has a
-    smaller maximum over these orders. A sampler that knows which category has which probability
-    could do better, and for "output" would need no data.
-
-    Among the optima of "worst-case" or "output" the one with the least mean under the prior is
-    taken (see `dpopt.Problem.then_minimise`). It takes less than a second for k = 3 and seconds for
-    the largest n at k = 6; the number of rows grows with k as well as with that of histograms.
+    With a distribution, the optimum is minimax over the orders of P's categories; a sampler that
+    knows which category has which probability could do better. Among the optima of "worst-case" or
+    "output" the one with the least mean under the prior is taken. It takes less than a second for
+    k = 3 and seconds for the largest n at k = 6.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.

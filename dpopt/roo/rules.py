@@ -32,16 +32,8 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """Return q_0, q_1, ... of a rule as integers over 2^62; later ones are 0 ("roo": equal to q_0).
 
     The recursions run in integers, with a rational r <= e^epsilon instead of e^epsilon, and round
-    up in every step.
-
-    - "exact": pointwise optimal: no epsilon-DP rule in the smallest count has a smaller q_m, for
-      any m.
-    - "roo": q_0 for every m (algorithm 1 of both papers).
-    - "journal": algorithm 2 of the journal paper; not always private at the last m, see
-      `journal_is_private`.
-    - "journal-repaired": the same with q_M raised to what the paper's own linear program requires;
-      always private, see `journal_is_private`.
-    - "conference": the recursion of the conference paper; not private in general.
+    up in every step. The rules are those of `RevealOrObscure`; `journal_is_private` says when
+    "journal" is private.
 
     Args:
         setting: n, k and epsilon.

@@ -193,11 +193,10 @@ def repair(
 ) -> tuple[Table, Certificate]:
     """Return a table near the given one that is certified private, and its certificate.
 
-    It is a mixture with a strictly feasible table. The least slack is concave along the segment
-    between the two tables, hence at least its chord, which reaches 0 at the share s / (s + t) of
-    the strict table: s is the excess of the table, t the slack of the strict one. Rounding needs a
-    little more, so the share grows until the verifier accepts; each refusal's excess gives a new
-    chord.
+    It is a mixture with a strictly feasible table. The least slack is concave between both, hence
+    at least its chord, which reaches 0 at the share s / (s + t) of the strict table: s is the
+    excess of the table, t the slack of the strict one. Rounding needs a little more, so the share
+    grows until the verifier accepts; each refusal's excess gives a new chord.
 
     Args:
         table: rounded, perhaps not private.
