@@ -39,7 +39,12 @@ _LONGEST_LIST = 10_000, 1_000
 
 @dataclass(frozen=True)
 class Audited:
-    """A rule's table, proved private by enumeration, and its step: the ladder's r, others' s."""
+    """A rule's table that was proved private by enumerating all neighbours.
+
+    Attributes:
+        step: the rule's parameter: r of the ladder, s of the other rules.
+        table: the integer weights.
+    """
 
     step: Fraction
     table: Table

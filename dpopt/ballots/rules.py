@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +88,7 @@ class Coins:
 
     def __init__(self, step: Fraction, source: Source) -> None:
         self._step, self._source = step, source
-        self._cached: dict[int, tuple[int, int]] = {}
+        self._bounds = cache(partial(power_bounds, step, bits=WORD))
 
     def toss(self, gaps: IntVector) -> npt.NDArray[np.bool_]:
         """Return which coins come up, one for each gap; gaps are at least 0."""
@@ -121,11 +122,6 @@ class Coins:
             up = np.flatnonzero(self.toss(gaps[classes]))
             if up.size:
                 return int(classes[up[0]])
-
-    def _bounds(self, gap: int) -> tuple[int, int]:
-        if gap not in self._cached:
-            self._cached[gap] = power_bounds(self._step, gap, WORD)
-        return self._cached[gap]
 
     def _decided(self, gap: int, drawn: int) -> bool:
         """Return whether U < s^-gap, for a U whose first word ``drawn`` does not decide it."""

@@ -83,15 +83,9 @@ class Optimum:
     bound: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Symbols:
-    """A setting split into one path for each symbol of its words; a path has one symbol."""
-
-    lines: tuple[Line, ...]
-    # None for the worst input.
-    priors: tuple[Vector, ...] | None
-    # Largest difference, by rounding, of a kernel's loss from the sum over the symbols.
-    missed: float
+# The path of each symbol with its prior (None: the worst input), and the largest difference, by
+# rounding, of any kernel's loss from the sum over the symbols.
+_Symbols = tuple[list[tuple[Line, Vector | None]], float]
 
 
 def optimum(setting: Kernel) -> Optimum | None:
@@ -100,22 +94,14 @@ def optimum(setting: Kernel) -> Optimum | None:
     For the worst input the random answers are variables of a small linear program; its dual
     variables are the prior of the bound.
     """
-    words = _per_symbol(setting)
-    if words is None:
+    lines, missed = _per_symbol(setting) or ([], 0.0)
+    symbols = [symbol for line in lines if (symbol := _line_optimum(*line)) is not None]
+    if not lines or len(symbols) < len(lines):
         return None
-    priors = [None] * len(words.lines) if words.priors is None else words.priors
-    solved: list[Optimum] = []
-    for line, prior in zip(words.lines, priors, strict=True):
-        symbol = _line_optimum(line, prior)
-        if symbol is None:
-            return None
-        solved.append(symbol)
-    bound = math.fsum(symbol.bound for symbol in solved)
-    bound -= words.missed + (_EIGHT * abs(bound) if len(solved) > 1 else 0.0)
-    return Optimum(
-        kernel=frozen(reduce(np.kron, (symbol.kernel for symbol in solved))),
-        bound=-bound if setting.maximises else bound,
-    )
+    bound = math.fsum(symbol.bound for symbol in symbols)
+    bound -= missed + (_EIGHT * abs(bound) if len(symbols) > 1 else 0.0)
+    kernel = frozen(reduce(np.kron, (symbol.kernel for symbol in symbols)))
+    return Optimum(kernel, -bound if setting.maximises else bound)
 
 
 def _line_optimum(line: Line, prior: Vector | None) -> Optimum | None:
@@ -135,7 +121,7 @@ def _line_optimum(line: Line, prior: Vector | None) -> Optimum | None:
 
 
 def _per_symbol(setting: Kernel) -> _Symbols | None:
-    """Return the paths of a setting's symbols; None if the theorem does not apply to it."""
+    """Return the paths of a setting's symbols, or one; None if the theorem does not apply."""
     # In nats. Below it, 1 - a^2 is too small a divisor for floats; such kernels hardly depend on x.
     if setting.delta > 0 or setting.epsilon < 1e-6:
         return None
@@ -146,9 +132,7 @@ def _per_symbol(setting: Kernel) -> _Symbols | None:
         return _grid_lines(losses, setting.weights, tuple(setting.shape), setting.epsilon)
     inputs = _path_order(setting)
     line = None if inputs is None else _ordered_line(losses, inputs, setting.epsilon)
-    if line is None:
-        return None
-    return _Symbols((line,), None if setting.weights is None else (setting.weights,), 0.0)
+    return None if line is None else ([(line, setting.weights)], 0.0)
 
 
 def _ordered_line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
@@ -173,8 +157,8 @@ def _grid_lines(
         return None
     count, size = len(shape), float(np.max(np.abs(losses)))
     # Axes: one for each symbol of the input, then one for each symbol of the output.
-    words, lines = losses.reshape(*shape, *shape), []
-    rebuilt = np.zeros_like(words)
+    words, lines = losses.reshape(*shape, *shape), list[tuple[Line, Vector | None]]()
+    rebuilt, product = np.zeros_like(words), np.ones(1)
     for j, symbols in enumerate(shape):
         index: list[Any] = [0] * (2 * count)
         index[j] = index[count + j] = slice(None)
@@ -182,19 +166,20 @@ def _grid_lines(
         line = _ordered_line(symbol_losses, np.arange(symbols), epsilon)
         if line is None:
             return None
-        lines.append(line)
+        others = tuple({*range(count)} - {j})
+        symbol_prior = None if prior is None else prior.reshape(shape).sum(axis=others)
+        product = product if symbol_prior is None else np.kron(product, symbol_prior)
+        lines.append((line, symbol_prior))
         # Broadcast over all other symbols of input and output.
         sides = [1] * (2 * count)
         sides[j] = sides[count + j] = symbols
         rebuilt += symbol_losses.reshape(sides)
-    missed, priors = float(np.max(np.abs(rebuilt - words))), None
+    missed = float(np.max(np.abs(rebuilt - words)))
     if prior is not None:
-        table = prior.reshape(shape)
-        priors = tuple(table.sum(axis=tuple({*range(count)} - {j})) for j in range(count))
-        missed += float(np.sum(np.abs(reduce(np.kron, priors) - prior))) * size
+        missed += float(np.sum(np.abs(product - prior))) * size
     # Losses and priors may be so far from sums and products over symbols, over the largest entry.
     # Doubled to cover the rounding of these differences themselves.
-    return None if missed > 1e-12 * size else _Symbols(tuple(lines), priors, 2.0 * missed)
+    return None if missed > 1e-12 * size else (lines, 2.0 * missed)
 
 
 def _path_order(setting: Kernel) -> IntVector | None:

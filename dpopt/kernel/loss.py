@@ -44,22 +44,6 @@ def checked_loss(
             f"loss is {_checks.shown(loss)}; it must be one of {', '.join(LOSSES)}, or a table of "
             "shape (inputs, outputs)."
         )
-    count = _count(loss, size, shape, prior)
-    if outputs is None:
-        return loss, count, count
-    outputs = _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
-    if shape is not None and outputs != count:
-        raise ParameterError(
-            f"outputs is {outputs} and shape {shape}, which makes {count} words; "
-            "with a loss by name, outputs are the same words as inputs."
-        )
-    return loss, count, outputs
-
-
-def _count(
-    loss: str, size: int | None, shape: tuple[int, ...] | None, prior: npt.ArrayLike | None
-) -> int:
-    """Return the number of inputs for a loss by name: as stated, or from the shape or the prior."""
     if shape is None and loss == "hamming":
         raise ParameterError(
             "shape is None and loss is 'hamming', which compares words; shape must say how many "
@@ -71,18 +55,26 @@ def _count(
             f"shape is {_checks.shown(shape)}, which makes {_checks.shown(words)} words; there "
             f"must be at least 2 and at most {_MOST_INPUTS}."
         )
-    if size is None:
-        size = words
-    if size is None and prior is not None:
-        size = np.size(_checks.floats("prior", prior))
-    if size is None:
+    # As stated, or from the shape or the prior.
+    count = words if size is None else size
+    if count is None and prior is not None:
+        count = np.size(_checks.floats("prior", prior))
+    if count is None:
         raise ParameterError(
             f"inputs is None and loss is {loss!r}; a loss by name needs the number of inputs."
         )
-    size = _checks.integer("inputs", size, 2, _MOST_INPUTS)
-    if words not in (None, size):
-        raise ParameterError(f"shape is {shape}, which makes {words} words of {size} inputs.")
-    return size
+    count = _checks.integer("inputs", count, 2, _MOST_INPUTS)
+    if words not in (None, count):
+        raise ParameterError(f"shape is {shape}, which makes {words} words of {count} inputs.")
+    if outputs is None:
+        return loss, count, count
+    outputs = _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
+    if shape is not None and outputs != count:
+        raise ParameterError(
+            f"outputs is {outputs} and shape {shape}, which makes {count} words; "
+            "with a loss by name, outputs are the same words as inputs."
+        )
+    return loss, count, outputs
 
 
 def _table(loss: npt.ArrayLike) -> Matrix:

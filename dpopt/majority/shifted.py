@@ -135,7 +135,9 @@ class CornerValues:
         """Price D0, m1 and 0D, 1m, for Delta > 0, wherever their bounds are at least ``least``."""
         if bounds is None:
             return best
-        entries = _sorted(bounds, least)
+        # The largest bounds first.
+        entries = np.argwhere(bounds >= least)
+        entries = entries[np.argsort(-bounds[tuple(entries.T)], kind="stable")]
         count = int(min(len(entries), most))
         if count > _MANY * self._voters**2:
             mixed, count = self._all_mixed(best.table), len(entries)
@@ -198,7 +200,11 @@ class CornerValues:
                 rows = self._mixed(best.table, at[0], *at[2:])
                 # With d = 0 or e = 0 it is a row of the other pairs.
                 rows[0] = rows[:, 0] = -np.inf
-            multisets += self._listed(tuple(at), rows, low, high)
+            if at[2] and not at[3]:
+                # s = 0: bc and cb are the same entry, which is listed under bc.
+                continue
+            for d, e in np.argwhere((rows >= low) & (rows <= high)).tolist():
+                multisets.append((float(rows[d, e]), self.named(tuple(at), d, e)))
             if len(multisets) > most:
                 break
         return Reaching(top, worst, multisets)
@@ -215,16 +221,6 @@ class CornerValues:
         placed = (("bc", "cb")[corner], s), (("D0", "0D")[near0], d), (("1m", "m1")[near1], e)
         certain = ("11", o - e), ("00", self._voters - s - d - o)
         return tuple((name, count) for name, count in (*placed, *certain) if count)
-
-    def _listed(
-        self, at: tuple[int, ...], rows: Values, low: float, high: float
-    ) -> list[tuple[float, Counts]]:
-        """Return the multisets of an entry whose left-hand sides, over d and e, are in limits."""
-        if at[2] and not at[3]:
-            # s = 0: bc and cb are the same entry, which is listed under bc.
-            return []
-        pairs = np.argwhere((rows >= low) & (rows <= high)).tolist()
-        return [(float(rows[d, e]), self.named(at, d, e)) for d, e in pairs]
 
     def _parts(self, h: Vector) -> tuple[Best, Values | None]:
         """Return the best values of D0, 1m and 0D, m1, and bounds on those of D0, m1 and 0D, 1m.
@@ -302,12 +298,6 @@ class CornerValues:
 def _where(values: Values) -> tuple[int, ...]:
     """Return the indices of the largest value."""
     return tuple(int(index) for index in np.unravel_index(int(values.argmax()), values.shape))
-
-
-def _sorted(bounds: Values, least: Values | float) -> Indices:
-    """Return the indices of the bounds that are at least ``least``, the largest bound first."""
-    indices = np.argwhere(bounds >= least)
-    return indices[np.argsort(-bounds[tuple(indices.T)], kind="stable")]
 
 
 def last_axis_table(h: Vector, p: Vector, q: Vector) -> Values:

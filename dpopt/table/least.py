@@ -124,7 +124,9 @@ def _least_delta(table: Table, epsilon: float) -> Least:
         return Least("delta", 0.0, 0.0, epsilon, _first_neighbours(table), ())
     # The same edge at the upper bound of e^epsilon gives a lower bound of the least delta.
     under = edges.excess(-edge, high)
-    ends, outputs = edges.event(-edge, edges.above(-edge, low))
+    up, down = low.denominator, low.numerator
+    rows = enumerate(zip(*edges.rows(-edge), strict=True))
+    ends, outputs = edges.event(-edge, [at for at, (p, q) in rows if up * p > down * q])
     return Least("delta", float_down(under), float_up(excess), epsilon, ends, outputs)
 
 
@@ -184,12 +186,6 @@ class _DirectedEdges:
         up, down = exp_epsilon.denominator, exp_epsilon.numerator
         total = sum(max(0, up * p - down * q) for p, q in zip(*self.rows(edge), strict=True))
         return Fraction(total, up * self.table.total)
-
-    def above(self, edge: int, exp_epsilon: Fraction) -> list[int]:
-        """Return the entries with P(y) > ratio Q(y)."""
-        up, down = exp_epsilon.denominator, exp_epsilon.numerator
-        both = enumerate(zip(*self.rows(edge), strict=True))
-        return [entry for entry, (p, q) in both if up * p > down * q]
 
     def least_exp_epsilon(self, edge: int, delta: Fraction) -> tuple[Fraction | None, list[int]]:
         """Return the largest (P(S) - delta) / Q(S), None if infinite, and the entries of S."""
