@@ -80,20 +80,18 @@ def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLi
     The name of a graph is returned unchanged, and so are edges where inputs have no names, but for
     a text 0:1,1:2.
     """
-    text = graph if isinstance(graph, str) else None
-    if text is not None:
-        if ":" not in text:
-            return text
-        graph = [edge.split(":") for edge in text.split(",")]
+    if isinstance(graph, str) and ":" not in graph:
+        return graph
+    edges: Any = [each.split(":") for each in graph.split(",")] if isinstance(graph, str) else graph
     if names is None:
         try:
-            return graph if text is None else [list(map(int, edge)) for edge in graph]
+            return edges if edges is graph else [list(map(int, edge)) for edge in edges]
         except ValueError:
             raise ParameterError(
-                f"graph is {_checks.shown(text)}; edges are written 0:1,1:2."
+                f"graph is {_checks.shown(graph)}; edges are written 0:1,1:2."
             ) from None
     try:
-        pairs = [tuple(edge) for edge in (graph.tolist() if hasattr(graph, "tolist") else graph)]
+        pairs = [tuple(edge) for edge in (edges.tolist() if hasattr(edges, "tolist") else edges)]
     except TypeError:
         raise ParameterError(
             f"graph is {_checks.shown(graph)}; it must be a name, or edges, pairs of names."

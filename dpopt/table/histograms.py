@@ -139,16 +139,6 @@ class SortedHistograms(Inputs):
         return read_only(np.repeat(np.arange(len(self.histograms)), each))
 
     @cached_property
-    def columns(self) -> IntVector:
-        """The orbit of outputs of each variable: there is one, as all categories are alike."""
-        return np.zeros(self.size, dtype=np.int64)
-
-    @property
-    def column_sizes(self) -> IntVector:
-        """Number of outputs in the one orbit."""
-        return np.array([self.categories])
-
-    @cached_property
     def counts(self) -> IntVector:
         """Number of categories of each variable."""
         return read_only(np.bincount(self.variables.ravel()))

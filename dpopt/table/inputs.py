@@ -87,21 +87,21 @@ class Inputs(ABC):
     outputs: Any
     key: Any
     rows: Any
-    columns: Any
     counts: Any
     row_sizes: Any
-    column_sizes: Any
     representatives: Any
     neighbours: Any
     edges: Any
 
-    @abstractmethod
     def located(self, data: Any) -> tuple[Any, bool]:  # noqa: ANN401
         """Return checked inputs as an array, shape (queries, ...), and whether it was a single one.
+
+        By default they are numbers.
 
         Raises:
             ParameterError: if they are no inputs; the message is for the curator alone.
         """
+        return checked_indices(data, self.inputs)
 
     @abstractmethod
     def rows_of(self, located: Any) -> IntVector:  # noqa: ANN401
@@ -153,6 +153,16 @@ class Inputs(ABC):
     def size(self) -> int:
         """Number of variables."""
         return len(self.rows)
+
+    @cached_property
+    def columns(self) -> IntVector:
+        """The orbit of outputs of each variable; one by default, where all outputs are alike."""
+        return np.zeros(self.size, dtype=np.int64)
+
+    @cached_property
+    def column_sizes(self) -> IntVector:
+        """Number of outputs in each orbit of outputs."""
+        return np.array([self.outputs])
 
     @cached_property
     def starts(self) -> IntVector:
@@ -358,10 +368,6 @@ class Graph(Inputs):
         first, second = ((ends[:, [s]] * self.outputs + outputs).ravel() for s in (0, 1))
         starts = np.arange(len(ends) + 1) * self.outputs
         return Edges(ends, first, second, np.ones(first.size, dtype=np.int64), starts)
-
-    def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return inputs as checked numbers, and whether ``data`` was a single one."""
-        return checked_indices(data, self.inputs)
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return each input."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,6 @@ from dpopt.table.inputs import (
     Inputs,
     Name,
     check_pairs,
-    checked_indices,
     edges_claim,
     read_only,
 )
@@ -201,10 +199,6 @@ class Generated(Inputs):
         images = [np.searchsorted(codes, end @ np.array([n, 1])) for end in ends]
         return self.pairs[np.unique(orbits(len(codes), images), return_index=True)[1]]
 
-    def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return inputs as checked numbers, and whether it was a single one."""
-        return checked_indices(data, self.inputs)
-
     def rows_of(self, located: IntVector) -> IntVector:
         """Return the orbit of each input."""
         return self._input_orbits[located]
@@ -352,11 +346,6 @@ class Words(Inputs):
         """The orbit of inputs of each variable: there is one, as all words are alike."""
         return np.zeros(len(self._distances), dtype=np.int64)
 
-    @property
-    def columns(self) -> IntVector:
-        """The orbit of outputs of each variable, likewise."""
-        return self.rows
-
     @cached_property
     def counts(self) -> IntVector:
         """Number of words at each distance: the product over sizes q of C(d, k) (q - 1)^k."""
@@ -374,11 +363,6 @@ class Words(Inputs):
     def row_sizes(self) -> list[int]:
         """Number of words in the one orbit of inputs."""
         return [self.inputs]
-
-    @property
-    def column_sizes(self) -> IntVector:
-        """Number of words in the one orbit of outputs."""
-        return np.array([self.inputs])
 
     @cached_property
     def neighbours(self) -> IntVector:
@@ -419,10 +403,6 @@ class Words(Inputs):
                 counts = new
         variable = {k: i for i, k in enumerate(self._distances)}
         return {(variable[a], variable[b]): number for (a, b), number in counts.items()}
-
-    def located(self, data: Any) -> tuple[IntVector, bool]:  # noqa: ANN401
-        """Return words as checked numbers, and whether it was a single one."""
-        return checked_indices(data, self.inputs)
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return the orbit of each word: there is one."""
