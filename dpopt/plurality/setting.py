@@ -361,8 +361,9 @@ class Plurality(ClassSetting):
         """
 
         def lost(loss: str, mean: bool) -> float | None:
-            known = isinstance(table, Table)
-            return float(self.losses_of(loss, mean).value(table)) if known else None
+            if not isinstance(table, Table):
+                return None
+            return float(self.losses_of(loss, mean).value(table))
 
         numbers: dict[str, Callable[[], Any]] = {
             f"{name}_{loss}": partial(lost, loss, name == "mean")
