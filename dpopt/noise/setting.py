@@ -20,7 +20,6 @@ from dpopt.noise.closed import (
     Multipliers,
     best_step,
     geometric_multipliers,
-    mass,
     staircase_multipliers,
     truncated_geometric,
 )
@@ -214,22 +213,6 @@ class Noise(Setting):
         """Return p(0), ..., p(N) of the optimum, and the ratio of each period beyond N."""
         del solution
         return np.append(self._optimum.pmf, self._optimum.ratio)
-
-    def as_point(self, values: Vector) -> Vector:
-        """Return noise that somebody else found, scaled to sum 1: p(0), ..., p(N) and the ratio."""
-        if values.ndim != 1 or values.size < self.sensitivity + 2:
-            raise ParameterError(
-                f"point has shape {values.shape}; it must hold p(0), ..., p(N), N at least "
-                f"{self.sensitivity}, and the ratio of each period beyond, 0 for none."
-            )
-        inside = bool(np.all(values >= 0)) and values[-1] < 1
-        total = mass(values[:-1], float(values[-1]), self.sensitivity) if inside else 0.0
-        if not abs(total - 1) <= 1e-6:
-            raise ParameterError(
-                "point must hold p(0), ..., p(N), at least 0, that sum to 1 over all integers, and "
-                "a ratio in [0, 1)."
-            )
-        return np.append(values[:-1] / total, values[-1])
 
     def closed_form(self) -> NoiseTable | None:
         """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1."""
