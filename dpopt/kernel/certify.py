@@ -114,8 +114,8 @@ def certify(
       for a majority, q_m for a sampler, ...) into a design of that mechanism.
     - ``certify(design)`` returns the least epsilon that the integers of a design satisfy; of a
       published rule it may be above the promised one. With delta = 0 it is available for every
-      mechanism; a least delta, or a delta above 0, for tables over inputs, and for majorities with
-      up to 4,000,000 choices of their voters' corners (see `dpopt.Majority`).
+      mechanism but mollifiers; with a delta above 0 for tables over inputs and noise, and for
+      majorities with up to 4,000,000 choices of corners; a least delta for tables and noise.
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and

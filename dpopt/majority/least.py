@@ -1,9 +1,9 @@
-"""The privacy cost of a gamma: its least epsilon or delta, and its tight dominating pair.
+"""The privacy cost of a gamma: its least epsilon, and its tight dominating pair.
 
 Let P and P' be the probabilities of output 1 at a multiset of corners and at the opposite one. The
-least e^epsilon is the largest (P - delta) / P', and the least delta the largest P - e^epsilon P',
-over the reduced set of multisets: the reduction theorem of the program module holds for every
-ratio. Output 0 adds nothing: replacing every p by 1 - p maps corners to corners and Pr[0] to Pr[1].
+least e^epsilon is the largest (P - delta) / P' over the reduced set of multisets: the reduction
+theorem of the program module holds for every ratio. Output 0 adds nothing: replacing every p by
+1 - p maps corners to corners and Pr[0] to Pr[1].
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from itertools import pairwise
 
 from dpopt import _checks, verify
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_down, float_up
 from dpopt._types import Json
 from dpopt.majority.judge import sides_of
 from dpopt.majority.voters import Voters, reduced_size
 from dpopt.privacy.dominating import DominatingPair, Point
-from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table import Table
 
@@ -85,39 +83,28 @@ class Chances:
         return high < 0 or (low < 0 and checker.broken(self.ones, self.total, ones, placed))
 
 
-def least_of_gamma(
-    setting: Voters, parameters: Json, table: Table, epsilon: float | None, delta: float | None
-) -> Least:
-    """Return bounds on the least epsilon of a gamma for a given delta, or vice versa."""
-    if epsilon is None:
-        delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-        search = partial(_largest_ratio, delta=Fraction(delta))
-        upper, lower, at, _ = _closely(setting, parameters, table, search)
-        ratio = None if upper is None else 1 + upper
-        return least_of_ratio(ratio, sides_of(setting, at), (1,), delta, lower=1 + lower)
-    epsilon = _checks.real("epsilon", epsilon, 0.0, 600.0)
-    search = partial(_largest_excess, epsilon=Fraction(epsilon))
-    upper, lower, at, chances = _closely(setting, parameters, table, search)
-    if upper is None or (upper <= _NOTHING and _pure(chances, Fraction(epsilon))):
-        upper = lower = Fraction(0)
-    inputs = sides_of(setting, at)
-    return Least("delta", float_down(lower), float_up(upper), epsilon, inputs, (1,))
+def least_of_gamma(setting: Voters, parameters: Json, table: Table, delta: float | None) -> Least:
+    """Return bounds on the least epsilon of a gamma for a given delta."""
+    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+    search = partial(_largest_ratio, delta=Fraction(delta))
+    upper, lower, at = _closely(setting, parameters, table, search)
+    ratio = None if upper is None else 1 + upper
+    return least_of_ratio(ratio, sides_of(setting, at), (1,), delta, lower=1 + lower)
 
 
 def _closely(
     setting: Voters, parameters: Json, table: Table, search: Callable[[Chances], Extreme | None]
-) -> tuple[Fraction | None, Fraction, verify.Name, Chances]:
+) -> tuple[Fraction | None, Fraction, verify.Name]:
     """Run a search, doubling the bits until its two ends are close."""
     bits = _FIRST_BITS + 2 * math.ceil(setting.epsilon)
     while True:
-        chances = Chances(setting, parameters, table, bits)
-        extreme = search(chances)
+        extreme = search(Chances(setting, parameters, table, bits))
         if extreme is not None:
             upper, lower, at = extreme
             # Largest relative distance between the lower and the upper end: less than a float's
             # ulp.
             if upper is None or upper - lower <= max(Fraction(1, 1 << 56) * upper, _NOTHING):
-                return upper, lower, ("corner", *at), chances
+                return upper, lower, ("corner", *at)
         bits *= 2
 
 
@@ -148,35 +135,6 @@ def _largest_ratio(chances: Chances, delta: Fraction) -> Extreme | None:
     upper = Fraction(*largest) - 1
     lower = Fraction(largest[0] - 2 * error - 1, largest[1] + 2 * error) - 1
     return upper, min(max(lower, Fraction(0)), upper), at
-
-
-def _largest_excess(chances: Chances, epsilon: Fraction) -> Extreme:
-    """Return the largest P - e^epsilon P', or 0 if that is negative, and where it is attained."""
-    error, unit = chances.error, chances.unit
-    low, high = exp_lower(epsilon, chances.bits), exp_upper(epsilon, chances.bits)
-    exp_epsilon = int(low * unit)
-
-    def excess(corner: tuple[int, verify.Placed, int, int]) -> int:
-        return corner[2] * unit - exp_epsilon * corner[3]
-
-    ones, placed, p_one, p_other = max(chances, key=excess)
-    upper = p_one + error - Fraction(exp_epsilon, unit) * (p_other - error)
-    lower = p_one - error - high * (p_other + error)
-    # P - e^epsilon P' is at most P, a probability, even where its bound is above 1.
-    highest, lowest = (min(max(end / unit, Fraction(0)), Fraction(1)) for end in (upper, lower))
-    return highest, lowest, (ones, placed)
-
-
-def _pure(chances: Chances, epsilon: Fraction) -> bool:
-    """Whether gamma is (epsilon, 0)-private."""
-    checker = copy(chances.voters)
-    checker.target, checker.delta = epsilon, Fraction(0)
-    checker.fine(verify.BITS)
-    try:
-        checker.private(chances.ones, chances.total)
-    except verify.Refused:
-        return False
-    return True
 
 
 def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPair:

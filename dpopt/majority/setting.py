@@ -529,8 +529,12 @@ class Majority(Voters, Budgeted):
         }
 
     def spent(self, table: Table, epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon of one query for a given delta, or vice versa."""
-        return least_of_gamma(self, self._of_query, table, epsilon, delta)
+        """Return the least epsilon of one query for a given delta."""
+        if epsilon is not None:
+            raise ParameterError(
+                f"kind is {self.kind!r}; its least epsilon is known, not its least delta."
+            )
+        return least_of_gamma(self, self._of_query, table, delta)
 
     def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query."""

@@ -22,7 +22,6 @@ from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem, exp_lower
 from dpopt.privacy.graph import LARGEST_EPSILON
-from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
     LEAST_EPSILON,
@@ -134,29 +133,6 @@ class Mollifier(PriorSetting):
     def read(self, plain: Any) -> tuple[int, ...]:  # noqa: ANN401
         """Return the integers of a file."""
         return tuple(whole(weight) for weight in plain)
-
-    def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
-        """Return the least epsilon between any two users, whatever their p, for delta = 0.
-
-        Upper end: the largest ratio of the ends of a category's interval, given the intervals of
-        the others. Lower end: that of two users, one with only this category, one without it.
-        """
-        require_pure(self.kind, epsilon, delta)
-        q, total = self.labelled.masses, sum(table)
-        limits = integer_box(q, self.epsilon, total.bit_length() - 1)
-        lows, highs = map(sum, zip(*limits, strict=True))
-        # Each category's weights in the box: its interval, cut by what the others can add up to.
-        reach = [
-            (max(low, total - highs + high), min(high, total - lows + low)) for low, high in limits
-        ]
-        category = max(range(len(reach)), key=lambda j: Fraction(reach[j][1], reach[j][0]))
-        alone = np.arange(q.size) == category
-        users = (alone, q * ~alone / q[~alone].sum()) if q.size > 1 else (alone, alone)
-        ends = [self.output_weights(table, p.astype(float))[category] for p in users]
-        name, (least, most) = self.labelled.labels[category], reach[category]
-        inputs = f"p with most of category {name}", f"p with least of category {name}"
-        lower = max(Fraction(1), Fraction(*ends))
-        return least_of_ratio(Fraction(most, least), inputs, (category,), lower=lower)
 
     def output_weights(self, table: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the integer weights of r; for another user's p, ``data``, of its projection."""

@@ -19,9 +19,8 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
 from dpopt.prob.minimum_distribution import MinimumDistribution
-from dpopt.roo.floor import SmoothFloor, weights_up_to
 from dpopt.roo.minimum import RevealOrObscure
-from dpopt.roo.setting import RooSetting, checked_pmf, outcomes
+from dpopt.roo.setting import RooSetting, checked_pmf
 from dpopt.shape import Design
 
 # Largest n and k of an exact expectation of a rule in the smallest count.
@@ -35,8 +34,7 @@ class ExpectedOutput:
     Attributes:
         distribution: P, shape (k,).
         difference: Pr(Y = y) - P(y), shape (k,).
-        mean_obscuring: E[q_M], the probability that the category is drawn uniformly; for a smooth
-            floor E[(Z - n) / Z], the share of the weight that the floor adds, with Z its total.
+        mean_obscuring: E[q_M], the probability that the category is drawn uniformly.
     """
 
     distribution: Vector
@@ -58,27 +56,21 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     """Return the pmf of the released category for n records drawn independently from P, exactly.
 
     With M the smallest of the counts, Pr(Y = y) - P(y) = E[q_M (1/k - c_y / n)].
-    For a smooth floor it is a sum over all count vectors, of which there may be at most 1e6.
 
     Categories of the same probability are convolved together. Sums are truncated where the rest is
     below 1e-18 k E[q_M], for non-increasing q_m; rounding is of the order of 1e-13 E[q_M], and
     values below 1e-280 are returned as 0. It takes milliseconds for n = 1,000.
 
     Args:
-        sampler: a rule in the smallest count, private or not, with n at most 1e7 and k at most
-            1e5; or a smooth floor with small n and k.
+        sampler: a rule in the smallest count, private or not, n at most 1e7 and k at most 1e5.
         distribution: P, shape (k,): probabilities that sum to 1 within 1e-9.
 
     Raises:
         ParameterError: for another shape, another sum, or a larger n or k.
     """
     setting: Any = sampler.setting if isinstance(sampler, Design) else None
-    if not isinstance(setting, RevealOrObscure | SmoothFloor):
-        raise ParameterError(
-            f"sampler is {shown(sampler)}; it must be a design of RevealOrObscure or SmoothFloor."
-        )
-    if isinstance(setting, SmoothFloor):
-        return _of_floor(sampler, checked_pmf(distribution, setting.categories))
+    if not isinstance(setting, RevealOrObscure):
+        raise ParameterError(f"sampler is {shown(sampler)}; it must be one of RevealOrObscure.")
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
     _checks.integer("categories", setting.categories, 2, _MOST_CATEGORIES)
     p = checked_pmf(distribution, setting.categories)
@@ -95,20 +87,6 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
         means += q * bias
         mean_obscuring += q * mass
     return ExpectedOutput(frozen(p), frozen(means[groups]), mean_obscuring)
-
-
-def _of_floor(sampler: Design, p: Vector) -> ExpectedOutput:
-    n, k = sampler.setting.records, p.size
-    difference, mean, mass = np.zeros(k), 0.0, 0.0
-    table = weights_up_to(sampler.table, n)
-    # Axis 0: count vectors; axis 1: categories. Chances sum to 1 only up to rounding.
-    for counts, chances in outcomes(n, p):
-        weights = table[counts]
-        total = weights.sum(axis=1)
-        difference += chances @ (weights / total[:, None] - counts / n)
-        mean += float(chances @ ((weights - counts).sum(axis=1) / total))
-        mass += float(chances.sum())
-    return ExpectedOutput(frozen(p), frozen(difference / mass), mean / mass)
 
 
 @dataclass(frozen=True)
