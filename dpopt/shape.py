@@ -132,11 +132,7 @@ class Setting(ABC):
         return BITS
 
     def keep(self, **checked: object) -> None:
-        """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
-
-        Raises:
-            ParameterError: for a name that is no field's.
-        """
+        """Set fields to their checked values: for ``__post_init__``, which a frozen class has."""
         names = [f.name for f in fields(cast(Any, self))]
         for name, value in checked.items():
             if name not in names:
@@ -428,11 +424,7 @@ class Setting(ABC):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the setting of a file's parameters.
-
-        Raises:
-            ParameterError: if one is missing, unknown or out of range.
-        """
+        """Return the setting of a file's parameters."""
         if not isinstance(values, Mapping):
             raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
         parameters = _parameters(cls)
@@ -629,10 +621,7 @@ class Design:
 
     @cached_property
     def _quickly_proved(self) -> bool:
-        """Whether there is a proof that takes no time worth asking for.
-
-        None of an answer that was stopped: the rows that are tight there may prove nothing.
-        """
+        """Whether there is a proof that takes no time worth asking for."""
         if self.status is Status.GAP:
             return False
         try:

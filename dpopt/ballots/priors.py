@@ -37,11 +37,7 @@ class VotePrior:
 
     @classmethod
     def of(cls, text: object, classes: int) -> VotePrior:
-        """Return the prior of a text: "uniform", "dirichlet:1/2" or "point:0.6,0.3,0.1".
-
-        Raises:
-            ParameterError: for any other text.
-        """
+        """Return the prior of a text: "uniform", "dirichlet:1/2" or "point:0.6,0.3,0.1"."""
         name, colon, numbers = text.partition(":") if isinstance(text, str) else ("", "", "")
         uniform = name == "uniform" and not colon
         try:

@@ -56,13 +56,7 @@ def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # n
 
 
 def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:
-    """Count the votes for each class on each query.
-
-    Queries are read in batches, so that the votes are not copied as a whole.
-
-    Returns:
-        Counts, shape (queries, C), and whether the votes had shape (K,).
-    """
+    """Count the votes for each class on each query."""
     array = _checks.array("votes", votes)
     if array.ndim not in (1, 2) or array.shape[-1] != voters:
         raise ParameterError(

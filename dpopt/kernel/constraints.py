@@ -97,11 +97,7 @@ class ConstraintBlock:
         )
 
     def matrix(self, inputs: int, outputs: int) -> SparseMatrix:
-        """Return the rows over the flattened kernel, with K[x, y] in column x * outputs + y.
-
-        Raises:
-            ParameterError: if the rows refer to an input or output that the kernel does not have.
-        """
+        """Return the rows over the flattened kernel, with K[x, y] in column x * outputs + y."""
         row, x, y = self.places.T
         for what, index, size in (("input", x, inputs), ("output", y, outputs)):
             if index.max(initial=0) >= size:
@@ -160,14 +156,7 @@ Constraints = Sequence[
 def constraint_blocks(
     constraints: object, inputs: int, outputs: int
 ) -> tuple[ConstraintBlock, ...]:
-    """Return constraints in any of their three forms as blocks; none for None.
-
-    Args:
-        constraints: a sequence of tuples (name, matrix, lower, upper), see `Constraints`, of
-            `ConstraintBlock`, or of a file's lists [name, places, coefficients, lower, upper].
-        inputs: number of inputs.
-        outputs: number of outputs.
-    """
+    """Return constraints in any of their three forms as blocks; none for None."""
     if constraints is None:
         return ()
     if isinstance(constraints, str | Mapping) or not isinstance(constraints, Sequence):

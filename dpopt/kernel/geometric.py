@@ -89,11 +89,7 @@ _Symbols = tuple[list[tuple[Line, Vector | None]], float]
 
 
 def optimum(setting: Kernel) -> Optimum | None:
-    """Return the optimum on a path or a grid; None if the theorem does not apply.
-
-    For the worst input the random answers are variables of a small linear program; its dual
-    variables are the prior of the bound.
-    """
+    """Return the optimum on a path or a grid; None if the theorem does not apply."""
     lines, missed = _per_symbol(setting) or ([], 0.0)
     symbols = [symbol for line in lines if (symbol := _line_optimum(*line)) is not None]
     if not lines or len(symbols) < len(lines):

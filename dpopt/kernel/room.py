@@ -107,10 +107,7 @@ def _moved(table: Table, point: Vector) -> float:
 def _corrected(
     inputs: Inputs, guarantee: Guarantee, blocks: Sequence[ConstraintBlock], values: Vector
 ) -> Vector:
-    """Return K + v D with the largest violation v and the correction D of least largest entry.
-
-    D satisfies the rows of privacy and the constraints, relative to K and divided by v.
-    """
+    """Return K + v D with the largest violation v and the correction D of least largest entry."""
     problem = Problem("kept")
     add_table(problem, inputs, guarantee)
     masses = over_masses(problem, inputs, guarantee, sp.eye_array(inputs.size, format="csr"))

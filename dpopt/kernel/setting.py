@@ -249,11 +249,7 @@ class Kernel(Budgeted):
 
     @cached_property
     def loss_table(self) -> Matrix:
-        """The loss as a read-only array, shape (inputs, outputs).
-
-        Raises:
-            ParameterError: for a loss by name with more than 20,000,000 entries.
-        """
+        """The loss as a read-only array, shape (inputs, outputs)."""
         if not isinstance(self.loss, str):
             return cast(Matrix, self.loss)
         # Entries of the largest loss table that is written out; memory fixes it.
@@ -265,15 +261,7 @@ class Kernel(Budgeted):
         return frozen(self.loss_at(np.arange(self.inputs)[:, None], np.arange(self.outputs)))
 
     def loss_at(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Vector:
-        """Return loss[x, y], without writing out a loss by name.
-
-        Args:
-            x: inputs, an array of integers.
-            y: outputs, an array of a shape that broadcasts with it.
-
-        Raises:
-            ParameterError: if an index is outside.
-        """
+        """Return loss[x, y], without writing out a loss by name."""
         x, y = _indices("x", x, self.inputs), _indices("y", y, self.outputs)
         if isinstance(self.loss, str):
             return named_loss(self.loss, x, y, self.shape)
@@ -391,11 +379,7 @@ class Kernel(Budgeted):
         return np.bincount(inputs.table().ravel(), values.ravel(), inputs.size) / sizes
 
     def table(self, point: Vector) -> Table:
-        """Return a point as a private table: polished, rounded, and mixed until it is certified.
-
-        Under user constraints it is mixed with a table that satisfies them strictly, see
-        `dpopt.kernel.room`; under invariances with a row that satisfies these, if there is one.
-        """
+        """Return a point as a private table: polished, rounded, and mixed until it is certified."""
         table = self.repaired(point)
         moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
         most = float(np.bincount(self.domain.rows, moved).max()) / 2
@@ -409,11 +393,7 @@ class Kernel(Budgeted):
         return table
 
     def repaired(self, point: Vector) -> Table:
-        """Return a point as a private table, as `table` does, however far its rows are moved.
-
-        Raises:
-            NotPrivateError: if no mixture is private.
-        """
+        """Return a point as a private table, as `table` does, however far its rows are moved."""
         if self.blocks:
             return constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
         if self.invariances is not None:

@@ -29,10 +29,7 @@ def alike(gram: Matrix) -> bool:
 
 
 def selected(gram: Matrix, exp_epsilon: float) -> Optimum:
-    """Return subset selection of the best size as a solution, for categories that are `alike`.
-
-    It is optimal for the uniform prior, which is also its worst prior.
-    """
+    """Return subset selection of the best size as a solution, for categories that are `alike`."""
     n = len(gram)
     least, size = best_subset(n, exp_epsilon, gram)
     sets, weights = even_sets(n, size)

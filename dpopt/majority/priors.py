@@ -275,11 +275,7 @@ class PointPrior:
         return min(self.p), max(self.p)
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:  # noqa: ARG002
-        """Repeat the probabilities in each row.
-
-        Raises:
-            ParameterError: if their number is neither 1 nor K.
-        """
+        """Repeat the probabilities in each row."""
         if len(self.p) not in (1, shape[1]):
             raise ParameterError(
                 f"prior has {len(self.p)} probabilities; it must have 1 or {shape[1]}."
@@ -324,11 +320,7 @@ class SamplePrior:
         return float(self.samples.min()), float(self.samples.max())
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
-        """Draw rows with replacement; for experiments, not private.
-
-        Raises:
-            ParameterError: if the samples have another number of voters.
-        """
+        """Draw rows with replacement; for experiments, not private."""
         if shape[1] != self.samples.shape[1]:
             raise ParameterError(
                 f"prior's samples are of {self.samples.shape[1]} voters; there are {shape[1]}."

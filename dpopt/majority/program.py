@@ -225,9 +225,6 @@ class CornerOracle:
         """Return the multisets that gamma's upper half violates most, and the worst violation.
 
         The violation is infinite if rows were so violated that not all were priced.
-
-        Args:
-            gamma: shape ((K + 1) / 2,).
         """
         h = self._scaled(gamma)
         # With Delta, entries (s, o) priced exactly in one round where bounds are inconclusive, over

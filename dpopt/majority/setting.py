@@ -291,11 +291,6 @@ class Majority(Voters, Budgeted):
         """The least expected error under each prior of "least-regret"; empty for other objectives.
 
         These programs are always solved by HiGHS: their optima are part of the objective.
-
-        Raises:
-            ParameterError: for a prior of another number of voters, whose samples were not saved,
-                or under which a fair coin has no expected error.
-            SolverError: if the solver found no optimum.
         """
         return self._solved_alone(None)
 

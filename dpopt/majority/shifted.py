@@ -119,11 +119,6 @@ class CornerValues:
 
         For the pairs D0, m1 and 0D, 1m the value is -inf where no d and e exceed ``least`` or the
         values of the other two pairs at the same (corner, s, o).
-
-        Args:
-            h: antisymmetric, on 0..K.
-            least: values up to this are of no interest.
-            most: number of entries of those pairs to price, by descending bound.
         """
         best, bounds = self._parts(h)
         threshold = np.maximum(np.maximum(best.values[0, 0], best.values[-1, -1]), least)

@@ -466,14 +466,7 @@ class Noise(Setting):
 
 
 def raised(point: Vector, ratio: Fraction, period: int, head: int) -> NoiseTable:
-    """Return noise with endless tails, raised to the least that satisfies every row.
-
-    Args:
-        point: p(0), ..., of which the first ``head`` + 1 are read.
-        ratio: of one period to the one before, at least e^-epsilon.
-        period: D.
-        head: N, at least D.
-    """
+    """Return noise with endless tails, raised to the least that satisfies every row."""
     weights = [round(Fraction(p) * (1 << 62)) for p in point[: head + 1].tolist()]
     above, below = ratio.as_integer_ratio()
     before: list[int] = []

@@ -396,9 +396,6 @@ class Plurality(ClassSetting):
         Columns: rule; step: "audited", the largest that passes for these K and C, or
         "e^(epsilon / 2)"; mean_regret, worst_regret, mean_error and worst_error, under the prior
         of the setting; spending, the least epsilon of the integer table.
-
-        Raises:
-            ParameterError: if the histograms cannot be listed.
         """
         if not isinstance(table, Table):
             raise ParameterError(

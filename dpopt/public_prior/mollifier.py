@@ -182,11 +182,7 @@ class Mollifier(PriorSetting):
 
 
 def within_box(pmf: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
-    """Return a distribution as integer weights over a power of two, within `integer_box`.
-
-    Each weight is rounded to the nearest in its interval. The first categories with slack then
-    make up for the difference of the sum.
-    """
+    """Return a distribution as integer weights over a power of two, within `integer_box`."""
     # Enough bits that the interval of the rarest category has more than 2^40 integers.
     width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
     bits = _WORD * math.ceil((_WIDTH - width) / _WORD)

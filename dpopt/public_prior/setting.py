@@ -164,12 +164,7 @@ class KeptPriorSetting(PriorSetting):
         }
 
     def applied(self, table: Any, p: npt.ArrayLike) -> Vector:  # noqa: ANN401
-        """Return p K for one user or several, as floats; releases are not drawn from it.
-
-        Args:
-            table: K.
-            p: shape (n,) or (users, n), at least 0, rows summing to 1 up to 1e-9.
-        """
+        """Return p K for one user or several, as floats; releases are not drawn from it."""
         pmfs = distributions(p, self.labelled.size)
         return pmfs @ table.matrix() if isinstance(table, Table) else table.apply(pmfs)
 
@@ -213,10 +208,7 @@ class KeptPriorSetting(PriorSetting):
         return Table(self.domain, tuple(weights), 1 << table.bits)
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
-        """Return the tight dominating pair over all pairs of categories.
-
-        These cover any two users' distributions, since divergences are jointly convex.
-        """
+        """Return the tight dominating pair over all pairs of categories."""
         # Reading the edges refuses too many categories before n^2 weights are computed.
         _ = self.domain.edges
         return super().dominating(self.written(table))

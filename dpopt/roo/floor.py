@@ -220,11 +220,7 @@ class SmoothFloor(CategorySetting):
         return self.checked((bits, tuple(whole(weight) for weight in lifted)))
 
     def checked(self, table: object) -> Floor:
-        """Return a table, checked in form.
-
-        Raises:
-            ParameterError: if it is not bits and 1 to 2e6 weights.
-        """
+        """Return a table, checked in form."""
         if not isinstance(table, tuple) or len(table) != 2 or not isinstance(table[1], tuple):
             raise ParameterError("table must be a number of bits and a list of weights.")
         most = _GUARD_BITS + math.ceil(_LARGEST_RATE / math.log(2))

@@ -305,11 +305,7 @@ class RevealOrObscure(CategorySetting):
         return self.checked([whole(weight) for weight in plain])
 
     def checked(self, weights: object) -> tuple[int, ...]:
-        """Return integers in the form of `rule_weights`, checked.
-
-        Raises:
-            ParameterError: if they are not 1 to M + 1 integers in 0..2^62, one for "roo".
-        """
+        """Return integers in the form of `rule_weights`, checked."""
         longest = 1 if self.constant else self.largest_minimum + 1
         listed = tuple(weights) if isinstance(weights, list | tuple) else ()
         plain = set(map(type, listed)) == {int} and min(listed) >= 0 and max(listed) <= UNIT

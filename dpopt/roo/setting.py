@@ -83,11 +83,7 @@ class RooSetting:
         return 1.0 / (1.0 + self.records / self.categories * math.expm1(self.epsilon))
 
     def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
-        """Return counts as integers, shape (k,), checked against n and k.
-
-        Raises:
-            ParameterError: for another number of categories or records, or negative counts.
-        """
+        """Return counts as integers, shape (k,), checked against n and k."""
         checked = Tally.of_counts(counts, self.categories).counts
         # If a count is above this, counts are added as Python integers, as the sum may overflow 64
         # bits.

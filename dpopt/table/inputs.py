@@ -190,23 +190,14 @@ class Inputs(ABC):
         return connected_components(links, directed=False)[1]
 
     def plain(self, *, sets: bool) -> Json:
-        """Return the variables and their neighbours for a file, as `dpopt.verify` reads them.
-
-        Args:
-            sets: whether to list edges with all their outputs, for delta > 0; otherwise the
-                neighbouring variables, for delta = 0.
-        """
+        """Return the variables and their neighbours for a file, as `dpopt.verify` reads them."""
         body: Json = {"sizes": np.diff(self.starts).tolist(), "counts": self.counts.tolist()}
         if sets:
             return {**body, "edges": [list(edge) for edge in self.edges.listed()]}
         return {**body, "neighbours": self.neighbours.tolist()}
 
     def table(self) -> IntVector:
-        """Return the variable of every pair, shape (inputs, outputs).
-
-        Raises:
-            ParameterError: for more than 20,000,000 pairs.
-        """
+        """Return the variable of every pair, shape (inputs, outputs)."""
         if self.inputs * self.outputs > LARGEST_WRITTEN:
             raise ParameterError(
                 f"the kernel has {self.inputs} inputs and {self.outputs} outputs; at most "
@@ -219,11 +210,7 @@ class Inputs(ABC):
         return np.arange(self.inputs)
 
     def mean_row(self, masses: Vector) -> Vector:
-        """Return the mean probability of one output over all inputs, for each orbit of outputs.
-
-        Args:
-            masses: probability of all outputs of each variable together, shape (size,).
-        """
+        """Return the mean probability of one output over all inputs, for each orbit of outputs."""
         sizes = np.array([float(size) for size in self.row_sizes])
         # Weight of each orbit of inputs by its size; then sum by orbit of outputs.
         weighed = masses * (sizes / sizes.sum())[self.rows]

@@ -120,11 +120,7 @@ class Table:
         return np.asarray(self.matrix(), dtype=dtype)
 
     def row(self, data: Any) -> list[int]:  # noqa: ANN401
-        """Return the weights of all outputs for one input, over `total`.
-
-        Raises:
-            ParameterError: if ``data`` is no input, or several.
-        """
+        """Return the weights of all outputs for one input, over `total`."""
         located, single = self.inputs.located(data)
         if not single:
             raise ParameterError("data holds several inputs; give one.")
