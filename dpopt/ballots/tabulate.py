@@ -158,12 +158,13 @@ class Rungs:
     @cached_property
     def _lower(self) -> tuple[IntVector, ...]:
         """For each layer the variables that are 1/r of another one, by histogram."""
-        all_starts, layers = self.inputs.starts, []
-        for layer in self.layers:
-            starts = all_starts[layer]
-            variables = _ranges(starts, all_starts[layer + 1] - starts)
-            layers.append(variables[self.above[variables] != variables])
-        return tuple(layers)
+        sizes, rows = [layer.size for layer in self.layers], np.concatenate(self.layers)
+        number = np.empty_like(rows)
+        number[rows] = np.repeat(np.arange(len(sizes)), sizes)
+        below = np.flatnonzero(self.above != np.arange(self.above.size))
+        numbers = number[self.inputs.rows[below]]
+        ends = np.cumsum(np.bincount(numbers, minlength=len(sizes)))
+        return tuple(np.split(below[np.argsort(numbers, kind="stable")], ends[:-1]))
 
 
 def permute_and_flip_table(
@@ -229,12 +230,3 @@ def exponential_table(
 
 def _gaps(inputs: SortedHistograms) -> IntMatrix:
     return inputs.histograms[:, :1] - inputs.histograms
-
-
-def _ranges(starts: IntVector, lengths: IntVector) -> IntVector:
-    """Return the concatenation of start, start + 1, ..., start + length - 1 over all ranges."""
-    ends = np.cumsum(lengths)
-    if not lengths.size or not ends[-1]:
-        return np.zeros(0, dtype=np.int64)
-    # Positions in the concatenation, shifted by each range's start minus its offset.
-    return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)

@@ -87,17 +87,17 @@ def constrained_repair(
         return repair(table, strict, certified, bits)[0]
 
     mixed = repaired(first)
-    if _moved(mixed, point) <= _SMALL:
+    if moved(mixed, point) <= _SMALL:
         return mixed
     # The second program is infeasible if a violation is more than the solver's tolerance.
     with suppress(InfeasibleError, SolverError):
         changed = _corrected(inputs, guarantee, blocks, values)
         other = repaired(rounded(inputs, _normalised(inputs, changed), bits, equal=equal))
-        return min(mixed, other, key=lambda table: _moved(table, point))
+        return min(mixed, other, key=lambda table: moved(table, point))
     return mixed
 
 
-def _moved(table: Table, point: Vector) -> float:
+def moved(table: Table, point: Vector) -> float:
     """Return the largest total variation between a row of a table and that of a point."""
     inputs = table.inputs
     away = np.abs(table.masses - np.maximum(point, 0.0) * inputs.counts)

@@ -24,7 +24,7 @@ from dpopt.kernel.constraints import (
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
-from dpopt.kernel.room import constrained_repair
+from dpopt.kernel.room import constrained_repair, moved
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
@@ -381,8 +381,7 @@ class Kernel(Budgeted):
     def table(self, point: Vector) -> Table:
         """Return a point as a private table: polished, rounded, and mixed until it is certified."""
         table = self.repaired(point)
-        moved = np.abs(table.masses - np.maximum(point, 0.0) * self.domain.counts)
-        most = float(np.bincount(self.domain.rows, moved).max()) / 2
+        most = moved(table, point)
         # Largest total variation by which repair may move a row; the gap shows the loss this costs.
         if most > 1e-5:
             raise NotPrivateError(
