@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import gammaln
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
 from dpopt._types import IntVector, Matrix, Numbers, Vector, frozen
+from dpopt.ballots.priors import VotePrior
 from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
@@ -135,7 +135,7 @@ class BestSampler(CategorySetting):
         if self.objective == "mean" and self.distribution is not None:
             # The joint sums to 1 for each of the k categories.
             return frozen(np.bincount(self.domain.rows, self.joint.sum(axis=0) / self.categories))
-        return histogram_prior(self.domain, self.prior)
+        return VotePrior(self.prior).pmf(self.domain)
 
     @property
     def _visible(self) -> Vector:
@@ -237,7 +237,7 @@ class BestSampler(CategorySetting):
             "kernel": lambda: table.probabilities,
             "histograms": lambda: self.domain.histograms,
             "distances": lambda: frozen(self.distances(table)),
-            "mean": lambda: float(histogram_prior(self.domain, self.prior) @ self.distances(table)),
+            "mean": lambda: float(VotePrior(self.prior).pmf(self.domain) @ self.distances(table)),
         }
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
@@ -259,22 +259,6 @@ class BestSampler(CategorySetting):
             "multiplicity": inputs.counts.tolist(),
             "probability": table.probabilities.tolist(),
         }
-
-
-def histogram_prior(inputs: SortedHistograms, alpha: float) -> Vector:
-    """Return the pmf of the histogram of n records from P, with P symmetric Dirichlet(alpha).
-
-    Shape (histograms,): the Dirichlet-multinomial pmf of the counts times the number of their
-    orders. With alpha = 1, P uniform on the simplex, all count vectors are equally likely.
-    """
-    counts, n, k = inputs.histograms, inputs.records, inputs.categories
-    orders = np.full(len(counts), gammaln(k + 1))
-    np.subtract.at(orders, inputs.rows, gammaln(inputs.counts + 1))
-    # Log of the number of orders above; below, axis 0: histograms, axis 1: categories.
-    each = gammaln(counts + alpha) - gammaln(alpha) - gammaln(counts + 1)
-    logs = orders + each.sum(axis=1) + gammaln(n + 1) + gammaln(k * alpha) - gammaln(n + k * alpha)
-    prior = np.exp(logs - logs.max())
-    return prior / prior.sum()
 
 
 def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:

@@ -18,7 +18,8 @@ from scipy.stats import multinomial
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, roo, solve, verify
-from dpopt.roo.optimal import histogram_prior, incidence
+from dpopt.ballots.priors import VotePrior
+from dpopt.roo.optimal import incidence
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
 from tests.oracles import compositions, neighbours
@@ -156,13 +157,13 @@ def test_nor_on_average(alpha: float) -> None:
 def test_the_prior_of_histograms() -> None:
     found = SortedHistograms(7, 3)
     orders = [len(set(permutations(row.tolist()))) for row in found.histograms]
-    np.testing.assert_allclose(histogram_prior(found, 1.0), np.array(orders) / comb(9, 2))
+    np.testing.assert_allclose(VotePrior(1.0).pmf(found), np.array(orders) / comb(9, 2))
     rng = np.random.default_rng(3)
     pmfs = rng.dirichlet([0.5] * 3, 200_000)
     drawn = rng.multinomial(7, pmfs)
     tallied = Counter(found.rows_of(drawn).tolist())
     shares = [tallied[i] / len(drawn) for i in range(len(found.histograms))]
-    np.testing.assert_allclose(histogram_prior(found, 0.5), shares, atol=5e-3)
+    np.testing.assert_allclose(VotePrior(0.5).pmf(found), shares, atol=5e-3)
 
 
 @pytest.mark.parametrize("pmf", [[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
@@ -272,7 +273,7 @@ def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
         rule = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
         found = sampler.histograms
         distances = [distance(rule.output_distribution(row), row / n) for row in found]
-        prior = histogram_prior(sampler.setting.domain, 1.0)
+        prior = VotePrior(1.0).pmf(sampler.setting.domain)
         assert lower_bound(n, k, epsilon) - 1e-12 <= sampler.value <= max(distances) + 2e-9
         assert best.value <= float(prior @ distances) + 1e-9
         assert best.value <= sampler.mean + 1e-9
@@ -304,7 +305,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
     problem = sampler.setting.problem()
     problem.minimise({"worst": 1.0})
     first = sampler.setting.table(sampler.setting.point(solve(problem)))
-    prior = histogram_prior(sampler.setting.domain, 1.0)
+    prior = VotePrior(1.0).pmf(sampler.setting.domain)
     mean = float(prior @ sampler.setting.distances(first))
     best = best_sampler(12, 3, 0.4, objective="mean").value
     assert best - 1e-9 <= sampler.mean <= mean + 1e-9
