@@ -21,7 +21,6 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, exact_text, float_down
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
-from dpopt.budget import Budgeted
 from dpopt.lp import Backend, Solution, solve
 from dpopt.majority.judge import FEW_OPEN, certify
 from dpopt.majority.least import dominating, least_of_gamma
@@ -67,6 +66,7 @@ from dpopt.privacy.least import Least
 from dpopt.shape import Design, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
+from dpopt.table.pairs import as_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +79,7 @@ _MOST, _MOST_SHIFTED = 4001, 501
 
 
 @dataclass(frozen=True)
-class Majority(Voters, Budgeted):
+class Majority(Voters):
     """The best private majority vote of K voters who are private themselves (DaRRM).
 
     With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
@@ -176,19 +176,8 @@ class Majority(Voters, Budgeted):
 
     def __post_init__(self) -> None:
         k = odd(self.voters)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        of_one = {"allowance": self.allowance, "delta": self.delta, "voter_delta": self.voter_delta}
-        allowance = self.allowance
-        if not self.keep_total("allowance", **of_one):
-            allowance = _checks.real("allowance", allowance, 0.0, k, open_lower=True)
-        # In nats, so that e^(m epsilon) stays a finite float.
-        if max(allowance or 1.0, 1.0) * epsilon > 600.0:
-            raise ParameterError(
-                f"epsilon is {epsilon} and allowance {allowance}; "
-                "epsilon and their product must be at most 600."
-            )
-        voter_delta = _checks.real("voter_delta", self.voter_delta, 0.0, 1.0, open_upper=True)
-        delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
+        self.keep_voters(k)
+        voter_delta, delta = self.voter_delta, self.delta
         if voter_delta > delta:
             raise ParameterError(
                 f"voter_delta is {digits(voter_delta)} and delta {digits(delta)}; "
@@ -211,11 +200,6 @@ class Majority(Voters, Budgeted):
             # No prior was given: allow all p, not only equal ones.
             prior = UniformPrior()
         self.keep(
-            voters=k,
-            epsilon=epsilon,
-            allowance=allowance,
-            voter_delta=voter_delta,
-            delta=delta,
             objective=objective,
             prior=prior,
             priors=priors,
@@ -252,16 +236,6 @@ class Majority(Voters, Budgeted):
     def maximises(self) -> bool:
         """True: of every objective a larger value is better."""
         return True
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The target: (m epsilon, delta), or what all releases spend together."""
-        return super().guarantee if self.releases == 1 else self.total
-
-    @property
-    def behind(self) -> tuple[Guarantee, int]:
-        """(epsilon, Delta) of each voter, and K."""
-        return Guarantee(self.epsilon, self.voter_delta), self.voters
 
     @cached_property
     def linear(self) -> Vector:
@@ -325,32 +299,13 @@ class Majority(Voters, Budgeted):
             problem.then_maximise({"gamma": _visible(self.linear)})
         return problem
 
-    def one_release(self, guarantee: Guarantee) -> Majority:
-        """Return the setting of one release with a guarantee of its own."""
-        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
-        allowance = min(guarantee.epsilon / self.epsilon, self.voters)
-        return replace(self, allowance=allowance, delta=guarantee.delta, **one)
-
-    @property
-    def _unlimited(self) -> float:
-        """Every function of the votes is (K epsilon)-DP."""
-        return self.voters * self.epsilon
-
     def under(self, curve: Sequence[Guarantee]) -> Problem:
         """Return the program of one release that has every guarantee of a curve."""
-        # A point beyond K epsilon holds by itself.
-        inside = [point for point in curve if point.epsilon < self._unlimited]
-        return self._program([self.one_release(point) for point in inside])
+        return self._program(self.targets(curve))
 
     def unmixed(self, solution: Solution) -> Table:
         """Return a solution's gamma as integers, rounded and not repaired."""
         return table_of(self, np.clip(self.point(solution), self.least, 1.0), self.bits)
-
-    @property
-    def _of_query(self) -> Json:
-        """The parameters of one query; its target is not used."""
-        one = self if self.releases == 1 else self.one_release(Guarantee(self._unlimited))
-        return one.to_dict()
 
     def output_pairs(self, table: Table) -> list[tuple[Vector, Vector]]:
         """Return the pairs of one query that count: vertices of the hull of all corners.
@@ -422,7 +377,7 @@ class Majority(Voters, Budgeted):
         # About 1e-12 of a coin gives most rows the slack to be decided by floats: a fast proof.
         quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
         # A fair coin has P = P' = 1/2 at all corners: its slack is e^(m epsilon) / 2 + delta - 1/2.
-        exp_epsilon = exp_lower(Fraction(self.allowance) * Fraction(self.epsilon))
+        exp_epsilon = exp_lower(self.exponent)
         headroom = (exp_epsilon - 1) / 2 + Fraction(self.delta)
         try:
             return repair(unmixed, coin, quickly, self.bits, headroom)[0]
@@ -529,11 +484,11 @@ class Majority(Voters, Budgeted):
             raise ParameterError(
                 f"kind is {self.kind!r}; its least epsilon is known, not its least delta."
             )
-        return least_of_gamma(self, self._of_query, table, delta)
+        return least_of_gamma(self, self.one_query.to_dict(), table, delta)
 
     def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query."""
-        return dominating(self, self._of_query, table)
+        return dominating(self, self.one_query.to_dict(), table)
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw gamma against the number of ones."""
@@ -592,13 +547,12 @@ def _vertices(pair: DominatingPair) -> list[tuple[Vector, Vector]]:
     """Return the pairs over two outputs of the vertices of a hull; rounded outward."""
     # Integers of the hull are rounded outward: so are those of the other output.
     spare, scale = pair.scale >> 200, pair.scale
-    pairs = list[tuple[Vector, Vector]]()
-    vertices = zip(accumulate(pair.lower), accumulate(pair.upper), strict=True)
-    for q, p in vertices:
-        if (q, p) != (scale, scale) or len(pair.upper) == 1:
-            one = min(p / scale, 1.0), min((scale - p + spare) / scale, 1.0)
-            pairs.append((np.array(one), np.array((q / scale, max(scale - q - spare, 0) / scale))))
-    return pairs
+    sides = (
+        ((p, min(scale - p + spare, scale)), (q, max(scale - q - spare, 0)))
+        for q, p in zip(accumulate(pair.lower), accumulate(pair.upper), strict=True)
+        if (q, p) != (scale, scale) or len(pair.upper) == 1
+    )
+    return as_floats(sides, scale)
 
 
 def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:

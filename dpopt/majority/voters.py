@@ -22,10 +22,9 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
 from dpopt._types import IntVector, Vector, frozen
+from dpopt.ballots.voters import PrivateVoters
 from dpopt.ballots.votes import count_queries
-from dpopt.privacy import Guarantee
 from dpopt.table import Inputs, Table
 
 CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
@@ -110,14 +109,9 @@ class Votes(Inputs):
         return votes[0], votes[1], "the other label" if first % 2 else "their label"
 
 
-class Voters:
+class Voters(PrivateVoters):
     """Quantities derived from the parameters of a `Majority`: corners, target, budget."""
 
-    voters: int
-    epsilon: float
-    allowance: float
-    voter_delta: float
-    delta: float
     contrary: bool
 
     @property
@@ -134,11 +128,6 @@ class Voters:
     def domain(self) -> Votes:
         """The inputs: numbers of votes for the majority."""
         return Votes(self.voters)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The target: (m epsilon, delta), m epsilon rounded up to a float."""
-        return Guarantee(float_up(Fraction(self.allowance) * Fraction(self.epsilon)), self.delta)
 
     @property
     def ratio(self) -> float:

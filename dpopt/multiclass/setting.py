@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, cast
@@ -23,6 +23,7 @@ from dpopt._types import Vector
 from dpopt.ballots.audit import audit_rule
 from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.priors import VotePrior
+from dpopt.ballots.voters import PrivateVoters
 from dpopt.lp import Backend, Solution
 from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
@@ -35,13 +36,9 @@ from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.pairs import as_floats, undominated
 
-# m epsilon in nats. Rows are divided by e^(m epsilon) - 1: below the first, the rounding of their
-# coefficients shows; above the second, e^(m epsilon) may overflow.
-_LEAST_EXPONENT, _LARGEST_EXPONENT = 1e-7, 600.0
-
 
 @dataclass(frozen=True)
-class Multiclass(ClassSetting):
+class Multiclass(PrivateVoters, ClassSetting):
     """The best private plurality vote over C classes of K voters who are private themselves.
 
     With the counts of the votes sorted, lambda, the plurality outputs a class of count c with
@@ -111,46 +108,25 @@ class Multiclass(ClassSetting):
     def __post_init__(self) -> None:
         voters = _checks.integer("voters", self.voters, 1, 10_000)
         classes = _checks.integer("classes", self.classes, 2, 100)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        of_one = {"allowance": self.allowance, "delta": self.delta, "voter_delta": self.voter_delta}
-        if self.keep_total("allowance", **of_one):
-            allowance = cast(float, None)
-        else:
-            allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
-        if max(allowance or 1.0, 1.0) * epsilon > _LARGEST_EXPONENT:
+        self.keep_voters(voters)
+        # Rows are divided by e^(m epsilon) - 1: below, the rounding of their coefficients shows.
+        if self.releases == 1 and self.exponent < 1e-7:
             raise ParameterError(
-                f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
-                f"their product must be at most {_LARGEST_EXPONENT:g}."
+                f"allowance * epsilon is {digits(float(self.exponent))}; a program in double "
+                "precision needs at least 1e-07."
             )
-        if allowance is not None and allowance * epsilon < _LEAST_EXPONENT:
-            raise ParameterError(
-                f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
-                f"precision needs at least {_LEAST_EXPONENT:g}."
-            )
-        voter_delta, delta = (
-            _checks.real(name, getattr(self, name), 0.0, 1.0, open_upper=True)
-            for name in ("voter_delta", "delta")
-        )
         rule = _checks.choice(
             "rule",
             self.rule,
             ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling"),
         )
-        if voter_delta > 0.0 and rule in ("optimal", "subsampling"):
+        if self.voter_delta > 0.0 and rule in ("optimal", "subsampling"):
             raise ParameterError(
-                f"voter_delta is {digits(voter_delta)}; it must be 0 with rule {rule!r}, and a "
-                "rule such as 'ladder' has a proved bound with it."
+                f"voter_delta is {digits(self.voter_delta)}; it must be 0 with rule {rule!r}, and "
+                "a rule such as 'ladder' has a proved bound with it."
             )
-        self.keep(
-            voters=voters,
-            classes=classes,
-            epsilon=epsilon,
-            allowance=allowance,
-            voter_delta=voter_delta,
-            delta=delta,
-            prior=str(VotePrior.of(self.prior, classes)),
-            rule=rule,
-        )
+        prior = str(VotePrior.of(self.prior, classes))
+        self.keep(classes=classes, prior=prior, rule=rule)
         self.require_optimal()
 
     @classmethod
@@ -166,23 +142,6 @@ class Multiclass(ClassSetting):
             ([0, 0, 0, 1, 2], [1, 1, 1, 1, 2]),
             ([0, 1, 2, 2, 2], [1, 2, 2, 2, 2]),
         ]
-
-    @property
-    def exponent(self) -> Fraction:
-        """The exponent m epsilon, exactly."""
-        return Fraction(self.allowance) * Fraction(self.epsilon)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """(m epsilon, delta), rounded up; or what all releases spend together."""
-        if self.releases > 1:
-            return self.total
-        return Guarantee(float_up(self.exponent), self.delta)
-
-    @property
-    def behind(self) -> tuple[Guarantee, int]:
-        """(epsilon, Delta) of each voter, and K."""
-        return Guarantee(self.epsilon, self.voter_delta), self.voters
 
     @property
     def exact(self) -> bool:
@@ -233,23 +192,10 @@ class Multiclass(ClassSetting):
         problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
 
-    def one_release(self, guarantee: Guarantee) -> Multiclass:
-        """Return the setting of one release with a guarantee of its own."""
-        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
-        allowance = min(guarantee.epsilon / self.epsilon, self.voters)
-        return replace(self, allowance=allowance, delta=guarantee.delta, **one)
-
-    @property
-    def _unlimited(self) -> float:
-        """Every function of the votes is (K epsilon)-DP."""
-        return self.voters * self.epsilon
-
     def under(self, curve: Sequence[Guarantee]) -> Problem:
         """Return the program of one release that has every guarantee of a curve."""
         require_walked(self.voters, self.classes)
-        # A point beyond K epsilon holds by itself.
-        inside = [point for point in curve if point.epsilon < self._unlimited]
-        return self._program([self.one_release(point).pricing for point in inside])
+        return self._program([target.pricing for target in self.targets(curve)])
 
     def unmixed(self, solution: Solution) -> Table:
         """Return a solution's kernel as integers, rounded and not repaired."""
@@ -341,9 +287,7 @@ class Multiclass(ClassSetting):
             )
         require_walked(self.voters, self.classes)
         ballots = verify.Ballots(self.voters, self.classes, table.plain())
-        # The target of one query is not used.
-        one = self if self.releases == 1 else self.one_release(Guarantee(self._unlimited))
-        return verify.Labels(one.to_dict(), ballots, None)
+        return verify.Labels(self.one_query.to_dict(), ballots, None)
 
 
 def _judged(setting: Multiclass, table: Table) -> Certificate:
