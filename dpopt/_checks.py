@@ -36,11 +36,7 @@ def _number(name: str, value: object, allowed: str) -> float:
 
 
 def array(name: str, value: object) -> npt.NDArray[Any]:
-    """Return ``value`` as an array of whatever it holds.
-
-    Raises:
-        ParameterError: if it is ragged, has masked entries, or cannot become an array.
-    """
+    """Return ``value`` as an array of whatever it holds."""
     _refuse_unordered(name, value)
     if masked(value):
         raise ParameterError(f"{name} has masked entries; it must have none.")
@@ -73,33 +69,20 @@ def _refuse_unordered(name: str, value: object) -> None:
 
 
 def instance(name: str, value: object, kind: type) -> None:
-    """Refuse a ``value`` of another class.
-
-    Raises:
-        ParameterError: if it is not a ``kind``.
-    """
+    """Refuse a ``value`` of another class."""
     if not isinstance(value, kind):
         raise _refused(name, value, f"a {kind.__name__}")
 
 
 def flag(name: str, value: object) -> bool:
-    """Return ``value`` if it is True or False.
-
-    Raises:
-        ParameterError: if it is anything else.
-    """
+    """Return ``value`` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise _refused(name, value, "True or False")
     return bool(value)
 
 
 def floats(name: str, value: object) -> npt.NDArray[np.float64]:
-    """Return ``value`` as an array of floats, infinities and NaN included.
-
-    Raises:
-        ParameterError: if it holds something else, is ragged, has masked entries, which numpy
-            would unmask, or a number is beyond all floats.
-    """
+    """Return ``value`` as an array of floats, infinities and NaN included."""
     _refuse_unordered(name, value)
     try:
         array = np.asarray(value)
@@ -124,11 +107,7 @@ def real(
     open_lower: bool = False,
     open_upper: bool = False,
 ) -> float:
-    """Return ``value`` as a finite float in the interval from ``lower`` to ``upper``.
-
-    Raises:
-        ParameterError: if it is not a number, not finite, or outside the interval.
-    """
+    """Return ``value`` as a finite float in the interval from ``lower`` to ``upper``."""
     opening, closing = "(["[not open_lower], ")]"[not open_upper]
     if math.isinf(lower) and math.isinf(upper):
         allowed = "a finite number"
@@ -144,11 +123,7 @@ def real(
 
 
 def integer(name: str, value: object, lower: int, upper: int | None = None) -> int:
-    """Return ``value`` as an int of at least ``lower`` and, if given, at most ``upper``.
-
-    Raises:
-        ParameterError: if it is not integral or out of range.
-    """
+    """Return ``value`` as an int of at least ``lower`` and, if given, at most ``upper``."""
     allowed = f"an integer of at least {lower}" + ("" if upper is None else f" and at most {upper}")
     number = _number(name, value, allowed)
     if not math.isfinite(number) or number != int(number):
@@ -160,11 +135,7 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
 
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
-    """Return ``value`` if it is one of ``allowed``.
-
-    Raises:
-        ParameterError: if it is not.
-    """
+    """Return ``value`` if it is one of ``allowed``."""
     if not isinstance(value, str) or value not in allowed:
         raise _refused(name, value, f"one of {', '.join(allowed)}")
     return value

@@ -37,9 +37,6 @@ def context(name: str = "plain") -> Iterator[None]:
 
     Args:
         name: one of `STYLES`.
-
-    Raises:
-        ParameterError: if it is none, or matplotlib refuses the settings of its environment.
     """
     if name not in STYLES:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
@@ -68,11 +65,7 @@ def save_figure(axes: Axes, path: Path) -> None:
 
 
 def require_matplotlib() -> None:
-    """Load matplotlib, which reads the environment as it does.
-
-    Raises:
-        ParameterError: if MPLBACKEND, or another setting of matplotlib, is one that it refuses.
-    """
+    """Load matplotlib, which reads the environment as it does."""
     try:
         import matplotlib as mpl
     except ValueError as error:

@@ -131,11 +131,7 @@ def exact_text(value: int | numbers.Rational) -> str:
 
 
 def whole(value: object) -> int:
-    """Return the integer of a file: an integer, or a string of decimal or hexadecimal digits.
-
-    Raises:
-        ValueError: for anything else, more than 4,000 decimal or 60,000 hexadecimal digits.
-    """
+    """Return the integer of a file: an integer, or a string of decimal or hexadecimal digits."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value, 16 if "x" in value else 10)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -144,11 +140,7 @@ def whole(value: object) -> int:
 
 
 def typed_rational(text: str) -> Fraction:
-    """Return a number that somebody typed, exactly: 12, 0.25, 1e-9 or 1/3.
-
-    Raises:
-        ValueError: for anything else, more than 4,000 characters, or an exponent beyond 4,000.
-    """
+    """Return a number that somebody typed, exactly: 12, 0.25, 1e-9 or 1/3."""
     match = _TYPED.fullmatch(text) if len(text) <= _LONGEST_DECIMAL else None
     if match is None or abs(int(match[1] or 0)) > 4_000:
         raise ValueError("no number, or one too long")
@@ -159,11 +151,7 @@ def typed_rational(text: str) -> Fraction:
 
 
 def decimal_rational(value: object) -> Fraction:
-    """Return a rational as it is, and a float as its shortest decimal: 0.002 is 2 / 1000.
-
-    Raises:
-        ValueError: for anything else, as `typed_rational`.
-    """
+    """Return a rational as it is, and a float as its shortest decimal: 0.002 is 2 / 1000."""
     if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return Fraction(int(value.numerator), int(value.denominator))
     return typed_rational(str(value).strip())

@@ -43,12 +43,7 @@ class Answer:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Answer:
-        """Take the options of an answer out of those of a command, and check them.
-
-        Raises:
-            ParameterError: for files that cannot be written and unknown styles, before anything is
-                solved.
-        """
+        """Take the options of an answer out of those of a command, and check them."""
         named = [field.name for field in fields(cls) if given.get(field.name) is not None]
         answer = cls(**{name: given.pop(name) for name in named})
         plot, save = answer.plot, answer.save

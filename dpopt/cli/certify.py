@@ -80,11 +80,7 @@ def certify(
 
 
 def loaded(file: Path) -> Any:  # noqa: ANN401
-    """Return a saved mechanism, proved again.
-
-    Raises:
-        NotPrivateError: if it has no certificate.
-    """
+    """Return a saved mechanism, proved again."""
     from dpopt.shape import load
 
     mechanism = load(file)

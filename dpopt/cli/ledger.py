@@ -35,12 +35,7 @@ class Keeper:
     fresh: bool | None = None
 
     def charge(self, mechanism: Mechanism, count: int = 1) -> None:
-        """Write all releases of the command down, before the first of them is drawn.
-
-        Raises:
-            ParameterError: if there is no such ledger, or the options do not go together.
-            BudgetError: if it refuses.
-        """
+        """Write all releases of the command down, before the first of them is drawn."""
         if self.ledger is not None:
             opened(self.ledger).charge(mechanism, self._name, count=count, fresh=self.fresh)
             return
@@ -65,11 +60,7 @@ LEDGER = parameters(described(Keeper).fields[:2])
 
 
 def opened(path: Path) -> Ledger:
-    """Return the ledger at a path.
-
-    Raises:
-        ParameterError: if there is none: a name that is mistyped begins no other one.
-    """
+    """Return the ledger at a path."""
     from dpopt.ledger import Ledger
 
     if not os.path.exists(path):  # noqa: PTH110 - a name that is too long is no file either

@@ -24,11 +24,7 @@ class OutputError(Exception):
 
 
 def show(text: str) -> None:
-    """Write text and an end of line, whole and flushed.
-
-    Raises:
-        OutputError: if standard output is closed, full, has no reader, or lacks a character.
-    """
+    """Write text and an end of line, whole and flushed."""
     stream = _stream()
     _encodable(stream, text)
     _write(stream, text)
@@ -63,9 +59,6 @@ def show_draw(
         as_json: whether to write JSON, which every encoding has, or a category in each line.
         facts: what is known beforehand and written after the categories: of the mechanism, in
             ASCII.
-
-    Raises:
-        OutputError: before the draw; or after it, then saying that it is spent.
     """
     stream, extra = _stream(), facts or {}
     if not (as_json or isinstance(categories, range)):

@@ -71,14 +71,7 @@ def solve_cvxpy(
     start: Solution | None = None,
     **others: Any,  # noqa: ANN401
 ) -> CvxpySolution:
-    """Solve a cvxpy problem by ``solve``, which is `dpopt.lp.loop.solve`; called by `dpopt.solve`.
-
-    Raises:
-        ParameterError: for a problem that is not linear or not convex by cvxpy's rules, has integer
-            or complex variables, a parameter without a value, or families of the wrong form.
-        InfeasibleError: if no point satisfies every constraint; it names those in conflict.
-        SolverError: for any other failure.
-    """
+    """Solve a cvxpy problem by ``solve``, which is `dpopt.lp.loop.solve`."""
     _require_solvable(problem)
     families = _require_families(families, problem)
     begin = perf_counter()

@@ -181,12 +181,7 @@ class _Loop:
             yield poor
 
     def attempt(self, way: int) -> _Answer | SolverError:
-        """Return the checked answer of one strategy, refined if that helps; or why it failed.
-
-        Raises:
-            InfeasibleError: if the solver claims infeasibility and it is proved.
-            SolverError: if no other strategy can help.
-        """
+        """Return the checked answer of one strategy, refined if that helps; or why it failed."""
         raw = self.session.run(self.remaining_seconds(), way=way)
         self.rounds += 1
         fault = _fault(raw)

@@ -58,11 +58,7 @@ class Rows:
 
 
 def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
-    """Return a scipy sparse matrix unchanged, and anything else as a two-dimensional array.
-
-    Raises:
-        ParameterError: if it is neither a sparse matrix nor at most two-dimensional.
-    """
+    """Return a scipy sparse matrix unchanged, and anything else as a two-dimensional array."""
     if sp.issparse(matrix):
         return matrix
     array = np.atleast_2d(_checks.floats("matrix", cast(npt.ArrayLike, matrix)))
@@ -141,9 +137,6 @@ def rows_over(name: str, shape: Shape, entries: Coefficients) -> sp.coo_array:
         name: of the group, for error messages.
         shape: of the group.
         entries: an array, sparse matrix, mapping, or list of mappings.
-
-    Raises:
-        ParameterError: if the entries have none of these forms, or an index is out of range.
     """
     size = math.prod(shape)
     if isinstance(entries, Mapping):
@@ -189,11 +182,7 @@ def _by_index(name: str, shape: Shape, rows: Sequence[ByIndex]) -> sp.coo_array:
 
 
 def position_of(name: str, shape: Shape, index: object) -> int:
-    """Return the position of an index in C order; an integer is an index of a single axis.
-
-    Raises:
-        ParameterError: if the index is out of range; negative indices are, too.
-    """
+    """Return the position of an index in C order; an integer is an index of a single axis."""
     indices = cast(tuple[int, ...], index if isinstance(index, tuple) else (index,))
     if len(indices) != len(shape) or not all(
         isinstance(i, Integral) and not isinstance(i, bool) and 0 <= i < n

@@ -43,12 +43,7 @@ class Certificate:
     digest: str = ""
 
     def __post_init__(self) -> None:
-        """Check the fields.
-
-        Raises:
-            NotPrivateError: if the slack is below 0.
-            ParameterError: if a field has the wrong type or an impossible value.
-        """
+        """Check the fields."""
         _checks.instance("guarantee", self.guarantee, Guarantee)
         _checks.choice("arithmetic", self.arithmetic, ("exact integers", "outward-rounded floats"))
         if not isinstance(self.slack, Rational):

@@ -51,11 +51,7 @@ def exp_upper(exponent: Number, bits: int | None = None) -> Fraction:
 
 
 def rational(name: str, value: object) -> Fraction:
-    """Return a number exactly, as a fraction of Python integers.
-
-    Raises:
-        ParameterError: if it is no number, or not finite.
-    """
+    """Return a number exactly, as a fraction of Python integers."""
     try:
         if isinstance(value, Rational) and not isinstance(value, bool):
             # numpy integers would remain inside the fraction and could overflow.

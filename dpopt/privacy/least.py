@@ -104,11 +104,7 @@ def least_of_ratio(
 
 
 def require_pure(kind: str, epsilon: float | None, delta: float | None) -> None:
-    """Check a request to a kind of mechanism that supports the least epsilon for delta = 0 only.
-
-    Raises:
-        ParameterError: if delta is above 0, or the least delta is requested.
-    """
+    """Check a request to a kind of mechanism that supports the least epsilon for delta = 0 only."""
     if epsilon is not None or delta != 0:
         request = "a least delta" if epsilon is not None else f"delta = {_checks.shown(delta)}"
         raise ParameterError(

@@ -34,9 +34,6 @@ def fingerprint(*parts: object) -> str:
 
     Equal numbers of different types (1 and 1.0) have different digests. Lists are refused, since
     they could change afterwards. Dataclass fields with ``compare=False`` are left out.
-
-    Raises:
-        ParameterError: for a value of any other type.
     """
     digest = hashlib.sha256()
     for token in _tokens(parts):

@@ -54,11 +54,7 @@ class Sealed:
         return ParameterError(f"file {str(self.path)!r} cannot be used: {why}.")
 
     def require_hash(self) -> None:
-        """Check that the contents match the hash in the file.
-
-        Raises:
-            ParameterError: if the hash does not match.
-        """
+        """Check that the contents match the hash in the file."""
         try:
             digest = _digest(self.kind, self.body, self.provenance)
         except RecursionError:
@@ -75,10 +71,6 @@ def seal_judged(kind: str, result: Any, path: str | Path, even_if_not_private: b
         result: its design.
         path: of the file.
         even_if_not_private: whether to write an audit file if the mechanism is not proved private.
-
-    Raises:
-        ParameterError: if the file cannot be written.
-        NotPrivateError: if it is not proved private and no audit file was requested.
     """
     audit = _checks.flag("even_if_not_private", even_if_not_private) and not result.private
     if not audit:
@@ -118,11 +110,7 @@ def seal(kind: str, body: Json, path: Path) -> None:
 
 
 def read_sealed(path: Path) -> Sealed:
-    """Read a saved file and check its envelope.
-
-    Raises:
-        ParameterError: if it is missing, truncated, of another format or of another schema.
-    """
+    """Read a saved file and check its envelope."""
     refuse = Sealed(path, "", {}, {}, "").refuse
     try:
         envelope = parse_json(contents(path))

@@ -164,11 +164,7 @@ def _exponent(records: int, drawn: int) -> int:
 
 
 def as_values(values: npt.ArrayLike) -> IntVector:
-    """Return the values of a database as a read-only integer vector.
-
-    Raises:
-        ParameterError: if they are not a non-empty vector of integers up to 2^40.
-    """
+    """Return the values of a database as a read-only integer vector."""
     array = _checks.array("values", values)
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(
@@ -186,12 +182,7 @@ def as_values(values: npt.ArrayLike) -> IntVector:
 
 
 def check_batch(values: IntVector, drawn: int) -> int:
-    """Return T after checking that the table of partial sums is small enough.
-
-    Raises:
-        ParameterError: if T is out of range, there are 2^1000 batches or more, or the table of
-            partial sums would exceed 5e7 entries or take 2e11 additions.
-    """
+    """Return T after checking that the table of partial sums is small enough."""
     drawn = _checks.integer("drawn", drawn, 1, values.size)
     # C(N, T) >= (N / T)^T rejects large numbers without computing them.
     fewer = min(drawn, values.size - drawn)
@@ -243,11 +234,7 @@ class Outputs:
 
     @classmethod
     def of(cls, drawn: int, span: int, low: int, high: int, rounded: bool) -> Outputs:
-        """Return the outputs for T values in 0..span, one replaced by a value in low..high.
-
-        Raises:
-            ParameterError: if there are more than 5e7 pairs of a replacement and an output.
-        """
+        """Return the outputs for T values in 0..span, one replaced by a value in low..high."""
         width, half = (drawn, drawn // 2) if rounded else (1, 0)
         first = (low + half) // width
         last = ((drawn - 1) * span + high + half) // width

@@ -52,9 +52,6 @@ def log_composition(
 
     Returns:
         The logarithm, -inf for 0, with a rounding error of at most `allowance`.
-
-    Raises:
-        ParameterError: if a share is above 0 and too small.
     """
     values, p_low, p_high = _checked(log_values, low, high)
     return expectation(Sequence(values), sum_pmf(p_low, p_high, values.size - 1 - ones, ones))

@@ -98,9 +98,6 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
 
     Returns:
         Shape (rows,).
-
-    Raises:
-        ParameterError: if the rows are no histograms, or indices do not fit into 64 bits.
     """
     table = _integers(rows)
     m = table.shape[1]
@@ -156,11 +153,7 @@ def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
 
 
 def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix:
-    """Return the rows as integers, after checking that they are histograms of these sizes.
-
-    Raises:
-        ParameterError: if a row is no histogram of ``records`` records over ``categories``.
-    """
+    """Return the rows as integers, after checking that they are histograms of these sizes."""
     table = _integers(rows)
     # Counts above n are rejected first, as 64-bit sums could wrap around.
     fits = table.shape[1] == categories and not np.any(table > records)
@@ -206,10 +199,6 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         distributions: distributions of one record, shape (l, m), l >= 1, m >= 2; for m = 2 also the
             probabilities of the first category, shape (l,).
         categories: m, if known; required for shape (l,).
-
-    Raises:
-        ParameterError: for another shape, a value below 0 or not finite, or a row whose sum is
-            not 1 to 1e-9.
     """
     allowed = "distributions of one record, shape (distributions, categories)"
     rows = _checks.floats("distributions", distributions)
@@ -548,10 +537,6 @@ def log_composed(
         categories: m, at least 2.
         pmfs: distributions of one record, shape (l, m).
         composition: how many records come from each distribution, shape (l,), summing to n.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many histograms of at most
-            n records: above 2e9.
     """
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)
@@ -659,11 +644,7 @@ def _rounding(values: Vector, n: int, pmfs: Matrix, log_value: float, *, linear:
 
 
 def require_compositions(n: int, m: int, vertices: int) -> None:
-    """Check the sizes as `largest_expectation` does.
-
-    Raises:
-        ParameterError: if there are too many pairs of a composition and a histogram.
-    """
+    """Check the sizes as `largest_expectation` does."""
     if max(n, m, vertices) < 10**6:
         work = math.comb(n + vertices + m - 1, n)
         level = max(

@@ -362,11 +362,7 @@ class ParametricProgram:
         return Exact.of(Written(displayed(self.kind, self.plain, r), self.names))
 
     def _polynomials(self, first: Exact) -> list[tuple[dict[int, fmpq_poly], fmpq_poly, bool]]:
-        """Interpolate the rows as polynomials in r, and check them at a few more values of r.
-
-        Raises:
-            ParameterError: if the coefficients are not polynomials of these degrees.
-        """
+        """Interpolate the rows as polynomials in r, and check them at a few more values of r."""
         most = max(self.degrees, default=0)
         samples = [2 + Fraction(i) for i in range(most + 1)]
         # Three more values of r check each interpolated polynomial.
@@ -645,11 +641,7 @@ def _curves(
 
 
 def _optimal_curve(program: ParametricProgram, low: Root, high: Root | None) -> Curve:
-    """Return the curve of a basis that is optimal at some r between two ends.
-
-    Raises:
-        SolverError: if none was found.
-    """
+    """Return the curve of a basis that is optimal at some r between two ends."""
     reason: DpoptError | None = None
     for share in _SHARES[:_TRIES]:
         r0 = _between(low, high, share)

@@ -123,11 +123,7 @@ def exact_optimum(setting: Setting, ratio: Rational | int = Fraction(5, 2)) -> E
 
 
 def plain_setting(setting: Setting) -> tuple[str, Json]:
-    """Return a setting's kind, and its parameters as the plain values of a file.
-
-    Raises:
-        ParameterError: if it is not a setting of a kind that `dpopt.verify` supports.
-    """
+    """Return a setting's kind, and its parameters as the plain values of a file."""
     kind = getattr(setting, "kind", None)
     if isinstance(setting, type) or kind not in verify.KINDS:
         raise ParameterError(
@@ -138,11 +134,7 @@ def plain_setting(setting: Setting) -> tuple[str, Json]:
 
 
 def checked_exp_epsilon(name: str, value: object) -> Fraction:
-    """Return a rational e^epsilon, checked.
-
-    Raises:
-        ParameterError: if it is not rational, below 1 or has too many bits.
-    """
+    """Return a rational e^epsilon, checked."""
     if isinstance(value, Rational) and not isinstance(value, bool):
         exact = Fraction(value)
         if exact >= 1 and max(exact.numerator, exact.denominator).bit_length() <= verify.RATIO_BITS:
@@ -154,11 +146,7 @@ def checked_exp_epsilon(name: str, value: object) -> Fraction:
 
 
 def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
-    """Return the program of a setting at a rational e^epsilon.
-
-    Raises:
-        ParameterError: if it has no program with rational coefficients.
-    """
+    """Return the program of a setting at a rational e^epsilon."""
     try:
         return verify.KINDS[kind](plain, None, (ratio, ratio), {})
     except (verify.Malformed, *verify.MISSING) as error:
@@ -170,11 +158,7 @@ def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
 
 
 def written(program: verify.Program) -> Written:
-    """Return a program together with all its rows.
-
-    Raises:
-        ParameterError: if it has too many rows or variables.
-    """
+    """Return a program together with all its rows."""
     names = tuple(islice(program.names(), _MOST_ROWS + 1))
     program_rows = Written(program, names)
     if len(names) > _MOST_ROWS or len(program_rows.variables) > _MOST_COLUMNS:

@@ -56,11 +56,7 @@ class Exact:
 
     @classmethod
     def of(cls, written: Written) -> Exact:
-        """Return a program in exact numbers.
-
-        Raises:
-            SolverError: if a coefficient is an enclosure, not a rational.
-        """
+        """Return a program in exact numbers."""
         index = written.variables
         rows = [
             ({index[v]: fmpq(1) for v in variables}, rational(mass), True)
@@ -125,11 +121,7 @@ class Exact:
         return point
 
     def optimum(self) -> Vertex:
-        """Return an optimal vertex.
-
-        Raises:
-            SolverError: if no basis of the float solver is optimal.
-        """
+        """Return an optimal vertex."""
         solution, pmfs = self.written.solved(), len(self.written.program.pmfs)
         for again in range(1, _MOST_SOLVES + 1):
             vertex = self.vertex(self._basis(solution))
@@ -145,11 +137,7 @@ class Exact:
         )
 
     def _basis(self, solution: Solution) -> Basis:
-        """Return the last basis of the float solver.
-
-        Raises:
-            SolverError: if it is not square.
-        """
+        """Return the last basis of the float solver."""
         columns, tight = self.written.basis(solution)
         statuses = solution.basis
         if statuses is None or len(columns) != len(tight):
@@ -201,11 +189,7 @@ class Vertex:
 
 
 def rational(value: verify.Number | verify.Between) -> fmpq:
-    """Return a number as a python-flint rational.
-
-    Raises:
-        SolverError: if it is an enclosure of positive width.
-    """
+    """Return a number as a python-flint rational."""
     low, high = verify.ends(value)
     if low != high:
         raise SolverError("a coefficient is no rational number.", "numerical")

@@ -240,9 +240,6 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
 
     Returns:
         Shape (n + 1, T + 1).
-
-    Raises:
-        ParameterError: if the table has more than 5e7 entries.
     """
     n, drawn = mechanism.records, mechanism.drawn
     if (n + 1) * (drawn + 1) > LARGEST_ENTRIES:

@@ -270,9 +270,6 @@ def general_log_profile(
 
     Returns:
         Shape (N,) in the order of `histograms`, or (1,).
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many outputs or databases.
     """
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 

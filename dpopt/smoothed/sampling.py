@@ -50,9 +50,6 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
 
     For two categories it takes about 150 bytes of memory per record, and n min(1/epsilon, sqrt(L))
     terms for L = n - T lost records.
-
-    Raises:
-        ParameterError: if there is too much to sum.
     """
     n, m = mechanism.records, mechanism.categories
     _require_feasible(mechanism, epsilon)
@@ -80,9 +77,6 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     post-processing, and turns its records into records of a (or b). D(H' || H) is D for the counts
     H_b + 1 and H_a - 1, and falls too. So both orders of the two smallest counts suffice; if a
     category is empty, the smallest positive count and an empty category.
-
-    Raises:
-        ParameterError: if there is too much to sum.
     """
     # H_a - 1 for each order of the pair (a, b) and for each direction.
     rising = np.sort(counts).tolist()

@@ -147,9 +147,6 @@ def _options(solver: str, time_limit: float | None) -> dict[str, Any]:
     Args:
         solver: the solver's name.
         time_limit: in seconds; None for no limit.
-
-    Raises:
-        ParameterError: if a time limit is given and the solver has no known option for it.
     """
     options: dict[str, Any] = dict(_TIGHT.get(solver, {}))
     if time_limit is not None:
