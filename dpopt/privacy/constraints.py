@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector
 from dpopt.privacy.graph import (
-    FORMS,
     LARGEST_EPSILON,
     MOST_ROWS,
     all_pairs,
@@ -31,7 +29,6 @@ def privacy_constraints(
     graph: str | npt.ArrayLike = "complete",
     *,
     shape: Sequence[int] | None = None,
-    form: str = "auto",
     name: str = "privacy",
 ) -> list[cp.Constraint]:
     """Return the cvxpy constraints under which a kernel is (epsilon, delta)-private.
@@ -40,14 +37,13 @@ def privacy_constraints(
     neighbours x, x' that sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta. It is written in one
     of three forms, divided by e^epsilon so that no coefficient is above 1:
 
-        "edges", delta = 0:   e^-epsilon K[x, y] <= K[x', y]
-        "edges", otherwise:   e^-epsilon K[x, y] - K[x', y] <= e^-epsilon s[x, x', y],  s >= 0,
-                              sum_y s[x, x', y] <= delta                  (label "NAME:delta")
-        "columns":            e^-epsilon w[y] <= K[x, y],
-                              K[x, y] <= w[y]                             (label "NAME:ceiling")
+        delta = 0, "complete":  e^-epsilon w[y] <= K[x, y],
+                                K[x, y] <= w[y]                             (label "NAME:ceiling")
+        delta = 0, else:        e^-epsilon K[x, y] <= K[x', y]
+        delta > 0:              e^-epsilon K[x, y] - K[x', y] <= e^-epsilon s[x, x', y],  s >= 0,
+                                sum_y s[x, x', y] <= delta                  (label "NAME:delta")
 
-    s and w are variables that are added. "columns" is for delta = 0 where every two inputs are
-    neighbours: it has 2 n m rows instead of n (n - 1) m, for n inputs and m outputs.
+    s and w are variables that are added.
 
     Add the constraints K >= 0 and sum_y K[x, y] = 1 yourself. A solver satisfies all of this only
     up to its tolerance: `dpopt.certify` turns its solution into a proved mechanism.
@@ -61,14 +57,13 @@ def privacy_constraints(
         delta: in [0, 1]; or a scalar cvxpy Parameter.
         graph: neighbouring inputs: a name or edges, see `directed_pairs`.
         shape: of the words of the graphs "grid" and "hamming".
-        form: "edges", "columns", or "auto": "columns" where it applies.
         name: label of the constraints; others begin with it.
 
     Returns:
         Labelled constraints; none if no input has a neighbour.
 
     Raises:
-        ParameterError: if K is no affine matrix, a value is out of range, or the form does not fit.
+        ParameterError: if K is no affine matrix, or a value is out of range.
 
     Example:
         >>> import cvxpy as cp
@@ -80,53 +75,31 @@ def privacy_constraints(
         0.731059
     """
     inputs, outputs = _kernel_shape(K)
-    _checks.choice("form", form, FORMS)
     if not isinstance(name, str) or not name:
         raise ParameterError(f"name is {_checks.shown(name)}; it must be a non-empty string.")
     pairs = directed_pairs(graph, inputs, shape)
     shrink = _derived("epsilon", epsilon, LARGEST_EPSILON, lambda value: math.exp(-value))
     budget = _derived("delta", delta, 1.0, float)
     pure = not isinstance(delta, cp.Expression) and float(delta) == 0.0
-    compact = pairs is None and pure
-    if form == "columns" and not compact:
-        raise ParameterError("form is 'columns'; it needs graph 'complete' and delta 0.")
     if inputs == 1:
         return []
-    columns = compact if form == "auto" else form == "columns"
+    if pairs is None and pure:
+        lifted = np.ones((inputs, 1)) @ cp.Variable((1, outputs), name=f"{name}:ceiling")
+        return [
+            (shrink * lifted <= K).set_label(name),
+            (lifted >= K).set_label(f"{name}:ceiling"),
+        ]
     edges = pair_count(pairs, inputs)
-    if not columns and edges * outputs > MOST_ROWS:
+    if edges * outputs > MOST_ROWS:
         raise ParameterError(
-            f"form is {form!r} with {edges * outputs} privacy rows; at most {MOST_ROWS} are "
-            "taken: use fewer outputs, or a graph with fewer edges."
+            f"graph has {edges} pairs of neighbours, which takes {edges * outputs} privacy rows; "
+            f"at most {MOST_ROWS} are taken: use fewer outputs, or a graph with fewer edges."
         )
-    if columns:
-        return _columns(K, shrink, name)
-    return _edges(K, shrink, None if pure else budget, all_pairs(pairs, inputs), name)
-
-
-def _columns(kernel: cp.Expression, shrink: Any, name: str) -> list[cp.Constraint]:  # noqa: ANN401
-    inputs, outputs = kernel.shape
-    ceiling = cp.Variable((1, outputs), name=f"{name}:ceiling")
-    lifted = np.ones((inputs, 1)) @ ceiling
-    return [
-        (shrink * lifted <= kernel).set_label(name),
-        (kernel <= lifted).set_label(f"{name}:ceiling"),
-    ]
-
-
-def _edges(
-    kernel: cp.Expression,
-    shrink: Any,  # noqa: ANN401
-    budget: Any,  # noqa: ANN401
-    pairs: IntVector,
-    name: str,
-) -> list[cp.Constraint]:
-    """Return the constraints in the form "edges": a row over the outputs for each directed pair."""
-    inputs, outputs = kernel.shape
-    first, second = (side @ kernel for side in selectors(pairs, inputs))
-    if budget is None:
+    # A row over the outputs for each directed pair.
+    first, second = (side @ K for side in selectors(all_pairs(pairs, inputs), inputs))
+    if pure:
         return [(shrink * first <= second).set_label(name)]
-    excess = cp.Variable((len(pairs), outputs), name=f"{name}:excess", nonneg=True)
+    excess = cp.Variable((edges, outputs), name=f"{name}:excess", nonneg=True)
     return [
         (shrink * (first - excess) <= second).set_label(name),
         (cp.sum(excess, axis=1) <= budget).set_label(f"{name}:delta"),

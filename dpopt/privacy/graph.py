@@ -22,9 +22,6 @@ SHAPED = ("grid", "hamming")
 LARGEST_EPSILON = 600.0
 """In nats: up to here e^epsilon and its inverse are finite, nonzero floats."""
 
-FORMS = ("auto", "edges", "columns")
-"""Formulations of privacy as linear rows, see `dpopt.privacy.Problem.add_private`."""
-
 MOST_ROWS = 2_000_000
 """Privacy rows of the largest program; the solver's time fixes it."""
 

@@ -14,7 +14,6 @@ from dpopt import _checks, lp
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.privacy.graph import (
-    FORMS,
     LARGEST_EPSILON,
     MOST_ROWS,
     all_pairs,
@@ -32,7 +31,6 @@ class _Private:
     epsilon: float
     delta: float
     pairs: IntVector | None
-    form: str
 
 
 class Problem(lp.Problem):
@@ -87,16 +85,18 @@ class Problem(lp.Problem):
         delta: float = 0.0,
         graph: str | npt.ArrayLike = "complete",
         shape: Sequence[int] | None = None,
-        form: str = "auto",
     ) -> None:
         """Add (epsilon, delta)-privacy of a mechanism: K[x, y] = Pr[output y | input x].
 
             sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta   for all neighbours (x, x')
 
         For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. The rows are divided
-        by e^epsilon, so that their coefficients are at most 1. `add_pmf` adds the rows that make
-        each K[x, .] sum to 1. A solver satisfies the rows only up to its tolerance: `dpopt.certify`
-        turns its solution into a proved mechanism.
+        by e^epsilon, so that their coefficients are at most 1. On the complete graph of more than 3
+        inputs they bound all entries of an output from above by a variable ``f"{name}:ceiling"``,
+        shape (outputs,), and from below by e^-epsilon times it.
+
+        `add_pmf` adds the rows that make each K[x, .] sum to 1. A solver satisfies the rows only up
+        to its tolerance: `dpopt.certify` turns its solution into a proved mechanism.
 
         Args:
             name: of the block of rows, not used before; ``f"{name}:delta"`` for the sums over y.
@@ -106,10 +106,6 @@ class Problem(lp.Problem):
                 (pairs, outputs), for the excess K[x, y] - e^epsilon K[x', y] of each entry.
             graph: which inputs are neighbours, as for `directed_pairs`.
             shape: likewise, for the graphs "grid" and "hamming".
-            form: "edges" has a row for each pair of neighbours and output. "columns", for the
-                complete graph and delta 0, bounds all entries of an output from above by a variable
-                ``f"{name}:ceiling"``, shape (outputs,), and from below by e^-epsilon times it.
-                "auto" takes "columns" where it applies and has fewer rows.
 
         Raises:
             ParameterError: if a name is used or unknown, the variable does not have two axes, a
@@ -117,21 +113,17 @@ class Problem(lp.Problem):
                 rows.
         """
         self._check_new(name)
-        inputs, outputs = self._kernel_shape(name, variable)
-        pairs = _pairs(name, graph, inputs, shape)
+        self._find(variable)
+        axes = self.shapes[variable]
+        if len(axes) != 2:
+            raise ParameterError(
+                f"private rows {name!r} are over {variable!r}, which has shape {axes}; it must "
+                "have two axes, (inputs, outputs)."
+            )
+        pairs = _pairs(name, graph, axes[0], shape)
         delta = _checks.real(f"delta of {name!r}", delta, 0.0, 1.0)
         epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
-        _checks.choice(f"form of {name!r}", form, FORMS)
-        compact = pairs is None and delta == 0.0
-        if form == "columns" and not compact:
-            raise ParameterError(
-                f"form of {name!r} is 'columns'; it needs the graph 'complete' and delta 0, else "
-                "take 'edges'."
-            )
-        if form == "auto":
-            # "columns" has 2 rows for each entry of the kernel, "edges" inputs - 1.
-            form = "columns" if compact and inputs > 3 else "edges"
-        self._write(name, _Private(variable, epsilon, delta, pairs, form), inputs, outputs)
+        self._write(name, _Private(variable, epsilon, delta, pairs))
 
     def replace_private(
         self,
@@ -145,15 +137,15 @@ class Problem(lp.Problem):
         """Change parameters of a block of privacy rows, as in a sweep; omitted ones stay.
 
         Args:
-            name: of a block from `add_private`; its position among the rows and its form stay.
+            name: of a block from `add_private`; its position among the rows stays.
             epsilon: as for `add_private`.
             delta: likewise.
             graph: likewise.
             shape: likewise.
 
         Raises:
-            ParameterError: if there is no such block, a number is out of range, or the form
-                "columns" or the number of variables for the excess does not allow the change.
+            ParameterError: if there is no such block, a number is out of range, or the number of
+                variables for the excess does not allow the change.
         """
         if not isinstance(name, str) or name not in self._private:
             names = ", ".join(self._private) or "none"
@@ -161,21 +153,16 @@ class Problem(lp.Problem):
                 f"there are no private rows named {_checks.shown(name)}; known: {names}."
             )
         private = self._private[name]
-        inputs, outputs = self.shapes[private.variable]
         if epsilon is not None:
             epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
             private = replace(private, epsilon=epsilon)
         if delta is not None:
             private = replace(private, delta=_checks.real(f"delta of {name!r}", delta, 0.0, 1.0))
         if graph is not None or shape is not None:
+            inputs = self.shapes[private.variable][0]
             pairs = _pairs(name, "complete" if graph is None else graph, inputs, shape)
             private = replace(private, pairs=pairs)
-        if private.form == "columns" and (private.delta > 0 or private.pairs is not None):
-            raise ParameterError(
-                f"private rows {name!r} are in the form 'columns', which needs the graph "
-                "'complete' and delta 0; add them with form='edges' to change that."
-            )
-        self._write(name, private, inputs, outputs)
+        self._write(name, private)
 
     def set_bounds(
         self,
@@ -193,36 +180,30 @@ class Problem(lp.Problem):
         """
         super().set_bounds(name, lower=lower, upper=upper)
         for block, private in self._private.items():
-            if private.form == "columns" and private.variable == name:
+            if f"{block}:ceiling" in self.variables and private.variable == name:
                 low, high = self._ceiling_bounds(name)
                 super().set_bounds(f"{block}:ceiling", lower=low, upper=high)
 
-    def _kernel_shape(self, name: str, variable: str) -> tuple[int, int]:
-        self._find(variable)
-        shape = self.shapes[variable]
-        if len(shape) != 2:
-            raise ParameterError(
-                f"private rows {name!r} are over {variable!r}, which has shape {shape}; it must "
-                "have two axes, (inputs, outputs)."
-            )
-        return shape[0], shape[1]
-
-    def _write(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
+    def _write(self, name: str, private: _Private) -> None:
         """Add the rows of a block and the variables that they need, or replace the block."""
+        inputs, outputs = self.shapes[private.variable]
         pairs = pair_count(private.pairs, inputs)
-        count = outputs * (2 * inputs if private.form == "columns" else pairs)
+        # Ceilings take 2 rows for each entry of the kernel, pairs of neighbours inputs - 1.
+        ceilings = private.pairs is None and private.delta == 0.0 and inputs > 3
+        ceilings = ceilings and f"{name}:excess" not in self.variables
+        count = outputs * (2 * inputs if ceilings else pairs)
         if count > MOST_ROWS:
             raise ParameterError(
                 f"private rows {name!r} would be {count:,}; at most {MOST_ROWS:,} are taken: use "
                 "fewer outputs, or a graph with fewer edges."
             )
-        if private.form == "columns":
-            self._write_columns(name, private, inputs, outputs)
+        if ceilings:
+            self._write_ceilings(name, private, inputs, outputs)
         else:
             self._write_edges(name, private, inputs, outputs, pairs)
         self._private[name] = private
 
-    def _write_columns(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
+    def _write_ceilings(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
         ceiling, size = f"{name}:ceiling", inputs * outputs
         if ceiling not in self.variables or name not in self._private:
             low, high = self._ceiling_bounds(private.variable)

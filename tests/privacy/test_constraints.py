@@ -69,8 +69,6 @@ def test_the_kernels_of_graphs(graph: Any, shape: Any, delta: float) -> None:
     assert excess(K, 0.8, pairs) <= delta + 1e-8
     setting = dpopt.Kernel(loss(6), 0.8, delta=delta, graph=graph, shape=shape)
     assert value == pytest.approx(solve(setting.problem()).objective, abs=1e-8)
-    edges, _ = least_loss(6, 0.8, delta, graph, shape=shape, form="edges")
-    assert edges == pytest.approx(value, abs=1e-8)
 
 
 def test_an_expression_is_a_kernel_too() -> None:
@@ -108,7 +106,6 @@ def test_parameters_are_disciplined_and_change() -> None:
     K = cp.Variable((4, 4), name="K", nonneg=True)
     for rows in (
         privacy_constraints(K, epsilon),
-        privacy_constraints(K, epsilon, form="edges"),
         privacy_constraints(K, epsilon, delta, "path"),
         privacy_constraints(K, 2 * epsilon, graph="cycle"),
     ):
@@ -139,11 +136,8 @@ K3 = cp.Variable((3, 3), name="K")
         ((K3, cp.Parameter(2)), {}, "scalar cvxpy Parameter"),
         ((K3, cp.Variable()), {}, "scalar cvxpy Parameter"),
         ((K3, 1.0, 0.0, [[0, 0]]), {}, r"edge \(0, 0\)"),
-        ((K3, 1.0, 0.0, "path"), {"form": "columns"}, "form is 'columns'"),
-        ((K3, 1.0, 0.1), {"form": "columns"}, "form is 'columns'"),
-        ((K3, 1.0), {"form": "shifted"}, "form is 'shifted'"),
         ((K3, 1.0), {"shape": (3,)}, "shape is"),
-        ((cp.Variable((200, 200)), 1.0), {"form": "edges"}, "7960000 privacy rows"),
+        ((cp.Variable((200, 200)), 1.0, 0.1), {}, "7960000 privacy rows"),
     ],
 )
 def test_what_is_refused(given: Any, how: dict[str, Any], words: str) -> None:

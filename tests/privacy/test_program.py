@@ -47,16 +47,15 @@ def program(loss: np.ndarray, before: int = 0, after: int = 0) -> Problem:
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.07])
-@pytest.mark.parametrize("form", ["auto", "edges"])
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (3, 0), (2, 5)])
-def test_random_graphs_against_linprog(delta: float, form: str, before: int, after: int) -> None:
+def test_random_graphs_against_linprog(delta: float, before: int, after: int) -> None:
     for seed in range(4):
         rng = np.random.default_rng([seed, before])
         loss, epsilon = rng.normal(size=(INPUTS, OUTPUTS)), 2 * rng.random()
         edges = random_graph(rng, INPUTS)
         both = edges + [(z, x) for x, z in edges]
         problem = program(loss, before, after)
-        problem.add_private("private", "K", epsilon=epsilon, delta=delta, graph=edges, form=form)
+        problem.add_private("private", "K", epsilon=epsilon, delta=delta, graph=edges)
         solution = solve(problem)
         value = by_linprog(loss, both, epsilon, delta) - 2 * before - after
         assert solution.objective == pytest.approx(value, abs=1e-8)
@@ -64,19 +63,17 @@ def test_random_graphs_against_linprog(delta: float, form: str, before: int, aft
         assert ("private:delta" in problem.blocks) == (delta > 0)
 
 
-@pytest.mark.parametrize("form", ["auto", "edges", "columns"])
 @pytest.mark.parametrize("inputs", [2, 3, 5])
-def test_forms_over_the_complete_graph(form: str, inputs: int) -> None:
+def test_the_complete_graph(inputs: int) -> None:
     rng = np.random.default_rng(inputs)
     loss = rng.normal(size=(inputs, OUTPUTS))
     problem = program(loss, before=2)
-    problem.add_private("private", "K", epsilon=0.8, form=form)
+    problem.add_private("private", "K", epsilon=0.8)
     every = list(itertools.permutations(range(inputs), 2))
     value = by_linprog(loss, every, 0.8, 0.0)
     assert solve(problem).objective == pytest.approx(value - 4.0, abs=1e-8)
-    columns = form == "columns" or (form == "auto" and inputs > 3)
-    assert ("private:ceiling" in problem.variables) == columns
-    if columns:
+    assert ("private:ceiling" in problem.variables) == (inputs > 3)
+    if inputs > 3:
         assert problem.blocks["private"].count == 2 * inputs * OUTPUTS
 
 
@@ -128,7 +125,7 @@ def test_delta_and_graph_may_change_where_their_variables_allow_it() -> None:
     rng = np.random.default_rng(12)
     loss = rng.normal(size=(4, 3))
     problem = program(loss)
-    problem.add_private("private", "K", epsilon=0.5, graph="path", form="edges")
+    problem.add_private("private", "K", epsilon=0.5, graph="path")
     every = list(itertools.permutations(range(4), 2))
     path = [(x, z) for x, z in every if abs(x - z) == 1]
     start = solve(problem)
@@ -142,8 +139,10 @@ def test_delta_and_graph_may_change_where_their_variables_allow_it() -> None:
         problem.replace_private("private", graph="complete")
     problem = program(loss)
     problem.add_private("private", "K", epsilon=0.5)
-    with pytest.raises(ParameterError, match="'private' are in the form 'columns'"):
-        problem.replace_private("private", delta=0.1)
+    problem.replace_private("private", delta=0.1)
+    assert solve(problem).objective == pytest.approx(by_linprog(loss, every, 0.5, 0.1))
+    problem.replace_private("private", delta=0.0)
+    assert solve(problem).objective == pytest.approx(by_linprog(loss, every, 0.5, 0.0))
 
 
 def test_ceilings_follow_the_bounds() -> None:
@@ -163,9 +162,6 @@ def test_ceilings_follow_the_bounds() -> None:
         ({"graph": [(0, 4)]}, r"'private': graph holds the edge \(0, 4\)"),
         ({"graph": "grid", "shape": (3, 2)}, "'private': shape is"),
         ({"shape": (2, 2)}, "'private': shape is"),
-        ({"form": "shifted"}, "form of 'private' is 'shifted'"),
-        ({"form": "columns", "graph": "path"}, "form of 'private' is 'columns'"),
-        ({"form": "columns", "delta": 0.1}, "form of 'private' is 'columns'"),
         ({"variable": "Q"}, "no variable named 'Q'"),
         ({"variable": "flat"}, r"'private' are over 'flat', which has shape \(9,\)"),
         ({"name": "sums"}, "name is 'sums'"),
@@ -185,5 +181,5 @@ def test_more_rows_than_are_taken() -> None:
     problem = Problem()
     problem.add_variables("K", (300, 40), lower=0.0, upper=1.0)
     with pytest.raises(ParameterError, match="'private' would be 3,588,000; at most 2,000,000"):
-        problem.add_private("private", "K", epsilon=1.0, form="edges")
+        problem.add_private("private", "K", epsilon=1.0, delta=0.1)
     assert list(problem.variables) == ["K"]

@@ -213,7 +213,7 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "dpopt.sweep": lambda: (dpopt, {"function": abs, "grid": [{"x": 1}], "workers": 1}),
     "dpopt.privacy_constraints": lambda: (
         dpopt,
-        {"K": cp.Variable((3, 3)), "epsilon": 1.0, "delta": 0.1, "graph": "path", "form": "edges"},
+        {"K": cp.Variable((3, 3)), "epsilon": 1.0, "delta": 0.1, "graph": "path"},
     ),
     "program_of_a_table.add_private": lambda: (
         table_program(),
