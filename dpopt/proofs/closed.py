@@ -31,15 +31,8 @@ from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._types import Json, brief
 from dpopt.proofs.dual import Written
-from dpopt.proofs.exact import (
-    Setting,
-    checked_exp_epsilon,
-    displayed,
-    exact_optimum,
-    plain_setting,
-    written,
-)
-from dpopt.proofs.simplex import Basis, Exact, Vertex
+from dpopt.proofs.exact import Setting, displayed, exact_optimum, plain_setting, written
+from dpopt.proofs.simplex import Basis, Exact, Vertex, fraction, rational
 from dpopt.proofs.sturm import Root, product_text, roots_above_one
 
 if TYPE_CHECKING:
@@ -112,8 +105,8 @@ class Ratio:
 
     def __call__(self, r: Fraction) -> Fraction:
         """Return the value at a rational r, exactly."""
-        over, under = (_horner(side, r) for side in (self.over, self.under))
-        return over / under
+        at = rational(r)
+        return fraction(fmpq_poly(list(self.over))(at) / fmpq_poly(list(self.under))(at))
 
     @property
     def numerator(self) -> str:
@@ -200,37 +193,14 @@ class ClosedForm:
         """The values of epsilon at which the formula changes, in nats."""
         return tuple(math.log(float(root)) for root in self.breaks)
 
-    @property
-    def low(self) -> Fraction:
-        """The least r."""
-        return self.pieces[0].low.low
-
-    @property
-    def high(self) -> Fraction | None:
-        """The largest r; None if there is none."""
-        last = self.pieces[-1].high
-        return None if last is None else last.low
-
     def piece(self, r: Rational | float) -> Piece:
         """Return the piece that contains r.
 
         Raises:
-            ParameterError: if r is outside all pieces.
+            ParameterError: if r is below 1.
         """
-        exact = self._exact(r)
-        at = Root.of(exact)
+        at = Root.of(_exact(r))
         return next(p for p in reversed(self.pieces) if not at < p.low)
-
-    def _exact(self, r: object) -> Fraction:
-        exact = None
-        if isinstance(r, float):
-            exact = Fraction(r) if math.isfinite(r) else None
-        elif isinstance(r, Rational) and not isinstance(r, bool):
-            exact = Fraction(r)
-        if exact is None or exact < self.low or (self.high is not None and exact > self.high):
-            top = "" if self.high is None else f" and at most {self.high}"
-            raise ParameterError(f"r is {shown(r)}; it must be at least {self.low}{top}.")
-        return exact
 
     @overload
     def __call__(self, r: int) -> Fraction: ...  # pyright: ignore[reportOverlappingOverload]
@@ -242,23 +212,15 @@ class ClosedForm:
     def __call__(self, r: Rational) -> Fraction: ...
 
     def __call__(self, r: Rational | float) -> Fraction | float:
-        """Return the optimum at r = e^epsilon.
-
-        Raises:
-            ParameterError: if r is outside the pieces.
-        """
-        exact = self._exact(r)
+        """Return the optimum at r = e^epsilon, at least 1."""
+        exact = _exact(r)
         at_end = self.ends.get(exact)
         value = self.piece(exact).value(exact) if at_end is None else at_end
         return float(value) if isinstance(r, float) else value
 
     def point(self, r: Rational | int) -> dict[verify.Variable, Fraction]:
-        """Return an optimal point at a rational r, by variable, without zeros.
-
-        Raises:
-            ParameterError: if r is outside the pieces.
-        """
-        exact = self._exact(r)
+        """Return an optimal point at a rational r of at least 1, by variable, without zeros."""
+        exact = _exact(r)
         at = Root.of(exact)
         segments = self.piece(exact).parts
         formulas = next(segment for end, segment in segments if end is None or not end < at)
@@ -276,25 +238,20 @@ class ClosedForm:
         """Return the function as one tidy table, columns by name, over a grid of epsilon.
 
         Args:
-            count: number of rows, at least 2. If the pieces have no end, the grid ends beyond the
-                last break, by half of that break's epsilon.
+            count: number of rows, at least 2. The grid ends beyond the last break, by half of that
+                break's epsilon.
 
         Raises:
             ParameterError: if the count is not an integer of at least 2.
         """
         count = _checks.integer("count", count, 2, 1_000_000)
-        low = math.log(self.low)
-        last = max([*self.epsilons, low + 1.0])
-        high = 1.5 * last - 0.5 * low if self.high is None else math.log(self.high)
-        grid = np.linspace(low, high, count).tolist()
-        # Rounding must not leave the interval, whose rational ends need not be floats.
-        exp_epsilons = [max(self.low, Fraction(math.exp(epsilon))) for epsilon in grid]
-        clamped = exp_epsilons if self.high is None else [min(r, self.high) for r in exp_epsilons]
+        grid = np.linspace(0.0, 1.5 * max([*self.epsilons, 1.0]), count).tolist()
+        exp_epsilons = [math.exp(epsilon) for epsilon in grid]
         return {
             "epsilon": grid,
-            "ratio": list(map(float, clamped)),
-            "value": [float(self(r)) for r in clamped],
-            "piece": [self.pieces.index(self.piece(r)) for r in clamped],
+            "ratio": exp_epsilons,
+            "value": [self(r) for r in exp_epsilons],
+            "piece": [self.pieces.index(self.piece(r)) for r in exp_epsilons],
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -312,11 +269,12 @@ class ClosedForm:
         return axes
 
 
-def _horner(coefficients: Sequence[int], r: Fraction) -> Fraction:
-    total = Fraction(0)
-    for a in reversed(coefficients):
-        total = total * r + a
-    return total
+def _exact(r: object) -> Fraction:
+    if isinstance(r, Rational | float) and not isinstance(r, bool):
+        exact = Fraction(r) if math.isfinite(r) else Fraction(0)
+        if exact >= 1:
+            return exact
+    raise ParameterError(f"r is {shown(r)}; it must be at least 1.")
 
 
 @dataclass(frozen=True)
@@ -339,10 +297,9 @@ class Curve:
 class ParametricProgram:
     """The programs of a setting at all r: their rows are polynomials in r."""
 
-    def __init__(self, kind: str, plain: Json, low: Fraction) -> None:
-        self.kind, self.plain = kind, plain
-        start = low + Fraction(433, 1009)
-        first = written(displayed(kind, plain, start))
+    def __init__(self, setting: Setting) -> None:
+        self.kind, self.plain = kind, plain = plain_setting(setting)
+        first = written(displayed(kind, plain, 1 + _SHARES[0]))
         if len(first.variables) > _MOST_COLUMNS or len(first.names) > _MOST_ROWS:
             raise ParameterError(
                 f"setting is too large; a closed form is of at most {_MOST_COLUMNS} variables and "
@@ -376,7 +333,7 @@ class ParametricProgram:
         rows = []
         for i, (_terms, _limit, equality) in enumerate(first.rows):
             # Each coefficient by column (None: the limit): interpolate, then check at the spare r.
-            scales = [_fmpq(1 + r) ** self.powers[i] for r in (*samples, *spare)]
+            scales = [rational(1 + r) ** self.powers[i] for r in (*samples, *spare)]
             keys: list[int | None] = [*{j: 0 for e in shown_at for j in e.rows[i][0]}, None]
             polynomials = {}
             for j in keys:
@@ -386,7 +343,7 @@ class ParametricProgram:
                 ]
                 p = _through(lagrange, values[: len(samples)])
                 checked = zip(spare, values[len(samples) :], strict=True)
-                if p.degree() > self.degrees[i] or any(p(_fmpq(r)) != v for r, v in checked):
+                if p.degree() > self.degrees[i] or any(p(rational(r)) != v for r, v in checked):
                     raise ParameterError(
                         f"setting is {shown(self.plain)}; its rows must be polynomials in "
                         "e^epsilon of a known degree."
@@ -428,7 +385,7 @@ class ParametricProgram:
             low, high = exact.limits[j]
             if j not in basic_columns and low < high:
                 nonnegative.append(-d if j in basis.top else d)
-        ends, at = _Ends(r0), _fmpq(r0)
+        ends, at = _Ends(r0), rational(r0)
         sign = 1 if determinant(at) > 0 else -1
         for p in {str(p): p for p in nonnegative}.values():
             if p == 0:
@@ -494,7 +451,7 @@ class ParametricProgram:
         self, r: Fraction, indices: Sequence[int]
     ) -> list[tuple[dict[int, fmpq], fmpq, bool]]:
         """Return rows at r, times their (1 + r)^n; only those of ``indices``, the others empty."""
-        at, index_set = _fmpq(r), set(indices)
+        at, index_set = rational(r), set(indices)
         return [
             ({j: p(at) for j, p in terms.items()}, limit(at), equality)
             if i in index_set
@@ -532,13 +489,11 @@ class _Ends:
         return True
 
 
-def closed_form(
-    setting: Setting, low: Rational | int = 1, high: Rational | int | None = None
-) -> ClosedForm:
+def closed_form(setting: Setting) -> ClosedForm:
     """Return the optimum of a setting's program as a function of r = e^epsilon.
 
-    The program is the one that `dpopt.verify` writes, for all r of the interval at once, whatever
-    the setting's epsilon. In a majority of voters r is e^epsilon of one voter and the target is
+    The program is the one that `dpopt.verify` writes, for all r from 1 on at once, whatever the
+    setting's epsilon. In a majority of voters r is e^epsilon of one voter and the target is
     r^allowance, so the allowance has to be an integer.
 
     Args:
@@ -546,31 +501,30 @@ def closed_form(
             all polynomials in r. Floats are the binary fractions that they are, and a prior is
             used as it was scaled to sum 1: 0.3 is not 3/10, and leads to formulas with many
             digits; 0.25 is 1/4.
-        low: lower end of the interval, rational, at least 1.
-        high: upper end, rational, above ``low``; None for all r.
 
     Returns:
         The function, proved in the interior of each piece and at its rational ends.
 
     Raises:
-        ParameterError: if the setting is not supported, or the interval is out of range.
+        ParameterError: if the setting is not supported.
         SolverError: if no optimal basis was found in a gap, or there are more than 400 pieces.
     """
-    kind, plain = plain_setting(setting)
-    first = checked_exp_epsilon("low", low)
-    last = None if high is None else checked_exp_epsilon("high", high)
-    if last is not None and last <= first:
-        raise ParameterError(f"high is {shown(high)}; it must be larger than low, {first}.")
-    program = ParametricProgram(kind, plain, first)
-    curves = _curves(program, Root.of(first), None if last is None else Root.of(last))
-    pieces = _merged(curves, program.status)
-    rational = [piece.low.rational for piece in pieces] + [last]
-    ends = {r: exact_optimum(setting, r).value for r in rational if r is not None}
-    return ClosedForm(kind, plain, tuple(pieces), ends)
+    program = ParametricProgram(setting)
+    pieces: list[Piece] = []
+    # Adjacent intervals with the same formula are one piece.
+    for low, high, curve in _curves(program):
+        parts = ((high, curve.point),)
+        if pieces and pieces[-1].value == curve.value:
+            last = pieces.pop()
+            low, parts = last.low, (*last.parts, *parts)
+        pieces.append(Piece(curve.value, low, high, program.status, parts))
+    starts = [piece.low.rational for piece in pieces]
+    ends = {r: exact_optimum(setting, r).value for r in starts if r is not None}
+    return ClosedForm(program.kind, program.plain, tuple(pieces), ends)
 
 
 def private_where(
-    setting: Setting, point: Mapping[verify.Variable, Ratio], low: Rational | int = 1
+    setting: Setting, point: Mapping[verify.Variable, Ratio]
 ) -> tuple[tuple[Root, Root | None], ...]:
     """Return all r = e^epsilon at which a rule, given by formulas, satisfies the rows of a program.
 
@@ -582,7 +536,6 @@ def private_where(
         setting: as for `closed_form`.
         point: formulas by variable of its program, such as ``{("q", 0): Ratio((2,), (-5, 7))}`` for
             q_0 = 2 / (7 r - 5); variables that it lacks are 0.
-        low: least r, rational, at least 1.
 
     Returns:
         Intervals (low, high) in order; high is None if there is no end. Whether single r between
@@ -592,13 +545,11 @@ def private_where(
         ParameterError: if the setting is not supported, a variable is unknown, or a value is not a
             `Ratio`.
     """
-    kind, plain = plain_setting(setting)
-    first = checked_exp_epsilon("low", low)
+    program = ParametricProgram(setting)
     if not isinstance(point, Mapping) or not all(
         isinstance(formula, Ratio) and any(formula.under) for formula in point.values()
     ):
         raise ParameterError(f"point is {shown(point)}; it must have a Ratio for each variable.")
-    program = ParametricProgram(kind, plain, first)
     unknown = [variable for variable in point if variable not in program.variables]
     if unknown:
         raise ParameterError(
@@ -608,22 +559,20 @@ def private_where(
     ends: set[Root] = set()
     for over, under in slacks:
         for factor, _ in (*over.numer().factor()[1], *under.numer().factor()[1]):
-            ends |= {root for root in roots_above_one(factor) if Root.of(first) < root}
-    starts = [Root.of(first), *sorted(ends)]
+            ends.update(roots_above_one(factor))
+    starts = [Root.of(Fraction(1)), *sorted(ends)]
     intervals: list[tuple[Root, Root | None]] = []
     for start, end in zip(starts, [*starts[1:], None], strict=True):
-        at = _fmpq(_between(start, end, _SHARES[0]))
+        at = rational(_between(start, end, _SHARES[0]))
         if all(over(at) * under(at) >= 0 for over, under in slacks):
             joined = intervals.pop()[0] if intervals and intervals[-1][1] == start else start
             intervals.append((joined, end))
     return tuple(intervals)
 
 
-def _curves(
-    program: ParametricProgram, low: Root, high: Root | None
-) -> list[tuple[Root, Root | None, Curve]]:
-    """Return intervals that partition low..high, in order, each with the curve of its basis."""
-    gaps: list[tuple[Root, Root | None]] = [(low, high)]
+def _curves(program: ParametricProgram) -> list[tuple[Root, Root | None, Curve]]:
+    """Return intervals that partition all r >= 1, in order, each with the curve of its basis."""
+    gaps: list[tuple[Root, Root | None]] = [(Root.of(Fraction(1)), None)]
     curves: list[tuple[Root, Root | None, Curve]] = []
     while gaps:
         gap_low, gap_high = gaps.pop()
@@ -670,25 +619,9 @@ def _between(low: Root, high: Root | None, share: Fraction) -> Fraction:
     return aim.limit_denominator(math.ceil(4096 / min(b - a, Fraction(1))))
 
 
-def _merged(curves: list[tuple[Root, Root | None, Curve]], status: str) -> list[Piece]:
-    """Return the pieces: adjacent intervals with the same formula are joined."""
-    pieces: list[Piece] = []
-    for low, high, curve in curves:
-        segment = ((high, curve.point),)
-        if pieces and pieces[-1].value == curve.value:
-            last = pieces.pop()
-            low, segment = last.low, (*last.parts, *segment)
-        pieces.append(Piece(curve.value, low, high, status, segment))
-    return pieces
-
-
-def _fmpq(value: Fraction) -> fmpq:
-    return fmpq(value.numerator, value.denominator)
-
-
 def _lagrange(samples: Sequence[Fraction]) -> fmpq_mat:
     """Return the inverse Vandermonde matrix: from values at the samples to coefficients."""
-    powers = [[_fmpq(r) ** j for j in range(len(samples))] for r in samples]
+    powers = [[rational(r) ** j for j in range(len(samples))] for r in samples]
     return fmpq_mat(powers).inv()
 
 

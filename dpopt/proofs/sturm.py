@@ -53,10 +53,8 @@ class Root:
 
     def sign(self, x: Fraction) -> int:
         """Return the sign of the polynomial at x."""
-        total = Fraction(0)
-        for a in reversed(self.coefficients):
-            total = total * x + a
-        return (total > 0) - (total < 0)
+        value = fmpq_poly(list(self.coefficients))(fmpq(x.numerator, x.denominator))
+        return (value > 0) - (value < 0)
 
     def __float__(self) -> float:
         return float(self.within(Fraction(1, 1 << 80))[0])

@@ -196,7 +196,7 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     ),
     "dpopt.closed_form": lambda: (
         dpopt,
-        {"setting": dpopt.Kernel("zero-one", 1.0, inputs=2), "low": 1, "high": 3},
+        {"setting": dpopt.Kernel("zero-one", 1.0, inputs=2)},
     ),
     "dpopt.exact_optimum": lambda: (
         dpopt,

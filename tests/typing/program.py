@@ -89,7 +89,7 @@ def proofs(folder: Path) -> Fraction:
     assert_type(exact, dpopt.ExactOptimum)
     assert_type(exact.value, Fraction)
     exact.save(folder / "exact.json")
-    form = dpopt.closed_form(setting, low=1, high=4)
+    form = dpopt.closed_form(setting)
     assert_type(form, dpopt.ClosedForm)
     assert_type(form.epsilons, tuple[float, ...])
     value = form(Fraction(5, 2))
