@@ -76,17 +76,14 @@ def still_cuts(
     """Yield, by family, the earlier cuts that are valid for this problem, over its variables."""
     for name, (oracle, over) in basis.oracles.items():
         family = problem.families.get(name)
-        if family is None or not _same(oracle, family.oracle):
+        if family is None or family.over.stop - family.over.start != over.stop - over.start:
             continue
-        if family.over.stop - family.over.start == over.stop - over.start:
+        # Each access to a bound method makes a new object; two are equal if they belong to the same
+        # instance. The equality of other objects could return an array, or be too weak.
+        method = isinstance(oracle, MethodType)
+        if oracle is family.oracle or (method and oracle == family.oracle):
             rows = replace(cuts[name], matrix=cuts[name].matrix[:, over])
             yield name, family.over_all(rows, problem.size)
-
-
-def _same(oracle: Oracle, other: Oracle) -> bool:
-    # Each access to a bound method makes a new object; two are equal if they belong to the same
-    # instance. The equality of other objects could return an array, or be too weak.
-    return oracle is other or (isinstance(oracle, MethodType) and oracle == other)
 
 
 def vertex(
@@ -103,12 +100,11 @@ def vertex(
         model: the program.
         columns: statuses, shape (variables,).
         rows: statuses, shape (rows,).
-        x: the solver's solution, shape (variables,).
-        y: its multipliers, shape (rows,).
+        x: the solver's solution.
+        y: its multipliers.
 
     Returns:
-        Solution and multipliers; None if the basis does not determine them, or its matrix has
-        more than 200,000 entries.
+        None if the basis does not determine them, or its matrix has more than 200,000 entries.
     """
     basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(rows != BASIC)
     # Status 2 is at the upper limit.

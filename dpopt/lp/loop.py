@@ -149,7 +149,7 @@ class _Loop:
                 failure = answer
             elif answer.worst <= self.limits.tolerance:
                 return answer
-            elif self.append_cuts(answer):
+            elif self.append((name, cut.rows) for name, cut in answer.separations.items()):
                 return None
             else:
                 failure = self.stalled(answer.worst)
@@ -184,9 +184,10 @@ class _Loop:
         """Return the checked answer of one strategy, refined if that helps; or why it failed."""
         raw = self.session.run(self.remaining_seconds(), way=way)
         self.rounds += 1
-        fault = _fault(raw)
-        if fault:
-            return self.failure(Status.NUMERICAL, fault)
+        if not isinstance(raw, RawSolution) or not isinstance(raw.status, Status):
+            return self.failure(Status.NUMERICAL, "its answer is no RawSolution with a Status")
+        if not isinstance(raw.iterations, int | np.integer):
+            return self.failure(Status.NUMERICAL, "its number of iterations is not an integer")
         self.iterations += int(raw.iterations)
         if raw.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             return self.check_claim(raw)
@@ -282,9 +283,7 @@ class _Loop:
     def update_bounds(self, answer: _Answer, *, notify: bool) -> _Answer | None:
         """Update the bound and, by moving towards the Slater point, the best feasible point.
 
-        Returns:
-            The best feasible point with the multipliers of the relaxation, if its gap is at most
-            ``stop_at_gap`` while lazy rows are violated; otherwise None.
+        Return that point if its gap is at most ``stop_at_gap`` while lazy rows are violated.
         """
         if not (listening() or self.limits.stop_at_gap):
             return None
@@ -342,10 +341,7 @@ class _Loop:
         if slater is None or not families or not suits(self.model, slater):
             return None
         written = self.model.rows.count
-        extra, owners = (
-            [self.relaxation.rows.take(slice(written, None))],
-            [*self.owners],
-        )
+        extra, owners = [self.relaxation.rows.take(slice(written, None))], [*self.owners]
         for name, family in families.items():
             if family.first is not None:
                 extra.append(family.over_all(family.first(), size))
@@ -359,12 +355,8 @@ class _Loop:
             self.report_round(search.x, search.worst, search.rows.count)
 
         limits = self.limits
-        search.run(
-            max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap),
-            max_rounds,
-            self.remaining_seconds,
-            notify,
-        )
+        aim = max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap)
+        search.run(aim, max_rounds, self.remaining_seconds, notify)
         self.iterations += search.steps
         if search.within(max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)):
             previous = self.relaxation, self.owners
@@ -376,17 +368,9 @@ class _Loop:
             if answer is not None:
                 return answer
             self.relaxation, self.owners = previous
-        cuts, owner = (
-            search.rows.take(slice(written, None)),
-            np.array(search.owners, dtype=object),
-        )
+        cuts, owner = search.rows.take(slice(written, None)), np.array(search.owners, dtype=object)
         self.append((name, cuts.take(owner == name)) for name in families)
         return None
-
-    def append_cuts(self, answer: _Answer) -> bool:
-        return self.append(
-            (name, separation.rows) for name, separation in answer.separations.items()
-        )
 
     def append(self, cuts: Iterable[tuple[str, Rows]]) -> bool:
         """Append those cuts to the relaxation that it does not have; False if there are none."""
@@ -400,10 +384,9 @@ class _Loop:
                 owners += [name] * added[-1].count
         if not added:
             return False
-        rows = stack(added, self.model.cost.size)
-        self.relaxation = replace(
-            self.relaxation, rows=stack([self.relaxation.rows, rows], self.model.cost.size)
-        )
+        size = self.model.cost.size
+        rows = stack(added, size)
+        self.relaxation = replace(self.relaxation, rows=stack([self.relaxation.rows, rows], size))
         self.owners = np.concatenate([self.owners, np.array(owners, dtype=object)])
         self.session.append(rows)
         return True
@@ -455,12 +438,6 @@ class _Loop:
             backend=self.backend.name,
             basis=self.basis(),
         )
-
-
-def _is_cvxpy(problem: object) -> bool:
-    """Whether it is a cvxpy problem, without importing cvxpy for other problems."""
-    kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(problem).__mro__]
-    return ("cvxpy", "Problem") in kinds
 
 
 def solve(
@@ -538,7 +515,9 @@ def solve(
         "time_limit": time_limit,
         "stop_at_gap": stop_at_gap,
     }
-    if _is_cvxpy(problem):
+    # Without importing cvxpy for other problems.
+    kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(problem).__mro__]
+    if ("cvxpy", "Problem") in kinds:
         if stop_at_gap != 0.0:
             raise ParameterError(
                 f"stop_at_gap is {_checks.shown(stop_at_gap)}; it must be 0 for a cvxpy problem, "
@@ -620,14 +599,11 @@ def _require_related(problem: Problem, start: Solution) -> None:
         name in start.values and start.values[name].shape == shape
         for name, shape in problem.shapes.items()
     ):
+        names, own = (_checks.shown(", ".join(named)) for named in (start.values, problem.shapes))
         raise ParameterError(
-            f"start is a solution of another problem: its variables are {_names(start.values)}, "
-            f"and none has the name and the shape of one of {_names(problem.shapes)}."
+            f"start is a solution of another problem: its variables are {names}, and none has the "
+            f"name and the shape of one of {own}."
         )
-
-
-def _names(named: Mapping[str, object]) -> str:
-    return _checks.shown(", ".join(named))
 
 
 def _valid_slater_point(
@@ -637,15 +613,6 @@ def _valid_slater_point(
     if slater is None or np.any(slater.x < model.lower) or np.any(slater.x > model.upper):
         return None
     return None if np.any(model.rows.violation(slater.x) > tolerance) else slater
-
-
-def _fault(raw: object) -> str:
-    """Return what is wrong with the form of a backend's answer; empty if nothing."""
-    if not isinstance(raw, RawSolution) or not isinstance(raw.status, Status):
-        return "its answer is no RawSolution with a Status"
-    if not isinstance(raw.iterations, int | np.integer):
-        return "its number of iterations is not an integer"
-    return ""
 
 
 def _vector(values: object, size: int) -> Vector | None:

@@ -57,16 +57,6 @@ class Rows:
         return Rows(self.matrix[indices], self.lower[indices], self.upper[indices])
 
 
-def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
-    """Return a scipy sparse matrix unchanged, and anything else as a two-dimensional array."""
-    if sp.issparse(matrix):
-        return matrix
-    array = np.atleast_2d(_checks.floats("matrix", cast(npt.ArrayLike, matrix)))
-    if array.ndim != 2:
-        raise ParameterError(f"matrix has {array.ndim} axes; it must have two.")
-    return array
-
-
 def make_rows(
     matrix: MatrixLike,
     lower: npt.ArrayLike | None = None,
@@ -84,7 +74,12 @@ def make_rows(
     """
     if lower is None and upper is None:
         raise ParameterError("lower and upper are both None; a block of rows needs one of them.")
-    csr = sp.csr_array(as_matrix(matrix), copy=True).astype(np.float64)
+    entries: Any = matrix
+    if not sp.issparse(matrix):
+        entries = np.atleast_2d(_checks.floats("matrix", matrix))
+        if entries.ndim != 2:
+            raise ParameterError(f"matrix has {entries.ndim} axes; it must have two.")
+    csr = sp.csr_array(entries, copy=True).astype(np.float64)
     csr.sum_duplicates()
     if not np.all(np.isfinite(csr.data)):
         raise ParameterError("matrix holds a value that is not finite; every entry must be.")
@@ -109,9 +104,10 @@ def make_limits(
         limits.append(np.broadcast_to(array, shape).flatten())
     if np.any(limits[0] > limits[1]):
         first = int(np.argmax(limits[0] > limits[1]))
+        index = tuple(map(int, np.unravel_index(first, shape))) if shape else ()
         raise ParameterError(
             f"lower is {digits(limits[0][first])} and upper {digits(limits[1][first])} in {what} "
-            f"{_index(first, shape)}; lower must not exceed upper."
+            f"{index[0] if len(index) == 1 else index}; lower must not exceed upper."
         )
     return limits[0], limits[1]
 
@@ -152,15 +148,11 @@ def rows_over(name: str, shape: Shape, entries: Coefficients) -> sp.coo_array:
     if array.ndim and array.shape[1:] in (shape, (size,)):
         return sp.coo_array(array.reshape((array.shape[0], size)))
     forms = [(size,), shape] if len(shape) > 1 else [(size,)]
+    several = " or ".join(f"(rows, {', '.join(map(str, form))})" for form in forms)
     raise ParameterError(
         f"the matrix for {name!r} has shape {array.shape}; it must be "
-        f"{' or '.join(map(str, forms))} for one row, or "
-        f"{' or '.join(_with_rows(form) for form in forms)}."
+        f"{' or '.join(map(str, forms))} for one row, or {several}."
     )
-
-
-def _with_rows(shape: Shape) -> str:
-    return f"(rows, {', '.join(map(str, shape))})"
 
 
 def _by_index(name: str, shape: Shape, rows: Sequence[ByIndex]) -> sp.coo_array:
@@ -197,12 +189,6 @@ def position_of(name: str, shape: Shape, index: object) -> int:
     for i, n in zip(indices, shape, strict=True):
         position = position * n + int(i)
     return position
-
-
-def _index(position: int, shape: Shape) -> str:
-    """Return the index of a position in C order as users write it: 3, or (0, 3)."""
-    indices = tuple(int(i) for i in np.unravel_index(position, shape)) if shape else ()
-    return str(indices[0]) if len(indices) == 1 else str(indices)
 
 
 def stack(blocks: list[Rows], columns: int) -> Rows:

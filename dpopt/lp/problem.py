@@ -119,21 +119,16 @@ class Problem:
 
     def __repr__(self) -> str:
         """Return the objectives' senses, variables, rows and families in one line."""
+        senses = ["maximise" if goal.maximising else "minimise" for goal in self.goals]
+        over = ", then ".join(senses or ["minimise"]) + " over"
         variables = [
             f"{shown(name)} {shape} in [{', '.join(_range(b) for b in self._bounds[name])}]"
             for name, shape in self.shapes.items()
         ]
         rows = [f"{shown(name)} {block.count:,}" for name, block in self.blocks.items()]
         families = [shown(name) for name in self.families]
-        sections = [
-            f"{what} {_few(words)}"
-            for what, words in (
-                (f"{self._senses} over", variables),
-                ("rows", rows),
-                ("families", families),
-            )
-            if words
-        ]
+        named = ((over, variables), ("rows", rows), ("families", families))
+        sections = [f"{what} {_few(words)}" for what, words in named if words]
         return f"{type(self).__name__}({shown(self.name)}: {'; '.join(sections) or 'empty'})"
 
     @property
@@ -145,11 +140,6 @@ class Problem:
     def maximising(self) -> bool:
         """Whether the first objective is maximised."""
         return bool(self.goals) and self.goals[0].maximising
-
-    @property
-    def _senses(self) -> str:
-        senses = ["maximise" if goal.maximising else "minimise" for goal in self.goals]
-        return ", then ".join(senses or ["minimise"])
 
     def add_variables(
         self,
@@ -192,10 +182,7 @@ class Problem:
     ) -> None:
         """Change the bounds of a group of variables; a bound that is None stays as it is.
 
-        Args:
-            name: name of the variables.
-            lower: as for `add_variables`.
-            upper: likewise.
+        Its arguments are those of `add_variables`.
 
         Raises:
             ParameterError: if there are no such variables, or the bounds are of the wrong shape or
@@ -225,14 +212,11 @@ class Problem:
         self.goals = [Goal(self._costs_of(objective), maximising=True)]
 
     def then_minimise(self, objective: Objective) -> None:
-        """Minimise ``objective @ x`` among the optima of the earlier objectives.
+        """Minimise ``objective @ x``, given as for `minimise`, among earlier objectives' optima.
 
         `solve` optimises the objectives lexicographically: a later one only chooses among points
         that are optimal for all earlier ones, up to at most 1e-9 of their size. The solution's
         bound and duals are those of the first.
-
-        Args:
-            objective: as for `minimise`.
 
         Raises:
             ParameterError: if there is no earlier objective, or for the reasons of `minimise`.
@@ -284,11 +268,7 @@ class Problem:
     ) -> None:
         """Replace the rows of a named block; their number may change.
 
-        Args:
-            name: name of the block.
-            matrix: as for `add_rows`.
-            lower: likewise.
-            upper: likewise.
+        Its arguments are those of `add_rows`.
 
         Raises:
             ParameterError: if there is no such block, or for the reasons of `add_rows`; the block

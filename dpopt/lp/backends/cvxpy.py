@@ -95,7 +95,14 @@ class CvxpySession:
         """Solve from scratch."""
         del way
         silence()
-        options = _options(self._solver, time_limit)
+        options = dict(_TIGHT.get(self._solver, {}))
+        if time_limit is not None:
+            if self._solver not in _TIME_OPTION:
+                raise ParameterError(
+                    f"time_limit is {time_limit}; through cvxpy it is known only for "
+                    f"{', '.join(_TIME_OPTION)}."
+                )
+            options[_TIME_OPTION[self._solver]] = max(time_limit, 1e-9)
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
         # Costs of size one, as the solvers' dual tolerances are absolute.
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
@@ -109,7 +116,8 @@ class CvxpySession:
         except cp.SolverError as error:
             return RawSolution(Status.NUMERICAL, None, None, 0, str(error))
         status = _STATUS.get(problem.status, Status.NUMERICAL)
-        iterations = _iterations(problem)
+        stats = problem.solver_stats
+        iterations = 0 if stats is None else int(stats.num_iters or 0)
         if status is not Status.OPTIMAL or x.value is None:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
             return RawSolution(status, None, None, iterations, str(problem.status))
@@ -139,26 +147,3 @@ def _as_constraints(
         if np.any(selected):
             block = rows.matrix[np.flatnonzero(selected)]
             yield sign, selected, compare(block @ x, limits[selected])
-
-
-def _options(solver: str, time_limit: float | None) -> dict[str, Any]:
-    """Return cvxpy's options for a solver.
-
-    Args:
-        solver: the solver's name.
-        time_limit: in seconds; None for no limit.
-    """
-    options: dict[str, Any] = dict(_TIGHT.get(solver, {}))
-    if time_limit is not None:
-        if solver not in _TIME_OPTION:
-            raise ParameterError(
-                f"time_limit is {time_limit}; through cvxpy it is known only for "
-                f"{', '.join(_TIME_OPTION)}."
-            )
-        options[_TIME_OPTION[solver]] = max(time_limit, 1e-9)
-    return options
-
-
-def _iterations(problem: cp.Problem) -> int:
-    stats = problem.solver_stats
-    return int(stats.num_iters or 0) if stats is not None else 0
