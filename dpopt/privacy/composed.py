@@ -65,10 +65,7 @@ def simple(parts: Parts) -> Guarantee | None:
 def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
     """Return whether a budget allows these releases, by the filter in the docstring of the module.
 
-    Args:
-        parts: guarantees of all releases, with their numbers.
-        budget: (E, D), of all releases together.
-        first: the guarantee of the first entry; None if it has none.
+    ``first`` is the guarantee of the first entry; None if it has none.
     """
     most = Fraction(budget.delta)
     slack = Fraction(0) if first is None or 2 * Fraction(first.delta) > most else most / 2
@@ -80,12 +77,7 @@ def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
 
 
 def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
-    """Return rho + 2 sqrt(rho log(1 / slack)), rounded up, with rho half a sum of epsilon^2.
-
-    Args:
-        squares: sum of epsilon_j^2.
-        slack: in (0, 1).
-    """
+    """Return rho + 2 sqrt(rho log(1 / slack)), rounded up, with rho half the sum of squares."""
     rho = squares / 2
     return float_up(rho + 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack))))
 
@@ -93,10 +85,7 @@ def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
 def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
     """Return the remaining budget: the largest epsilon of one more release with delta = 0.
 
-    Args:
-        parts: as for `allowed`.
-        budget: as for `allowed`.
-        first: as for `allowed`; None before the first release.
+    The arguments are those of `allowed`; ``first`` is None before the first release.
     """
 
     def fits(epsilon: float) -> bool:

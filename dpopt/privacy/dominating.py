@@ -164,10 +164,7 @@ def hull(points: Iterable[Point]) -> list[Point]:
 def likelihood_tests(row: Sequence[int], other: Sequence[int], bits: int) -> Iterator[Point]:
     """Yield (Q(S), P(S)) of the likelihood ratio tests: S the first outcomes by descending P / Q.
 
-    Args:
-        row: numerators of P.
-        other: numerators of Q.
-        bits: all of these are at most 2^bits.
+    ``row`` and ``other`` are the numerators of P and of Q, all at most 2^bits.
     """
     # Different ratios of integers up to 2^bits differ by at least 2^(-2 bits): exact sorting keys.
     order = sorted(

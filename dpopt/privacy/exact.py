@@ -58,8 +58,8 @@ class Certificate:
         slack = Fraction(self.slack)
         if slack < 0:
             raise NotPrivateError(
-                f"{in_short(self.guarantee)} is not proved: a "
-                f"certificate has slack {roughly(slack)}, and it must be at least 0.",
+                f"{in_short(self.guarantee)} is not proved: a certificate has slack "
+                f"{roughly(slack)}, and it must be at least 0.",
                 excess=float(-slack) or math.ulp(0.0),
             )
 

@@ -105,14 +105,11 @@ def least_float(holds: Callable[[float], bool], start: float) -> float:
 
     It doubles steps, then bisects, over the indices of floats in their order: between 1e-300 and
     1e-30, say, stepping from float to float would not end.
-
-    Args:
-        holds: false below some float, true from there on.
-        start: at least 0.
     """
     if holds(start):
         return start
-    low, step = _index_of(start), 1
+    # The index of a float in the order of the floats from 0 is its bit pattern.
+    low, step = int(struct.unpack("<q", struct.pack("<d", start))[0]), 1
     while not holds(_float_at(low + step)):
         low, step = low + step, 2 * step
     high = low + step
@@ -120,11 +117,6 @@ def least_float(holds: Callable[[float], bool], start: float) -> float:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(_float_at(middle)) else (middle, high)
     return _float_at(high)
-
-
-def _index_of(value: float) -> int:
-    """Return the index of a float >= 0 in the order of the floats, which is its bit pattern."""
-    return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
 def _float_at(index: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import cast
 
@@ -125,9 +126,7 @@ def _sizes(shape: Sequence[int], inputs: int) -> tuple[int, ...]:
     if not listed or len(shape) == 0:
         raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a sequence of integers.")
     sizes = tuple(_checks.integer("shape", size, 1, inputs) for size in shape)
-    words = 1
-    for size in sizes:
-        words *= size
+    words = math.prod(sizes)
     if words != inputs:
         raise ParameterError(f"shape is {sizes}, which makes {words} words of {inputs} inputs.")
     return sizes

@@ -85,15 +85,9 @@ def least_of_ratio(
     *,
     lower: Fraction | None = None,
 ) -> Least:
-    """Return the least epsilon from the least e^epsilon of a mechanism.
+    """Return the least epsilon for a delta from the least e^epsilon, None if infinite.
 
-    Args:
-        exp_epsilon: the least e^epsilon, at least 1; None if infinite. An upper bound if ``lower``
-            is given.
-        inputs: as in `Least`.
-        outputs: as in `Least`.
-        delta: that the epsilon is for.
-        lower: a lower bound on the least e^epsilon, at least 1; ``exp_epsilon`` itself if None.
+    Or from bounds on it, ``lower`` and ``exp_epsilon``. The other arguments are those of `Least`.
     """
     if exp_epsilon is None:
         return Least("epsilon", math.inf, math.inf, delta, inputs, outputs)

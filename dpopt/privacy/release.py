@@ -97,15 +97,7 @@ class Pmfs:
         self._table: _Table | None = None
 
     def draw(self, rows: IntVector, source: Source) -> IntVector:
-        """Return one output for each entry of ``rows``, which are not checked.
-
-        Args:
-            rows: index of the distribution of each draw, shape (draws,).
-            source: of random bytes.
-
-        Returns:
-            Outputs, shape (draws,).
-        """
+        """Return one output for each entry of ``rows``, indices that are not checked."""
         outputs = np.zeros(rows.size, dtype=np.int64)
         if not self._ends:
             return outputs
@@ -129,11 +121,8 @@ class Pmfs:
     ) -> IntVector:
         """Return outputs by comparing the first bits of U with those of cumulative weights.
 
-        Args:
-            rows: index of the distribution of each draw, shape (draws,).
-            words: the first 64 bits of each U.
-            source: of further bits for ties.
-            every: whether to compare all cumulative weights of a row instead of a binary search.
+        The words are the first 64 bits of each U, and the source has further bits for ties. With
+        ``every``, all cumulative weights of a row are compared instead of a binary search.
         """
         firsts = words >> np.uint64(WORD - self._bits)
         keys = self._key(rows, firsts)
@@ -227,11 +216,7 @@ def count_at_most(ascending: npt.NDArray[Any], values: npt.NDArray[Any]) -> IntV
 def settled(sums: Sequence[int], first: int, bits: int, source: Source) -> int:
     """Return the number of cumulative weights c with c / T <= U, drawing bits until it is decided.
 
-    Args:
-        sums: all cumulative weights, ascending; the last is T.
-        first: the first bits of U, as an integer.
-        bits: number of these bits.
-        source: of further bytes.
+    The last of the ``sums`` is T; ``first`` holds the first ``bits`` bits of U, as an integer.
     """
     total = sums[-1]
     # U lies in [first, first + 1) / 2^bits: decided when both ends give the same number.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -64,13 +64,9 @@ class Sealed:
 
 
 def seal_judged(kind: str, result: Any, path: str | Path, even_if_not_private: bool) -> None:  # noqa: ANN401
-    """Write a mechanism that is proved private, or an audit file of one that is not.
+    """Write a mechanism that is proved private, or, if asked for, an audit file of one that is not.
 
-    Args:
-        kind: of the mechanism.
-        result: its design.
-        path: of the file.
-        even_if_not_private: whether to write an audit file if the mechanism is not proved private.
+    A NotPrivateError is raised if neither is to be.
     """
     audit = _checks.flag("even_if_not_private", even_if_not_private) and not result.private
     if not audit:
@@ -125,21 +121,10 @@ def read_sealed(path: Path) -> Sealed:
         raise refuse(f"its schema is {shown(schema)}, newer than {SCHEMA}; install a newer dpopt")
     if schema < SCHEMA:
         raise refuse(f"its schema is {shown(schema)}, which was never published; design it again")
-    parts = (
-        envelope.get("kind"),
-        envelope.get("body"),
-        envelope.get("provenance"),
-        envelope.get("hash"),
-    )
-    kind, body, provenance, digest = parts
-    if not (
-        isinstance(kind, str)
-        and isinstance(body, dict)
-        and isinstance(provenance, dict)
-        and isinstance(digest, str)
-    ):
+    parts = [envelope.get(name) for name in ("kind", "body", "provenance", "hash")]
+    if not all(map(isinstance, parts, (str, dict, dict, str))):
         raise refuse("kind, body, provenance or hash is missing")
-    return Sealed(path, kind, body, provenance, digest)
+    return Sealed(path, *cast(Any, parts))
 
 
 def _digest(kind: str, body: Json, provenance: Json, numbers: dict[int, str] | None = None) -> str:

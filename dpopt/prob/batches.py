@@ -159,7 +159,7 @@ def subsets(records: int, drawn: int) -> float:
 
 
 def _exponent(records: int, drawn: int) -> int:
-    # k, so that C(N, T) 2^-k is in [1/2, 1).
+    """Return the k with which C(N, T) 2^-k is in [1/2, 1)."""
     return math.comb(records, drawn).bit_length()
 
 
@@ -247,11 +247,6 @@ class Outputs:
             )
         return cls(width, half, first, last - first + 1, low, high)
 
-    @property
-    def replacements(self) -> int:
-        """Number of values that a record can be replaced by."""
-        return self.high - self.low + 1
-
     def fixed(self, counts: Vector) -> Vector:
         """Return counts by sum as counts by output, shape (count,)."""
         padded = np.zeros(self.count * self.width)
@@ -265,7 +260,7 @@ class Outputs:
 
         A view of shape (W, ceil(R / W), count) for R replacements, w at `index_of_shift`.
         """
-        width, groups = self.width, -(-self.replacements // self.width)
+        width, groups = self.width, -(-(self.high - self.low + 1) // self.width)
         # Padded by the largest replacement on the left, then summed over windows of W.
         columns = self.count + groups - 1
         padded = np.zeros(columns * width + width - 1)
@@ -286,10 +281,6 @@ class Outputs:
         """Return the first two indices of w = ``value`` in `shifted`."""
         group, residue = divmod(self.high - value, self.width)
         return residue, group
-
-    def by_value(self, sums: Matrix) -> Vector:
-        """Return sums of shape (W, groups) in the order of w = high, high - 1, ..., low."""
-        return sums.T.reshape(-1)[: self.replacements]
 
 
 class HockeySticks:
@@ -334,7 +325,8 @@ class HockeySticks:
     ) -> None:
         """Sum the positive parts for each replacement, and record the largest of the targets."""
         np.maximum(excess, 0.0, out=excess)
-        sums = self._outputs.by_value(excess.sum(axis=-1))
+        # By replacement, from the largest down.
+        sums = excess.sum(axis=-1).T.reshape(-1)
         candidates = sums[[self._outputs.high - w for w in targets]]
         largest = int(np.argmax(candidates))
         if candidates[largest] > self.best[index][0]:

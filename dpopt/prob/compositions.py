@@ -40,29 +40,17 @@ WIDEST = 4096
 def log_composition(
     log_values: npt.ArrayLike, low: float | Share, high: float | Share, ones: int
 ) -> float:
-    """Return log E V(Bin(n1, high) + Bin(n - n1, low)) of one composition.
+    """Return log E V(Bin(n1, high) + Bin(n - n1, low)) of one composition, n1 = ``ones``.
 
-    It takes O(n^{1/2}) probabilities for each stretch that matters, and O(n) comparisons.
-
-    Args:
-        log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
-        low: smaller probability of a one, in [0, 1].
-        high: larger probability of a one, in [low, 1].
-        ones: n1, the number of records with probability ``high``, in 0..n.
-
-    Returns:
-        The logarithm, -inf for 0, with a rounding error of at most `allowance`.
+    Its rounding error is at most `allowance`. It takes O(n^{1/2}) probabilities for each stretch
+    that matters, and O(n) comparisons. The other arguments are those of `maximise`.
     """
     values, p_low, p_high = _checked(log_values, low, high)
     return expectation(Sequence(values), sum_pmf(p_low, p_high, values.size - 1 - ones, ones))
 
 
 def maximise(
-    log_values: npt.ArrayLike,
-    low: float | Share,
-    high: float | Share,
-    *,
-    most_evaluations: int = 20_000,
+    log_values: npt.ArrayLike, low: float | Share, high: float | Share
 ) -> MaximumCertificate:
     """Return the maximum of E_{n1} over n1 = 0..n, with a bound on all compositions.
 
@@ -80,20 +68,17 @@ def maximise(
     these yields W(h), h = 0..b - a, and the E_{n1} are those of W and b - a records. A V-shaped
     majorant of W bounds them likewise, and W is smoother than V. Branch and bound halves the
     interval with the largest bound until no bound exceeds the best value by more than twice the
-    allowance; on short intervals all compositions of W are computed.
+    allowance; on short intervals all compositions of W are computed. It stops uncertified, with a
+    slack below 0, after about 20,000 expectations.
 
     Args:
         log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
         low: smallest probability of a one, in [0, 1].
         high: largest probability of a one, in [low, 1].
-        most_evaluations: at least 2; the search stops uncertified after about this many.
 
     Returns:
         The maximum, at a composition (records of ``low``, records of ``high``) whose value is
-        within twice the `allowance` of it. Its slack is below 0 if the search stopped early.
-
-    Raises:
-        ParameterError: if a share is above 0 and too small.
+        within twice the `allowance` of it.
     """
     values, p_low, p_high = _checked(log_values, low, high)
     records = values.size - 1
@@ -114,7 +99,7 @@ def maximise(
         return _maximum(
             float(every[best]), best, records + 1, records, "every composition", records
         )
-    return Search(values, p_low, p_high).run(most_evaluations)
+    return Search(values, p_low, p_high).run(20_000)
 
 
 def _maximum(
@@ -279,8 +264,7 @@ def all_compositions(values: Vector, low: Share, high: Share) -> Vector:
 def subdivide(log_values: Vector, keep: float, take: float) -> tuple[Vector, Vector]:
     """Return the two halves of de Casteljau's scheme b_j <- keep b_j + take b_{j+1}, in logarithms.
 
-    Returns:
-        Two vectors: entry k of the first is b_0 after k steps, of the second b_k after n - k steps.
+    Entry k of the first vector is b_0 after k steps, of the second b_k after n - k steps.
     """
     finite = np.isfinite(log_values)
     if not finite.any():
@@ -289,17 +273,10 @@ def subdivide(log_values: Vector, keep: float, take: float) -> tuple[Vector, Vec
         constant = np.full_like(log_values, log_values[0 if take == 0.0 else -1])
         return (constant, log_values.copy()) if take == 0.0 else (log_values.copy(), constant)
     top, bottom = float(log_values[finite].max()), float(log_values[finite].min())
-    # On such a range of logarithms the scheme runs in plain floats.
-    if finite.all() and top - bottom < 650.0:
-        shift = 0.5 * (top + bottom)
-        return _float_scheme(log_values, shift, keep, take)
-    return _scaled_scheme(log_values, keep, take)
-
-
-def _float_scheme(
-    log_values: Vector, shift: float, keep: float, take: float
-) -> tuple[Vector, Vector]:
-    """Run the scheme in floats: averages stay between the extremes, within e^650."""
+    if not finite.all() or top - bottom >= 650.0:
+        return _scaled_scheme(log_values, keep, take)
+    # In plain floats: averages stay between the extremes, within e^650.
+    shift = 0.5 * (top + bottom)
     b = np.exp(log_values - shift)
     n = b.size - 1
     first, last = np.empty(n + 1), np.empty(n + 1)
@@ -337,20 +314,14 @@ def _scaled_scheme(log_values: Vector, keep: float, take: float) -> tuple[Vector
 
 
 def valley_gap(log_values: Vector) -> tuple[int, float]:
-    """Return the valley of the tightest V-shaped majorant of a sequence, and its distance from it.
+    """Return the valley v of the tightest V-shaped majorant of a sequence, and its gap(v).
 
     The least majorant that falls on 0..v and rises on v..n is
     max(V(H), ..., V(v)) for H <= v and max(V(v), ..., V(H)) for H >= v. Its distance from V at
-    valley v is gap(v) = max over H <= H' <= v of V(H') - V(H), or its mirror image if larger. The
-    valley returned minimises gap(v), and V(v) among ties. V is V-shaped iff the gap is 0.
-
-    Args:
-        log_values: V(H), H = 0..n; -inf allowed, shape (n + 1,). Where the sequence has both
-            finite and infinite entries, -inf counts as the least finite entry minus 1 in the
-            choice of the valley.
-
-    Returns:
-        (v, gap(v)); the gap is inf if the majorant lifts a -inf to a finite value.
+    valley v is gap(v) = max over H <= H' <= v of V(H') - V(H), or its mirror image if larger; it is
+    inf if the majorant lifts a -inf to a finite value. The valley returned minimises gap(v), and
+    V(v) among ties, with -inf counted as the least finite entry minus 1. V is V-shaped iff the gap
+    is 0.
     """
     finite = np.isfinite(log_values)
     if not finite.any():
@@ -383,10 +354,6 @@ def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
 
     Which valley gives the smallest expectation depends on the pmf; the candidates are the valley
     of `valley_gap`, the index of the least V, and both ends (a rising and a falling majorant).
-
-    Returns:
-        The majorant at the valley of `valley_gap`, then those of the others that are somewhere
-        below each earlier one; each of shape (n + 1,), read-only.
     """
     majorants = [majorant_at(log_values, valley_gap(log_values)[0])]
     for valley in (int(np.argmin(log_values)), 0, log_values.size - 1):

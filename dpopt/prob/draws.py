@@ -142,11 +142,7 @@ class Pool:
 def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
     """Return ln Pr[Bin(T, G/N) = k] = ln C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
 
-    Args:
-        drawn: T.
-        counts: values of k, from 0 to T.
-        held: G, from 1 to N - 1.
-        size: N.
+    T is ``drawn``, k one of the ``counts``, G ``held``, from 1 to N - 1, and N the size.
     """
 
     def power(exponents: IntVector, base: int) -> logarithms.Pair:
@@ -170,16 +166,9 @@ def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
 def log_hypergeometric(
     records: int, held: int, drawn: int | IntVector, counts: IntVector
 ) -> Vector:
-    """Return ln C(G, k) C(n - G, T - k) / C(n, T), the pmf of k of G records among T of n drawn.
+    """Return ln C(G, k) C(n - G, T - k) / C(n, T), rounded once, for possible ``counts`` k.
 
-    Args:
-        records: n.
-        held: G.
-        drawn: T; a number, or one for each k.
-        counts: possible values of k.
-
-    Returns:
-        Logarithms, rounded once.
+    It is the pmf of k of the G records ``held`` among T of n drawn; T may differ for each k.
     """
     others, sampled = records - held, np.atleast_1d(np.asarray(drawn, dtype=np.int64))
     numerators = (np.array([held]), np.array([others]), sampled, records - sampled)
@@ -197,8 +186,7 @@ def average(pool: Pool, stick: Callable[[int], float]) -> float:
         pool: N, G, n and T.
         stick: returns ln D_t for any t; called once for each run of consecutive T' that matter.
     """
-    log_sums = [_run(pool, first, last, stick) for first, last in _runs(pool)]
-    return float(logarithms.log_sum(np.array(log_sums)))
+    return float(logarithms.log_sum(np.array([_run(pool, *run, stick) for run in _runs(pool)])))
 
 
 def _runs(pool: Pool) -> list[tuple[int, int]]:
@@ -245,7 +233,9 @@ def _joined(grid: IntVector, relevant: npt.NDArray[np.bool_]) -> list[tuple[int,
 def _run(pool: Pool, first: int, last: int, stick: Callable[[int], float]) -> float:
     """Return ln sum_{T' = first..last} Pr[T'] D_T'."""
     log_sums, above = [], -math.inf
-    for start, stop in _blocks(first, last):
+    # Blocks of first..last, the last one first.
+    for stop in range(last, first - 1, -_BLOCK):
+        start = max(first, stop - _BLOCK + 1)
         logs = pool.log_mass(np.arange(start, stop + 1))
         gains = pool.log_gain(np.arange(start - 1, stop))
         if start == first:
@@ -258,12 +248,6 @@ def _run(pool: Pool, first: int, last: int, stick: Callable[[int], float]) -> fl
             log_sums.append(logarithms.log_sum(np.log(chances) + top + gains[piece]))
             above = top + math.log(float(chances[0]))
     return float(logarithms.log_sum(np.array([*log_sums, above + stick(first)])))
-
-
-def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield blocks of first..last, the last one first."""
-    for stop in range(last, first - 1, -_BLOCK):
-        yield max(first, stop - _BLOCK + 1), stop
 
 
 def _within_range(logs: Vector) -> Iterator[slice]:

@@ -91,13 +91,7 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
 
     The index is sum_j C(r_j + m - j - 1, m - j - 1) - C(r_{j+1} + m - j - 1, m - j - 1), with r_j
     the records in categories j and above; term j counts the histograms that agree before category
-    j and have a smaller count in it.
-
-    Args:
-        rows: shape (rows, categories); rows may differ in their number of records.
-
-    Returns:
-        Shape (rows,).
+    j and have a smaller count in it. The rows may differ in their number of records.
     """
     table = _integers(rows)
     m = table.shape[1]
@@ -115,13 +109,9 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
 
 
 def replacements(table: IntMatrix) -> IntMatrix:
-    """Return all pairs of neighbouring histograms, which differ by one replaced record.
+    """Return all pairs of histograms that differ by one replaced record.
 
-    Args:
-        table: from `histograms`, shape (N, m).
-
-    Returns:
-        Indices of both in the table, shape (pairs, 2), each pair once, read-only.
+    They are pairs of indices in a table from `histograms`, shape (pairs, 2), each once, read-only.
     """
     m = table.shape[1]
     blocks = [np.empty((0, 2), dtype=np.int64)]
@@ -136,13 +126,9 @@ def replacements(table: IntMatrix) -> IntMatrix:
 
 
 def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
-    """Return the neighbours of a histogram, which differ by one replaced record.
+    """Return the histograms that differ from one, shape (m,), by one replaced record.
 
-    Args:
-        histogram: counts, shape (m,).
-
-    Returns:
-        Shape (k (m - 1), m) for k categories with a count above 0.
+    Their shape is (k (m - 1), m) for k categories with a count above 0.
     """
     row = _integers([histogram])
     m = row.shape[1]
@@ -193,12 +179,9 @@ def _integers(rows: object) -> IntMatrix:
 
 
 def checked_distributions(distributions: npt.ArrayLike, categories: int | None = None) -> Matrix:
-    """Return the distributions divided by their sums, shape (l, m), read-only.
+    """Return distributions of one record divided by their sums, shape (l, m), read-only.
 
-    Args:
-        distributions: distributions of one record, shape (l, m), l >= 1, m >= 2; for m = 2 also the
-            probabilities of the first category, shape (l,).
-        categories: m, if known; required for shape (l,).
+    If there are m = 2 ``categories``, they may be the probabilities of the first, shape (l,).
     """
     allowed = "distributions of one record, shape (distributions, categories)"
     rows = _checks.floats("distributions", distributions)
@@ -310,7 +293,11 @@ def _vertices(points: Matrix) -> IntVector:
     vertices = [_first(points, np.arange(len(points)))]
     for index in track(range(len(points)), "hull of the distributions"):
         while index not in vertices and not _covered(points[vertices], points[index]):
-            heights = homogeneous @ _plane(points[vertices], points[index])
+            scale = _relative(points[index])
+            columns, target = homogeneous[vertices] * scale, homogeneous[index] * scale
+            # The normal of a plane that separates the point from the vertices.
+            normal = (target - columns.T @ _weights(columns, target)[0]) * scale
+            heights = homogeneous @ normal
             top = float(heights.max())
             # Relative difference of heights above a plane that counts as a tie.
             farthest = np.flatnonzero(heights >= top - 1e-12 * abs(top))
@@ -338,13 +325,6 @@ def _covered(points: Matrix, point: Vector) -> bool:
     flat = _affine(np.vstack([points, point]))
     weights, _ = _weights(_homogeneous(flat[:-1]), np.append(flat[-1], 1.0))
     return _proved(points, point, weights)
-
-
-def _plane(points: Matrix, point: Vector) -> Vector:
-    """Return the normal of a plane that separates an uncovered point from the points."""
-    scale = _relative(point)
-    columns, target = _homogeneous(points) * scale, np.append(point, 1.0) * scale
-    return (target - columns.T @ _weights(columns, target)[0]) * scale
 
 
 def _homogeneous(points: Matrix) -> Matrix:
@@ -388,17 +368,14 @@ def _proved(points: Matrix, point: Vector, weights: Vector) -> bool:
         return False
     table = [[Fraction(x) for x in row] for row in points[np.ix_(support, used)].tolist()]
     target = [Fraction(x) for x in point[used].tolist()]
-    exact = _solved(table, target, _pivots(points[np.ix_(support, used)] / point[used]))
+    # As many well-conditioned columns as rows.
+    scaled = np.minimum(points[np.ix_(support, used)] / point[used], 1e150)
+    pivots = qr(_homogeneous(scaled), mode="r", pivoting=True)[1][: support.size].tolist()
+    exact = _solved(table, target, pivots)
     total = sum(exact, Fraction(0))
     mixed = (sum(map(Fraction.__mul__, exact, column)) for column in zip(*table, strict=True))
     least = total / (1 + _GIVEN_AWAY)
     return total > 0 and all(sum_ >= least * x for sum_, x in zip(mixed, target, strict=True))
-
-
-def _pivots(scaled: Matrix) -> list[int]:
-    """Return as many well-conditioned columns as rows, from ``scaled`` and a last one of ones."""
-    columns = np.column_stack([np.minimum(scaled, 1e150), np.ones(len(scaled))])
-    return qr(columns, mode="r", pivoting=True)[1][: len(scaled)].tolist()
 
 
 def _solved(
@@ -472,7 +449,7 @@ class MaximumCertificate:
 def largest_expectation(
     log_values: npt.ArrayLike, records: int, categories: int, vertices: npt.ArrayLike
 ) -> MaximumCertificate:
-    """Return the largest E V(x) over all compositions of the n records from the vertices.
+    """Return the largest E V(x) over compositions of n records, at the first that attains it.
 
     Averaging over one record drawn from p maps a function V of histograms of k records to one of
     k - 1 records: (S_p V)[h] = sum_c p_c V[h + e_c], with positive terms only. For n = 1, V = (0.1,
@@ -490,13 +467,6 @@ def largest_expectation(
         records: n, at least 1.
         categories: m, at least 2.
         vertices: p_1, ..., p_l, distributions of one record, shape (l, m); see `hull_vertices`.
-
-    Returns:
-        The maximum, at the first composition that attains it in floats.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many pairs of a
-            composition and a histogram: above 2e9 in all, or above 5e7 at once.
     """
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)
@@ -531,12 +501,7 @@ def log_composed(
 ) -> tuple[float, float]:
     """Return log E V(h) of one composition, and a bound on its rounding error.
 
-    Args:
-        log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
-        records: n, at least 1.
-        categories: m, at least 2.
-        pmfs: distributions of one record, shape (l, m).
-        composition: how many records come from each distribution, shape (l,), summing to n.
+    The arguments are those of `largest_expectation`, and how many records come from each pmf.
     """
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)

@@ -92,10 +92,6 @@ def split(number: decimal.Decimal) -> tuple[float, float]:
     return high, float(number - decimal.Decimal(high))
 
 
-def _context() -> decimal.Context:
-    return decimal.Context(prec=60)
-
-
 def exponential(epsilon: float) -> tuple[float, float]:
     """Return e^epsilon as a pair of floats (high, low), for epsilon in [0, 700].
 
@@ -104,7 +100,7 @@ def exponential(epsilon: float) -> tuple[float, float]:
     """
     if epsilon < 1e-17:
         return 1.0, epsilon
-    with decimal.localcontext(_context()):
+    with decimal.localcontext(decimal.Context(prec=60)):
         return split(decimal.Decimal(epsilon).exp())
 
 
@@ -126,16 +122,12 @@ class _Constants(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _constants() -> _Constants:
-    with decimal.localcontext(_context()):
+    with decimal.localcontext(decimal.Context(prec=60)):
         grid = [split(decimal.Decimal(c).ln()) for c in range(2**_GRID_BITS, 2 ** (_GRID_BITS + 1))]
         small = [split(decimal.Decimal(math.factorial(k)).ln()) for k in range(_SMALL)]
         two = split(decimal.Decimal(2).ln())
-        half_circle = split(
-            (
-                2 * decimal.Decimal("3.14159265358979323846264338327950288419716939937510582097494")
-            ).ln()
-            / 2
-        )
+        circle = decimal.Decimal("6.28318530717958647692528676655900576839433879875021164194989")
+        half_circle = split(circle.ln() / 2)
     grid_high, grid_low = np.array(grid).T
     small_high, small_low = np.array(small).T
     return _Constants((grid_high, grid_low), (small_high, small_low), two, half_circle)
@@ -146,13 +138,10 @@ def _like(array: Vector, pair: tuple[float, float]) -> Pair:
 
 
 def log_integer(values: IntVector | Vector) -> Pair:
-    """Return ln N as a pair with an absolute error of about 1e-25, for integers N >= 1.
+    """Return ln N as a pair with an absolute error of about 1e-25, for integers N in 1..2^53.
 
     Write N = 2^e (c + d) with an 11-bit integer c and d in [0, 1). Then ln N = e ln 2 + ln c
     + ln(1 + d/c): the first two terms are tabulated, the last is a series in d/c < 2^-10.
-
-    Args:
-        values: integers from 1 to 2^53.
     """
     constants = _constants()
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
@@ -180,13 +169,10 @@ def log_integer(values: IntVector | Vector) -> Pair:
 
 
 def log_factorial(values: IntVector) -> Pair:
-    """Return ln N! as a pair, for integers N >= 0.
+    """Return ln N! as a pair, for integers N in 0..2^52.
 
     Stirling's series, ln N! = (N + 1/2) ln N - N + ln(2 pi)/2 + 1/(12 N) - 1/(360 N^3) + ...,
     seven terms; below N = 16 tabulated. The absolute error is about 1e-18 + 1e-25 N.
-
-    Args:
-        values: integers from 0 to 2^52.
     """
     constants = _constants()
     small = constants.factorials

@@ -106,15 +106,7 @@ def binomial_tails(
 ) -> Vector:
     """Return sum_{h >= h*} P(h)/P(h*) (1 - e^(-gap - slope (h - h*))) for each pmf Bin(T, p).
 
-    Args:
-        drawn: T.
-        start: h*, from 0 to T, shape (pmfs,).
-        odds: p / (1 - p), finite, shape (pmfs,).
-        gap: above 0, shape (pmfs,).
-        slope: above 0, shape (pmfs,).
-
-    Returns:
-        The sums, shape (pmfs,).
+    T is ``drawn``, h* the start and p / (1 - p) the odds; gap and slope are above 0.
     """
 
     def ratios(i: Matrix) -> Matrix:
@@ -126,13 +118,8 @@ def binomial_tails(
 def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
     """Return sum_i r_0 ... r_{i-1} w_i for each distribution, in stretches of terms.
 
-    Ratios fall with i, and w_{i+j} <= (j + 1) w_i, so that the terms from t on sum to at most
-    t (1 + r + r^2 + ...)^2 = t/(1 - r)^2.
-
-    Args:
-        pmfs: number of sums.
-        ratios: r_i of each distribution.
-        weights: w_i of each distribution.
+    Ratios r fall with i, and weights w_{i+j} <= (j + 1) w_i, so that the terms from t on sum to at
+    most t (1 + r + r^2 + ...)^2 = t/(1 - r)^2.
     """
     total, last, first = np.zeros(pmfs), np.ones(pmfs), 0
     length = max(_LEAST, min(_TABLE // max(pmfs, 1), 64))

@@ -200,14 +200,10 @@ class Written:
             block = slice(start, start := start + len(variables))
             least = min(costs[block])
             costs[block] = [cost - least for cost in costs[block]]
-        masses = [Fraction(mass) for _, mass in pmfs]
-        missing_mass = [
-            mass - total for mass, total in zip(masses, row_values[:count], strict=True)
-        ]
-        slacks = [
-            middle(row.limit) - total
-            for row, total in zip(self.rows, row_values[count:], strict=True)
-        ]
+        row_limits = [Fraction(mass) for _, mass in pmfs]
+        row_limits += [middle(row.limit) for row in self.rows]
+        # What the distributions lack at the point, then the slacks of the rows.
+        slacks = [limit - total for limit, total in zip(row_limits, row_values, strict=True)]
         problem = Problem("the program of a proof")
         lower, upper = (
             [float((limit[end] - at) / width) for limit, at in zip(self.limits, point, strict=True)]
@@ -215,15 +211,15 @@ class Written:
         )
         problem.add_variables("v", len(point), lower=lower, upper=upper)
         if pmfs:
-            total = np.array([float(mass / width) for mass in missing_mass])
+            total = np.array([float(mass / width) for mass in slacks[:count]])
             problem.add_rows("pmfs", {"v": self.matrix[:count]}, lower=total, upper=total)
         objective = {"v": _clipped(costs, width)}
         if self.rows:
             scales = self.scales[count:]
-            least = np.array([-float(slack / width) for slack in slacks]) / scales
+            least = np.array([-float(slack / width) for slack in slacks[count:]]) / scales
             most = np.where([row.equality for row in self.rows], least, np.inf)
-            problem.add_variables("slack", len(slacks), lower=least, upper=most)
-            unit = sp.eye_array(len(slacks), format="csr")
+            problem.add_variables("slack", scales.size, lower=least, upper=most)
+            unit = sp.eye_array(scales.size, format="csr")
             blocks: Any = {"v": self.matrix[count:], "slack": unit}
             problem.add_rows("rows", blocks, lower=0.0, upper=0.0)
             objective["slack"] = _clipped(prices, width) * scales
@@ -343,12 +339,9 @@ def middle(number: verify.Number | verify.Between) -> Fraction:
 def tight_rows(
     program: verify.Program, share: float, names: Iterable[verify.Name] | None = None
 ) -> list[verify.Name]:
-    """Return the rows whose slack is within a share of their largest coefficient, and equalities.
+    """Return, of all rows or of ``names``, equalities and those of small slack at the point.
 
-    Args:
-        program: with a point.
-        share: at least 0.
-        names: of the rows to look at; all of them if None.
+    It is at most a share of the row's largest coefficient.
     """
     tight = []
     point = {v: float(value) for v, value in program.point.items()}
@@ -389,17 +382,13 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
     return best
 
 
-def _outward(bound: Fraction, maximises: bool) -> Fraction:
-    """Return a bound rounded outward to 2^-200: short, and true for other enclosures, too."""
-    # Of the enclosures' 320 bits, 120 are left for the rounding of the multipliers.
-    unit = 1 << 200
-    return Fraction(math.ceil(bound * unit) if maximises else math.floor(bound * unit), unit)
-
-
 def _improving(written: Written, best: Optimality | None) -> Iterator[Optimality]:
     """Yield bounds over some rows, each tighter than the one before."""
     program = written.program
     value, width = Fraction(program.value), Fraction(1)
+    # Bounds are rounded outward to 2^-200: short, and true for other enclosures, too. Of the
+    # enclosures' 320 bits, 120 are left for the rounding of the multipliers.
+    unit, outward = 1 << 200, math.ceil if program.maximise else math.floor
     point = [Fraction(program.point.get(v, 0)) for v in written.variables]
     current: Optimality | None = None
     for _ in range(_MOST_SOLVES):
@@ -410,7 +399,7 @@ def _improving(written: Written, best: Optimality | None) -> Iterator[Optimality
             written.corrected(prices, width, solution),
             written.multipliers(solution),
         ):
-            limit = _outward(Fraction(verify.bound(program, multipliers)), program.maximise)
+            limit = Fraction(outward(Fraction(verify.bound(program, multipliers)) * unit), unit)
             candidate = Optimality(value, limit, tuple(multipliers), program.maximise)
             current = candidate if current is None or candidate.gap < current.gap else current
         if current is None or current.gap <= _ENOUGH * abs(value):

@@ -17,7 +17,7 @@ from dpopt._numbers import exact_text, shown
 from dpopt._types import Json, brief
 from dpopt.files import write_json
 from dpopt.proofs.dual import Written
-from dpopt.proofs.simplex import Exact, Vertex, fraction
+from dpopt.proofs.simplex import Exact, fraction
 from dpopt.provenance import versions
 
 _MOST_ROWS, _MOST_COLUMNS = 20_000, 2_000
@@ -101,10 +101,21 @@ def exact_optimum(setting: Setting, ratio: Rational | int = Fraction(5, 2)) -> E
         SolverError: if no basis was optimal in exact arithmetic.
     """
     kind, plain = plain_setting(setting)
-    ratio = checked_exp_epsilon("ratio", ratio)
-    program = displayed(kind, plain, ratio)
-    vertex = Exact.of(written(program)).optimum()
-    point, multipliers = solution_by_name(vertex)
+    rational = isinstance(ratio, Rational) and not isinstance(ratio, bool)
+    exact = Fraction(ratio) if rational else Fraction(0)
+    if exact < 1 or max(exact.numerator, exact.denominator).bit_length() > verify.RATIO_BITS:
+        raise ParameterError(
+            f"ratio is {shown(ratio)}; it must be an integer or fraction of at least 1, numerator "
+            f"and denominator of at most {verify.RATIO_BITS} bits."
+        )
+    program = displayed(kind, plain, exact)
+    rows = written(program)
+    vertex = Exact.of(rows).optimum()
+    point = {v: fraction(x) for v, x in zip(rows.variables, vertex.point, strict=True) if x}
+    # Rows of the vertex are numbered distributions first.
+    tight = [i - len(program.pmfs) for i in vertex.basis.tight if i >= len(program.pmfs)]
+    prices = {rows.names[i]: vertex.multipliers[i + len(program.pmfs)] for i in tight}
+    multipliers = {name: fraction(y) for name, y in prices.items() if y}
     program.point = dict(point)
     try:
         program.private = None
@@ -115,11 +126,7 @@ def exact_optimum(setting: Setting, ratio: Rational | int = Fraction(5, 2)) -> E
     value = Fraction(program.value)
     if bound != value:
         raise SolverError("the multipliers found do not prove the optimum.", "numerical")
-    pmfs = len(program.pmfs)
-    names = vertex.exact.written.names
-    # Rows of the vertex are numbered distributions first.
-    tight_names = tuple(names[i - pmfs] for i in vertex.basis.tight if i >= pmfs)
-    return ExactOptimum(kind, plain, ratio, value, point, multipliers, tight_names)
+    return ExactOptimum(kind, plain, exact, value, point, multipliers, tuple(prices))
 
 
 def plain_setting(setting: Setting) -> tuple[str, Json]:
@@ -131,18 +138,6 @@ def plain_setting(setting: Setting) -> tuple[str, Json]:
             f"{', '.join(kind for kind in verify.KINDS if kind != 'table')}."
         )
     return kind, json.loads(json.dumps(setting.to_dict()))
-
-
-def checked_exp_epsilon(name: str, value: object) -> Fraction:
-    """Return a rational e^epsilon, checked."""
-    if isinstance(value, Rational) and not isinstance(value, bool):
-        exact = Fraction(value)
-        if exact >= 1 and max(exact.numerator, exact.denominator).bit_length() <= verify.RATIO_BITS:
-            return exact
-    raise ParameterError(
-        f"{name} is {shown(value)}; it must be an integer or fraction of at least 1, numerator and "
-        f"denominator of at most {verify.RATIO_BITS} bits."
-    )
 
 
 def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
@@ -167,20 +162,3 @@ def written(program: verify.Program) -> Written:
             f"{_MOST_ROWS:,} rows."
         )
     return program_rows
-
-
-def solution_by_name(
-    vertex: Vertex,
-) -> tuple[dict[verify.Variable, Fraction], dict[verify.Name, Fraction]]:
-    """Return the point of a vertex by variable, and its multipliers by row, both without zeros."""
-    written_program = vertex.exact.written
-    point = {
-        v: fraction(x) for v, x in zip(written_program.variables, vertex.point, strict=True) if x
-    }
-    pmfs = len(written_program.program.pmfs)
-    multipliers = {
-        written_program.names[i - pmfs]: fraction(y)
-        for i, y in vertex.multipliers.items()
-        if i >= pmfs and y
-    }
-    return point, multipliers

@@ -92,14 +92,7 @@ def proof_path(path: Path) -> Path:
 
 
 def write_verifier(path: Path) -> Path:
-    """Copy `dpopt.verify` as verify.py into the folder of a design's file; return its path.
-
-    Args:
-        path: of the design.
-
-    Raises:
-        ParameterError: if it cannot be written, or a different file has that name.
-    """
+    """Copy `dpopt.verify` as verify.py into the folder of a design's file; return its path."""
     target, source = path.with_name("verify.py"), Path(verify.__file__).read_text(encoding="utf-8")
     if not target.exists():
         write_text(target, source)
@@ -124,9 +117,6 @@ def laid_beside(
         proof: of its bound; None for none.
         verifier: whether to save verify.py, too.
         data: as for `optimality`.
-
-    Raises:
-        ParameterError: if a file cannot be written, or a different verify.py exists.
     """
     check_json_target(path)
     targets = [proof_path(path)] if proof is not None else []
@@ -138,7 +128,10 @@ def laid_beside(
         if verifier:
             write_verifier(path)
         if proof is not None:
-            _write_proof(path, kind, proof, data)
+            multipliers = [[*name, exact_text(y)] for name, y in proof.multipliers]
+            head = {"format": FORMAT, "schema": SCHEMA, "kind": kind, **(data or {})}
+            bound = {"bound": exact_text(proof.bound), "multipliers": multipliers}
+            write_json(proof_path(path), head | bound)
         yield
     except BaseException:
         for target, content in before.items():
@@ -148,15 +141,3 @@ def laid_beside(
                 with replacing(target) as temporary:
                     temporary.write_bytes(content)
         raise
-
-
-def _write_proof(path: Path, kind: str, proof: Optimality, data: Json | None) -> None:
-    written = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "kind": kind,
-        **(data or {}),
-        "bound": exact_text(proof.bound),
-        "multipliers": [[*name, exact_text(y)] for name, y in proof.multipliers],
-    }
-    write_json(proof_path(path), written)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
 from flint import fmpq, fmpq_mat
 
 from dpopt import verify
 from dpopt._errors import SolverError
-from dpopt.lp import Solution
 from dpopt.proofs.dual import Written
 
 # Solves until a basis is optimal, and the factor of the width from each to the next.
@@ -62,14 +62,9 @@ class Exact:
             ({index[v]: fmpq(1) for v in variables}, rational(mass), True)
             for variables, mass in written.program.pmfs
         ]
-        rows += [
-            (
-                {index[v]: rational(a) for v, a in row.terms.items()},
-                rational(row.limit),
-                row.equality,
-            )
-            for row in written.rows
-        ]
+        for row in written.rows:
+            terms = {index[v]: rational(a) for v, a in row.terms.items()}
+            rows.append((terms, rational(row.limit), row.equality))
         return cls(written, rows)
 
     @cached_property
@@ -124,7 +119,13 @@ class Exact:
         """Return an optimal vertex."""
         solution, pmfs = self.written.solved(), len(self.written.program.pmfs)
         for again in range(1, _MOST_SOLVES + 1):
-            vertex = self.vertex(self._basis(solution))
+            columns, tight = self.written.basis(solution)
+            statuses = solution.basis
+            if statuses is None or len(columns) != len(tight):
+                raise SolverError("the solver left no square basis.", solution.status)
+            # The solver's status 2 is that of a variable at its upper limit.
+            top = frozenset(np.flatnonzero(statuses.variables["v"] == 2).tolist())
+            vertex = self.vertex(Basis(tuple(columns), tuple(tight), top))
             if vertex is None:
                 break
             if vertex.optimal:
@@ -135,16 +136,6 @@ class Exact:
         raise SolverError(
             "no basis of the float solver is optimal in exact arithmetic.", "numerical"
         )
-
-    def _basis(self, solution: Solution) -> Basis:
-        """Return the last basis of the float solver."""
-        columns, tight = self.written.basis(solution)
-        statuses = solution.basis
-        if statuses is None or len(columns) != len(tight):
-            raise SolverError("the solver left no square basis.", solution.status)
-        # The solver's status 2 is that of a variable at its upper limit.
-        top = frozenset(j for j, at in enumerate(statuses.variables["v"]) if at == 2)
-        return Basis(tuple(columns), tuple(tight), top)
 
 
 @dataclass(frozen=True)

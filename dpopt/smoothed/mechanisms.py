@@ -233,13 +233,8 @@ def count_weights(mechanism: SamplingHistogram) -> Matrix:
 
     Without replacement the counts drawn are independent Bin(H_c, T/n), conditioned on the sum T:
     W[c, j] = Pr[Bin(c, T/n) = j]. With replacement they are independent Poisson(T H_c / n) under
-    the same condition: W[c, j] is proportional to (T c / n)^j / j!, with sum 1 over j <= T.
-
-    Args:
-        mechanism: n, T and replacement.
-
-    Returns:
-        Shape (n + 1, T + 1).
+    the same condition: W[c, j] is proportional to (T c / n)^j / j!, with sum 1 over j <= T. Their
+    shape is (n + 1, T + 1).
     """
     n, drawn = mechanism.records, mechanism.drawn
     if (n + 1) * (drawn + 1) > LARGEST_ENTRIES:

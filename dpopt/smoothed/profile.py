@@ -262,14 +262,7 @@ def general_log_profile(
     Summation is pairwise: the error of log delta is a few rounding errors plus the relative error
     of the pmfs, times P(S) / delta with S the outputs where P > e^epsilon P'. That factor is large
     only if P is hardly above e^epsilon P' on all of S. Probabilities below 1e-308 count as 0.
-
-    Args:
-        mechanism: M.
-        epsilon: from 0 to 700, in nats.
-        histogram: counts of the m categories of one database, shape (m,); all if None.
-
-    Returns:
-        Shape (N,) in the order of `histograms`, or (1,).
+    Arguments and shapes are those of `privacy_profile`.
     """
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 

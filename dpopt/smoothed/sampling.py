@@ -70,7 +70,7 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
 
 
 def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector) -> Vector:
-    """Return ln delta of the database with these counts of the categories, shape (1,).
+    """Return ln delta of the database with these counts, shape (1,).
 
     It is the largest of D(H || H') and D(H' || H) over H' = H - e_a + e_b, and the rarest
     categories attain it. D(H || H') falls in H_a and H_b: merging another category into a (or b) is
@@ -125,14 +125,6 @@ def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector
 
     D(H + 1 || H) = sum_h max(0, Pr[h | H + 1] - e^epsilon Pr[h | H]) over published counts h; the
     other direction is D(H || H + 1) = D(n - H || n - 1 - H), by exchanging ones and zeros.
-
-    Args:
-        mechanism: n, T and replacement.
-        epsilon: at least 0, in nats.
-        ones: values of H, shape (k,).
-
-    Returns:
-        Natural logarithms, shape (k,).
     """
     records, drawn = mechanism.records, mechanism.drawn
     if mechanism.replacement:
@@ -158,7 +150,7 @@ def log_tails(
     result = np.full(len(held), -np.inf)
     # The divergence is exactly 0 where the sum is; other logarithms in blocks, to bound memory.
     positive = np.flatnonzero(sums > 0)
-    # Databases in one call, as a fraction of n, above which ln N! is tabulated.
+    # For many databases in one call ln N! is tabulated.
     table = len(positive) > 0.1 * records
     factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
     for start in range(0, len(positive), _BLOCK):
@@ -224,11 +216,8 @@ def _log_certain(records: int, drawn: int, epsilon: float) -> float:
     if records == 1:
         return 0.0
     # exponent = epsilon + T ln((n - 1)/n).
-    ends = np.array([records - 1, records])
-    logs = logarithms.log_integer(ends)
-    step = logarithms.add(
-        (logs[0][:1], logs[1][:1]), logarithms.negative((logs[0][1:], logs[1][1:]))
-    )
+    fewer, every = (logarithms.log_integer(np.array([count])) for count in (records - 1, records))
+    step = logarithms.add(fewer, logarithms.negative(every))
     high, low = logarithms.scale(np.array([float(drawn)]), step)
     exponent = float((epsilon + high + low)[0])
     return math.log(-math.expm1(exponent)) if exponent < 0 else -math.inf
@@ -304,30 +293,24 @@ def pooled_log_divergence(
     post-processing, so that the terms in a range of T' sum to at most its probability times
     D_binary at its upper end. Starting from a coarse grid, ranges are split until their bound is
     below e^-40 of the largest term, or they contain no further T'.
-
-    Args:
-        mechanism: n, T and replacement.
-        epsilon: at least 0, in nats.
-        pool: n' = H_a + H_b, at least 1.
-        ones: H_a - 1, from 0 to n' - 1, shape (k,).
-
-    Returns:
-        Natural logarithms, shape (k,).
     """
-    drawn, logs = _pool_pmf(mechanism, pool)
+    n, replacement, possible = mechanism.records, mechanism.replacement, _range(mechanism, pool)
+    # drawn: the possible T', and logs: their log probabilities.
+    drawn = np.arange(possible.start, possible.stop, dtype=np.int64)
+    if pool == n:
+        logs = np.zeros(1)
+    elif replacement:
+        logs = draws.log_binomial(mechanism.drawn, drawn, pool, n)
+    else:
+        logs = draws.log_hypergeometric(n, pool, mechanism.drawn, drawn)
     drawn, logs = drawn[drawn > 0], logs[drawn > 0]
     if drawn.size == 0:
         return np.full(len(ones), -np.inf)
 
     def log_terms(indices: IntVector) -> Matrix:
-        rows = [
-            logs[i]
-            + log_divergence(
-                SamplingHistogram(pool, int(drawn[i]), 2, mechanism.replacement), epsilon, ones
-            )
-            for i in indices.tolist()
-        ]
-        return np.array(rows).reshape(indices.size, len(ones))
+        binary = [SamplingHistogram(pool, t, 2, replacement) for t in drawn[indices].tolist()]
+        rows = [log_divergence(one, epsilon, ones) for one in binary]
+        return logs[indices, None] + np.array(rows).reshape(indices.size, len(ones))
 
     # grid: increasing indices of T' in ``drawn``; terms[i, k]: log term of grid[i] for ones[k].
     # The first grid of T' has 65 points, and a range is split by 9.
@@ -341,24 +324,11 @@ def pooled_log_divergence(
         unsettled &= np.diff(grid) > 1
         if not unsettled.any():
             return np.minimum(logarithms.log_sum(terms), 0.0)
-        split = np.flatnonzero(unsettled).tolist()
-        added = np.concatenate(
-            [draws.between(int(grid[i]), int(grid[i + 1]), 9)[1:-1] for i in split]
-        )
+        ends = [(int(grid[i]), int(grid[i + 1])) for i in np.flatnonzero(unsettled)]
+        added = np.concatenate([draws.between(*range_, 9)[1:-1] for range_ in ends])
         grid, terms = np.append(grid, added), np.concatenate([terms, log_terms(added)])
         order = np.argsort(grid)
         grid, terms = grid[order], terms[order]
-
-
-def _pool_pmf(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vector]:
-    """Return the possible numbers of records drawn from the pool, and their log probabilities."""
-    n, drawn, possible = mechanism.records, mechanism.drawn, _range(mechanism, pool)
-    k = np.arange(possible.start, possible.stop, dtype=np.int64)
-    if pool == n:
-        return k, np.zeros(1)
-    if mechanism.replacement:
-        return k, draws.log_binomial(drawn, k, pool, n)
-    return k, draws.log_hypergeometric(n, pool, drawn, k)
 
 
 def _range(mechanism: SamplingHistogram, pool: int) -> range:

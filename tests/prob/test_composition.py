@@ -221,7 +221,7 @@ def test_branch_and_bound_above_the_size_of_enumeration(log_values, pair):
 
 def test_a_stopped_search_says_so_and_its_bound_holds():
     log_values = -40.0 * (np.arange(3001) / 3000 - 0.35) ** 2
-    found = maximise(log_values, 0.2, 0.6, most_evaluations=2)
+    found = compositions.Search(log_values, share_of(0.2), share_of(0.6)).run(2)
     every = log_all_compositions(log_values, 0.2, 0.6)
     assert found.slack < 0
     assert found.evaluated == 2
