@@ -96,15 +96,7 @@ def vertex(
     sparse factorisation of M. HiGHS drops numbers below 1e-14; on a chain of 40 inputs, whose basis
     spans factors of e^(39 epsilon), they grow to 1e-7 in the reduced costs, refined to 1e-14.
 
-    Args:
-        model: the program.
-        columns: statuses, shape (variables,).
-        rows: statuses, shape (rows,).
-        x: the solver's solution.
-        y: its multipliers.
-
-    Returns:
-        None if the basis does not determine them, or its matrix has more than 200,000 entries.
+    None if the basis does not determine them, or its matrix has more than 200,000 entries.
     """
     basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(rows != BASIC)
     # Status 2 is at the upper limit.

@@ -27,14 +27,8 @@ def dual_bound(model: Model, y: Vector) -> float:
     multiplier changes by the rounding error of the largest. The scale is each variable's own: a
     cost of 0.5 is not noise because another cost is 1e9; with it a free variable has no optimum.
 
-    The sums are exact (`math.fsum`), and a bound on the rounding of their terms is subtracted.
-
-    Args:
-        model: the program.
-        y: multipliers, positive at a lower limit, shape (rows,).
-
-    Returns:
-        The bound; -inf if the multipliers prove none.
+    The sums are exact (`math.fsum`), and a bound on the rounding of their terms is subtracted. The
+    bound is -inf if the multipliers y, positive at a lower limit, prove none.
     """
     limit = np.where(y > 0, model.rows.lower, model.rows.upper)
     y = np.where(np.isfinite(limit), y, 0.0)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import compress
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -167,11 +168,6 @@ def constraint_names(problem: cp.Problem) -> list[str]:
     return unique([label or f"constraint {i}" for i, label in enumerate(labels)])
 
 
-def maximising(problem: cp.Problem) -> bool:
-    """Whether the user maximises; the compiled program always minimises."""
-    return isinstance(problem.objective, cp.Maximize)
-
-
 @dataclass(frozen=True)
 class _Point:
     """A solution x of the compiled program and its multipliers z, in cvxpy's sign."""
@@ -204,16 +200,12 @@ class _Linear(ConicSolver):
     def invert(self, solution: _Point, inverse_data: Any) -> CvxpyAnswer:  # noqa: ANN401
         """Return the loop's solution in cvxpy's form."""
         constraints = inverse_data[self.EQ_CONSTR] + inverse_data[self.NEQ_CONSTR]
-        statistics = {
-            settings.SOLVE_TIME: solution.seconds,
-            settings.NUM_ITERS: solution.iterations,
-        }
         return CvxpyAnswer(
             cp.OPTIMAL,
             solution.value + inverse_data[settings.OFFSET],
             {inverse_data[self.VAR_ID]: solution.x},
             get_dual_values(solution.z, extract_dual_value, constraints),
-            statistics,
+            {settings.SOLVE_TIME: solution.seconds, settings.NUM_ITERS: solution.iterations},
         )
 
 
@@ -294,7 +286,8 @@ class _Compiled:
             lp.add_rows(label, matrix[indices], lower=lower[indices], upper=limits[indices])
         for name, (_, oracle) in families.items():
             lp.add_family(name, oracle, over=name_of[self.seen[name].id])
-        if maximising(self.problem):
+        # The compiled program always minimises.
+        if isinstance(self.problem.objective, cp.Maximize):
             lp.maximise(-self.data["c"])
         else:
             lp.minimise(self.data["c"])
@@ -307,7 +300,7 @@ def _linear(
     solve: Callable[[Problem], Solution],
     begin: float,
 ) -> CvxpySolution:
-    sign = -1.0 if maximising(problem) else 1.0
+    sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
     with _quiet():
         compiled = _Compiled(problem, families)
         lp, order = compiled.program(families)
@@ -315,7 +308,13 @@ def _linear(
         inner = solve(lp)
     except InfeasibleError as error:
         problem.unpack(CvxpyAnswer(cp.INFEASIBLE, sign * math.inf, {}, {}, {}))
-        raise _of_the_user(error) from None
+        # Only the user's constraints are named.
+        hidden = (_AUXILIARY, _SEEN)
+        names = (name.removeprefix("bounds of ") for name in error.blocks)
+        own = [not name.startswith(hidden) for name in names]
+        blocks = tuple(compress(error.blocks, own)) or error.blocks
+        conflict = f"no point satisfies {_TITLE!r}; in conflict: {', '.join(blocks)}."
+        raise InfeasibleError(conflict if blocks else str(error), blocks) from None
     except SolverError as error:
         if error.status == Status.UNBOUNDED:
             problem.unpack(CvxpyAnswer(cp.UNBOUNDED, -sign * math.inf, {}, {}, {}))
@@ -326,32 +325,18 @@ def _linear(
         compiled.put_back(inner.x, z, inner)
     bound, note = _linear_bound(lp, inner, sign)
     bound += sign * float(compiled.inverse[-1][settings.OFFSET])
-    objective = _objective(problem)
-    fields = {
-        "values": _values(problem),
-        "objective": objective,
-        "bound": bound,
-        "gap": sign * (objective - bound),
-        "duals": _duals(problem) | {name: frozen(-sign * inner.duals[name]) for name in families},
-        "seconds": perf_counter() - begin,
-        "note": note,
-    }
+    objective = float(np.asarray(problem.value).item())
     inherited = {name: getattr(inner, name) for name in Solution.__dataclass_fields__}
-    return CvxpySolution(**(inherited | fields), inner=inner)
-
-
-def _hidden(name: str) -> bool:
-    """Whether a block or bound was added by cvxpy or dpopt, not by the user."""
-    return name.removeprefix("bounds of ").startswith((_AUXILIARY, _SEEN))
-
-
-def _of_the_user(error: InfeasibleError) -> InfeasibleError:
-    """Return the error with only the user's constraints among the names in conflict."""
-    blocks = tuple(name for name in error.blocks if not _hidden(name))
-    if not blocks:
-        return error
-    conflict = f"no point satisfies {_TITLE!r}; in conflict: {', '.join(blocks)}."
-    return InfeasibleError(conflict, blocks)
+    return replace(
+        CvxpySolution(**inherited, inner=inner),
+        values=_values(problem),
+        objective=objective,
+        bound=bound,
+        gap=sign * (objective - bound),
+        duals=_duals(problem) | {name: frozen(-sign * inner.duals[name]) for name in families},
+        seconds=perf_counter() - begin,
+        note=note,
+    )
 
 
 def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str]:
@@ -403,7 +388,3 @@ def _duals(problem: cp.Problem) -> dict[str, Vector]:
 
 def _dense(value: Any) -> Vector:  # noqa: ANN401
     return np.array(value.toarray() if sp.issparse(value) else value, dtype=float)
-
-
-def _objective(problem: cp.Problem) -> float:
-    return float(np.asarray(problem.value).item())

@@ -40,7 +40,6 @@ _OFF, _LEAST = 1e-9, 0.01
 # Rows per dense block; and the fraction of a row's largest entry below which an entry counts as 0.
 _TOGETHER, _NOTHING = 32, 2.0**-60
 
-
 _Solved = Callable[[Vector], tuple[Vector, Vector | None]]
 
 
@@ -78,19 +77,11 @@ class Interior:
         return float(np.minimum(reduced, 0.0) @ self.width - self.limit @ y)
 
     def add(self, matrix: Matrix, limit: Vector, x: Vector) -> npt.NDArray[np.int64]:
-        """Append rows and restart from a point.
+        """Append rows matrix @ x <= limit in some order; restart from a point strictly within all.
 
         Entries below the rounding of their row's largest count as 0. Rows that are nonzero on
         nearly the same columns form one dense block: the pmf of the ones of s voters out of K, for
-        example, has about 9 sqrt(s) entries that count.
-
-        Args:
-            matrix: the new rows, shape (rows, variables).
-            limit: their upper limits, shape (rows,).
-            x: the point, shape (variables,); it should satisfy all rows strictly.
-
-        Returns:
-            The order in which the rows were appended, shape (rows,).
+        example, has about 9 sqrt(s) entries that count. Return the order.
         """
         previous, count = self.state, self.limit.size
         # Columns first..last of each row hold its nonzeros; sort rows by log2 width, then by first.
@@ -145,11 +136,7 @@ class Interior:
         return best
 
     def _balance(self) -> float:
-        """Restore c + A'y = z - w by raising z or w.
-
-        Returns:
-            The most that this can add to the gap.
-        """
+        """Restore c + A'y = z - w by raising z or w; return the most that this adds to the gap."""
         state = self.state
         excess = self.cost + self._transposed(state.y) - state.z + state.w
         state.z = state.z + np.maximum(excess, 0.0)
@@ -165,12 +152,13 @@ class Interior:
         mean = _mean(state, self.width)
         # Weights in the least-squares problem: of the rows of A, and of the identity for x.
         weights, diagonal = y / s, z / x + w / v
-        if self._precise:
-            # Row weights up to which the normal equations are accurate, in multiples of the barrier
-            # parameter.
-            solve = self._orthogonal(weights, diagonal, 1e12 * mean)
-        else:
-            solve = self._normal(weights, diagonal)
+        # The normal equations are accurate up to row weights of 1e12 barrier parameters.
+        precise = self._precise
+        solve = (
+            self._orthogonal(weights, diagonal, 1e12 * mean)
+            if precise
+            else self._normal(weights, diagonal)
+        )
 
         def direction(rs: Vector, rx: Vector, rv: Vector) -> tuple[Vector, ...]:
             # s dy + y ds = rs, x dz + z dx = rx, v dw - w dx = rv, A dx + ds = rp and
@@ -198,14 +186,11 @@ class Interior:
             return State(*forward, y + dual * dy, z + dual * dz, w + dual * dw)
 
         # Predictor: the affine direction; the cube of its progress is the centring parameter.
-        changes = direction(-s * y, -x * z, -v * w)
+        dx, ds, dy, dz, dw = changes = direction(-s * y, -x * z, -v * w)
         level = (_mean(stepped(changes, 1.0), self.width) / mean) ** 3 * mean
-        dx, ds, dy, dz, dw = changes
+        corrected = level - s * y - ds * dy, level - x * z - dx * dz, level - v * w + dx * dw
         # Step length as a fraction of the way to the boundary.
-        self.state = stepped(
-            direction(level - s * y - ds * dy, level - x * z - dx * dz, level - v * w + dx * dw),
-            0.995,
-        )
+        self.state = stepped(direction(*corrected), 0.995)
         # Closer to its upper bound, u - x would be rounded to 0.
         edge = _EDGE * self.width
         self.state.x = np.clip(self.state.x, edge, self.width - edge)
@@ -331,14 +316,12 @@ _AIM, _FINISH = 0.03, 0.3
 _MOST_ROUNDS, _MOST_IDLE = 200, 12
 
 
-def suits(model: Model, slater: SlaterPoint | None) -> bool:
+def suits(model: Model, slater: SlaterPoint) -> bool:
     """Whether the interior-point method applies to a program.
 
     It needs a Slater point that satisfies the model's rows, finite bounds lower < upper for every
     variable, and no equations.
     """
-    if slater is None:
-        return False
     width = model.upper - model.lower
     return bool(
         np.all(np.isfinite(width))
@@ -396,11 +379,8 @@ class Rounds:
     ) -> None:
         """Run rounds until the best point is within a gap of the bound, or no progress is made.
 
-        Args:
-            relative_gap: target gap, relative to `objective_size`.
-            max_rounds: most rounds, at most 200.
-            pause: called before each step; may raise.
-            notify: called once a round.
+        The gap is relative to `objective_size`. ``pause`` is called before each step and may raise,
+        ``notify`` once a round.
         """
         idle, gap = 0, np.inf
         for _ in range(min(max_rounds, _MOST_ROUNDS) if self.loaded else 0):
@@ -468,8 +448,7 @@ class Rounds:
     def _add(self, rows: Rows) -> bool:
         """Append a row for each finite limit, scaled to slack 1 at the Slater point.
 
-        Returns:
-            Whether every row has a positive slack there and the dense matrix is not too large.
+        False if a row has no positive slack there, or the dense matrix is too large.
         """
         count, size = self.rows.count, self.model.cost.size
         self.rows = stack([self.rows, rows], size)
@@ -489,12 +468,9 @@ class Rounds:
         matrix = rows.matrix[index].toarray() * (sign * scale)[:, None]
         order = self.method.add(matrix, limits, self._restart_point())
         added = index[order] + count, sign[order], scale[order]
-        indices, signs, scales = self.lines
-        self.lines = (
-            np.concatenate([indices, added[0]]),
-            np.concatenate([signs, added[1]]),
-            np.concatenate([scales, added[2]]),
-        )
+        lines: Any = zip(self.lines, added, strict=True)
+        indices, signs, scales = map(np.concatenate, lines)
+        self.lines = indices, signs, scales
         return True
 
     def _restart_point(self) -> Vector:

@@ -128,11 +128,6 @@ def rows_over(name: str, shape: Shape, entries: Coefficients) -> sp.coo_array:
     An array of the group's shape, or a flat one, is one row; with another axis in front it is one
     row for each index of that axis. If an array fits two of these forms, both mean the same rows. A
     mapping from indices to coefficients is one row, a list of mappings several rows.
-
-    Args:
-        name: of the group, for error messages.
-        shape: of the group.
-        entries: an array, sparse matrix, mapping, or list of mappings.
     """
     size = math.prod(shape)
     if isinstance(entries, Mapping):

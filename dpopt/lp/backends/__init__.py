@@ -57,10 +57,7 @@ class WarmSession(Session, Protocol):
     def begin(self, columns: Statuses, rows: Statuses, dual: bool) -> None:
         """Start the first run from a basis, which need be neither square nor of this model.
 
-        Args:
-            columns: statuses of the variables.
-            rows: statuses of the rows.
-            dual: whether it is dual feasible, as after adding rows, or variables without a cost.
+        ``dual`` says that it is dual feasible, as after adding rows, or variables without a cost.
         """
         ...
 

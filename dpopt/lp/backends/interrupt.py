@@ -53,11 +53,8 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
     """Return ``work()``; while it runs, Ctrl-C raises KeyboardInterrupt at once.
 
     Only the main thread receives signals. Called there, the work runs in another thread, which is
-    abandoned on Ctrl-C; called in any other thread, the work runs in that thread.
-
-    Args:
-        work: a function whose compiled code may not return to Python before it ends.
-        stop: makes abandoned work end early; only the end of the process waits for it.
+    abandoned on Ctrl-C; called in any other thread, the work runs in that thread. ``stop`` makes
+    abandoned work end early; only the end of the process waits for it.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
