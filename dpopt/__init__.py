@@ -52,13 +52,7 @@ if TYPE_CHECKING:
     from dpopt.roo.floor import SmoothFloor
     from dpopt.roo.minimum import RevealOrObscure
     from dpopt.roo.optimal import BestSampler
-    from dpopt.shape import (
-        Design,
-        Setting,
-        design,
-        kinds,
-        load,
-    )
+    from dpopt.shape import Design, Setting, design, kinds, load
     from dpopt.votes import vote
 
 __version__ = "0.1.0"
@@ -123,42 +117,34 @@ __all__ = [
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
-    "Majority": "dpopt.majority.setting",
-    "Multiclass": "dpopt.multiclass.setting",
-    "Plurality": "dpopt.plurality.setting",
-    "RevealOrObscure": "dpopt.roo.minimum",
-    "BestSampler": "dpopt.roo.optimal",
-    "SmoothFloor": "dpopt.roo.floor",
-    "PublicPrior": "dpopt.public_prior.setting",
-    "Population": "dpopt.public_prior.population",
-    "Mollifier": "dpopt.public_prior.mollifier",
-    "Kernel": "dpopt.kernel.setting",
-    "Noise": "dpopt.noise.setting",
-    "Workload": "dpopt.local.setting",
-    "ClosedForm": "dpopt.proofs.closed",
-    "Design": "dpopt.shape",
-    "ExactOptimum": "dpopt.proofs.exact",
-    "Guarantee": "dpopt.privacy",
-    "Ledger": "dpopt.ledger",
-    "Problem": "dpopt.privacy",
-    "ProgressEvent": "dpopt._progress",
-    "Setting": "dpopt.shape",
-    "Solution": "dpopt.lp",
-    "Status": "dpopt.lp",
-    "SweepResult": "dpopt._sweep",
-    "certify": "dpopt.kernel.certify",
-    "closed_form": "dpopt.proofs.closed",
-    "design": "dpopt.shape",
-    "exact_optimum": "dpopt.proofs.exact",
-    "interact": "dpopt._interact",
-    "kinds": "dpopt.shape",
-    "load": "dpopt.shape",
-    "privacy_constraints": "dpopt.privacy.constraints",
-    "progress_bar": "dpopt._progress",
-    "reporting": "dpopt._progress",
-    "solve": "dpopt.lp",
-    "sweep": "dpopt._sweep",
-    "vote": "dpopt.votes",
+    name: module
+    for module, names in {
+        "dpopt._interact": "interact",
+        "dpopt._progress": "ProgressEvent progress_bar reporting",
+        "dpopt._sweep": "SweepResult sweep",
+        "dpopt.kernel.certify": "certify",
+        "dpopt.kernel.setting": "Kernel",
+        "dpopt.ledger": "Ledger",
+        "dpopt.local.setting": "Workload",
+        "dpopt.lp": "Solution Status solve",
+        "dpopt.majority.setting": "Majority",
+        "dpopt.multiclass.setting": "Multiclass",
+        "dpopt.noise.setting": "Noise",
+        "dpopt.plurality.setting": "Plurality",
+        "dpopt.privacy": "Guarantee Problem",
+        "dpopt.privacy.constraints": "privacy_constraints",
+        "dpopt.proofs.closed": "ClosedForm closed_form",
+        "dpopt.proofs.exact": "ExactOptimum exact_optimum",
+        "dpopt.public_prior.mollifier": "Mollifier",
+        "dpopt.public_prior.population": "Population",
+        "dpopt.public_prior.setting": "PublicPrior",
+        "dpopt.roo.floor": "SmoothFloor",
+        "dpopt.roo.minimum": "RevealOrObscure",
+        "dpopt.roo.optimal": "BestSampler",
+        "dpopt.shape": "Design Setting design kinds load",
+        "dpopt.votes": "vote",
+    }.items()
+    for name in names.split()
 }
 
 

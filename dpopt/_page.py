@@ -73,11 +73,7 @@ def drawn(plot: Callable[[Axes], object]) -> str:
 
         style: dict[Any, Any] = dict.fromkeys(
             ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), _INK
-        ) | {
-            "figure.facecolor": "none",
-            "axes.facecolor": "none",
-            "legend.framealpha": 0.0,
-        }
+        ) | {"figure.facecolor": "none", "axes.facecolor": "none", "legend.framealpha": 0.0}
         with mpl.rc_context(style):
             figure, buffer = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained"), io.StringIO()
             axes = figure.subplots()

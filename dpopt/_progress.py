@@ -260,10 +260,7 @@ class _Bars:
         if event.task not in self.lines:
             self.lines[event.task] = display.add_task(event.task, total=event.total, message="")
         display.update(
-            self.lines[event.task],
-            completed=event.done,
-            total=event.total,
-            message=event.message,
+            self.lines[event.task], completed=event.done, total=event.total, message=event.message
         )
 
     def _end(self, task: str) -> None:

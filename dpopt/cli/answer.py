@@ -76,23 +76,19 @@ class Answer:
     ) -> None:
         """Print a result: its record as JSON; or its facts, a line each, and its table.
 
-        Args:
-            record: the result as plain values.
-            facts: by name; None and NaN are not known and left out.
-            columns: makes the table, or refuses.
-            seconds: what it took.
+        Facts that are None or NaN are not known and left out; ``columns`` may refuse.
         """
         if self.json:
             show(to_json({**record, "seconds": seconds}))
             return
         from dpopt.privacy.guarantee import Guarantee, in_short
 
-        numbers = {
-            name: in_short(value) if isinstance(value, Guarantee) else value
+        lines = [
+            f"{name:18s} {in_short(value) if isinstance(value, Guarantee) else _told(value)}"
             for name, value in facts.items()
-            if _is_known(value)
-        }
-        lines = [f"{name:18s} {_told(value)}" for name, value in numbers.items()]
+            # Some means are of tables that cannot be listed.
+            if value is not None and not (isinstance(value, float) and math.isnan(value))
+        ]
         lines.append(f"{'seconds':18s} {seconds:.3f}")
         try:
             table = _table(columns(), None if self.all_rows else _ROWS)
@@ -115,11 +111,6 @@ def _table(columns: Mapping[str, Sequence[Any]], most: int | None) -> list[str]:
     ]
     hidden = max(map(len, columns.values()), default=0) - (most or math.inf)
     return [*lines, f"... {hidden:,} more; --all-rows prints them"] if hidden > 0 else lines
-
-
-def _is_known(value: object) -> bool:
-    """Return whether there is such a number: some means are of tables that cannot be listed."""
-    return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
 def _told(value: Any) -> str:  # noqa: ANN401

@@ -92,7 +92,13 @@ def loaded(file: Path) -> Any:  # noqa: ANN401
 def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # noqa: ANN401
     """Make the table of a file private, prove and save it; or find its least epsilon or delta."""
     if "delta" in asked:
-        asked["delta"] = _delta(asked["delta"])
+        text = asked["delta"]
+        try:
+            asked["delta"] = None if text == "least" else float(text)
+        except ValueError:
+            raise ParameterError(
+                f"delta is {shown(text)}; it must be a number in [0, 1), or least."
+            ) from None
     if save is not None:
         if "epsilon" not in asked or asked.get("delta", 0.0) is None:
             raise ParameterError(
@@ -105,16 +111,6 @@ def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # n
     if save is not None:
         cast(Any, design).save(save)
     return design
-
-
-def _delta(text: str) -> float | None:
-    """Return a delta as typed; None for the least one."""
-    try:
-        return None if text == "least" else float(text)
-    except ValueError:
-        raise ParameterError(
-            f"delta is {shown(text)}; it must be a number in [0, 1), or least."
-        ) from None
 
 
 def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401

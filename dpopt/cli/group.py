@@ -16,13 +16,7 @@ from difflib import get_close_matches
 import click
 
 from dpopt import __version__
-from dpopt._errors import (
-    BudgetError,
-    InfeasibleError,
-    NotPrivateError,
-    ParameterError,
-    SolverError,
-)
+from dpopt._errors import BudgetError, InfeasibleError, NotPrivateError, ParameterError, SolverError
 from dpopt._kinds import KINDS, VERBS, hyphened
 from dpopt.cli.about import cite, completion, doctor
 from dpopt.cli.categories import mode, sample

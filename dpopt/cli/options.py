@@ -14,16 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
-from dpopt._kinds import (
-    Described,
-    Field,
-    choices,
-    described,
-    hyphened,
-    other_word,
-    parted,
-    text_of,
-)
+from dpopt._kinds import Described, Field, choices, described, hyphened, other_word, parted, text_of
 from dpopt._numbers import shown, typed_rational
 from dpopt.files import TABLES, number, parse_json, read_rows
 

@@ -50,15 +50,14 @@ def show_draw(
     as_json: bool,
     facts: Mapping[str, object] | None = None,
 ) -> None:
-    """Write what ``draw`` returns; all that can be known to fail fails before it is called.
+    """Write what ``draw`` releases; all that can be known to fail fails before it is called.
 
     Args:
         draw: checks its input, then releases one or more categories.
         categories: all that it can release.
-        guarantee: what each of them spends.
+        guarantee: of each of them.
         as_json: whether to write JSON, which every encoding has, or a category in each line.
-        facts: what is known beforehand and written after the categories: of the mechanism, in
-            ASCII.
+        facts: of the mechanism, in ASCII, written after the categories.
     """
     stream, extra = _stream(), facts or {}
     if not (as_json or isinstance(categories, range)):
@@ -67,9 +66,7 @@ def show_draw(
     try:
         drawn = draw()
         if as_json:
-            plain = [
-                category if isinstance(category, str) else int(str(category)) for category in drawn
-            ]
+            plain = [each if isinstance(each, str) else int(str(each)) for each in drawn]
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
             _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent, **extra}))
         else:
@@ -114,12 +111,9 @@ def _probe(stream: TextIO) -> None:
     try:
         stream.flush()
         descriptor = stream.fileno()
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValueError):
-            return  # No file of the system, such as a text in memory.
-        raise refused(error) from None
-    try:
         os.write(descriptor, b"")
+    except ValueError:
+        return  # No file of the system, such as a text in memory.
     except OSError as error:
         raise refused(error) from None
     if hasattr(select, "poll"):

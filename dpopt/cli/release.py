@@ -66,7 +66,9 @@ def release(
     if p is not None:
         queries = [p.astype(float)] if labels is None else [labels[0]]
     elif input is not None:
-        queries = _of_rows(mechanism.setting, input)
+        names = getattr(mechanism.setting, "input_names", None)
+        rows = read_integer_rows(input) if names is None else _named_rows(input, names)
+        queries = [query for row in rows for query in inputs_of(mechanism.setting, row)]
     else:
         queries = _of_nothing(mechanism) if counts is None else _of_counts(mechanism, counts)
 
@@ -79,13 +81,6 @@ def release(
 
     show_draw(draw, _names(mechanism, queries[0]), mechanism.guarantee, json)
     keeper.tell()
-
-
-def _of_rows(setting: Any, text: str) -> list[Any]:  # noqa: ANN401
-    """Return the inputs of lines of integers or names."""
-    names = getattr(setting, "input_names", None)
-    rows = read_integer_rows(text) if names is None else _named_rows(text, names)
-    return [query for row in rows for query in inputs_of(setting, row)]
 
 
 def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401

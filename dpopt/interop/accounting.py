@@ -21,11 +21,7 @@ except ImportError as error:
         "pip install 'dpopt[interop]'."
     ) from error
 
-__all__ = [
-    "DominatingPair",
-    "dominating_pair",
-    "privacy_loss",
-]
+__all__ = ["DominatingPair", "dominating_pair", "privacy_loss"]
 
 
 def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:

@@ -53,12 +53,9 @@ def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
         raise ImportError(
             f"to_frame needs {name}; install it with pip install 'dpopt[interop]'."
         ) from error
-    if name == "pandas":
-        return module.DataFrame(columns)
-    return module.DataFrame([_polars_column(module, *column) for column in columns.items()])
-
-
-def _polars_column(module: Any, name: str, values: Any) -> Any:  # noqa: ANN401
-    """Return a column; categories of several types stay what they are, as objects."""
-    mixed = not isinstance(values, np.ndarray) and len(set(map(type, values))) > 1
-    return module.Series(name, list(values) if mixed else values, module.Object if mixed else None)
+    if name == "polars":
+        # Categories of several types stay what they are, as objects.
+        for key, values in columns.items():
+            if not isinstance(values, np.ndarray) and len(set(map(type, values))) > 1:
+                columns[key] = module.Series(key, list(values), module.Object)
+    return module.DataFrame(columns)

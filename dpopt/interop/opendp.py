@@ -15,7 +15,8 @@ An error is an output, which no map covers. So nothing here is refused for its v
 not ask a domain for membership before it invokes a function, and what lies outside is moved into
 the domain, each record, category or vote for itself, by a rule that no other one enters. That
 cannot bring neighbours further apart. Only what the domain makes public is checked: how many there
-are.
+are. Every maker raises NotPrivateError for a design without a certificate, and OpenDPException
+where OpenDP's features are not enabled.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from numbers import Number
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -85,20 +86,15 @@ def make_kernel(kernel: Design) -> Measurement:
 
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
-        NotPrivateError: for a kernel without a certificate.
-        OpenDPException: if OpenDP's features are not enabled.
     """
     setting: Any = kernel.setting if isinstance(kernel, Design) else None
     if isinstance(setting, KeptPriorSetting):
-        categories, spent = _categories(setting.labelled.labels), _certified(kernel)
-        return _measurement(
-            categories.domain,
-            discrete_distance(),
-            spent,
-            1,
-            lambda category: kernel.release(categories.into(category)),
-            categories.output,
-        )
+        (domain, into, output), spent = _categories(setting.labelled.labels), _certified(kernel)
+
+        def answer(category: Any) -> Any:  # noqa: ANN401
+            return kernel.release(into(category))
+
+        return _measurement(domain, discrete_distance(), spent, 1, answer, output)
     if not isinstance(setting, Kernel):
         raise ParameterError(
             f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
@@ -121,10 +117,11 @@ def make_kernel(kernel: Design) -> Measurement:
             "pairs of the kernel are neither all pairs of inputs nor a path; OpenDP has no metric "
             "for them. Words have the graph 'hamming'."
         )
-    domain = atom_domain(bounds=(0, last))
-    return _measurement(
-        domain, metric, spent, steps, lambda given: kernel.release(_nearest(given, last)), int
-    )
+
+    def release(given: Any) -> Any:  # noqa: ANN401
+        return kernel.release(_nearest(given, last))
+
+    return _measurement(atom_domain(bounds=(0, last)), metric, spent, steps, release, int)
 
 
 def make_noise(noise: Design) -> Measurement:
@@ -139,8 +136,6 @@ def make_noise(noise: Design) -> Measurement:
 
     Raises:
         ParameterError: for another object, or several releases.
-        NotPrivateError: if it has no certificate.
-        OpenDPException: if OpenDP's features are not enabled.
     """
     setting: Any = noise.setting if isinstance(noise, Design) else None
     if not isinstance(setting, Noise):
@@ -153,15 +148,8 @@ def make_noise(noise: Design) -> Measurement:
         released = noise.release(_nearest(given, limits.max, limits.min))
         return _nearest(released, limits.max, limits.min)
 
-    return _measurement(
-        atom_domain(T="i64"),
-        absolute_distance(T="i64"),
-        _certified(noise),
-        None,
-        function,
-        "i64",
-        step=setting.sensitivity,
-    )
+    domain, metric, step = atom_domain(T="i64"), absolute_distance(T="i64"), setting.sensitivity
+    return _measurement(domain, metric, _certified(noise), None, function, "i64", step)
 
 
 def make_sampler(sampler: Design, labels: object = None) -> Measurement:
@@ -176,8 +164,6 @@ def make_sampler(sampler: Design, labels: object = None) -> Measurement:
 
     Raises:
         ParameterError: for another object, or categories that do not fit.
-        NotPrivateError: if the sampler has no certificate.
-        OpenDPException: if OpenDP's features are not enabled.
     """
     if not isinstance(sampler, Design) or not isinstance(sampler.setting, CategorySetting):
         raise ParameterError(
@@ -188,17 +174,13 @@ def make_sampler(sampler: Design, labels: object = None) -> Measurement:
     categories = labels_of(k if labels is None else labels)
     if len(categories) != k:
         raise ParameterError(f"labels has {len(categories)} categories; the sampler is for {k}.")
-    categories_domain = _categories(categories)
-    return _measurement(
-        vector_domain(categories_domain.domain, size=n),
-        change_one_distance(),
-        spent,
-        n,
-        lambda records: sampler.release(
-            tally(list(map(categories_domain.into, records)), categories)
-        ),
-        categories_domain.output,
-    )
+    domain, into, output = _categories(categories)
+
+    def release(records: Any) -> Any:  # noqa: ANN401
+        return sampler.release(tally(list(map(into, records)), categories))
+
+    vectors = vector_domain(domain, size=n)
+    return _measurement(vectors, change_one_distance(), spent, n, release, output)
 
 
 def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
@@ -218,8 +200,6 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
 
     Raises:
         ParameterError: for voters that do not fit.
-        NotPrivateError: if the design has no certificate.
-        OpenDPException: if OpenDP's features are not enabled.
     """
     if not isinstance(design, Design) or not isinstance(design.setting, Majority):
         raise ParameterError(f"design is {shown(design)}; it must be a design of a majority.")
@@ -228,10 +208,11 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     if not listed or len(voters) != k:
         raise ParameterError(f"voters must be {k} OpenDP measurements.")
     together = make_composition(list(voters))
-    pure = together.output_measure == max_divergence()
-    if not pure and together.output_measure != approximate(max_divergence()):
+    measure = together.output_measure
+    pure = measure == max_divergence()
+    if not pure and measure != approximate(max_divergence()):
         raise ParameterError(
-            f"voters have the measure {together.output_measure}; it must be MaxDivergence or "
+            f"voters have the measure {measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
         )
     limit = design.setting.epsilon, design.setting.voter_delta
@@ -289,21 +270,11 @@ def _nearest(value: object, last: int, least: int = 0) -> int:
     return min(max(integer, least), last)
 
 
-class _Categories(NamedTuple):
-    """An alphabet for OpenDP.
+def _categories(categories: Sequence[Hashable]) -> tuple[Any, Callable[[object], Hashable], Any]:
+    """Return a domain named after the categories, what moves others into it, and its output type.
 
-    Attributes:
-        domain: of one category; its name differs between lists of categories.
-        into: leaves a category as it is and makes the first one of all else.
-        output: type of what is released.
+    What is none of the categories becomes the first one.
     """
-
-    domain: Any
-    into: Callable[[object], Hashable]
-    output: Any
-
-
-def _categories(categories: Sequence[Hashable]) -> _Categories:
     numbered = categories == range(len(categories))
     if not numbered and not all(isinstance(x, str | int | float | bool) for x in categories):
         raise ParameterError(
@@ -321,15 +292,14 @@ def _categories(categories: Sequence[Hashable]) -> _Categories:
         return own if member(own) else categories[0]
 
     if numbered:
-        return _Categories(atom_domain(bounds=(0, len(categories) - 1)), into, int)
+        return atom_domain(bounds=(0, len(categories) - 1)), into, int
     names = repr(tuple(categories))
     # A name that is longer is no name: of many categories it is a digest.
     if len(categories) > 20:
-        names = (
-            f"{len(categories)} categories, SHA-256 {hashlib.sha256(names.encode()).hexdigest()}"
-        )
+        digest = hashlib.sha256(names.encode()).hexdigest()
+        names = f"{len(categories)} categories, SHA-256 {digest}"
     output = str if all(isinstance(x, str) for x in categories) else "ExtrinsicObject"
-    return _Categories(user_domain(f"dpopt category of {names}", member), into, output)
+    return user_domain(f"dpopt category of {names}", member), into, output
 
 
 def _measurement(
@@ -354,14 +324,9 @@ def _measurement(
 
 
 def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
-    """Return what inputs ``steps`` neighbours apart spend, rounded up to floats.
+    """Return what inputs d = ``steps`` neighbours apart spend, rounded up to floats.
 
     (d epsilon, delta (1 + e^epsilon + ... + e^((d - 1) epsilon))), delta at most 1.
-
-    Args:
-        epsilon: at least 0.
-        delta: in [0, 1).
-        steps: d, at least 0.
     """
     if steps <= 0:
         return 0.0, 0.0

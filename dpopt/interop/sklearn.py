@@ -206,16 +206,13 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         """Find the mechanism, how its labels compose, the budget, and what counts the queries."""
         budget = self.budget_epsilon
         self._budget = None if budget is None else Guarantee(budget, self.budget_delta)
-        voters, classes = len(self.estimators_), self.classes_.size
         designed = self._plain if self.teachers == "plain" else self._private
-        self.design_ = designed(voters, classes)
-        of = Spending(
-            self.design_.setting, self.trained_once, voters_per_record=self.voters_per_record
-        )
-        self.spending_ = of
+        self.design_ = designed(len(self.estimators_), self.classes_.size)
+        setting, reach = self.design_.setting, self.voters_per_record
+        self.spending_ = of = Spending(setting, self.trained_once, voters_per_record=reach)
         # Estimators trained once share what they spend with no others.
         same = tuple(map(id, self.estimators_)) if self.trained_once else ()
-        way = (of.per_query, self.design_.setting.behind, of.trained_once, of.reach, same)
+        way = (of.per_query, setting.behind, of.trained_once, of.reach, same)
         queries = getattr(self, "_asked", None)
         if queries is not None and queries.queries and queries.way != way:
             raise ParameterError(

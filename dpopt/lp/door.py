@@ -295,10 +295,7 @@ class _Compiled:
 
 
 def _linear(
-    problem: cp.Problem,
-    families: Families,
-    solve: Callable[[Problem], Solution],
-    begin: float,
+    problem: cp.Problem, families: Families, solve: Callable[[Problem], Solution], begin: float
 ) -> CvxpySolution:
     sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
     with _quiet():

@@ -58,9 +58,7 @@ class Rows:
 
 
 def make_rows(
-    matrix: MatrixLike,
-    lower: npt.ArrayLike | None = None,
-    upper: npt.ArrayLike | None = None,
+    matrix: MatrixLike, lower: npt.ArrayLike | None = None, upper: npt.ArrayLike | None = None
 ) -> Rows:
     """Return `Rows` with scalar limits broadcast; at least one of the limits must be given.
 

@@ -142,12 +142,7 @@ class Problem:
         return bool(self.goals) and self.goals[0].maximising
 
     def add_variables(
-        self,
-        name: str,
-        shape: int | Sequence[int],
-        *,
-        lower: npt.ArrayLike,
-        upper: npt.ArrayLike,
+        self, name: str, shape: int | Sequence[int], *, lower: npt.ArrayLike, upper: npt.ArrayLike
     ) -> slice:
         """Add a group of variables and return its slice of x, in which it is flat in C order.
 
@@ -174,11 +169,7 @@ class Problem:
         return self.variables[name]
 
     def set_bounds(
-        self,
-        name: str,
-        *,
-        lower: npt.ArrayLike | None = None,
-        upper: npt.ArrayLike | None = None,
+        self, name: str, *, lower: npt.ArrayLike | None = None, upper: npt.ArrayLike | None = None
     ) -> None:
         """Change the bounds of a group of variables; a bound that is None stays as it is.
 

@@ -85,10 +85,7 @@ def privacy_constraints(
         return []
     if pairs is None and pure:
         lifted = np.ones((inputs, 1)) @ cp.Variable((1, outputs), name=f"{name}:ceiling")
-        return [
-            (shrink * lifted <= K).set_label(name),
-            (lifted >= K).set_label(f"{name}:ceiling"),
-        ]
+        return [(shrink * lifted <= K).set_label(name), (lifted >= K).set_label(f"{name}:ceiling")]
     edges = pair_count(pairs, inputs)
     if edges * outputs > MOST_ROWS:
         raise ParameterError(

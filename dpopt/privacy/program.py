@@ -165,11 +165,7 @@ class Problem(lp.Problem):
         self._write(name, private)
 
     def set_bounds(
-        self,
-        name: str,
-        *,
-        lower: npt.ArrayLike | None = None,
-        upper: npt.ArrayLike | None = None,
+        self, name: str, *, lower: npt.ArrayLike | None = None, upper: npt.ArrayLike | None = None
     ) -> None:
         """Change the bounds of variables, and of the ceilings of their privacy rows.
 

@@ -64,13 +64,7 @@ def hypergeometric_tails(
 
 
 def _hypergeometric(
-    lost: int,
-    ones: Vector,
-    zeros: Vector,
-    top: Vector,
-    above: Vector,
-    slope: Vector,
-    share: Share,
+    lost: int, ones: Vector, zeros: Vector, top: Vector, above: Vector, slope: Vector, share: Share
 ) -> tuple[Terms, Terms]:
     """Return functions of i for h(k - 1)/h(k) and w(k) (alpha a(k) - beta b(k)) at k = k* - i.
 

@@ -103,11 +103,7 @@ def write_verifier(path: Path) -> Path:
 
 @contextmanager
 def laid_beside(
-    path: Path,
-    kind: str,
-    proof: Optimality | None,
-    verifier: bool,
-    data: Json | None = None,
+    path: Path, kind: str, proof: Optimality | None, verifier: bool, data: Json | None = None
 ) -> Iterator[None]:
     """Save proof and verifier with a design that the block writes: all of them, or none.
 

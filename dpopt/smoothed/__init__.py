@@ -20,11 +20,7 @@ from dpopt.smoothed.delta import (
     smoothed_delta,
     smoothed_epsilon,
 )
-from dpopt.smoothed.mechanisms import (
-    AnonymousMechanism,
-    KernelMechanism,
-    SamplingHistogram,
-)
+from dpopt.smoothed.mechanisms import AnonymousMechanism, KernelMechanism, SamplingHistogram
 from dpopt.smoothed.profile import (
     PrivacyProfile,
     WorstCase,

@@ -251,9 +251,7 @@ def log_delta_at(mechanism: AnonymousMechanism, epsilon: float, counts: IntVecto
 
 
 def general_log_profile(
-    mechanism: AnonymousMechanism,
-    epsilon: float,
-    histogram: npt.ArrayLike | None = None,
+    mechanism: AnonymousMechanism, epsilon: float, histogram: npt.ArrayLike | None = None
 ) -> Vector:
     """Return log delta of one database or of all, from the output pmfs of any mechanism.
 
