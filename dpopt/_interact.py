@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: ANN401
-    """Show a control for each number and each choice of a setting, above its answer.
+    """Show a control for each number and each choice of a setting, in order, above its answer.
 
     In a notebook, at the end of a cell: ``interact(RevealOrObscure, epsilon=(0.1, 2))``.
     Moving a control designs anew, as long as that takes; what the setting refuses is shown in place
@@ -27,9 +27,6 @@ def interact(setting: Setting | type[Setting], **ranges: Any) -> VBox:  # noqa: 
         setting: where the controls begin; a class begins at its example. Fields that are neither
             numbers, nor choices, nor in ``ranges`` stay what they are.
         ranges: of a field, by its name: its least and its largest number, or a list of values.
-
-    Returns:
-        The controls in the order of the fields, then the answer as HTML.
 
     Raises:
         ParameterError: for what is no setting, or a range that is none.

@@ -117,7 +117,9 @@ def described(of: Callable[..., Any]) -> Described:
     Args:
         of: its docstring explains the parameters under "Attributes:", or "Args:".
     """
-    about, sections = _docstring(inspect.getdoc(of) or "")
+    # The description, then each section with its name before it.
+    about, *named = re.split(r"^([A-Z]\w+):$", inspect.getdoc(of) or "", flags=re.MULTILINE)
+    sections = dict(zip(named[::2], named[1::2], strict=True))
     helps = _entries(sections.get("Attributes") or sections.get("Args", ""))
     name = str(getattr(of, "kind", of.__name__))
     parameters = [
@@ -134,8 +136,14 @@ def described(of: Callable[..., Any]) -> Described:
     lines = map(str.strip, sections.get("Example", "").splitlines())
     example = next((line for line in lines if line.startswith(f"dpopt {name}")), "")
     if not example and hasattr(of, "example"):
-        example = _example(of)
-    return Described(name, about, tuple(parameters), example)
+        # The command line of a kind's example, without what it is the same without.
+        kind: Any = of
+        setting = kind.example()
+        named_fields = [f for f in fields(kind) if f.init and not is_default(setting, f)]
+        plain = setting.to_dict()
+        stated = {field.name: plain[field.name] for field in named_fields}
+        example = shlex.join(["dpopt", kind.kind, *arguments(stated)])
+    return Described(name, about.strip(), tuple(parameters), example)
 
 
 def is_default(setting: Any, field: Any) -> bool:  # noqa: ANN401
@@ -206,20 +214,6 @@ def text_of(value: object) -> str:
         ":".join(map(text_of, row)) if isinstance(row, list | tuple) else text_of(row)
         for row in value
     )
-
-
-def _example(of: Any) -> str:  # noqa: ANN401
-    """Return the command line of a kind's example, without what it is the same without."""
-    setting = of.example()
-    plain = setting.to_dict()
-    stated = {f.name: plain[f.name] for f in fields(of) if f.init and not is_default(setting, f)}
-    return shlex.join(["dpopt", of.kind, *arguments(stated)])
-
-
-def _docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return a docstring's description, and its sections by name."""
-    about, *sections = re.split(r"^([A-Z]\w+):$", text, flags=re.MULTILINE)
-    return about.strip(), dict(zip(sections[::2], sections[1::2], strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:

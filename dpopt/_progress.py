@@ -88,16 +88,11 @@ def expect(task: str, steps: float, per_second: float) -> None:
     """
     callback, seconds = _listener.get(), steps / per_second
     if callback is not None and seconds > _LONG_SECONDS:
-        callback(ProgressEvent(task, 0, None, _in_words(task, steps, seconds), seconds))
-
-
-def _in_words(task: str, steps: float, seconds: float) -> str:
-    size, unit = next(
-        (seconds / length, name)
-        for length, name in ((86400, "days"), (3600, "hours"), (60, "minutes"))
-        if seconds >= 2 * length or length == 60
-    )
-    return f"{task}: {steps:,.0f} steps, about {size:,.0f} {unit}; Ctrl-C ends it."
+        units = ((86400, "days"), (3600, "hours"), (60, "minutes"))
+        length, unit = next((pair for pair in units if seconds >= 2 * pair[0]), units[-1])
+        size = f"about {seconds / length:,.0f} {unit}"
+        message = f"{task}: {steps:,.0f} steps, {size}; Ctrl-C ends it."
+        callback(ProgressEvent(task, 0, None, message, seconds))
 
 
 def track(items: Iterable[_T], task: str, total: int | None = None) -> Iterator[_T]:
@@ -157,7 +152,7 @@ def reporting(callback: ProgressCallback | None) -> Iterator[None]:
 def progress_bar(
     *, file: TextIO | None = None, delay: float = 1.0, always: bool = False
 ) -> AbstractContextManager[ProgressCallback]:
-    """Show the progress of everything inside the block as bars on a terminal.
+    """Show the progress of everything inside the block as bars on a terminal; yield the callback.
 
     A task that is over leaves no trace on the screen. Where ``file`` is no terminal, nothing is
     written at all.
@@ -167,9 +162,6 @@ def progress_bar(
         delay: seconds that a task must last before it is shown, so that short ones do not flicker;
             at least 0.
         always: draw even if ``file`` is not a terminal.
-
-    Returns:
-        A context manager; it yields the callback, for functions that take one as ``progress``.
 
     Raises:
         ParameterError: if ``delay`` is out of range.

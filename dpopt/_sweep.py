@@ -169,11 +169,7 @@ def _described(value: object) -> object:
         held = [_described(cell.cell_contents) for cell in value.__closure__ or ()]
         return [_described(value.__code__), value.__defaults__, value.__kwdefaults__, held]
     if isinstance(value, CodeType):
-        return [
-            value.co_code,
-            value.co_names,
-            [_described(constant) for constant in value.co_consts],
-        ]
+        return [value.co_code, value.co_names, list(map(_described, value.co_consts))]
     return sorted(map(repr, value)) if isinstance(value, frozenset) else value
 
 

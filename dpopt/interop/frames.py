@@ -21,16 +21,12 @@ LIBRARIES = ("pandas", "polars")
 
 
 def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
-    """Return a result as one tidy table.
+    """Return a result as one tidy table, a ``DataFrame``; probabilities are floats, for reading.
 
     Args:
         result: a `Design`, or what has a method ``columns``, which returns columns by name: an
             `Table`, a `PublicPrior`, a `Tally`, a `VoteBatch`, a `Solution`, a profile.
         library: "pandas" or "polars".
-
-    Returns:
-        A ``pandas.DataFrame`` with the default index, or a ``polars.DataFrame``; probabilities are
-        floats, for reading only.
 
     Raises:
         ParameterError: for another object or library, or one whose table would be too long.

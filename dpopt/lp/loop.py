@@ -130,12 +130,9 @@ class _Loop:
         return remaining
 
     def failure(self, status: Status, detail: str) -> SolverError:
-        name = self.backend.name
-        return SolverError(
-            f"{name} ended with status {status} on {self.problem.name!r} ({detail}); "
-            f"{advice(status, name)}.",
-            str(status),
-        )
+        name, advised = self.backend.name, advice(status, self.backend.name)
+        ended = f"{name} ended with status {status} on {self.problem.name!r}"
+        return SolverError(f"{ended} ({detail}); {advised}.", str(status))
 
     def stalled(self, worst: float) -> SolverError:
         detail = f"a violation of {worst:.1e} stays above tolerance {self.limits.tolerance:.1e}"
@@ -242,11 +239,12 @@ class _Loop:
         if worst <= tolerance:
             unit = objective_size(self.model.cost, x)
             gap = (float(self.model.cost @ x) - self.bound(x, y)) / unit
-            if not gap <= self.limits.widest_gap:
+            stop, target = self.limits.stop_at_gap, self.limits.relative_gap
+            if not gap <= max(1e3 * target, stop):
                 self.no_bound |= dual_bound(self.relaxation, y) == -np.inf
                 detail = f"the point returned fails its dual bound by {gap:.1e}"
                 return self.failure(Status.NUMERICAL, detail)
-            if abs(gap) > self.limits.enough:
+            if abs(gap) > max(target, stop):
                 poor = f"a duality gap of {gap:.1e} stays"
         return _Answer(x, y, separations, worst, poor, gap)
 
@@ -498,23 +496,9 @@ def solve(
             variables with the problem, by name and shape.
         InfeasibleError: if no point satisfies every constraint; it names the blocks in conflict.
         SolverError: for any other failure; it carries the status and advice.
-
-    Example:
-        >>> from dpopt import Problem, solve
-        >>> problem = Problem()
-        >>> x = problem.add_variables("x", 2, lower=0.0, upper=1.0)
-        >>> problem.add_rows("share", {"x": [[1.0, 1.0]]}, lower=1.0)
-        >>> problem.minimise({"x": [2.0, 1.0]})
-        >>> solution = solve(problem)
-        >>> round(solution.objective, 6), solution["x"].round(6).tolist(), solution.gap < 1e-9
-        (1.0, [0.0, 1.0], True)
     """
-    limits: Any = {
-        "tolerance": tolerance,
-        "relative_gap": relative_gap,
-        "time_limit": time_limit,
-        "stop_at_gap": stop_at_gap,
-    }
+    limits: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
+    limits |= {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
     # Without importing cvxpy for other problems.
     kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(problem).__mro__]
     if ("cvxpy", "Problem") in kinds:

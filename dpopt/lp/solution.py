@@ -87,16 +87,6 @@ class Limits:
         stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
         return cls(usual, gap, time_limit, stop_at_gap)
 
-    @property
-    def enough(self) -> float:
-        """Largest gap at which no fallback strategy is tried."""
-        return max(self.relative_gap, self.stop_at_gap)
-
-    @property
-    def widest_gap(self) -> float:
-        """Largest gap of an acceptable solution, if all strategies are exhausted."""
-        return max(1e3 * self.relative_gap, self.stop_at_gap)
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -159,16 +149,8 @@ class Solution:
         return self.values[name]
 
     def __repr__(self) -> str:
-        return brief(
-            self,
-            status=str(self.status),
-            objective=self.objective,
-            bound=self.bound,
-            gap=self.gap,
-            rows_used=self.rows_used,
-            rounds=self.rounds,
-            backend=self.backend,
-        )
+        fields = ("status", "objective", "bound", "gap", "rows_used", "rounds", "backend")
+        return brief(self, **{name: getattr(self, name) for name in fields})
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return values and duals as one tidy table: kind, name, index, value.

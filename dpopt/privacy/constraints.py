@@ -31,7 +31,7 @@ def privacy_constraints(
     shape: Sequence[int] | None = None,
     name: str = "privacy",
 ) -> list[cp.Constraint]:
-    """Return the cvxpy constraints under which a kernel is (epsilon, delta)-private.
+    """Return labelled cvxpy constraints under which a kernel is (epsilon, delta)-private.
 
     K[x, y] is the probability of output y for input x. Privacy asks for every ordered pair of
     neighbours x, x' that sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta. It is written in one
@@ -58,9 +58,6 @@ def privacy_constraints(
         graph: neighbouring inputs: a name or edges, see `directed_pairs`.
         shape: of the words of the graphs "grid" and "hamming".
         name: label of the constraints; others begin with it.
-
-    Returns:
-        Labelled constraints; none if no input has a neighbour.
 
     Raises:
         ParameterError: if K is no affine matrix, or a value is out of range.

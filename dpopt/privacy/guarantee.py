@@ -91,21 +91,14 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
     k = _checks.integer("folds", folds, 1, 2**53)
     slack = _checks.real("slack", slack, 0.0, 1.0, open_lower=True, open_upper=True)
     e, tail = Fraction(guarantee.epsilon), Fraction(slack)
-    base = k * e * mean_loss(e)
+    # (exp(e) - 1) / (exp(e) + 1), which above e = 100 rounds to 1.
+    mean_loss = Fraction(1) if e > 100 else (exp_upper(e) - 1) / (exp_upper(e) + 1)
+    base = k * e * mean_loss
     root = sqrt_upper(k) * e / tail
     logs = log_upper(exp_upper(1) + root), log_upper(1 / tail)
     spread = e * sqrt_upper(2 * k * Fraction(min(logs)))
     survival = power_below(1 - Fraction(guarantee.delta), k) * (1 - tail)
     return Guarantee(float_up(min(k * e, base + spread)), float_up(1 - survival))
-
-
-def mean_loss(e: Fraction) -> Fraction:
-    """Return (exp(e) - 1) / (exp(e) + 1), rounded up; 1 for e above 100."""
-    # In nats: above it (exp(e) - 1) / (exp(e) + 1) rounds to 1.
-    if e > 100:
-        return Fraction(1)
-    exp_epsilon = exp_upper(e)
-    return (exp_epsilon - 1) / (exp_epsilon + 1)
 
 
 def power_below(base: Fraction, exponent: int) -> Fraction:

@@ -12,14 +12,11 @@ Array = npt.NDArray[np.float64]
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Return the total variation distance 1/2 sum_x |p(x) - q(x)|.
+    """Return the total variation distance 1/2 sum_x |p(x) - q(x)|, shape (...).
 
     Args:
         p: pmfs, shape (..., outcomes).
         q: pmfs, shape (..., outcomes); broadcast against p.
-
-    Returns:
-        Shape (...).
 
     Raises:
         ParameterError: if an entry is below 0 or not finite, or the shapes differ.

@@ -49,17 +49,14 @@ def histogram_count(records: int, categories: int) -> int:
 
 
 def histograms(records: int, categories: int) -> IntMatrix:
-    """Return all histograms of n records over m categories in lexicographic order.
+    """Return all histograms of n records over m categories, shape (C(n + m - 1, m - 1), m).
 
-    The first is (0, ..., 0, n), the last (n, 0, ..., 0); with m = 2 the row index is the number of
-    records in the first category.
+    Their order is lexicographic: the first is (0, ..., 0, n), the last (n, 0, ..., 0); with m = 2
+    the row index is the number of records in the first category.
 
     Args:
         records: n, at least 0.
         categories: m, at least 1.
-
-    Returns:
-        Shape (C(n + m - 1, m - 1), m), read-only.
 
     Raises:
         ParameterError: if an argument is out of range, or the table has more than 2e7 entries.
@@ -217,7 +214,7 @@ def unit_sums(sums: Vector, terms: int) -> Vector:
 
 
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
-    """Return the indices of the distributions that are vertices of the convex hull.
+    """Return the rising indices of the distributions that are vertices of the convex hull.
 
     The expectation of a nonnegative function is linear in the distribution of each record, with
     nonnegative coefficients. So a distribution p is dropped only if a mixture of kept ones is at
@@ -229,9 +226,6 @@ def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
     Args:
         distributions: distributions of one record, shape (l, m); at most 100,000 distinct ones for
             m > 2.
-
-    Returns:
-        Indices in increasing order, shape (vertices,).
 
     Raises:
         ParameterError: if the rows are no distributions, or too many.
@@ -252,13 +246,10 @@ def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
 
 
 def distribution_reduction(distributions: npt.ArrayLike) -> Matrix:
-    """Return the vertices of the convex hull, at which every expectation is maximal.
+    """Return the vertices of the convex hull, at which every expectation is maximal, in order.
 
     Args:
         distributions: distributions of one record, shape (l, m).
-
-    Returns:
-        Shape (vertices, m), in the given order, read-only.
     """
     rows = checked_distributions(distributions)
     return frozen(rows[hull_vertices(rows)])

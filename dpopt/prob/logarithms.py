@@ -194,10 +194,7 @@ def log_factorial(values: IntVector) -> Pair:
 
 @lru_cache(maxsize=2)
 def factorial_table(largest: int) -> Callable[[IntVector], Pair]:
-    """Return a table lookup equal to `log_factorial` on 0, ..., largest.
-
-    A table has 16 bytes per entry; the last two tables are cached.
-    """
+    """Return a table lookup equal to `log_factorial` on 0, ..., largest, 16 bytes an entry."""
     high, low = np.empty(largest + 1), np.empty(largest + 1)
     for start in range(0, largest + 1, _BLOCK):
         block = slice(start, min(start + _BLOCK, largest + 1))

@@ -20,14 +20,11 @@ _MOST, _LARGEST = 10**9, 10**15
 
 
 def binomial_pmf(trials: int, p: float) -> Vector:
-    """Return the pmf of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
+    """Return the pmf of Binomial(n, p) at k = 0..n: C(n, k) p^k (1 - p)^(n - k).
 
     Args:
         trials: n >= 0.
         p: success probability in [0, 1].
-
-    Returns:
-        Probabilities of k = 0..n, shape (n + 1,).
 
     Raises:
         ParameterError: if an argument is out of range.
@@ -44,7 +41,7 @@ def binomial_pmf(trials: int, p: float) -> Vector:
 
 
 def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
-    """Return the pmf of the number of successes among draws without replacement.
+    """Return the pmf at 0..n of the number of successes among n draws without replacement.
 
     Pr[k] = C(s, k) C(N - s, n - k) / C(N, n) with N = population, s = successes, n = draws.
 
@@ -52,9 +49,6 @@ def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
         population: N >= 0.
         successes: s in [0, N].
         draws: n in [0, N].
-
-    Returns:
-        Probabilities of k = 0..n, shape (n + 1,); zero outside the support.
 
     Raises:
         ParameterError: if an argument is out of range.
@@ -80,15 +74,12 @@ def from_ratios(ratios: Vector, mode: int) -> Vector:
 
 
 def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the pmf of a sum of independent Bernoulli(p_i), for one vector or a batch.
+    """Return the pmf, shape (..., n + 1), of a sum of n independent Bernoulli(p_i).
 
     Trials are added one at a time: Pr_{i+1}[k] = p_i Pr_i[k - 1] + (1 - p_i) Pr_i[k].
 
     Args:
         p: probabilities in [0, 1], shape (..., n).
-
-    Returns:
-        Probabilities of the counts 0..n, shape (..., n + 1).
 
     Raises:
         ParameterError: if a probability is outside [0, 1] or not a number.

@@ -16,7 +16,7 @@ and the multipliers still prove its value: both are limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -312,7 +312,8 @@ class ParametricProgram:
         self.status = "proved" if kind in FORMS else "fitted"
         forms = [(0, 0)] * self.pmfs + [form(plain, name) for name in self.names]
         self.powers, self.degrees = [n for n, _ in forms], [d for _, d in forms]
-        self.rows = self._polynomials(Exact.of(first))
+        exact = Exact.of(first)
+        self.limits, self.rows = exact.limits, self._polynomials(exact)
 
     def at(self, r: Fraction) -> Exact:
         """Return the exact program at a rational r, with the rows of `dpopt.verify`."""
@@ -341,7 +342,8 @@ class ParametricProgram:
                     (e.rows[i][1] if j is None else e.rows[i][0].get(j, fmpq(0))) * scale
                     for e, scale in zip(shown_at, scales, strict=True)
                 ]
-                p = _through(lagrange, values[: len(samples)])
+                sampled = fmpq_mat(len(samples), 1, values[: len(samples)])
+                p = fmpq_poly((lagrange * sampled).entries())
                 checked = zip(spare, values[len(samples) :], strict=True)
                 if p.degree() > self.degrees[i] or any(p(rational(r)) != v for r, v in checked):
                     raise ParameterError(
@@ -362,24 +364,16 @@ class ParametricProgram:
         for j, p in zip(basis.columns, basic, strict=True):
             point[j] = p
         # All slacks, multipliers and reduced costs, times the determinant: none may be negative.
-        nonnegative: list[fmpq_poly] = []
-        for j in basis.columns:
-            low, high = exact.limits[j]
-            nonnegative += [point[j] - low * determinant, high * determinant - point[j]]
+        tight = dict(zip(basis.tight, multipliers, strict=True))
+        nonnegative = self.slacks(point, determinant, basis.columns, tight)
         # Reduced costs: cost plus multipliers times the tight rows, all times the determinant.
         reduced = [determinant * cost for cost in exact.costs]
-        tight = dict(zip(basis.tight, multipliers, strict=True))
-        for i, (terms, limit, equality) in enumerate(self.rows):
-            if i not in tight:
-                slack = determinant * limit - sum((a * point[j] for j, a in terms.items()), zero)
-                nonnegative.append(slack)
-                if equality:
-                    nonnegative.append(-slack)
-                continue
+        for i, y in tight.items():
+            terms, _, equality = self.rows[i]
             if not equality:
-                nonnegative.append(tight[i])
+                nonnegative.append(y)
             for j, a in terms.items():
-                reduced[j] = reduced[j] + tight[i] * a
+                reduced[j] = reduced[j] + y * a
         basic_columns = set(basis.columns)
         for j, d in enumerate(reduced):
             low, high = exact.limits[j]
@@ -403,20 +397,27 @@ class ParametricProgram:
         }
         return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
 
-    def slacks(self, point: Sequence[Ratio]) -> list[tuple[fmpq_poly, fmpq_poly]]:
-        """Return all slacks at a point, (numerator, denominator), without zeros."""
-        sides = [(fmpq_poly(list(p.over)), fmpq_poly(list(p.under))) for p in point]
-        limits = self.at(Fraction(2)).limits
-        nonnegative: list[tuple[fmpq_poly, fmpq_poly]] = []
-        for (over, under), (low, high) in zip(sides, limits, strict=True):
-            nonnegative += [(over - low * under, under), (high * under - over, under)]
-        for terms, limit, equality in self.rows:
-            over, under = limit, fmpq_poly([1])
-            for j, a in terms.items():
-                p, q = sides[j]
-                over, under = over * q - a * p * under, under * q
-            nonnegative += [(over, under), (-over, under)] if equality else [(over, under)]
-        return [(over, under) for over, under in nonnegative if over != 0]
+    def slacks(
+        self,
+        point: Sequence[fmpq_poly],
+        common: fmpq_poly,
+        columns: Iterable[int],
+        tight: Container[int] = (),
+    ) -> list[fmpq_poly]:
+        """Return the slacks at a point, all times its common denominator.
+
+        They are those of the limits of some columns, then of the rows but the tight ones.
+        """
+        slacks: list[fmpq_poly] = []
+        for j in columns:
+            low, high = self.limits[j]
+            slacks += [point[j] - low * common, high * common - point[j]]
+        for i, (terms, limit, equality) in enumerate(self.rows):
+            if i not in tight:
+                total = sum((a * point[j] for j, a in terms.items()), fmpq_poly([0]))
+                slack = common * limit - total
+                slacks += [slack, -slack] if equality else [slack]
+        return slacks
 
     def _cramer(
         self, basis: Basis, exact: Exact
@@ -555,16 +556,22 @@ def private_where(
         raise ParameterError(
             f"point is {shown(unknown)}; its variables must be among those of the program."
         )
-    slacks = program.slacks([point.get(v, Ratio((0,))) for v in program.variables])
+    formulas = [point.get(v, Ratio((0,))) for v in program.variables]
+    sides = [(fmpq_poly(list(p.over)), fmpq_poly(list(p.under))) for p in formulas]
+    common = fmpq_poly([1])
+    for _, under in sides:
+        common *= under // common.gcd(under)
+    values = [over * (common // under) for over, under in sides]
+    slacks = program.slacks(values, common, range(len(values)))
     ends: set[Root] = set()
-    for over, under in slacks:
-        for factor, _ in (*over.numer().factor()[1], *under.numer().factor()[1]):
+    for polynomial in (*slacks, common):
+        for factor, _ in polynomial.numer().factor()[1] if polynomial != 0 else ():
             ends.update(roots_above_one(factor))
     starts = [Root.of(Fraction(1)), *sorted(ends)]
     intervals: list[tuple[Root, Root | None]] = []
     for start, end in zip(starts, [*starts[1:], None], strict=True):
         at = rational(_between(start, end, _SHARES[0]))
-        if all(over(at) * under(at) >= 0 for over, under in slacks):
+        if all(slack(at) * common(at) >= 0 for slack in slacks):
             joined = intervals.pop()[0] if intervals and intervals[-1][1] == start else start
             intervals.append((joined, end))
     return tuple(intervals)
@@ -623,8 +630,3 @@ def _lagrange(samples: Sequence[Fraction]) -> fmpq_mat:
     """Return the inverse Vandermonde matrix: from values at the samples to coefficients."""
     powers = [[rational(r) ** j for j in range(len(samples))] for r in samples]
     return fmpq_mat(powers).inv()
-
-
-def _through(lagrange: fmpq_mat, values: Sequence[fmpq]) -> fmpq_poly:
-    """Return the polynomial with these values at the samples."""
-    return fmpq_poly((lagrange * fmpq_mat(len(values), 1, list(values))).entries())

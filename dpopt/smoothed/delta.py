@@ -30,7 +30,7 @@ from dpopt.prob.histograms import (
 from dpopt.prob.sum_pmf import allowance
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.profile import LARGEST_EPSILON, log_exposure, log_profile
-from dpopt.smoothed.results import LN10, DeltaResult, finite
+from dpopt.smoothed.results import LN10, DeltaResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +49,10 @@ class SmoothedDelta(DeltaResult[float]):
     """
 
     kind: ClassVar[str] = "smoothed"
+    written = (
+        *("mechanism", "epsilon", "distributions", "delta", "log10_delta", "bound", "argmax"),
+        *("certified", "certificate", "dp_delta"),
+    )
 
     mechanism: AnonymousMechanism
     epsilon: float
@@ -83,29 +87,8 @@ class SmoothedDelta(DeltaResult[float]):
 
     def facts(self) -> Json:
         """Return the summary of the one-line repr."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "log10_delta": self.log10_delta,
-            "argmax": self.argmax,
-            "certified": self.certified,
-        }
-
-    def to_dict(self) -> Json:
-        """Return the maximum, its composition, its certificate and DP's delta as plain values."""
-        return {
-            "kind": self.kind,
-            "mechanism": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-            "distributions": self.distributions.tolist(),
-            "delta": self.delta,
-            "log10_delta": finite(self.log10_delta),
-            "bound": self.bound,
-            "argmax": list(self.argmax),
-            "certified": self.certified,
-            "certificate": self.certificate.to_dict(),
-            "dp_delta": self.dp_delta,
-        }
+        fields = ("mechanism", "epsilon", "log10_delta", "argmax", "certified")
+        return {name: getattr(self, name) for name in fields}
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return each distribution and its number of records."""

@@ -59,13 +59,10 @@ class AnonymousMechanism(ABC):
 
     @abstractmethod
     def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return the pmf of the output for each database.
+        """Return the pmf of the output for each database, shape (N, outputs).
 
         Args:
             histograms: counts of the categories, shape (N, m), each row summing to n.
-
-        Returns:
-            Probabilities, shape (N, outputs), rows summing to 1 up to rounding.
 
         Raises:
             ParameterError: if a row is no histogram of n records over m categories.

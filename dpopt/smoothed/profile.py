@@ -50,6 +50,7 @@ class PrivacyProfile(DeltaResult[Vector]):
     """
 
     kind: ClassVar[str] = "profile"
+    written = ("mechanism", "epsilon", "counts", "delta", "log10_delta", "method")
 
     mechanism: AnonymousMechanism
     epsilon: float
@@ -83,18 +84,6 @@ class PrivacyProfile(DeltaResult[Vector]):
         if len(self.log_delta) == 1:
             fields["log10_delta"] = float(self.log10_delta[0])
         return {**fields, "databases": len(self.log_delta), "method": repr(self.method)}
-
-    def to_dict(self) -> Json:
-        """Return log10 delta of each database, in the order of `histograms`, as plain values."""
-        return {
-            "kind": self.kind,
-            "mechanism": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-            "counts": None if self.counts is None else list(self.counts),
-            "delta": self.delta.tolist(),
-            "log10_delta": [finite(value) for value in self.log10_delta.tolist()],
-            "method": self.method,
-        }
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the counts and log10 delta of each database."""

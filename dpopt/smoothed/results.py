@@ -28,10 +28,12 @@ class DeltaResult(ABC, Generic[T]):
     Attributes:
         log_delta: natural logarithm of delta, -inf where it is 0; a vector is read-only.
         kind: the name of the kind of result in `to_dict`.
+        written: the names of what else `to_dict` returns.
     """
 
     log_delta: T
     kind: ClassVar[str]
+    written: ClassVar[tuple[str, ...]]
 
     @property
     def delta(self) -> T:
@@ -47,9 +49,9 @@ class DeltaResult(ABC, Generic[T]):
     def facts(self) -> Json:
         """Return the summary shown by the repr, the notebook page and the command line."""
 
-    @abstractmethod
     def to_dict(self) -> Json:
         """Return the result as plain values, ready for JSON; None for the logarithm of 0."""
+        return {name: _plain(getattr(self, name)) for name in ("kind", *self.written)}
 
     @abstractmethod
     def columns(self) -> Mapping[str, Sequence[Any]]:
@@ -84,6 +86,14 @@ class DeltaResult(ABC, Generic[T]):
 def finite(value: float) -> float | None:
     """Return the value, or None if it is not finite (log10 of a delta of 0), for JSON."""
     return value if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, np.ndarray | tuple | list):
+        return list(map(_plain, value.tolist() if isinstance(value, np.ndarray) else value))
+    if isinstance(value, float):
+        return finite(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 def _like(template: T, value: Any) -> T:  # noqa: ANN401

@@ -60,10 +60,8 @@ class Highs:
         _checks.choice("rounds", self.rounds, ("auto", "simplex", "interior"))
         _checks.flag("perturb", self.perturb)
 
-    @property
-    def name(self) -> str:
-        """Name shown in results."""
-        return "highs"
+    # Shown in results.
+    name = "highs"
 
     @property
     def tolerance(self) -> float:
@@ -92,8 +90,7 @@ def load_model(model: Model, /, **options: bool | float | int | str) -> highspy.
     """Return a silent HiGHS instance that holds ``model``."""
     silence()
     solver = highspy.Highs()
-    set_options(solver, output_flag=False)
-    set_options(solver, small_matrix_value=1e-12, **options)
+    set_options(solver, output_flag=False, small_matrix_value=1e-12, **options)
     rows = model.rows
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = model.cost.size, rows.count
@@ -201,15 +198,9 @@ class HighsSession:
         """Add rows below those present, and keep the basis."""
         self._appended.append(rows)
         matrix = rows.matrix
-        status = self._solver.addRows(
-            rows.count,
-            rows.lower,
-            rows.upper,
-            matrix.nnz,
-            matrix.indptr[:-1].astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data,
-        )
+        starts, columns = (a.astype(np.int32) for a in (matrix.indptr[:-1], matrix.indices))
+        entries = matrix.nnz, starts, columns, matrix.data
+        status = self._solver.addRows(rows.count, rows.lower, rows.upper, *entries)
         _require(status, "it refused appended rows")
 
     def begin(self, columns: Statuses, rows: Statuses, dual: bool) -> None:
@@ -281,9 +272,9 @@ class HighsSession:
             return RawSolution(status, None, None, iterations, detail)
         if not point.value_valid:
             return RawSolution(Status.NUMERICAL, None, None, iterations, detail + ", no point")
-        y = np.array(point.row_dual, dtype=float) if point.dual_valid else None
+        y = np.array(point.row_dual, dtype=float) * self._scale if point.dual_valid else None
         x: Vector = np.array(point.col_value, dtype=float)
-        return RawSolution(status, x, None if y is None else y * self._scale, iterations, detail)
+        return RawSolution(status, x, y, iterations, detail)
 
 
 def _suits_interior(model: Model) -> bool:
