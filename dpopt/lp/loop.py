@@ -496,6 +496,14 @@ def solve(
             variables with the problem, by name and shape.
         InfeasibleError: if no point satisfies every constraint; it names the blocks in conflict.
         SolverError: for any other failure; it carries the status and advice.
+
+    Example:
+        >>> from dpopt import Problem, solve
+        >>> problem = Problem()
+        >>> x = problem.add_variables("x", 2, lower=0.0, upper=1.0)
+        >>> problem.maximise({"x": [2.0, 1.0]})
+        >>> round(solve(problem).objective, 6)
+        3.0
     """
     limits: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
     limits |= {"time_limit": time_limit, "stop_at_gap": stop_at_gap}

@@ -5,7 +5,7 @@ functions of the coefficients. They are computed exactly: the coefficients of th
 polynomials in r, Cramer's rule bounds the degrees of the numerators and of the determinant, and
 that many solves at integer r determine them by interpolation. The basis is optimal at every r where
 no slack, multiplier or reduced cost is negative. All of these are rational functions of r, and
-Sturm sequences isolate their changes of sign (`dpopt.proofs.sturm`): between two of them, a basis
+their changes of sign are roots of polynomials, which Arb isolates: between two of them, a basis
 that is optimal at one r is optimal at all. So each piece is proved, and ends at algebraic numbers.
 The search goes on in the gaps between pieces until none is left.
 
@@ -32,8 +32,8 @@ from dpopt._numbers import shown
 from dpopt._types import Json, brief
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import Setting, displayed, exact_optimum, plain_setting, written
+from dpopt.proofs.roots import Root, product_text, roots_above_one
 from dpopt.proofs.simplex import Basis, Exact, Vertex, fraction, rational
-from dpopt.proofs.sturm import Root, product_text, roots_above_one
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -530,8 +530,8 @@ def private_where(
     """Return all r = e^epsilon at which a rule, given by formulas, satisfies the rows of a program.
 
     For published rules whose probabilities are rational functions of r, such as randomised response
-    or a recursion for q_m. Each row's slack is a rational function of r, too, and Sturm sequences
-    isolate its changes of sign.
+    or a recursion for q_m. Each row's slack is a rational function of r, too, which changes its
+    sign at roots and poles only.
 
     Args:
         setting: as for `closed_form`.

@@ -1,9 +1,4 @@
-"""Real roots of polynomials over the rationals, counted and isolated by Sturm's theorem.
-
-Let p_0 = p, p_1 = p', p_(i+1) = -(p_(i-1) mod p_i), and V(x) the number of changes of sign in
-p_0(x), p_1(x), ... A polynomial p without multiple roots has V(a) - V(b) roots in (a, b] if a < b
-are not roots.
-"""
+"""Real roots of polynomials over the rationals as exact numbers, and polynomials as text."""
 
 from __future__ import annotations
 
@@ -11,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from typing import Any
 
 from flint import fmpq, fmpq_poly, fmpz_poly
+
+from dpopt.proofs.simplex import fraction
 
 
 @dataclass(frozen=True)
@@ -85,21 +82,6 @@ class Root:
         return f"{float(self):.6g}" if exact is None else str(exact)
 
 
-def chain(polynomial: fmpq_poly) -> list[fmpq_poly]:
-    """Return the Sturm sequence of a polynomial without multiple roots."""
-    sequence = [polynomial, polynomial.derivative()]
-    while sequence[-1].degree() > 0:
-        _, remainder = divmod(sequence[-2], sequence[-1])
-        sequence.append(-remainder)
-    return sequence
-
-
-def changes(sequence: list[fmpq_poly], x: fmpq) -> int:
-    """Return V(x), how often the sign changes along a Sturm sequence; zeros do not count."""
-    signs = [value > 0 for value in (p(x) for p in sequence) if value != 0]
-    return sum(a != b for a, b in pairwise(signs))
-
-
 def roots_above_one(polynomial: fmpz_poly) -> tuple[Root, ...]:
     """Return the roots above 1 of an irreducible polynomial, in order, in disjoint intervals."""
     return _roots(tuple(int(a) for a in polynomial.coeffs()))
@@ -114,23 +96,15 @@ def _roots(coefficients: tuple[int, ...]) -> tuple[Root, ...]:
         return (Root(coefficients, root, root),) if root > 1 else ()
     if len({a > 0 for a in coefficients if a}) == 1:
         return ()  # All coefficients have one sign: no root is positive.
-    sequence = chain(fmpq_poly(list(coefficients)))
-    # Cauchy's bound on the roots. An irreducible polynomial of degree > 1 has no rational root, so
-    # the ends of the intervals are never roots.
-    largest = 2 + max(map(abs, coefficients[:-1])) // abs(coefficients[-1])
+    # Disjoint balls, each around one root, and real around a real one. An irreducible polynomial of
+    # degree > 1 has no rational root, so their ends are none.
+    balls: Any = fmpz_poly(list(coefficients)).complex_roots()
+    real = [ball.real for ball, _ in balls if ball.imag.is_zero()]
     roots: list[Root] = []
-    intervals = [(Fraction(1), Fraction(largest))]
-    while intervals:
-        low, high = intervals.pop()
-        ends = [fmpq(end.numerator, end.denominator) for end in (low, high)]
-        # Bisect until each interval has at most one root.
-        count = changes(sequence, ends[0]) - changes(sequence, ends[1])
-        if count == 1:
-            roots.append(Root(coefficients, low, high))
-        elif count > 1:
-            half = (low + high) / 2
-            intervals += [(low, half), (half, high)]
-    return tuple(sorted(roots, key=lambda root: root.low))
+    for ball in real:
+        middle, radius = fraction(ball.mid().fmpq()), fraction(ball.rad().fmpq())
+        roots.append(Root(coefficients, middle - radius, middle + radius))
+    return tuple(sorted(root for root in roots if Root.of(Fraction(1)) < root))
 
 
 def sum_text(coefficients: Sequence[int]) -> str:
