@@ -31,12 +31,9 @@ _ALONE = RLock()
 
 @contextmanager
 def context(name: str = "plain") -> Iterator[None]:
-    """Set matplotlib to a style sheet while the block runs.
+    """Set matplotlib to a style sheet, one of `STYLES`, while the block runs.
 
     A second thread waits until the block of the first has ended, as the setting holds for all.
-
-    Args:
-        name: one of `STYLES`.
     """
     if name not in STYLES:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")

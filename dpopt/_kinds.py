@@ -114,8 +114,7 @@ class Described(NamedTuple):
 def described(of: Callable[..., Any]) -> Described:
     """Return what a class of settings, or the function of a verb, says of itself.
 
-    Args:
-        of: its docstring explains the parameters under "Attributes:", or "Args:".
+    Its docstring explains the parameters under "Attributes:", or "Args:".
     """
     # The description, then each section with its name before it.
     about, *named = re.split(r"^([A-Z]\w+):$", inspect.getdoc(of) or "", flags=re.MULTILINE)

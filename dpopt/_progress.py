@@ -81,10 +81,7 @@ def advance(task: str, done: int, total: int | None = None, message: str = "") -
 def expect(task: str, steps: float, per_second: float) -> None:
     """Tell the callback in force, before a task starts, that it will take more than a minute.
 
-    Args:
-        task: see `ProgressEvent`.
-        steps: how many there will be, or are at most.
-        per_second: how many a processor of 2025 does; an estimate for users, not a promise.
+    That is estimated from the most steps there are and how many a processor of 2025 does a second.
     """
     callback, seconds = _listener.get(), steps / per_second
     if callback is not None and seconds > _LONG_SECONDS:
@@ -100,12 +97,7 @@ def track(items: Iterable[_T], task: str, total: int | None = None) -> Iterator[
 
     The first event (0 done) comes before the first item and the last one (all done) after the
     last; between them there are at most ten a second, however short a step is. A loop that is
-    left early reports no end.
-
-    Args:
-        items: what to go through.
-        task: see `ProgressEvent`.
-        total: number of items; by default ``len(items)`` where there is one.
+    left early reports no end. The total is by default ``len(items)`` where there is one.
     """
     callback = _listener.get()
     if callback is None:

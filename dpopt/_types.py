@@ -41,12 +41,7 @@ Json = dict[str, Any]
 
 
 def brief(result: object, **facts: object) -> str:
-    """Return one line that names a result's type and some facts, for ``__repr__``.
-
-    Args:
-        result: a dataclass.
-        facts: what to show of it; all its fields if there are none.
-    """
+    """Return one line with a dataclass's type and some facts, or all its fields: a ``__repr__``."""
     if not facts:
         facts = {field.name: getattr(result, field.name) for field in fields(cast(Any, result))}
     words = (f"{name}={brief_of(value)}" for name, value in facts.items())

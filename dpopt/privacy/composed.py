@@ -115,17 +115,11 @@ def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guara
 
         e^epsilon' = max_j (P(i <= j) - s) / Q(i <= j).
 
-    P is bounded from above and Q from below, in integers. The result holds if k and the guarantee
-    are fixed before the first output is seen.
+    P is bounded from above and Q from below, in integers. The result holds if k = ``folds`` and the
+    guarantee are fixed before the first output is seen.
 
-    Args:
-        guarantee: of each mechanism.
-        folds: k, at least 1.
-        delta: of the composition, 0 or in [1e-300, 1).
-
-    Returns:
-        The guarantee with this delta; None if the delta is too small, the guarantee's epsilon above
-        100, or k at least `MOST_FOLDS`.
+    The delta of the composition is 0 or in [1e-300, 1). None if it is too small, the guarantee's
+    epsilon is above 100, or k is at least `MOST_FOLDS`.
 
     References:
         Kairouz, Oh, Viswanath (2015), theorem 3.3.

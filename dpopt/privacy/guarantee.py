@@ -74,10 +74,8 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
     delta' = 1 - (1 - delta)^k (1 - slack). Both are rounded up: every step is taken in rationals
     that are at least the exact value, by a few floats at most.
 
-    Args:
-        guarantee: of each mechanism.
-        folds: k >= 1.
-        slack: the delta' of the theorem, in (0, 1): the additional delta.
+    The slack in (0, 1), the delta' of the theorem, is the additional delta. The other arguments are
+    those of `simple_composition`.
 
     References:
         Kairouz, Oh, Viswanath (2015); theorem 2.3 of the DaRRM paper.

@@ -136,12 +136,7 @@ class Problem(lp.Problem):
     ) -> None:
         """Change parameters of a block of privacy rows, as in a sweep; omitted ones stay.
 
-        Args:
-            name: of a block from `add_private`; its position among the rows stays.
-            epsilon: as for `add_private`.
-            delta: likewise.
-            graph: likewise.
-            shape: likewise.
+        Its arguments are those of `add_private`. The position of the block among the rows stays.
 
         Raises:
             ParameterError: if there is no such block, a number is out of range, or the number of
@@ -169,10 +164,7 @@ class Problem(lp.Problem):
     ) -> None:
         """Change the bounds of variables, and of the ceilings of their privacy rows.
 
-        Args:
-            name: of the variables.
-            lower: as for `add_variables`.
-            upper: likewise.
+        Its arguments are those of `add_variables`.
         """
         super().set_bounds(name, lower=lower, upper=upper)
         for block, private in self._private.items():

@@ -96,14 +96,8 @@ def leave_one_out(
     can still reach T - 1 or T are kept. All terms stay positive, and the work is at most
     log2(distinct values) times that of `batch_distribution`.
 
-    Args:
-        values: shape (N,), the least of them 0, N at least ``drawn``; checked by the caller.
-        drawn: T.
-        only: the values to yield; all if None.
-
-    Yields:
-        The value; the counts of T-subsets and of (T-1)-subsets of the other records, by sum from 0,
-        both scaled like `subsets`.
+    The least value is 0. Of all values, or ``only`` some, it yields the value and the counts of
+    T-subsets and of (T-1)-subsets of the other records, by sum from 0, both scaled like `subsets`.
     """
     distinct, copies = np.unique(values, return_counts=True)
     table = start(values, drawn)
@@ -295,13 +289,10 @@ class HockeySticks:
     def add(
         self, value: int, without: Vector, others: Vector, replacements: Sequence[int] | None
     ) -> None:
-        """Update the maximum by the neighbours in which one record of ``value`` is replaced.
+        """Update the maximum by the neighbours in which one record of ``value`` a is replaced.
 
-        Args:
-            value: a.
-            without: L, counts of T-subsets of the other records, by sum from 0.
-            others: M, counts of (T-1)-subsets of the other records, by sum from 0.
-            replacements: the values of w; all if None.
+        L = ``without`` and M = ``others`` are counts of the T-subsets and of the (T-1)-subsets of
+        the other records, by sum from 0. All replacements w are taken if there are none.
         """
         # P = L + M_a and P' = L + M_w by output; moved[index_of_shift(w)] is M_w.
         outputs = self._outputs

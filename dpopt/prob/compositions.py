@@ -103,19 +103,19 @@ def maximise(
 
 
 def _maximum(
-    log_value: float, ones: int, evaluated: int, records: int, method: str, steps: int = 0
+    log_value: float,
+    ones: int,
+    evaluated: int,
+    records: int,
+    method: str,
+    steps: int = 0,
+    log_bound: float = -math.inf,
 ) -> MaximumCertificate:
-    """Return the certificate of a method that evaluates every composition or its equivalent."""
-    bound = log_value + allowance(records, log_value, steps)
-    return _certificate(log_value, ones, bound, records, method, evaluated)
-
-
-def _certificate(
-    log_value: float, ones: int, log_bound: float, records: int, method: str, evaluated: int
-) -> MaximumCertificate:
+    """Return the certificate, whose bound is at least the value and its rounding."""
+    bound = max(log_bound, log_value + allowance(records, log_value, steps))
     composition, rounding = (records - ones, ones), allowance(records, log_value, records)
     return MaximumCertificate(
-        log_value, composition, log_bound, rounding, method, evaluated, records + 1
+        log_value, composition, bound, rounding, method, evaluated, records + 1
     )
 
 
@@ -175,11 +175,9 @@ class Search:
                     inherited = min(bound, self.ceiling(start, stop))
                     heapq.heappush(heap, (-inherited, start, stop))
         advance("branch and bound", 1, 1)
-        slack = allowance(n, self.best, LEAF)
-        log_bound = max(self.best + slack, settled_bound, -heap[0][0] if heap else -math.inf)
-        return _certificate(
-            self.best, self.argmax, log_bound, n, "branch and bound", len(self.evaluated)
-        )
+        log_bound = max(settled_bound, -heap[0][0] if heap else -math.inf)
+        found = self.best, self.argmax, len(self.evaluated), n
+        return _maximum(*found, "branch and bound", LEAF, log_bound)
 
     def goal(self) -> float:
         """Return the largest bound that needs no further search: best value + 2 allowance."""

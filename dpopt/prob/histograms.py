@@ -357,36 +357,23 @@ def _proved(points: Matrix, point: Vector, weights: Vector) -> bool:
     used = np.flatnonzero(point > 0.0)
     if not 0 < support.size <= used.size + 1:
         return False
-    table = [[Fraction(x) for x in row] for row in points[np.ix_(support, used)].tolist()]
-    target = [Fraction(x) for x in point[used].tolist()]
+    chosen = points[np.ix_(support, used)]
     # As many well-conditioned columns as rows.
-    scaled = np.minimum(points[np.ix_(support, used)] / point[used], 1e150)
+    scaled = np.minimum(chosen / point[used], 1e150)
     pivots = qr(_homogeneous(scaled), mode="r", pivoting=True)[1][: support.size].tolist()
-    exact = _solved(table, target, pivots)
-    total = sum(exact, Fraction(0))
-    mixed = (sum(map(Fraction.__mul__, exact, column)) for column in zip(*table, strict=True))
-    least = total / (1 + _GIVEN_AWAY)
-    return total > 0 and all(sum_ >= least * x for sum_, x in zip(mixed, target, strict=True))
-
-
-def _solved(
-    table: list[list[Fraction]], target: list[Fraction], columns: list[int]
-) -> list[Fraction]:
-    """Return the row weights that meet the target in these columns; negative ones become 0."""
-    # A column of ones for the sum of the weights; then the square system in the pivot columns.
-    augmented = [[*row, Fraction(1)] for row in table]
-    sums = [*target, Fraction(1)]
-    matrix = fmpq_mat([[_flint(row[c]) for row in augmented] for c in columns])
+    # Equations by category, and last for the sum of the weights.
+    sides = np.column_stack([_homogeneous(chosen).T, np.append(point[used], 1.0)]).tolist()
+    rows = [[fmpq(*x.as_integer_ratio()) for x in side] for side in sides]
     try:
-        solved = matrix.solve(fmpq_mat([[_flint(sums[c])] for c in columns]))
+        matrix = fmpq_mat([rows[c][:-1] for c in pivots])
+        solved = matrix.solve(fmpq_mat([[rows[c][-1]] for c in pivots])).entries()
     except ZeroDivisionError:
-        return [Fraction(0)] * len(table)
-    values = [solved[i, 0] for i in range(len(table))]
-    return [max(Fraction(0), Fraction(int(x.p), int(x.q))) for x in values]
-
-
-def _flint(value: Fraction) -> fmpq:
-    return fmpq(value.numerator, value.denominator)
+        return False
+    exact = fmpq_mat([[max(x, fmpq(0))] for x in solved])
+    total = sum(exact.entries(), fmpq(0))
+    mixed = (fmpq_mat([row[:-1] for row in rows[:-1]]) * exact).entries()
+    least = total / (1 + fmpq(*_GIVEN_AWAY.as_integer_ratio()))
+    return total > 0 and all(s >= least * row[-1] for s, row in zip(mixed, rows, strict=False))
 
 
 @dataclass(frozen=True)

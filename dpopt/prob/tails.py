@@ -144,12 +144,8 @@ def last_above(
     The root of the difference is computed in floats; if an integer is within its rounding error,
     the sign of the difference in double-double decides. k = 0 always qualifies.
 
-    Args:
-        ones: G, shape (pmfs,), in a(k) = G (L + 1 - k).
-        zeros: factor of k in b(k), shape (pmfs,).
-        lost: L, shape (pmfs,).
-        alpha: above 0.
-        beta: a double-double number, at least alpha.
+    a(k) = G (L + 1 - k) with G = ``ones`` and L = ``lost``, and b(k) = k ``zeros``; alpha is above
+    0, and beta a double-double number of at least alpha.
     """
     root = alpha * ones * (lost + 1.0) / (alpha * ones + beta[0] * zeros)
     last = np.minimum(np.floor(root), lost)
@@ -175,15 +171,8 @@ def first_above(
 ) -> tuple[IntVector, Vector]:
     """Return the least h <= T with lambda(h) = h up - (T - h) down > epsilon, and lambda - epsilon.
 
-    Args:
-        drawn: T, one or more.
-        epsilon: at least 0.
-        up: above 0, in double-double like the two that follow.
-        down: above 0.
-        slope: up + down.
-
-    Returns:
-        h and the gap lambda(h) - epsilon, which is 0 if there is no such h; shape (pmfs,) each.
+    The gap lambda(h) - epsilon is 0 if there is no such h. T is ``drawn``; up and down, above 0,
+    and their sum, the slope, are in double-double.
     """
     root = (epsilon + drawn * down[0]) / slope[0]
     guess = np.floor(np.minimum(root, drawn)) - 1.0

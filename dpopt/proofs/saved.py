@@ -107,12 +107,8 @@ def laid_beside(
 ) -> Iterator[None]:
     """Save proof and verifier with a design that the block writes: all of them, or none.
 
-    Args:
-        path: of the design.
-        kind: of the design.
-        proof: of its bound; None for none.
-        verifier: whether to save verify.py, too.
-        data: as for `optimality`.
+    The proof may be None, and the verifier, verify.py, left out; ``data`` are those of
+    `optimality`.
     """
     check_json_target(path)
     targets = [proof_path(path)] if proof is not None else []

@@ -161,9 +161,6 @@ def smoothed_delta(
         distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the
             probabilities of the first category.
 
-    Returns:
-        The maximum, a composition that attains it, an upper bound for all others, and DP's delta.
-
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
 
@@ -198,16 +195,8 @@ def expected_delta(
     """Return E_{x ~ pi} delta_{epsilon,M}(x) if n_j of the records come from distribution j.
 
     Records are independent, and their order does not matter since M is anonymous. `smoothed_delta`
-    is the maximum over all compositions n_1 + ... + n_l = n.
-
-    Args:
-        mechanism: M.
-        epsilon: from 0 to 700, in nats.
-        distributions: as for `smoothed_delta`, shape (l, m) or (l,).
-        composition: n_1, ..., n_l, integers of at least 0 that sum to n.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
+    is the maximum over all compositions n_1 + ... + n_l = n, integers of at least 0. The other
+    arguments, and the errors, are those of `smoothed_delta`.
 
     Example:
         >>> from dpopt import smoothed
@@ -244,18 +233,14 @@ def smoothed_epsilon(
     Smoothed delta falls as epsilon grows, so that epsilon is found by bisection. It suffices up to
     the rounding error stated in the certificate; ``lower`` does not suffice, or is 0.
 
+    The other arguments, and the errors, are those of `smoothed_delta`. Epsilon is infinite if even
+    700 does not suffice, for example if a category can be absent from a database.
+
     Args:
         mechanism: M.
         delta: the target, in (0, 1).
-        distributions: as for `smoothed_delta`.
+        distributions: Pi.
         tolerance: width of the bracket, at least 1e-12.
-
-    Returns:
-        The bracket; epsilon is infinite if even 700 does not suffice, for example if a category can
-        be absent from a database.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
 
     Example:
         >>> from dpopt import smoothed

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Json, Matrix, Vector, frozen
+from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histogram,
@@ -157,23 +157,18 @@ def privacy_profile(
     if histogram is None:
         return PrivacyProfile(mechanism, epsilon, None, frozen(log_profile(mechanism, epsilon)))
     counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
-    log_delta = frozen(log_delta_at(mechanism, epsilon, counts))
-    return PrivacyProfile(mechanism, epsilon, tuple(counts.tolist()), log_delta)
+    if isinstance(mechanism, SamplingHistogram):
+        logs = sampling.log_delta_at(mechanism, epsilon, counts)
+    else:
+        logs = general_log_profile(mechanism, epsilon, counts)
+    return PrivacyProfile(mechanism, epsilon, tuple(counts.tolist()), frozen(logs))
 
 
 def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase:
     """Return DP's delta: the largest delta_{epsilon,M}(x) of any database (Theorem 1).
 
     For `SamplingHistogram` it is, at every epsilon, the probability r that a given record is drawn;
-    `log_exposure` has the proof.
-
-    Args:
-        mechanism: M.
-        epsilon: from 0 to 700, in nats.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list, or
-            there is too much to sum.
+    `log_exposure` has the proof. Arguments and errors are those of `privacy_profile`.
 
     Example:
         >>> from dpopt import smoothed
@@ -204,9 +199,6 @@ def log_exposure(mechanism: SamplingHistogram) -> float:
     Theorem 5 states that (epsilon, T/(n + 1))-DP is out of reach with replacement. That holds for
     T <= 2 only: r is concave in T and below T/(n + 1) from T = 3 on.
 
-    Args:
-        mechanism: n, T and replacement.
-
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (iii) and Theorem 5.
     """
@@ -230,13 +222,6 @@ def log_profile(mechanism: AnonymousMechanism, epsilon: float) -> Vector:
     if not isinstance(mechanism, SamplingHistogram):
         return general_log_profile(mechanism, epsilon)
     return sampling.log_profile(mechanism, epsilon)
-
-
-def log_delta_at(mechanism: AnonymousMechanism, epsilon: float, counts: IntVector) -> Vector:
-    """Return log delta of one database, shape (1,)."""
-    if not isinstance(mechanism, SamplingHistogram):
-        return general_log_profile(mechanism, epsilon, counts)
-    return sampling.log_delta_at(mechanism, epsilon, counts)
 
 
 def general_log_profile(
@@ -267,16 +252,7 @@ def general_epsilon(
 
     It is the maximum, over neighbours x' and outputs, of |ln(P / P')|, and infinite if an output is
     possible for one of x and x' only. Its maximum over databases is the epsilon of (epsilon, 0)-DP.
-
-    Args:
-        mechanism: M.
-        histogram: counts of the m categories of one database, shape (m,); all if None.
-
-    Returns:
-        Shape (N,) in the order of `histograms`, or (1,).
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many outputs or databases.
+    Arguments and errors are those of `privacy_profile`; the shape is (N,), or (1,) of one database.
     """
 
     def ratio(p: Matrix, q: Matrix) -> Vector:
