@@ -83,7 +83,14 @@ def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:
     quiet = {**options, "continuous_update": False}
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if chosen is not None:
-        _check_range(name, chosen)
+        if isinstance(chosen, tuple):
+            right = len(chosen) == 2 and all(isinstance(end, int | float) for end in chosen)
+            right = right and chosen[0] < chosen[1]
+        else:
+            right = isinstance(chosen, list | range) and len(chosen) > 0
+        if not right:
+            allowed = "the least and the largest number in parentheses, or a list of values"
+            raise ParameterError(f"{name} is {shown(chosen)}; it must be {allowed}.")
         if not isinstance(chosen, tuple):
             begin = value if value in chosen else chosen[0]
             return widgets.SelectionSlider(options=list(chosen), value=begin, **quiet)
@@ -105,14 +112,3 @@ def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:
         return widgets.IntSlider(value, 1, 2 * value, **quiet)
     tens = math.log10(value)
     return widgets.FloatLogSlider(value, min=tens - 1, max=tens + 1, step=0.05, **quiet)
-
-
-def _check_range(name: str, chosen: Any) -> None:  # noqa: ANN401
-    if isinstance(chosen, tuple):
-        right = len(chosen) == 2 and all(isinstance(end, int | float) for end in chosen)
-        right = right and chosen[0] < chosen[1]
-    else:
-        right = isinstance(chosen, list | range) and len(chosen) > 0
-    if not right:
-        allowed = "the least and the largest number in parentheses, or a list of values"
-        raise ParameterError(f"{name} is {shown(chosen)}; it must be {allowed}.")

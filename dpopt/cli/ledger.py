@@ -111,18 +111,13 @@ def ledger(
     entries, limit = ledger.entries(dataset), ledger.budget
     if json:
         totals = {name: (*ledger.total(name), ledger.left(name)) for name in names}
-        show(
-            to_json(
-                {
-                    "budget": None if limit is None else asdict(limit),
-                    "datasets": {
-                        name: {"composition": by, "total": asdict(spent), "epsilon_left": remaining}
-                        for name, (by, spent, remaining) in totals.items()
-                    },
-                    "entries": [asdict(entry) for entry in entries],
-                }
-            )
-        )
+        datasets = {
+            name: {"composition": by, "total": asdict(spent), "epsilon_left": remaining}
+            for name, (by, spent, remaining) in totals.items()
+        }
+        budget = None if limit is None else asdict(limit)
+        listed = [asdict(entry) for entry in entries]
+        show(to_json({"budget": budget, "datasets": datasets, "entries": listed}))
         return
     lines = [
         f"{e.time}  {e.dataset}  {e.count:,} x {in_short(e.guarantee)}, in all {e.folds:,} x "

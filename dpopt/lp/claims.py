@@ -108,13 +108,8 @@ def _with_slack(rows: Rows, selected: np.ndarray, sign: float) -> Rows:
 def _directions(model: Model) -> Model:
     """Return min c d over |d_j| <= 1 along which no finite limit of x or A x is approached."""
     rows = model.rows
-    return replace(
-        model,
-        lower=np.where(np.isfinite(model.lower), 0.0, -1.0),
-        upper=np.where(np.isfinite(model.upper), 0.0, 1.0),
-        rows=Rows(
-            rows.matrix,
-            np.where(np.isfinite(rows.lower), 0.0, -np.inf),
-            np.where(np.isfinite(rows.upper), 0.0, np.inf),
-        ),
-    )
+    least = np.where(np.isfinite(rows.lower), 0.0, -np.inf)
+    most = np.where(np.isfinite(rows.upper), 0.0, np.inf)
+    lower = np.where(np.isfinite(model.lower), 0.0, -1.0)
+    upper = np.where(np.isfinite(model.upper), 0.0, 1.0)
+    return replace(model, lower=lower, upper=upper, rows=Rows(rows.matrix, least, most))

@@ -46,14 +46,11 @@ class Certificate:
         """Check the fields."""
         _checks.instance("guarantee", self.guarantee, Guarantee)
         _checks.choice("arithmetic", self.arithmetic, ("exact integers", "outward-rounded floats"))
+        shown = _checks.shown(self.slack)
         if not isinstance(self.slack, Rational):
-            raise ParameterError(
-                f"slack is {_checks.shown(self.slack)}; it must be a Fraction, or an integer."
-            )
+            raise ParameterError(f"slack is {shown}; it must be a Fraction, or an integer.")
         if self.slack > exp_upper(self.guarantee.epsilon) + 1:
-            raise ParameterError(
-                f"slack is {_checks.shown(self.slack)}; no inequality has more than e^epsilon + 1."
-            )
+            raise ParameterError(f"slack is {shown}; no inequality has more than e^epsilon + 1.")
         _checks.integer("constraints", self.constraints, 0)
         slack = Fraction(self.slack)
         if slack < 0:

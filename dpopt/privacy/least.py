@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -44,37 +44,27 @@ class Least:
 
     def __repr__(self) -> str:
         x, other = self.inputs
-        return brief(
-            self,
-            **{
-                self.parameter: digits_up(self.upper),
-                "delta" if self.parameter == "epsilon" else "epsilon": self.given,
-            },
-            inputs=f"{x} and {other}",
-            outputs=self.outputs,
-        )
+        numbers = {self.parameter: digits_up(self.upper), self._condition: self.given}
+        return brief(self, **numbers, inputs=f"{x} and {other}", outputs=self.outputs)
+
+    @property
+    def _condition(self) -> str:
+        return "delta" if self.parameter == "epsilon" else "epsilon"
 
     def _repr_html_(self) -> str:
         """Return the result and its fields as HTML, for notebooks."""
         x, other = self.inputs
-        condition = "delta" if self.parameter == "epsilon" else "epsilon"
         statement = (
-            f"Private for {self.parameter} = {self.upper!r} at {condition} = {self.given:g}, and "
-            f"for none below {self.lower!r}: inputs {x} and {other} need it."
+            f"Private for {self.parameter} = {self.upper!r} at {self._condition} = {self.given:g}, "
+            f"and for none below {self.lower!r}: inputs {x} and {other} need it."
         )
         return result_page(type(self).__name__, statement, None, self.to_dict())
 
     def to_dict(self) -> Json:
         """Return the fields as plain values; an infinite epsilon becomes None."""
-        return {
-            "parameter": self.parameter,
-            "lower": self.lower if math.isfinite(self.lower) else None,
-            "upper": self.upper if math.isfinite(self.upper) else None,
-            "given": self.given,
-            "inputs": list(self.inputs),
-            "outputs": list(self.outputs),
-            "moved": self.moved,
-        }
+        lower, upper = (x if math.isfinite(x) else None for x in (self.lower, self.upper))
+        lists = {"inputs": list(self.inputs), "outputs": list(self.outputs)}
+        return {**asdict(self), "lower": lower, "upper": upper, **lists}
 
 
 def least_of_ratio(

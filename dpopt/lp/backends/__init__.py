@@ -94,15 +94,13 @@ def get_backend(backend: str | Backend) -> Backend:
     if not isinstance(backend, str):
         if isinstance(backend, Backend) and not isinstance(backend, type):
             return backend
-        raise ParameterError(
-            f"backend is {_checks.shown(backend)}; it must be a name or a Backend object."
-        )
+        shown = _checks.shown(backend)
+        raise ParameterError(f"backend is {shown}; it must be a name or a Backend object.")
     name, colon, solver = backend.partition(":")
     if backend == "highs":
         return import_module("dpopt.lp.backends.highs").Highs()
     if name == "cvxpy" and bool(colon) == bool(solver):
-        module = import_module("dpopt.lp.backends.cvxpy")
-        return module.Cvxpy(solver) if solver else module.Cvxpy()
+        return import_module("dpopt.lp.backends.cvxpy").Cvxpy(solver or "HIGHS")
     raise ParameterError(
         f"backend is {_checks.shown(backend)}; it must be highs, cvxpy, or cvxpy:SOLVER "
         "for any solver that cvxpy has, such as cvxpy:CLARABEL."

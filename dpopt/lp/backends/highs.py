@@ -187,12 +187,10 @@ class HighsSession:
 
     def _loaded(self) -> highspy.Highs:
         rows = stack([self._model.rows, *self._appended], self._model.cost.size)
-        return load_model(
-            replace(self._model, rows=rows),
-            primal_feasibility_tolerance=self._feasibility,
-            dual_feasibility_tolerance=self._feasibility,
-            ipm_iteration_limit=_INTERIOR_ITERATIONS,
-        )
+        tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+        options: dict[str, Option] = dict.fromkeys(tolerances, self._feasibility)
+        options["ipm_iteration_limit"] = _INTERIOR_ITERATIONS
+        return load_model(replace(self._model, rows=rows), **options)
 
     def append(self, rows: Rows) -> None:
         """Add rows below those present, and keep the basis."""
@@ -245,12 +243,9 @@ class HighsSession:
         size = self._model.cost.size + solver.getNumRow()
         # HiGHS compares time_limit with the run time summed over all runs of the instance.
         limit = np.inf if time_limit is None else solver.getRunTime() + max(time_limit, 0.0)
-        set_options(
-            solver,
-            time_limit=float(limit),
-            simplex_iteration_limit=_LEAST_ITERATIONS + (5 if begun else _ITERATIONS_EACH) * size,
-            **(_ORDINARY | options),
-        )
+        iterations = _LEAST_ITERATIONS + (5 if begun else _ITERATIONS_EACH) * size
+        limits = {"time_limit": float(limit), "simplex_iteration_limit": iterations}
+        set_options(solver, **(limits | _ORDINARY | options))
         interruptible(solver.run, self._stop)
         code = solver.getModelStatus()
         if code == highspy.HighsModelStatus.kUnboundedOrInfeasible:
