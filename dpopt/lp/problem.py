@@ -265,7 +265,7 @@ class Problem:
             ParameterError: if there is no such block, or for the reasons of `add_rows`; the block
                 is then unchanged.
         """
-        _known("are no rows", name, self.blocks)
+        known("are no rows", name, self.blocks)
         self.blocks[name] = self._read(name, matrix, lower, upper)
 
     def add_family(
@@ -376,7 +376,7 @@ class Problem:
             raise ParameterError(f"name is {name!r}; it is taken already in this problem.")
 
     def _find(self, name: str) -> slice:
-        _known("is no variable", name, self.variables)
+        known("is no variable", name, self.variables)
         return self.variables[name]
 
     def _limits(
@@ -479,7 +479,8 @@ def _few(words: Sequence[str], most: int = 4) -> str:
     return ", ".join([*words[:most], f"{omitted} more"] if omitted > 1 else words)
 
 
-def _known(what: str, name: str, names: Mapping[str, object]) -> None:
+def known(what: str, name: str, names: Mapping[str, object]) -> None:
+    """Refuse a name that is none of the names."""
     if not isinstance(name, str) or name not in names:
         listed = ", ".join(names) or "none"
         raise ParameterError(f"there {what} named {_checks.shown(name)}; known: {listed}.")

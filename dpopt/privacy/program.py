@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from dpopt import _checks, lp
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
+from dpopt.lp.problem import known
 from dpopt.privacy.graph import (
     LARGEST_EPSILON,
     MOST_ROWS,
@@ -142,11 +143,7 @@ class Problem(lp.Problem):
             ParameterError: if there is no such block, a number is out of range, or the number of
                 variables for the excess does not allow the change.
         """
-        if not isinstance(name, str) or name not in self._private:
-            names = ", ".join(self._private) or "none"
-            raise ParameterError(
-                f"there are no private rows named {_checks.shown(name)}; known: {names}."
-            )
+        known("are no private rows", name, self._private)
         private = self._private[name]
         if epsilon is not None:
             epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)

@@ -175,15 +175,8 @@ class Written:
     ) -> Solution:
         """Solve the program magnified around a point and multipliers, in floats; see the module.
 
-        Variables "v" and "slack", rows "pmfs" and "rows".
-
-        Args:
-            point: by variable; 0 if None.
-            prices: multipliers of the rows, the costs of their slacks; 0 if None.
-            width: unit of the steps, above 0.
-
-        Raises:
-            SolverError: if the solver found no solution.
+        Variables "v" and "slack", rows "pmfs" and "rows". The prices are multipliers of the rows,
+        the costs of their slacks; the width is the unit of the steps.
         """
         pmfs, count = self.program.pmfs, len(self.program.pmfs)
         point = [Fraction(0)] * len(self.variables) if point is None else point

@@ -71,6 +71,7 @@ class SgdProfile(DeltaResult[Vector]):
     """
 
     kind: ClassVar[str] = "sgd"
+    written = ("drawn", "lowest", "highest", "rounded", "neighbours", "values")
 
     values: IntVector
     drawn: int
@@ -89,11 +90,10 @@ class SgdProfile(DeltaResult[Vector]):
 
     def to_dict(self) -> Json:
         """Return x, the parameters of the batch, and delta at each epsilon, as plain values."""
-        fields = ("kind", "drawn", "lowest", "highest", "rounded", "neighbours")
-        plain = {name: getattr(self, name) for name in fields}
-        rows = zip(*self.columns().values(), strict=True)
-        deltas = [dict(zip(self.columns(), row, strict=True)) for row in rows]
-        return {**plain, "values": self.values.tolist(), "deltas": deltas}
+        columns = self.columns()
+        rows = zip(*columns.values(), strict=True)
+        deltas = [dict(zip(columns, row, strict=True)) for row in rows]
+        return {**super().to_dict(), "deltas": deltas}
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return log10 delta and the neighbour that attains it, for each epsilon."""
