@@ -150,7 +150,6 @@ CALLED = {
     "ratio": ("slack",),
     "size": ("counts",),
     "population": ("successes",),
-    "low": ("high",),
 }
 # So far from all others that something that is computed from them may end first.
 EXTREME = {"least", "largest", "largests", "2**63", "10**400", "huge fraction"}
