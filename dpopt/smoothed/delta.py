@@ -198,6 +198,9 @@ def expected_delta(
     is the maximum over all compositions n_1 + ... + n_l = n, integers of at least 0. The other
     arguments, and the errors, are those of `smoothed_delta`.
 
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
+
     Example:
         >>> from dpopt import smoothed
         >>> mechanism = smoothed.SamplingHistogram(36, 34)
@@ -241,6 +244,9 @@ def smoothed_epsilon(
         delta: the target, in (0, 1).
         distributions: Pi.
         tolerance: width of the bracket, at least 1e-12.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
 
     Example:
         >>> from dpopt import smoothed

@@ -170,6 +170,10 @@ def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase
     For `SamplingHistogram` it is, at every epsilon, the probability r that a given record is drawn;
     `log_exposure` has the proof. Arguments and errors are those of `privacy_profile`.
 
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list, or
+            there is too much to sum.
+
     Example:
         >>> from dpopt import smoothed
         >>> mechanism = smoothed.SamplingHistogram(records=10, drawn=9)
@@ -253,6 +257,9 @@ def general_epsilon(
     It is the maximum, over neighbours x' and outputs, of |ln(P / P')|, and infinite if an output is
     possible for one of x and x' only. Its maximum over databases is the epsilon of (epsilon, 0)-DP.
     Arguments and errors are those of `privacy_profile`; the shape is (N,), or (1,) of one database.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many outputs or databases.
     """
 
     def ratio(p: Matrix, q: Matrix) -> Vector:
