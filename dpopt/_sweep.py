@@ -1,17 +1,21 @@
 """A function over a grid of parameters: by joblib on processes or a cluster, resumed from a table.
 
 The table is a file of JSON lines, one for each point that is done, each with a mark of the function
-that it counts for. A line is added by one call of the system, so that several processes may fill
-one table; what a crash tore, or another function made, counts for nothing and is computed anew.
+that it counts for. A line is added by one call of the system, on Windows under a lock, so that
+several processes may fill one table; what a crash tore, or another function made, counts for
+nothing and is computed anew.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import FileIO
 from itertools import product
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -176,7 +180,7 @@ def _described(value: object) -> object:
 def _read(path: Path, mark: str) -> dict[str, Any]:
     """Return what a table says of each point; end its last line if that was torn."""
     check_target(path)
-    rows = path.read_text(errors="replace").split("\n") if path.exists() else [""]
+    rows = path.read_text("utf-8", "replace").split("\n") if path.exists() else [""]
     referenced: dict[str, Any] = {}
     for row in filter(None, rows):
         try:
@@ -192,8 +196,28 @@ def _read(path: Path, mark: str) -> dict[str, Any]:
 
 def _append(path: Path, text: str) -> None:
     try:
-        with path.open("ab", buffering=0) as file:
+        with path.open("ab", buffering=0) as file, _alone(file):
             if file.write(text.encode()) < len(text):
                 raise ParameterError(f"table is {str(path)!r}; the disk is full.")
     except OSError as error:
         raise ParameterError(f"table is {str(path)!r}; {why_unread(error)}.") from error
+
+
+@contextmanager
+def _alone(file: FileIO) -> Iterator[None]:
+    """Let no other process append meanwhile: Windows looks for the end, and then writes."""
+    if sys.platform != "win32":
+        yield
+        return
+    import msvcrt
+
+    # A byte far beyond the end, for what is locked cannot be read either. Of a call that waits in
+    # vain for ten seconds, the error is the file's.
+    last = (1 << 31) - 2
+    file.seek(last)
+    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+    try:
+        yield
+    finally:
+        file.seek(last)
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)

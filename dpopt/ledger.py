@@ -467,6 +467,8 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     )
     # As FULL; and on return, the folder too knows that the journal of the transaction is gone.
     db.execute("PRAGMA synchronous = EXTRA")
+    # On macOS, wait for the disk and not only for its memory; no other system has the difference.
+    db.execute("PRAGMA fullfsync = 1")
     return db
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
 from typing import IO
@@ -137,6 +139,28 @@ def test_contents_are_on_disk_before_the_name_and_the_name_before_the_end(
     assert done == ["contents", "name", "folder"]
 
 
+@posix
+@pytest.mark.parametrize("supported", [True, False])
+def test_on_macos_the_drive_itself_is_waited_for(
+    supported: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = importlib.import_module("fcntl")
+    calls: list[str] = []
+
+    def full(_: int, command: int) -> None:
+        calls.append(f"fcntl {command}")
+        if not supported:
+            raise OSError(45, "Operation not supported")
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", full)
+    monkeypatch.setattr(os, "fsync", lambda _: calls.append("fsync"))
+    write_text(tmp_path / "file.txt", "text")
+    # The contents, then the folder.
+    assert calls == (["fcntl 51"] if supported else ["fcntl 51", "fsync"]) * 2
+
+
 def test_what_cannot_be_synced_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +241,7 @@ def test_numbers_read_back(tmp_path: Path) -> None:
     assert read_rows(path) == [[0.5, 1e-3], [2, 3, 4]]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
 def test_a_pipe_is_no_target_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

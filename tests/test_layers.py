@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dpopt import verify
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -25,7 +27,7 @@ def test_imports_point_downwards() -> None:
 
 
 def test_the_judge_needs_nothing_but_python() -> None:
-    tree = ast.parse((ROOT / "dpopt/verify.py").read_text(encoding="utf-8"))
+    tree = ast.parse(Path(verify.__file__).read_text(encoding="utf-8"))
     named = [n for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names]
     found = {alias.name for alias in named}
     found |= {node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -225,7 +225,7 @@ def comparing(path: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
-    package = Path(__file__).resolve().parents[1] / "dpopt"
+    package = Path(dpopt.__file__).parent
     assert [place for path in package.rglob("*.py") for place in comparing(path)] == []
 
 

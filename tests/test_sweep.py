@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, sweep
-from dpopt._sweep import _mark
+from dpopt._sweep import _append, _mark
 from tests.pages import ROOT, Page, failures
 
 joblib = pytest.importorskip("joblib", reason="joblib is not installed")
@@ -199,6 +200,29 @@ def test_processes_on_one_table_lose_nothing_even_if_killed(tmp_path: Path) -> N
     lines = [json.loads(line) for line in table.read_text().splitlines()]
     assert {line["point"]["a"] for line in lines} == set(range(POINTS))
     assert all(line["values"] == {"value": line["point"]["a"] ** 2} for line in lines)
+
+
+def test_on_windows_lines_are_added_under_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same byte is locked before a line is written and unlocked after, even if it fails."""
+    table, calls = tmp_path / "table", list[tuple[int, int, int]]()
+
+    def locking(descriptor: int, mode: int, count: int) -> None:
+        calls.append((mode, os.lseek(descriptor, 0, os.SEEK_CUR), table.stat().st_size))
+        assert count == 1
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    windows = SimpleNamespace(locking=locking, LK_LOCK=1, LK_UNLCK=0)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    for size in (0, 5):
+        _append(table, "line\n")
+        (locked, unlocked) = calls
+        # Far beyond the end, and within the 32 bits that the lock counts in.
+        assert locked[1] == unlocked[1] == 2**31 - 2
+        assert [(locked[0], locked[2]), (unlocked[0], unlocked[2])] == [(1, size), (0, size + 5)]
+        calls.clear()
+    assert table.read_text(encoding="utf-8") == "line\nline\n"
 
 
 @pytest.mark.slow

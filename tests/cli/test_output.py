@@ -6,6 +6,7 @@ import io
 import json
 import os
 import secrets
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,8 +107,10 @@ def test_nothing_is_drawn_for_an_output_that_takes_nothing(name: str, drawn: lis
     assert_refused(run(*words, to=None))
     with Path(os.devnull).open() as unwritable:
         assert_refused(run(*words, to=unwritable))
-    with without_reader() as stream:
-        assert_refused(run(*words, to=stream))
+    if hasattr(select, "poll"):
+        # Elsewhere it is known only when the answer is written.
+        with without_reader() as stream:
+            assert_refused(run(*words, to=stream))
     assert drawn == []
     assert run(*words).code == 0
     assert drawn
