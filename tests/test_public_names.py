@@ -5,6 +5,8 @@ most three, which its sentence explains, or refers to the function that has the 
 The functions of `dpopt.verify.KINDS` have the same parameters, which are explained there. Those
 that they use are read with the program that they display, and may have one parameter more.
 A dataclass names its fields under "Attributes:", itself or in the base class that it has them from.
+
+What is public is as tests/public_surface.txt has it, so that no change of it is unseen.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,7 @@ from docs.building.names import (
     public_names,
 )
 from dpopt import verify
+from tests.public_surface import KEPT, public_members, surface
 
 MODULES = public_modules()
 FEW = 3
@@ -51,20 +53,6 @@ CLASSES = {name: value for name, value in OBJECTS.items() if inspect.isclass(val
 DATACLASSES: dict[str, Any] = {
     name: cls for name, cls in CLASSES.items() if dataclasses.is_dataclass(cls)
 }
-
-
-def public_members(cls: type) -> dict[str, Any]:
-    """What a class defines itself: methods, properties and class methods without underscore."""
-    return {
-        name: value
-        for name, value in vars(cls).items()
-        if not name.startswith("_")
-        and name not in getattr(cls, "__dataclass_fields__", ())
-        and (
-            isinstance(value, property | cached_property | classmethod | staticmethod)
-            or inspect.isfunction(value)
-        )
-    }
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
@@ -121,6 +109,11 @@ def test_the_package_has_all_its_modules() -> None:
     assert {"dpopt.prob", "dpopt.lp", "dpopt.interop"} <= set(MODULES)
     left_out = set(all_modules()) - set(MODULES)
     assert all(name.startswith("dpopt.interop.") for name in left_out)
+
+
+def test_the_public_surface_is_as_it_was() -> None:
+    was, now = KEPT.read_text(encoding="utf-8").splitlines(), surface().splitlines()
+    assert now == was, "if this is meant: python -m tests.public_surface, and CHANGELOG.md says so"
 
 
 def without_docstring() -> Iterator[str]:
