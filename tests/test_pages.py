@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 import re
 import shlex
@@ -175,6 +176,24 @@ def test_what_is_named_is_there() -> None:
         commands = re.findall(r"python -m experiments run ([\w-]+)", text)
         assert set(commands) <= set(all_experiments())
         assert commands or name in ("index", "kernels")
+
+
+def test_what_contributors_are_to_run_and_read_is_there() -> None:
+    pages = [".github/CONTRIBUTING.md", "docs/releasing.md", "docs/promise.md"]
+    workflows = sorted(ROOT.glob(".github/workflows/*.yml"))
+    assert len(workflows) == 3
+    text = "".join(
+        [*map(text_of, pages), *(path.read_text(encoding="utf-8") for path in workflows)]
+    )
+    scripts = {*re.findall(r"(?<=[ \n`])\.ci/\w+", text)}
+    assert {".ci/run", ".ci/nightly", ".ci/build", ".ci/installed"} == scripts
+    assert all((ROOT / script).stat().st_mode & 0o111 for script in scripts)
+    modules = {*re.findall(r"-m\s+(tests(?:\.\w+)+)", text)}
+    assert {"tests.public_surface", "tests.golden"} <= modules
+    assert all(importlib.util.find_spec(name) is not None for name in modules)
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#:]+)\)", text_of(page)):
+            assert (ROOT / page).parent.joinpath(link).exists(), link
 
 
 def test_the_tests_that_papers_names_are_there() -> None:

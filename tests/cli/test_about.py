@@ -13,6 +13,7 @@ from click.shell_completion import ShellComplete
 
 import dpopt
 from dpopt.cli import about, cli
+from dpopt.cli.group import loaded
 from tests.cli.running import Capture, run
 
 
@@ -49,6 +50,14 @@ def test_doctor_reports_a_backend_that_fails(
     assert code == 3
     assert "FAILED: solver is 'MISSING'" in out
     assert err == "the known optimum was not found by cvxpy:MISSING.\n"
+
+
+@pytest.mark.parametrize("name", loaded().commands)
+def test_what_is_printed_to_any_console_is_ascii(name: str, capfd: Capture) -> None:
+    """A console of Windows may have another encoding than UTF-8."""
+    code, out, _ = run([name, *["--help"] * (name != "cite")], capfd)
+    assert code == 0
+    assert out.isascii()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
