@@ -149,7 +149,7 @@ def semidefinite(b: Matrix, exp_epsilon: float, prior: Vector, symmetry: Symmetr
     rows: list[Any] = [x[free:] >= 0]
     for index, block in enumerate(symmetry.blocks):
         basis = sp.csr_array(
-            sp.block_diag([np.eye(1), block])
+            sp.block_diag([sp.eye_array(1), block])
             if index == 0
             else np.vstack([np.zeros(block.shape[1]), block])
         )

@@ -70,7 +70,7 @@ def distributional_delta(
     known = mechanism.pmfs(completed).reshape(len(others), m, outputs)
     pmfs = np.einsum("cy,yxa->cxa", weights, known)
     each, total = sp.eye_array(pmfs.size, format="csr"), _sums(pmfs.size // outputs, outputs)
-    simulated = sp.kron(weights, np.tile(np.eye(outputs), (m, 1)), format="csr")
+    simulated = sp.kron(sp.csr_array(weights), np.tile(np.eye(outputs), (m, 1)), format="csr")
     problem = Problem("distributional delta")
     problem.add_variables("delta", 1, lower=0.0, upper=1.0)
     problem.add_variables("simulator", len(others) * outputs, lower=0.0, upper=1.0)

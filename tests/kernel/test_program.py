@@ -40,7 +40,7 @@ def test_all_pairs_written_out_are_the_same_program(objective: str, epsilon: flo
             problem.minimise({"K": loss / n})
         else:
             problem.add_variables("worst", 1, lower=loss.min(), upper=loss.max())
-            by_input = sp.block_diag(list(loss[:, None, :]), format="csr")
+            by_input = sp.block_diag([*map(sp.csr_array, loss[:, None, :])], format="csr")
             sides = {"K": by_input, "worst": -np.ones((n, 1))}
             problem.add_rows("losses", sides, upper=0.0)
             problem.minimise({"worst": 1.0})

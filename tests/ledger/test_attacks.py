@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def charge(ledger: Ledger, guarantee: Guarantee = HALF) -> None:
 
 
 def sound(path: Path) -> bool:
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db:
         return db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -201,7 +201,7 @@ def test_another_budget_is_refused(path: Path) -> None:
 
 
 def other_database() -> bytes:
-    with sqlite3.connect(":memory:") as db:
+    with closing(sqlite3.connect(":memory:")) as db:
         db.execute("CREATE TABLE entries (id INTEGER)")
         return db.serialize()
 
@@ -232,7 +232,7 @@ def test_a_ledger_that_is_damaged_is_refused(path: Path) -> None:
 
 def test_entries_are_never_changed_nor_taken_away(path: Path) -> None:
     charge(Ledger(path))
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         for asked in ("DELETE FROM entries", "UPDATE entries SET spent_epsilon = 0"):
             with pytest.raises(sqlite3.Error, match="entries stay"):
                 db.execute(asked)
@@ -308,7 +308,7 @@ def test_many_entries_of_many_data_sets(path: Path) -> None:
         "INSERT INTO entries SELECT NULL, time, 'd' || (? % 5000), what, epsilon, delta, count, "
         "spent_epsilon, spent_delta, folds FROM entries WHERE id = 1"
     )
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executemany(copied, [(place,) for place in range(20_000)])
     assert len(ledger.entries()) == 20_001
     assert len(ledger.datasets) == 5001
