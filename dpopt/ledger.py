@@ -465,10 +465,15 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     db = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None
     )
-    # As FULL; and on return, the folder too knows that the journal of the transaction is gone.
-    db.execute("PRAGMA synchronous = EXTRA")
-    # On macOS, wait for the disk and not only for its memory; no other system has the difference.
-    db.execute("PRAGMA fullfsync = 1")
+    try:
+        # As FULL; and on return, the folder too knows that the journal of the transaction is gone.
+        db.execute("PRAGMA synchronous = EXTRA")
+        # On macOS, wait for the disk and not only for its memory; elsewhere there is no difference.
+        db.execute("PRAGMA fullfsync = 1")
+    except BaseException:
+        # What is no database is not kept open: Windows would let nobody replace it.
+        db.close()
+        raise
     return db
 
 

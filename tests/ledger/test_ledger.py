@@ -68,6 +68,21 @@ def test_the_database_waits_for_the_disk(path: Path) -> None:
     assert settings == [3, 1]
 
 
+def test_what_is_no_database_is_not_kept_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_bytes(b"{}\n" * 100)
+    opened, connect = list[sqlite3.Connection](), sqlite3.connect
+
+    def connected(*given: Any, **named: Any) -> sqlite3.Connection:
+        opened.append(connect(*given, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    with pytest.raises(ParameterError, match="not a database"):
+        Ledger(path)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
+
+
 def test_a_budget_refuses_before_anything_is_written(path: Path) -> None:
     ledger = Ledger(path, Guarantee(0.5))
     quarter = Guarantee(0.25)
