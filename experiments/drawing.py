@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_lowercase
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib import rcParams
+from matplotlib.axes import Axes
 
 from experiments import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MARKERS = "os^Dv<>ph"
 # Width of a letter over its height, in text that is broken into lines.
@@ -98,8 +96,8 @@ def columns_for(count: int) -> int:
     return min((4, 3), key=lambda columns: (-count % columns, -columns))
 
 
-def finish(figure: style.PrintedFigure, panels: Sequence[Axes], *notes: str) -> None:
-    """Letter the panels, and write one legend for all below them, where it covers nothing.
+def finish(figure: style.PrintedFigure, panels: Sequence[Axes], *notes: str) -> style.PrintedFigure:
+    """Letter the panels, write one legend for all below them, and return the figure.
 
     Each label is told once, in as few lines as fit. Above them stand the remarks, if the style
     shows them: the notes, and which curves lie under others, and where.
@@ -131,8 +129,9 @@ def finish(figure: style.PrintedFigure, panels: Sequence[Axes], *notes: str) -> 
             # The panels keep their height.
             room = _ROOM if figure.get_figwidth() > _NARROW else 0.0
             figure.set_figheight(figure.get_figheight() + max(0.0, size.height / figure.dpi - room))
-            return
+            break
         made.remove()
+    return figure
 
 
 def _hidden(panels: Sequence[Axes]) -> list[str]:

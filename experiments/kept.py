@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
 
 from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
@@ -25,9 +27,6 @@ from experiments.parameters import changed, plain, text_of
 from experiments.refuted import refutations_of
 from experiments.refuted.record import CHECKER, Refutation, checker
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PICTURES = ("png", "pdf")
 """Endings of the pictures of an experiment."""

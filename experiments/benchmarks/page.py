@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from experiments.benchmarks.measure import Effort
@@ -12,10 +14,6 @@ from experiments.benchmarks.results import Results, run_benchmarks
 from experiments.benchmarks.suite import benchmarks
 from experiments.parameters import STRICT, Count
 from experiments.registry import Outcome, Table, experiment
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _HEAD = "| {axis} | contender | median | times {first} (quartiles) | peak | {value} | difference |"
 _RULE = "|--:|:--|--:|--:|--:|--:|--:|"

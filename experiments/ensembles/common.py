@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 
 from experiments import style
 from experiments.registry import Cell, Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats = npt.NDArray[np.float64]
 

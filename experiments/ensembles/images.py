@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -36,9 +37,6 @@ from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
 from experiments.parameters import STRICT, Rising, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
 
@@ -310,5 +308,4 @@ def plot(outcome: Outcome) -> Figure:
         places(lower, sorted(set(below.column("labels"))))
         lower.set_xlabel(r"labels, $(K \varepsilon, K \Delta)$ in total")
         lower.set_title(f"{TITLES[dataset]}, many labels")
-    drawing.finish(figure, axes, error_note(labels))
-    return figure
+    return drawing.finish(figure, axes, error_note(labels))

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -46,9 +47,6 @@ from experiments.ensembles.teachers import IMAGES, Polled, plain
 from experiments.majority.noisy_max import calibrate_gnmax
 from experiments.parameters import STRICT, Count, Probability, Rising, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CLASSES = 10
 
@@ -468,8 +466,7 @@ def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Fig
         lower.set_ylabel("difference of accuracies")
         for each in (upper, lower):
             places(each, sorted(set(part.column(across))))
-    drawing.finish(figure, axes, error_note(table))
-    return figure
+    return drawing.finish(figure, axes, error_note(table))
 
 
 _PMFS = (

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, MultipleOf
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -45,9 +46,6 @@ from experiments.ensembles.pmfs import (
 from experiments.ensembles.teachers import Fitted, fitted
 from experiments.parameters import STRICT, Count, Positive, Rising, Seed, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TEACHERS = {
     "response": "randomised response of one prediction, drawn afresh for each label",
@@ -395,5 +393,4 @@ def plot(outcome: Outcome) -> Figure:
         panel.set_xticks(sorted(set(shown.column("m"))))
         panel.margins(x=0.06)
     note = rf"Voters are $\varepsilon$-DP, $\varepsilon = {known[len(known) // 2]:g}$ each."
-    drawing.finish(figure, axes, note, error_note(part))
-    return figure
+    return drawing.finish(figure, axes, note, error_note(part))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -23,9 +24,6 @@ from experiments.majority.words import cases
 from experiments.parameters import STRICT, Positive, Several, Voters
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _ROUNDING = 1e-9
 # The delta' of general composition in lemma A.1, and those among which its constant is best.
@@ -303,5 +301,4 @@ def plot(outcome: Outcome) -> Figure:
     axes.axvline(1.0, label="claimed", **drawing.beside("limit"))
     axes.set_yticks(range(len(names)), list(reversed(names)))
     axes.margins(0.05, 0.1)
-    drawing.finish(figure, [axes])
-    return figure
+    return drawing.finish(figure, [axes])

@@ -13,9 +13,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError
@@ -28,9 +29,6 @@ from experiments.majority.words import whole
 from experiments.parameters import STRICT, Positive, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, rounds_to, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TERMS = {
     "simple": "Q epsilon, which is simple composition,",
@@ -343,5 +341,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_ylim(-0.03 * top, 1.05 * top)
         axes.set_xlim(0, 1.04 * max(curves.column("queries")))
         axes.set_title(name.replace("epsilon", r"$\varepsilon$"))
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

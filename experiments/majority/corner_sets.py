@@ -8,9 +8,11 @@ adds the violated constraints among O(K^2) or O(K^4) multisets. Both should have
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -22,10 +24,6 @@ from experiments.majority.voters import settings_within
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _CASES = {"pure": r"$\Delta = 0$", "approximate": r"$\Delta > 0$"}
 _PLACES = {"pure": "Delta = 0", "approximate": "Delta > 0"}
@@ -201,8 +199,7 @@ def plot(outcome: Outcome) -> Figure:
     for panel in panels[: len(cases)]:
         panel.set_ylabel("number")
     _draw_differences(panels[-1], table, cases)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _draw_rows(axes: Axes, table: Table) -> None:

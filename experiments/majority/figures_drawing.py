@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments import drawing, style
 from experiments.majority.voters import CURVES
 from experiments.majority.words import under
 from experiments.registry import Outcome, Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Largest K whose noise functions are drawn for all counts, and with a marker at every count.
 _WHOLE_RANGE, _MARKED = 41, 15
@@ -51,8 +49,7 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
         # The lower half mirrors it.
         for axes in panels:
             axes.set_xlabel("ones $l > K/2$")
-    drawing.finish(figure, [*panels, below])
-    return figure
+    return drawing.finish(figure, [*panels, below])
 
 
 def _looks(names: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Gt, Len
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
 
@@ -20,9 +21,6 @@ from experiments.majority.renyi import gaussian_epsilon
 from experiments.parameters import STRICT, Count, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, observed, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAPER_VOTERS = 11
 _SAME = 1e-9
@@ -442,5 +440,4 @@ def plot(outcome: Outcome) -> Figure:
     squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
     # The panels share their axis.
     panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

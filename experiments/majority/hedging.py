@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -15,10 +17,6 @@ from experiments.majority.voters import PAPER_PRIOR
 from experiments.majority.words import cases, pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 DEFAULT = "common-uniform:0,1"
 PAPER, WORST, REGRET = "the paper's", "least worst case", "least regret"
@@ -177,8 +175,7 @@ def plot(outcome: Outcome) -> Figure:
         _draw(axes, part, pmfs, looks)
         axes.set_title(f"$K$ = {k}, $m$ = {m:g}{more}")
         axes.set_ylabel("regret (linear below .001)")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 from pydantic.dataclasses import dataclass
 from scipy.optimize import brentq
@@ -23,9 +24,6 @@ from experiments import drawing
 from experiments.ensembles.pmfs import gaussian_wins, gnmax_noise, ranged_share, rules_of
 from experiments.parameters import STRICT, Positive, Rising, Voters
 from experiments.registry import Cell, Outcome, Table, experiment, track
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CURVE, EXACT = "under a curve", "composed exactly"
 GENERAL, EQUAL = "general composition", "equal shares"
@@ -329,5 +327,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_ylim(-0.04 * top, 1.08 * top)
         axes.set_ylabel(f"{'expected' if number == 'error' else 'mean'} {number}")
         axes.set_title(title)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import comb, factorial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -27,9 +28,6 @@ from experiments.majority.voters import settings_within
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 
@@ -358,5 +356,4 @@ def plot(outcome: Outcome) -> Figure:
     panels[2].set_xlabel("allowance $m$")
     panels[2].set_ylabel("relative loss")
     panels[2].set_title(r"optimum, from $10^{-12}$ up")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

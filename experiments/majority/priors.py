@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -19,10 +21,6 @@ from experiments.majority.words import pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _TOLERANCE = 1e-9
 # What the paper expects of its curves is no statement that a proof could refute.
@@ -290,8 +288,7 @@ def plot(outcome: Outcome) -> Figure:
         right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
         right.set_xlabel("actual prior of the $p_i$")
         right.set_ylabel("expected error")
-    drawing.finish(figure, list(grid.ravel()))
-    return figure
+    return drawing.finish(figure, list(grid.ravel()))
 
 
 def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:

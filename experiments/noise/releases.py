@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -14,9 +15,6 @@ from experiments.noise.table import PAPER
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAMES = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace", "found": "found by search"}
 
@@ -98,5 +96,4 @@ def plot(outcome: Outcome) -> Figure:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(bottom=0.95)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

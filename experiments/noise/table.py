@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 from pydantic.dataclasses import dataclass
 from scipy.optimize import brentq
@@ -19,9 +20,6 @@ from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAPER = "Noise on the integers"
 BEST, LAPLACE, GAUSSIAN = "best noise", "discrete Laplace", "discrete Gaussian"
@@ -167,5 +165,4 @@ def plot(outcome: Outcome) -> Figure:
             scale.set_minor_locator(NullLocator())
         axes.set_ylim(0.9, 1.2 * max(table.column("over_best")))
         axes.set_title(f"$D = {sensitivity}$")
-    drawing.finish(figure, panels, "1 is the best noise on all integers")
-    return figure
+    return drawing.finish(figure, panels, "1 is the best noise on all integers")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from experiments import drawing, style
@@ -22,10 +24,6 @@ from experiments.public_prior.common import (
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _PRINTED = {"wins": (0.905, 3), "improvement": (0.46, 2), "loss": (0.009, 3)}
 
@@ -272,8 +270,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
         axes.set_xlabel("largest total variation")
     _name_rows(panels, names)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _draw(axes: Axes, table: Table) -> None:

@@ -7,18 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Gt, Le
+from matplotlib.axes import Axes
 
 import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PAPER = "Public prior"
 

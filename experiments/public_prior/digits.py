@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
@@ -14,9 +15,6 @@ from experiments.public_prior.common import OUTPERFORMS, PAPER, Epsilon
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def _side(side: int) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import public_prior
@@ -18,9 +19,6 @@ from experiments.public_prior.common import (
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Decimals of what Example 1 prints for each prior.
 _DIGITS = {"public": 2, "uniform": 1}
@@ -185,5 +183,4 @@ def plot(outcome: Outcome) -> Figure:
     axes.set_ylim(-0.03 * top, 1.06 * top)
     axes.set_xlabel("user's click rate on site A")
     axes.set_ylabel(r"total variation, $\mathrm{TV}(p, pK)$")
-    drawing.finish(figure, [axes])
-    return figure
+    return drawing.finish(figure, [axes])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from dpopt import public_prior
 from experiments import drawing
@@ -17,9 +18,6 @@ from experiments.public_prior.common import (
 )
 from experiments.registry import Cell, Comparison, Table
 from experiments.verdicts import short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
 _TOLERANCE = 1e-9
@@ -135,5 +133,4 @@ def drawn(table: Table, column: str, label: str) -> Figure:
         axes.set_title(title)
         axes.set_ylabel("largest total variation\nover users")
         axes.set_ylim(bottom=0.0)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -25,9 +26,6 @@ from experiments.public_prior.common import (
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _TOLERANCE = 1e-9
 
@@ -263,5 +261,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(title)
         axes.set_ylabel("total variation")
         axes.set_ylim(bottom=0.0)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge
+from matplotlib.figure import Figure
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
@@ -17,9 +18,6 @@ from experiments.public_prior.common import PAPER, Epsilon, scratch
 from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _YOUNG = "18-24"
 _FIGURE_4 = "Ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1 (Figure 4)."

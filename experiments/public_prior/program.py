@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -21,10 +23,6 @@ from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.public_prior.common import PAPER
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PRIORS = ("uniform", "random", "skewed", "tiny")
 _TINY = 1e-12
@@ -479,8 +477,7 @@ def plot(outcome: Outcome) -> Figure:
     right.set_ylabel("largest difference")
     for axes in (middle, right):
         axes.set_xlabel("categories, $n$")
-    drawing.finish(figure, [left, middle, right])
-    return figure
+    return drawing.finish(figure, [left, middle, right])
 
 
 def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # noqa: ANN401

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -23,10 +25,6 @@ from experiments.public_prior.common import (
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _ERRORS = 3
 # Of the programs of the TV mollifier.
@@ -239,8 +237,7 @@ def plot(outcome: Outcome) -> Figure:
             axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     for axes in grid[-1]:
         axes.set_xlabel("$p_1$, the user's probability of the first category")
-    drawing.finish(figure, list(grid.flat))
-    return figure
+    return drawing.finish(figure, list(grid.flat))
 
 
 def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -18,11 +21,6 @@ from experiments.parameters import STRICT, Count, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, VIOLATES, data_sets, violates
 from experiments.verdicts import statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
-    from matplotlib.figure import Figure
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"
 
@@ -234,8 +232,7 @@ def plot(outcome: Outcome) -> Figure:
     figure.colorbar(
         images[0], ax=panels, label=label, extend="both", location="bottom", aspect=40, shrink=0.8
     )
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:

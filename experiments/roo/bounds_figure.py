@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -23,9 +24,6 @@ from experiments.roo.published import (
     subrr_bound,
 )
 from experiments.verdicts import not_comparable
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _ROUNDED = 1.0 + 1e-9
 # Total variations below the first are of no use to compare; below the last none is computed.
@@ -209,5 +207,6 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(rf"$k = {part[0]['categories']}$, $\gamma = {part[0]['gamma']:g}$")
     panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
     epsilon = table.column("epsilon")[0]
-    drawing.finish(figure, panels, rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$")
-    return figure
+    return drawing.finish(
+        figure, panels, rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$"
+    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
@@ -21,10 +23,6 @@ from experiments.roo.published import (
     roo_bound,
 )
 from experiments.verdicts import not_comparable, short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _EXACT = "exact expectation, double precision"
 _OWN_P = "the paper does not print P; we chose one"
@@ -219,8 +217,7 @@ def plot(outcome: Outcome) -> Figure:
     right.set_xlabel(r"$\varepsilon$ (nats)")
     right.set_ylabel(r"accuracy $\alpha$ (total variation)")
     right.set_title("Figure 3, $P$ as in (a)")
-    drawing.finish(figure, [left, right])
-    return figure
+    return drawing.finish(figure, [left, right])
 
 
 def _draw_pmfs(axes: Axes, table: Table) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
@@ -19,10 +21,6 @@ from experiments.registry import Cell, Comparison, Outcome, Table, experiment, t
 from experiments.roo.audit_map import of_theorem_2
 from experiments.roo.common import PAPER, RULES, data_sets, violates
 from experiments.verdicts import statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _CASE = "a rule fails"
 Setting = tuple[int, int, float, Any]
@@ -218,8 +216,7 @@ def plot(outcome: Outcome) -> Figure:
             axes.set_title(f"{title}, {at['rule']}'s rule")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(bottom=0.0)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _draw_figure(axes: Axes, part: Table) -> None:

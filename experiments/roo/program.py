@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
@@ -16,9 +17,6 @@ from experiments.parameters import STRICT, Probability, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, RULES
 from experiments.verdicts import short, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SOLVED = {
     "journal-repaired": ("journal's program", "variant"),
@@ -250,5 +248,4 @@ def plot(outcome: Outcome) -> Figure:
     right.set_title(
         rf"$n = {at['records']}$, $k = {at['categories']}$, $\varepsilon = {at['epsilon']:g}$"
     )
-    drawing.finish(figure, [left, right])
-    return figure
+    return drawing.finish(figure, [left, right])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import cycle, product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Gt, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -28,9 +29,6 @@ from experiments.roo.published import (
     subrr_bound,
 )
 from experiments.verdicts import statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Where two numbers of records are close, the earlier is drawn wide below the later.
 _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -211,5 +209,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_yscale("log")
         axes.margins(0.08)
         axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 from pydantic.dataclasses import dataclass
 
@@ -26,10 +28,6 @@ from experiments.roo.common import (
     smooth_floor,
 )
 from experiments.verdicts import not_comparable, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _ROUNDED = 1.0 + 1e-9
 _ERRORS = 3
@@ -263,8 +261,7 @@ def plot(outcome: Outcome) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("records $n$")
     panels = list(grid.flat)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _draw(axes: Axes, part: Table, column: str) -> None:

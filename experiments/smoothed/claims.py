@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
@@ -17,10 +18,6 @@ from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from experiments.smoothed.utility import candidates_utility
 from experiments.verdicts import statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 _TOLERANCE = 1e-9
 _READING = "the prior of equation (3); over the two values of a record it holds with <="
@@ -264,5 +261,4 @@ def plot(outcome: Outcome) -> Figure:
     )
     for axes in (left, right):
         axes.margins(y=0.1)
-    drawing.finish(figure, (left, right))
-    return figure
+    return drawing.finish(figure, (left, right))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Lt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
@@ -18,10 +20,6 @@ from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
 from experiments.smoothed.votes import COUNTED, history, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _EPSILONS = (
     *(round(0.1 * step, 1) for step in range(11)),
@@ -227,8 +225,7 @@ def plot(outcome: Outcome) -> Figure:
         panel.margins(y=0.1)
         panel.locator_params(axis="y", steps=[1, 2, 5, 10])
         panel.set_title(f"{setting}, {100 * rate:g} % lost")
-    drawing.finish(figure, axes)
-    return figure
+    return drawing.finish(figure, axes)
 
 
 def _panel(axes: Axes, table: Table, fits: Table) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge, Lt
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
@@ -17,9 +18,6 @@ from experiments.smoothed import PAPER
 from experiments.smoothed.utility import adversary_utility
 from experiments.smoothed.votes import COUNTED, Election, history
 from experiments.verdicts import not_comparable, observed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -166,8 +164,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.margins(y=0.1)
         axes.locator_params(axis="y", steps=[1, 2, 5, 10])
         axes.set_title(f"{100 * rate:g} % lost, $t = {threshold:g}$")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 _MATHEMATICS = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
@@ -19,10 +20,6 @@ from experiments.smoothed.distributional import distributional_delta
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 from experiments.smoothed.votes import COUNTED, history, pmfs, units
 from experiments.verdicts import not_comparable, statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 Rate = Annotated[float, Gt(0.0), Le(1.0)]
 
@@ -252,5 +249,4 @@ def plot(outcome: Outcome) -> Figure:
     )
     right.set_xticks(chosen.column("records"))
     right.margins(y=0.12)
-    drawing.finish(figure, (left, right))
-    return figure
+    return drawing.finish(figure, (left, right))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -16,9 +17,6 @@ from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem
 from experiments.verdicts import statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Below this a difference of doubles is that of rounding; the picture shows it there.
 _LEAST = 1e-17

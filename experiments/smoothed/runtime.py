@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate, product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
@@ -17,10 +19,6 @@ from experiments.parameters import STRICT, Count, Rising, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.verdicts import observed, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _UNITS = np.array([[0.7714, 0.2286], [0.0553, 0.9447]])
 # None is between the others.
@@ -301,8 +299,7 @@ def plot(outcome: Outcome) -> Figure:
         m, count = case["categories"], case["vertices"]
         _panel(axes, table.select(categories=m, vertices=count), case)
         axes.set_title(f"{m} categories, {count} vertices")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _panel(axes: Axes, table: Table, case: dict[str, Any]) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
@@ -21,9 +22,6 @@ from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.verdicts import not_comparable
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _LN10 = math.log(10.0)
 
@@ -251,8 +249,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.margins(y=0.1)
         axes.locator_params(axis="y", steps=[1, 2, 5, 10])
         axes.set_title(label)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 _QUICK_2 = Config(FIGURE_2, databases=10)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError, smoothed
@@ -16,10 +18,6 @@ from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import QuantisedGradient, drawn_counts, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FORMULA = "formula"
 GAUSSIAN = "N(0, .12²)"
@@ -205,8 +203,7 @@ def plot(outcome: Outcome) -> Figure:
     _draw_neighbours(panels[-1], outcome.tables["neighbours"])
     if len(panels) % 2 and len(panels) > 1:
         drawing.whole_row(panels[-1])
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _shown(values: list[float | None]) -> np.ndarray:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
@@ -16,10 +18,6 @@ from experiments.registry import Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import drawn_counts, gradients
 from experiments.verdicts import not_comparable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -170,8 +168,7 @@ def plot(outcome: Outcome) -> Figure:
     for axes, epsilon in zip(panels, epsilons, strict=True):
         _panel(axes, table.select(epsilon=epsilon))
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
 
 
 def _panel(axes: Axes, table: Table) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -19,9 +20,6 @@ from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.baselines import variances
 from experiments.workload.common import PAPER, PROGRAM, Epsilon, least_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Curve of the histogram's closed form.
 _CLOSED = "histogram"
@@ -135,5 +133,4 @@ def plot(outcome: Outcome) -> Figure:
     known = [row for row in table.records if row["bound"] is not None]
     off = max((row["variance"] / row["bound"] - 1 for row in known), default=0.0)
     proved = "within 1e-5" if off < 1e-5 else f"within {off:.2g}"
-    drawing.finish(figure, [axes], f"This mechanism is {proved} of what is proved least.")
-    return figure
+    return drawing.finish(figure, [axes], f"This mechanism is {proved} of what is proved least.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -18,9 +19,6 @@ from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
 from experiments.verdicts import short
 from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Counts = npt.NDArray[np.int64]
 
@@ -212,5 +210,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_xlim(low / 3, high * 3)
         axes.set_ylim(min(*ends, 1.0) - room, max(*ends, 1.0) + room)
         axes.set_title(name)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from pydantic.dataclasses import dataclass
 
@@ -18,9 +19,6 @@ from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.baselines import projected_gradient, variances
 from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries, least_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OURS, GRADIENT = "this mechanism", "projected gradient"
 _NOTE = "1 is the proved bound of every private mechanism"
@@ -150,5 +148,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_yticks(range(len(names)), names)
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    drawing.finish(figure, panels, _NOTE)
-    return figure
+    return drawing.finish(figure, panels, _NOTE)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
@@ -14,9 +13,6 @@ from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import short
 from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OBJECTIVES = ("mean", "worst-case")
 
@@ -123,5 +119,4 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_xlim(0.5 - 0.03 * n, n + 0.5 + 0.03 * n)
         axes.set_xticks(np.unique(np.linspace(1, n, min(n, 4)).round()))
         axes.set_title(f"$n = {n}$")
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)

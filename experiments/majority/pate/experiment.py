@@ -10,9 +10,10 @@ from dataclasses import replace
 from operator import gt
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge
+from matplotlib.figure import Figure
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
@@ -31,9 +32,6 @@ from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, observed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _NAMES = {"gnmax": "GNMax", "subsampling": "Subsampling", "surrogate": "The optimised gamma"}
 _VOTES = "exact accuracy on recorded votes; the teachers are not the paper's"
@@ -385,5 +383,6 @@ def plot(outcome: Outcome) -> Figure:
         axes.margins(0.06)
     spread = max((s for s in accuracy.column("run_spread") if s), default=0.0)
     note = f"Lines: exact, standard deviation over training runs at most {spread:.2f}"
-    drawing.finish(figure, panels, f"{note}. White: printed in the paper for the most queries.")
-    return figure
+    return drawing.finish(
+        figure, panels, f"{note}. White: printed in the paper for the most queries."
+    )
