@@ -34,14 +34,7 @@ class Keys:
 
 
 def keys_of(experiment: Experiment, config: Any, style: str, remarks: bool = True) -> Keys | None:  # noqa: ANN401
-    """Return the keys of a run; None if its results are not kept: of times, or of foreign code.
-
-    Args:
-        experiment: as registered.
-        config: of the run.
-        style: of the pictures.
-        remarks: whether they carry theirs.
-    """
+    """Return the keys of a run; None if its results are not kept: of times, or of foreign code."""
     if not experiment.repeatable or REGISTERED.get(experiment.name) is not experiment:
         return None
     configuration = asdict(config)

@@ -39,10 +39,6 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
     The header is two zero bytes, the type (8: unsigned byte), the number of dimensions, and each
     dimension as a big-endian 32-bit integer; the values follow in C order.
 
-    Args:
-        path: the file.
-        dimensions: how many it must have: 3 for images, 1 for labels.
-
     Raises:
         ParameterError: if it cannot be read, or is not such a file, or is longer or shorter than
             its header says.

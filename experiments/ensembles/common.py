@@ -52,12 +52,7 @@ def error_of(values: Sequence[float] | Floats) -> float | None:
 
 
 def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
-    """Return the mean over seeds and its standard error, and the same of the gain over others.
-
-    Args:
-        values: accuracy for each seed.
-        beside: of the mechanism to compare with, for the same seeds.
-    """
+    """Return the mean over seeds and its standard error, and the same of the gain over others."""
     gains = values - beside
     return {
         "accuracy": float(values.mean()),

@@ -161,9 +161,6 @@ def ink_features(side: int) -> Floats:
 
     The ink of side x side cells, scaled to norm 1, less 0.8 / side each, and scaled down to norm 1
     where it is longer: no number of these is taken from the data.
-
-    Args:
-        side: 2, 4 or 8.
     """
     images, _ = _digits()
     across = _PIXELS // side

@@ -302,11 +302,7 @@ def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
 
 
 def of_gnmax(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare Table 4 and what section D.2.1 says of the data-dependent bound.
-
-    Args:
-        tables: "calibration" and "data_dependent" of the run.
-    """
+    """Compare Table 4 and what section D.2.1 says of the data-dependent bound."""
     bounds = tables["data_dependent"].records
     rows = [row for row in tables["calibration"].records if row["printed_order"] is not None]
     if not rows:

@@ -138,11 +138,6 @@ def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Float
     """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2 over points of the grid.
 
     Algorithm 5, lines 5 to 10, without the factor w of line 9; shape (2, (K + 1) / 2), l > K / 2.
-
-    Args:
-        voters: K.
-        config: tau and T.
-        rng: of the points.
     """
     step = 0.5 / config.points
     return _mean_margins(
@@ -151,13 +146,7 @@ def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Float
 
 
 def interval_weights(voters: int, draws: int, rng: np.random.Generator) -> Floats:
-    """Return the same for p_i ~ U[1/2, 1]: algorithm 4.
-
-    Args:
-        voters: K.
-        draws: T.
-        rng: of the probabilities.
-    """
+    """Return the same for p_i ~ U[1/2, 1]: algorithm 4."""
     return _mean_margins(voters, draws, lambda size: rng.uniform(0.5, 1.0, size))
 
 
@@ -175,12 +164,7 @@ def _mean_margins(voters: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
 
 
 def grid_limit(voters: int, points: int) -> Floats:
-    """Return what `grid_weights` tends to: the weights of Binomial(K, mean of the grid).
-
-    Args:
-        voters: K.
-        points: tau; the mean is 3/4 - 1/(4 tau).
-    """
+    """Return what `grid_weights` tends to: the weights of Binomial(K, mean of the grid)."""
     return 0.5 * fold(binomial_pmf(voters, 0.75 - 0.25 / points))
 
 
@@ -188,10 +172,6 @@ def printed_factor(voters: int, points: int) -> Fraction:
     """Return P w 2^K, w = theta^K K! and P = C(tau + K - 1, K): the product of 1 + i / tau.
 
     Algorithm 5 multiplies a mean over the grid by P w; the rectangle rule has 2^-K.
-
-    Args:
-        voters: K.
-        points: tau.
     """
     theta = Fraction(1, 2 * points)
     weight = theta**voters * factorial(voters)

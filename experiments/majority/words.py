@@ -13,9 +13,6 @@ _ANY = Callable[[str], Any]
 def pmf_words(prior: str) -> str:
     """Return how a distribution of the p_i is written: "U[0, 1]" for "uniform:0,1".
 
-    Args:
-        prior: as `majority.parse_prior` takes it.
-
     Raises:
         ParameterError: if it is no prior.
     """

@@ -129,12 +129,7 @@ def _findings(config: Config, numbers: Table) -> list[str]:
 
 
 def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
-    """Compare the two printed values of Gamma_TV; their order is no statement of its own.
-
-    Args:
-        table: "numbers" of the run.
-        own: whether the click rates and epsilon are those of the paper.
-    """
+    """Compare the two printed values of Gamma_TV; their order is no statement of its own."""
     at = {row["prior"]: row for row in table.records}
     public, uniform = at["public"], at["uniform"]
     if not own:

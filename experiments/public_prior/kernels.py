@@ -201,11 +201,7 @@ def _findings(tables: dict[str, Table]) -> list[str]:
 
 
 def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare theorem 2 with every kernel of the run, and its conclusion with drawn users.
-
-    Args:
-        tables: "distances" of the run.
-    """
+    """Compare theorem 2 with every kernel of the run, and its conclusion with drawn users."""
     by: dict[tuple[int, float], dict[str, dict[str, Any]]] = {}
     for row in tables["distances"].records:
         by.setdefault((row["categories"], row["epsilon"]), {})[row["method"]] = row

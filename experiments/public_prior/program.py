@@ -317,11 +317,7 @@ def _findings(config: Config, table: Table) -> list[str]:
 
 
 def of_program(table: Table) -> tuple[Comparison, ...]:
-    """Compare the statements of section 3 and appendix A with every setting.
-
-    Args:
-        table: "settings" of the run.
-    """
+    """Compare the statements of section 3 and appendix A with every setting."""
     rows = table.records
     many = f"{len(rows)} settings"
     apart = max(abs(row["optimum"] - row["gamma"]) for row in rows)

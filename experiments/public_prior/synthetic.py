@@ -194,11 +194,7 @@ def _seen(table: Table) -> list[str]:
 
 
 def of_synthetic(table: Table) -> tuple[Comparison, ...]:
-    """Compare what section 5.2 sees in Figure 2, in each divergence.
-
-    Args:
-        table: "divergences" of the run.
-    """
+    """Compare what section 5.2 sees in Figure 2, in each divergence."""
     return tuple(_crossing(table, measure) for measure in ("tv", "kl"))
 
 

@@ -14,12 +14,7 @@ _BELOW = {"msub": "munder", "msubsup": "munderover"}
 
 
 def to_mathml(latex: str, *, display: bool = True) -> Markup:
-    """Return a formula as a MathML element.
-
-    Args:
-        latex: without dollar signs.
-        display: whether it stands on lines of its own.
-    """
+    """Return a formula as a MathML element."""
     math = Converter(display="block" if display else "inline").convert_to_element(latex)
     math.set("alttext", latex)
     for element in math.iter():

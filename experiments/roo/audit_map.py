@@ -141,11 +141,7 @@ def _worst(part: Table) -> dict[str, Cell]:
 
 
 def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
-    """Decide whether DS-ROO is epsilon-DP, for each paper's recursion.
-
-    Args:
-        audits: columns rule, records, categories, epsilon, excess_factor, violates, data_sets.
-    """
+    """Decide whether DS-ROO is epsilon-DP, for each paper's recursion."""
     rows = audits.records
     return tuple(
         _private([row for row in rows if row["rule"] == rule], rule)
@@ -154,11 +150,7 @@ def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
 
 
 def repaired_theorem_2(audits: Table) -> Comparison:
-    """Decide theorem 2 with its condition, in both directions, and for the repaired recursion.
-
-    Args:
-        audits: columns rule, records, categories, epsilon, private, beyond_lemma_2, condition.
-    """
+    """Decide theorem 2 with its condition, in both directions, and for the repaired recursion."""
     journal = [row for row in audits.records if row["rule"] == "journal"]
     simple = [row for row in journal if not row["beyond_lemma_2"]]
     wrong = [row for row in journal if row["private"] != row["condition"]]

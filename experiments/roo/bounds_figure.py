@@ -161,11 +161,7 @@ def _worst(sampler: Design, least: float) -> tuple[float, int]:
 
 
 def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
-    """Compare what section V says of Figure 2 with our parameters.
-
-    Args:
-        bounds: one row for each n of each panel.
-    """
+    """Compare what section V says of Figure 2 with our parameters."""
     rows = bounds.records
     ahead = [r for r in rows if r["roo"] * _ROUNDED < min(r["laplace"], r["subrr"])]
     settled = [r for r in rows if (r["exact"] or 0.0) >= _VISIBLE]

@@ -164,11 +164,7 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
 
 
 def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare what the conference paper says of its Figures 2 and 3 with our P.
-
-    Args:
-        tables: "pmfs" and "accuracy" of the run.
-    """
+    """Compare what the conference paper says of its Figures 2 and 3 with our P."""
     pmfs, rows = tables["pmfs"].records, tables["accuracy"].records
     top = max(pmfs, key=lambda row: row["true"])
     moved = [row for row in pmfs if row["difference"] < 0]

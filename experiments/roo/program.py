@@ -162,11 +162,7 @@ def _worst(rows: list[dict[str, Any]]) -> float:
 
 
 def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
-    """Decide whether the recursions are the least q_m that satisfy the constraints.
-
-    Args:
-        tables: "differences" and "tolerance" of the run.
-    """
+    """Decide whether the recursions are the least q_m that satisfy the constraints."""
     (limit,) = tables["tolerance"].column("tolerance")
     rows = tables["differences"].records
     journal = [row for row in rows if row["rule"] == "journal-repaired"]

@@ -144,11 +144,7 @@ def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) ->
 
 
 def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare theorem 1 and lemma 9 with the cells of Table I, and the sample sizes.
-
-    Args:
-        tables: "bounds" and "records" of the run.
-    """
+    """Compare theorem 1 and lemma 9 with the cells of Table I, and the sample sizes."""
     bounds, sizes = tables["bounds"].records, tables["records"].records
     fewer = [row for row in sizes if row["roo"] < min(row["laplace"], row["subrr"])]
     applied = [row for row in bounds if row["conditions_41"]]

@@ -201,11 +201,7 @@ def _settings(table: Table) -> list[dict[str, dict[str, Any]]]:
 
 
 def of_utility(utility: Table) -> tuple[Comparison, ...]:
-    """Compare the measured distances of small settings with what the journal paper claims.
-
-    Args:
-        utility: one row for each sampler of each setting.
-    """
+    """Compare the measured distances of small settings with what the journal paper claims."""
     settings = _settings(utility)
     ahead = [
         at

@@ -85,10 +85,6 @@ class NoisyHistogram(AnonymousMechanism):
 def coordinate_pmf(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
     """Return Pr[y | h] of one coordinate for h = 0..T and y = 0..T, the last y meaning T or more.
 
-    Args:
-        drawn: T.
-        epsilon: of the noise.
-
     Returns:
         Shape (T + 1, T + 1), rows summing to 1.
     """

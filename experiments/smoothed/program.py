@@ -103,9 +103,6 @@ def step_problem(asked: SgdProfile) -> Problem:
 
     The sides are each epsilon's replacements of one record, in both directions; the outputs are
     the sums, or the rounded means, of a batch; see `sticks_problem`.
-
-    Args:
-        asked: the database, batches and epsilons.
     """
     values, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
     allowed = range(asked.lowest, asked.highest + 1)

@@ -179,12 +179,7 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
 
 
 def comparisons(tables: Mapping[str, Table], dataset: str) -> tuple[Comparison, ...]:
-    """Compare every printed accuracy, and the orders that the paper sees in them.
-
-    Args:
-        tables: "accuracy" and "queries" of one data set.
-        dataset: its name, which is said with each statement.
-    """
+    """Compare every printed accuracy, and the orders that the paper sees in them."""
     accuracy, queries = tables["accuracy"], tables["queries"]
     found = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
     at = {m: _runs(accuracy.select(m=m)) for m in dict.fromkeys(accuracy.column("m"))}
