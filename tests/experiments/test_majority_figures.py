@@ -14,7 +14,7 @@ import pytest
 import dpopt
 from dpopt import ParameterError, majority
 from experiments.catalogue import named
-from experiments.drawing import columns_for, nested
+from experiments.drawing import columns_for, nested, tick_step
 from experiments.majority import priors
 from experiments.majority.words import cases, pmf_words, under, whole
 from experiments.parameters import configured
@@ -96,3 +96,11 @@ def test_the_paper_s_objective_takes_the_upper_half_of_a_distribution() -> None:
     mean = np.maximum(drawn_p, 1 - drawn_p).mean()
     assert sum(interval) / 2 == pytest.approx(mean, abs=1e-3)
     assert str(priors.upper_half("uniform:0,1e-9")) != "point:0.5"
+
+
+def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
+    for last in range(1, 4002):
+        step = tick_step(last)
+        assert str(step).rstrip("0") in {"1", "2", "5"}
+        assert 2 <= len(range(0, last + 1, step)) <= 8
+    assert [tick_step(last) for last in (3, 11, 13, 23, 35, 101)] == [1, 2, 2, 5, 5, 20]

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from experiments.public_prior import program
 from experiments.public_prior.program import PRIORS, Config, printed_algorithm, prior_of
 from experiments.registry import Outcome
-from tests.experiments.comparing import edited, only, ran, verdict
+from tests.experiments.comparing import ran
 
 SMALL = Config(categories=(2, 3, 5), epsilon=(0.5, 4.0), second_categories=2, pmfs=30, points=7)
 
@@ -134,28 +134,3 @@ def test_what_fails_in_fractions_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(program, "printed_algorithm", broken)
     assert program._in_fractions(masses, Fraction(2)) == dict.fromkeys(program._EXACT, False)
-
-
-def test_verdicts(outcome: Outcome) -> None:
-    found = outcome.comparisons
-    assert [c.verdict for c in found] == ["agrees"] * 10 + ["differs"]
-    assert verdict(found, "appendix A.7") == "differs"
-    assert len({c.identifier for c in found}) == len(found)
-    assert [line for line in outcome.findings if "not unique" in line]
-    table = outcome.tables["settings"]
-    wrong: dict[str, tuple[Any, str]] = {
-        "optimum": (0.5, "(corollary 1)"),
-        "bound": (0.0, "(proposition 2)"),
-        "missed": (1e-6, "(theorem 2)"),
-        "over_point_masses": (1e-6, "(lemma 1)"),
-        "over_lemma_3": (1e-6, "(lemma 3)"),
-        "over_triangle": (1e-6, "(section 3)"),
-        "private_exact": (False, "(proposition 3)"),
-        "least_exact": (False, "(proposition 4)"),
-        "binary_apart": (1e-6, "(proposition 1)"),
-        "response_apart": (1e-6, "(corollary 2)"),
-    }
-    for column, (value, words) in wrong.items():
-        changed = program.of_program(edited(table, **{column: value}))
-        assert only(changed, words).verdict == "refuted", column
-        assert sum(c.verdict == "refuted" for c in changed) == 1
