@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -252,24 +251,3 @@ def test_algorithm_1_against_fractions() -> None:
         smoothed.smoothed_delta(mechanism, math.log(2), rows).delta,
     ):
         assert way == pytest.approx(float(best), rel=1e-12)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("experiment", "changed"),
-    [
-        (FIGURE_1, {"years": (1960,)}),
-        (FIGURE_3, {"thresholds": (0.5, 0.52, 0.55, 0.9), "lost_rates": (0.5,)}),
-        (FIGURE_2, {"records": (100, 200), "distributions": ("0.3", "units", "2020 DC")}),
-        (FIGURE_4, {"records": (1, 2), "lost_rates": (0.0,)}),
-        (TABLES, {"records": (20,), "without_noise": (100,), "compared": (4, 6)}),
-        (CLAIMS, {"records": 20, "drawn": (3,), "replacement": (4,), "above": (0.5,)}),
-        (RUNTIME, {"categories": (2,), "vertices": (2,), "records": (3,)}),
-    ],
-)
-def test_figures_are_whole(experiment: Any, changed: dict[str, Any]) -> None:
-    config = replace(experiment.quick, **changed)
-    outcome = ran(experiment, config)
-    assert not outcome.generated
-    drawn(experiment, outcome)

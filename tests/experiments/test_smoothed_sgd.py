@@ -11,12 +11,10 @@ import pytest
 import scipy.stats
 
 from dpopt import smoothed
-from experiments.catalogue import named
 from experiments.registry import Outcome
 from experiments.smoothed import sgd, sgd_bias, sgd_estimates
 from experiments.smoothed.gradients import QuantisedGradient
 from experiments.smoothed.sgd_bias import GAUSSIAN, databases
-from tests.experiments.pictures import drawn
 
 SMALL: Any = sgd.Config(
     sgd.FIGURE_5[2:],
@@ -135,17 +133,6 @@ def test_the_spread_of_the_sampled_distributions() -> None:
     assert found[GAUSSIAN].std() == pytest.approx(0.12 * 256, rel=0.15)
     assert found["formula"][:3].tolist() == [-90, -42, 80]
     assert all(values.size == 225 for values in found.values())
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_figures_are_whole(figure: Outcome, bias: Outcome, estimates: Outcome) -> None:
-    drawn(named("smoothed-figure-5"), figure)
-    drawn(sgd_bias.run, bias)
-    drawn(sgd_estimates.run, estimates)
-    assert figure.generated
-    assert bias.generated
-    assert estimates.generated
 
 
 def test_estimates_and_their_intervals(estimates: Outcome) -> None:
