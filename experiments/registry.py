@@ -55,6 +55,12 @@ class Table:
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
 
+    def distinct(self, *names: str) -> list[Any]:
+        """Return the cells of a column, or tuples of several columns, each once and in order."""
+        several = len(names) > 1
+        cells = zip(*map(self.column, names), strict=True) if several else self.column(names[0])
+        return list(dict.fromkeys(cells))
+
     @property
     def records(self) -> list[dict[str, Any]]:
         """The rows, each with its cells by name."""

@@ -130,7 +130,7 @@ def _draw(axes: Axes, outcome: Outcome, name: str) -> None:
     times = outcome.tables["times"].select(benchmark=name)
     growth = outcome.tables["growth"].select(benchmark=name)
     slopes = dict(zip(growth.column("contender"), growth.column("slope"), strict=True))
-    looks = zip(dict.fromkeys(times.column("contender")), _COLOURS, _MARKERS, strict=False)
+    looks = zip(times.distinct("contender"), _COLOURS, _MARKERS, strict=False)
     for contender, colour, marker in looks:
         timed = [r for r in times.select(contender=contender).records if r["seconds"] is not None]
         if timed:

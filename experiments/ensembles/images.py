@@ -264,13 +264,13 @@ def _rows(
 
 def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
     totals = tables["totals"]
-    for dataset in dict.fromkeys(totals.column("dataset")):
+    for dataset in totals.distinct("dataset"):
         named = TITLES[dataset]
-        for data in dict.fromkeys(totals.column("teachers_see")):
+        for data in totals.distinct("teachers_see"):
             some = totals.select(dataset=dataset, teachers_see=data)
             first = some.records[0]
             ahead = []
-            for asked in dict.fromkeys(some.column("labels")):
+            for asked in some.distinct("labels"):
                 at = {row["method"]: row for row in some.select(labels=asked).records}
                 rivals = max(at[name]["accuracy"] for name in ("gnmax", "ladder"))
                 if at["private-majority"]["accuracy"] > rivals:
@@ -288,7 +288,7 @@ def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against m, and against the number of labels at one total."""
     labels, totals = outcome.tables["labels"], outcome.tables["totals"]
-    known = list(dict.fromkeys(labels.column("dataset")))
+    known = labels.distinct("dataset")
     many = totals.select(teachers_see="same images")
     figure, axes = drawing.panels(
         2 * len(known), len(known), up="expected accuracy of a label", height=0.72

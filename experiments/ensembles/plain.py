@@ -413,13 +413,11 @@ def _behind(config: Config, accuracy: Table) -> Iterator[str]:
 
 
 def _findings_of_labels(accuracy: Table) -> Iterator[str]:
-    keys = list(
-        dict.fromkeys(zip(accuracy.column("voters"), accuracy.column("total_epsilon"), strict=True))
-    )
+    keys = accuracy.distinct("voters", "total_epsilon")
     for voters, epsilon in keys:
         part = accuracy.select(voters=voters, total_epsilon=epsilon)
         first: dict[str, list[int]] = {}
-        for labels in dict.fromkeys(part.column("labels")):
+        for labels in part.distinct("labels"):
             at = {row["method"]: row["accuracy"] for row in part.select(labels=labels).records}
             best = max((m for m in at if m != "plurality"), key=at.__getitem__)
             first.setdefault(best, []).append(labels)
@@ -432,7 +430,7 @@ def _findings_of_labels(accuracy: Table) -> Iterator[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against epsilon, and below it the gain over permute-and-flip."""
     table = outcome.tables["accuracy"]
-    groups = list(dict.fromkeys(table.column("voters")))
+    groups = table.distinct("voters")
     return _drawn(table, [("voters", voters, f"$K = {voters}$") for voters in groups], "epsilon")
 
 
@@ -441,7 +439,7 @@ def plot_labels(outcome: Outcome) -> Figure:
     table = outcome.tables["accuracy"]
     first = table.column("voters")[0]
     part = table.select(voters=first)
-    groups = list(dict.fromkeys(part.column("total_epsilon")))
+    groups = part.distinct("total_epsilon")
     titles = [
         ("total_epsilon", epsilon, rf"$K = {first}$, all labels: $\varepsilon = {epsilon:g}$")
         for epsilon in groups

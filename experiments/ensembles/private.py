@@ -379,9 +379,9 @@ def _findings(accuracy: Table) -> Iterator[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against m for each set of digits and kind of voters, at the middle epsilon."""
     table = outcome.tables["accuracy"]
-    known = list(dict.fromkeys(table.column("epsilon")))
+    known = table.distinct("epsilon")
     part = table.select(epsilon=known[len(known) // 2])
-    groups = list(dict.fromkeys(zip(part.column("digits"), part.column("voters"), strict=True)))
+    groups = part.distinct("digits", "voters")
     figure, axes = drawing.panels(
         len(groups), 2, across="allowance $m$", up="expected accuracy of a label", height=0.7
     )

@@ -289,7 +289,7 @@ def run(config: Config) -> Outcome:
 def plot(outcome: Outcome) -> Figure:
     """Draw the computed over the claimed number of each instance, a row per statement."""
     table = outcome.tables["claims"]
-    names = list(dict.fromkeys(table.column("statement")))
+    names = table.distinct("statement")
     figure, (axes,) = drawing.panels(1, 1, "computed / claimed", "statement", height=0.7)
     for place, name in enumerate(reversed(names)):
         least = STATEMENTS[name].least

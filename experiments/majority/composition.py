@@ -307,8 +307,8 @@ def _trained_once(rows: list[dict[str, Any]]) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw the total epsilon against the number of queries, one panel for each data set."""
     totals, curves = outcome.tables["totals"], outcome.tables["curves"]
-    names = list(dict.fromkeys(curves.column("data")))
-    allowances = list(dict.fromkeys(curves.column("m")))
+    names = curves.distinct("data")
+    allowances = curves.distinct("m")
     figure, panels = drawing.panels(
         len(names),
         drawing.columns_for(len(names)),

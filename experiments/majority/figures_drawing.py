@@ -25,8 +25,8 @@ _DECADES = 7
 def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
     """Draw a panel for the shapes at each target, and one for the errors below them."""
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
-    targets = list(dict.fromkeys(shapes.column("target")))
-    curves = list(dict.fromkeys(shapes.column("curve")))
+    targets = shapes.distinct("target")
+    curves = shapes.distinct("curve")
     columns = drawing.columns_for(len(targets))
     rows = -(-len(targets) // columns)
     height = {1: 0.62, 2: 0.66, 3: 0.85}.get(columns, 1.15)

@@ -160,7 +160,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each case, in it a group of points for each distribution."""
     errors = outcome.tables["errors"]
     settings = _cases(errors)
-    pmfs = list(dict.fromkeys(errors.column("pmf")))
+    pmfs = errors.distinct("pmf")
     columns = min(2 if len(pmfs) <= _FEW else 1, len(settings))
     figure, panels = drawing.panels(
         len(settings),
@@ -168,7 +168,7 @@ def plot(outcome: Outcome) -> Figure:
         across="distribution that the $p_i$ really follow",
         height=0.75 if columns > 1 else 0.55,
     )
-    looks = _looks(list(dict.fromkeys(errors.column("curve"))))
+    looks = _looks(errors.distinct("curve"))
     for axes, (k, m, shift) in zip(panels, settings, strict=True):
         part = errors.select(K=k, m=m, Delta=shift)
         more = rf", $\Delta$ = {shift:g}" if shift else ""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 from pydantic.dataclasses import dataclass
 from scipy.optimize import brentq
@@ -24,6 +23,9 @@ from experiments import drawing
 from experiments.ensembles.pmfs import gaussian_wins, gnmax_noise, ranged_share, rules_of
 from experiments.parameters import STRICT, Positive, Rising, Voters
 from experiments.registry import Cell, Outcome, Table, experiment, track
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CURVE, EXACT = "under a curve", "composed exactly"
 GENERAL, EQUAL = "general composition", "equal shares"
@@ -327,4 +329,5 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_ylim(-0.04 * top, 1.08 * top)
         axes.set_ylabel(f"{'expected' if number == 'error' else 'mean'} {number}")
         axes.set_title(title)
-    return drawing.finish(figure, panels)
+    drawing.finish(figure, panels)
+    return figure

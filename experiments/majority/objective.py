@@ -305,7 +305,7 @@ _LEAST = 1e-12
 def plot(outcome: Outcome) -> Figure:
     """Draw weights and their errors against l / K, and what the optimum loses."""
     weights, losses = outcome.tables["weights"], outcome.tables["losses"]
-    sizes = list(dict.fromkeys(weights.column("K")))
+    sizes = weights.distinct("K")
     colours = dict(zip(sizes, style.series(len(sizes)), strict=True))
     figure, panels = drawing.panels(3, 3, height=1.1)
     for k in sizes:
@@ -325,7 +325,7 @@ def plot(outcome: Outcome) -> Figure:
     for panel in panels[:2]:
         panel.set_xlabel("ones over voters $l / K$")
         panel.margins(0.08)
-    cases = list(dict.fromkeys(zip(losses.column("K"), losses.column("m"), strict=True)))
+    cases = losses.distinct("K", "m")
     for place, (k, m) in enumerate(cases):
         shown = [max(loss, _LEAST) for loss in losses.select(K=k, m=m).column("loss")]
         panels[2].plot([place] * len(shown), shown, "o", color=colours[k], mfc="none")

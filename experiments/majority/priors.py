@@ -178,7 +178,7 @@ def upper_half(prior: str) -> majority.Prior:
 
 def _findings(config: Config, errors: Table) -> Iterator[str]:
     ours = config.curves[0][0]
-    for m, actual in product(dict.fromkeys(errors.column("m")), config.actual):
+    for m, actual in product(errors.distinct("m"), config.actual):
         part = errors.select(m=m, actual=actual)
         at = dict(zip(part.column("curve"), part.column("error"), strict=True))
         if at[ours] > at.get(SUBSAMPLING, np.inf):
@@ -193,7 +193,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
     found = []
     if not {_PAPER_U, _PAPER_P, SUBSAMPLING, RESPONSE} <= set(errors.column("curve")):
         return ()
-    allowances = list(dict.fromkeys(errors.column("m")))
+    allowances = errors.distinct("m")
     slacks = errors.column("exact_slack")
     certificate = (
         "exact integers for every gamma; errors in closed form"
@@ -252,7 +252,7 @@ def _at_half(errors: Table, certificate: str) -> list[Comparison]:
 def _below_baselines(errors: Table, allowances: Sequence[float], certificate: str) -> Comparison:
     worse = [
         (m, actual, curve, _cell(errors, m, actual, curve), least)
-        for m, actual in product(allowances, dict.fromkeys(errors.column("actual")))
+        for m, actual in product(allowances, errors.distinct("actual"))
         for least in [min(_cell(errors, m, actual, b) for b in (SUBSAMPLING, RESPONSE))]
         for curve in (_PAPER_U, _PAPER_P)
         if _cell(errors, m, actual, curve) > least + _TOLERANCE
@@ -275,8 +275,8 @@ def _below_baselines(errors: Table, allowances: Sequence[float], certificate: st
 def plot(outcome: Outcome) -> Figure:
     """Draw the shapes on the left, the errors under each actual prior on the right."""
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
-    allowances = list(dict.fromkeys(shapes.column("m")))
-    looks = _looks(list(dict.fromkeys(shapes.column("curve"))))
+    allowances = shapes.distinct("m")
+    looks = _looks(shapes.distinct("curve"))
     # Height for the lines of the legend.
     height = 0.6 + 0.055 * -(-len(looks) // 2) / len(allowances)
     figure, grid = style.figure(len(allowances), 2, height=height)
@@ -316,7 +316,7 @@ def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
 
 def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[str, Any]]]) -> str:
     """Draw a group of points for each distribution; return what is to be said of their scale."""
-    pmfs = list(dict.fromkeys(errors.column("actual")))
+    pmfs = errors.distinct("actual")
     middle = (len(looks) - 1) / 2
     for place, (curve, (label, look)) in enumerate(looks.items()):
         values = [errors.select(curve=curve, actual=pmf).column("error")[0] for pmf in pmfs]

@@ -72,7 +72,7 @@ def run(config: Config) -> Outcome:
 
 def _findings(table: Table) -> list[str]:
     sentences = []
-    for releases in dict.fromkeys(table.column("releases")):
+    for releases in table.distinct("releases"):
         rows = {row["noise"]: row for row in table.select(releases=releases).records}
         found = rows.pop(NAMES["found"])
         best = min(rows.values(), key=lambda row: row["variance"])

@@ -144,8 +144,8 @@ def _findings(table: Table) -> list[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the error of each noise over the least one, a panel for each sensitivity."""
     table = outcome.tables["errors"]
-    sensitivities = list(dict.fromkeys(table.column("sensitivity")))
-    deltas = list(dict.fromkeys(table.column("delta")))
+    sensitivities = table.distinct("sensitivity")
+    deltas = table.distinct("delta")
     figure, panels = drawing.panels(
         len(sensitivities), 3, r"$\varepsilon$", "error over the least", sharex=True, sharey=True
     )

@@ -258,7 +258,7 @@ def plot(outcome: Outcome) -> Figure:
         grid[0, 0].text(0.5, 0.5, "no subcategory has enough users", ha="center", va="center")
         return figure
     table = outcome.tables["cases"]
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilons = table.distinct("epsilon")
     first = table.select(epsilon=epsilons[0])
     names = list(zip(first.column("attribute"), first.column("value"), strict=True))
     tall = _AROUND + max(_LEAST, min(_TALLEST, _LINE * (len(names) + 1)))

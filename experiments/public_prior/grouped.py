@@ -74,7 +74,7 @@ def seen(table: Table, column: str, plural: str) -> list[str]:
     Of one epsilon those of each group, of several epsilons the range over the groups.
     """
     found = []
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilons = table.distinct("epsilon")
     for epsilon in epsilons:
         part = table.select(epsilon=epsilon)
         largest = {method: part.select(method=method).column("largest") for method in SHOWN}
@@ -115,13 +115,13 @@ def of_bound(table: Table, column: str) -> Comparison:
 
 def drawn(table: Table, column: str, label: str) -> Figure:
     """Draw the largest distance of each method in each group as bars, a panel for each epsilon."""
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilons = table.distinct("epsilon")
     figure, panels = drawing.panels(
         len(epsilons), 1, across=label, height=0.42, wide=True, sharex=True
     )
     for axes, epsilon in zip(panels, epsilons, strict=True):
         part = table.select(epsilon=epsilon)
-        names = [str(name) for name in dict.fromkeys(part.column(column))]
+        names = [str(name) for name in part.distinct(column)]
         heights = {m: part.select(method=m).column("largest") for m in METHODS if m in SHOWN}
         draw_bars(axes, names, heights)
         levels = part.select(method="minimax").column("worst_case")

@@ -452,7 +452,7 @@ def plot(outcome: Outcome) -> Figure:
     table, curves = outcome.tables["settings"], outcome.tables["curves"]
     figure, grid = style.figure(1, 3, height=1.25)
     left, middle, right = grid[0]
-    priors = list(dict.fromkeys(table.column("prior")))
+    priors = table.distinct("prior")
     looks = dict(zip(priors, zip(style.series(len(priors)), _MARKERS, strict=False), strict=True))
     most = max(table.column("categories"))
     for kind, (colour, marker) in looks.items():

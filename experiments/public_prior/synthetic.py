@@ -224,7 +224,7 @@ def _crossing(table: Table, measure: str) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw total variation on the left and KL on the right, a row for each epsilon."""
     table = outcome.tables["divergences"]
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilons = table.distinct("epsilon")
     figure, grid = style.figure(len(epsilons), 2, height=0.86, sharex=True)
     for line, epsilon in zip(grid, epsilons, strict=True):
         _draw(line[0], table.select(epsilon=epsilon), "tv", "total variation")

@@ -202,7 +202,7 @@ def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
     audits = outcome.tables["audits"]
-    categories = list(dict.fromkeys(audits.column("categories")))
+    categories = audits.distinct("categories")
     titles = list(product(categories, _DRAWN))
     figure, panels = drawing.panels(
         len(titles),

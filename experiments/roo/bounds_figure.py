@@ -182,7 +182,7 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each k and gamma, logarithmic in both directions."""
     table = outcome.tables["bounds"]
-    places = list(dict.fromkeys(zip(table.column("row"), table.column("column"), strict=True)))
+    places = table.distinct("row", "column")
     figure, panels = drawing.panels(
         len(places),
         min(3, max(table.column("column")) + 1),

@@ -200,7 +200,7 @@ def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw q_m: one colour for each epsilon in the figures, one for each rule in the cases."""
     shapes, audits = outcome.tables["shapes"], outcome.tables["audits"]
-    places = list(dict.fromkeys(shapes.column("place")))
+    places = shapes.distinct("place")
     figure, panels = drawing.panels(
         len(places), across="smallest count $m$", up="obscuring probability $q_m$", height=0.75
     )
@@ -221,10 +221,10 @@ def plot(outcome: Outcome) -> Figure:
 
 def _draw_figure(axes: Axes, part: Table) -> None:
     """Draw curves up to the first q_m = 0; later values lie on the axis."""
-    epsilons = list(dict.fromkeys(part.column("epsilon")))
+    epsilons = part.distinct("epsilon")
     last = max((row["m"] for row in part.records if row["q"] > 0), default=0) + 1
     for colour, epsilon in zip(style.series(len(epsilons)), epsilons, strict=True):
-        for rule in dict.fromkeys(part.column("rule")):
+        for rule in part.distinct("rule"):
             rows = part.select(epsilon=epsilon, rule=rule).records
             zero = next((row["m"] for row in rows if row["q"] == 0), rows[-1]["m"])
             at = [(row["m"], row["q"]) for row in rows if row["m"] <= zero]

@@ -210,7 +210,7 @@ def plot(outcome: Outcome) -> Figure:
     left, right = grid[0]
     table = outcome.tables["differences"]
     for rule, (name, role) in _SOLVED.items():
-        for backend in dict.fromkeys(table.column("backend")):
+        for backend in table.distinct("backend"):
             part = table.select(rule=rule, backend=backend).records
             sizes = sorted({row["records"] for row in part})
             worst = [_worst([row for row in part if row["records"] == n]) for n in sizes]

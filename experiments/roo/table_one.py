@@ -178,8 +178,8 @@ def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the records needed against alpha: a row for each k, a column for each epsilon."""
     sizes = outcome.tables["records"]
-    categories = list(dict.fromkeys(sizes.column("categories")))
-    epsilons = list(dict.fromkeys(sizes.column("epsilon")))
+    categories = sizes.distinct("categories")
+    epsilons = sizes.distinct("epsilon")
     figure, panels = drawing.panels(
         len(categories) * len(epsilons),
         min(3, len(epsilons)),

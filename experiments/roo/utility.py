@@ -243,9 +243,7 @@ def of_utility(utility: Table) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the worst case on the left, the mean on the right, a row for each k and epsilon."""
     table = outcome.tables["utility"]
-    settings = list(
-        dict.fromkeys(zip(table.column("categories"), table.column("epsilon"), strict=True))
-    )
+    settings = table.distinct("categories", "epsilon")
     figure, grid = style.figure(len(settings), 2, height=0.7, sharex=True)
     for line, (k, epsilon) in zip(grid, settings, strict=True):
         part = table.select(categories=k, epsilon=epsilon)

@@ -158,7 +158,7 @@ def _beside(table: Table) -> tuple[str, ...]:
     """Say how many deltas of the sets that are not drawn are those of the first panel."""
     findings, first = [], table.column("setting")[0]
     drawn = table.select(setting=first).column("log10_delta")
-    for title in dict.fromkeys(table.select(panel=False).column("setting")):
+    for title in table.select(panel=False).distinct("setting"):
         rows = table.select(setting=title)
         pairs = list(zip(rows.column("log10_delta"), drawn, strict=True))
         findings.append(
@@ -212,7 +212,7 @@ def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, 
 def plot(outcome: Outcome) -> Figure:
     """Draw log10 of smoothed delta against n, with the fits and DP's delta."""
     fits, table = outcome.tables["fits"], outcome.tables["smoothed"]
-    panels = list(dict.fromkeys(zip(fits.column("setting"), fits.column("lost_rate"), strict=True)))
+    panels = fits.distinct("setting", "lost_rate")
     figure, axes = drawing.panels(
         len(panels),
         across="thousands of votes, $n$",

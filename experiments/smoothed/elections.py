@@ -134,9 +134,7 @@ def _comparisons(table: Table) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each threshold and loss."""
     table = outcome.tables["elections"]
-    settings = list(
-        dict.fromkeys(zip(table.column("lost_rate"), table.column("threshold"), strict=True))
-    )
+    settings = table.distinct("lost_rate", "threshold")
     thresholds = len(set(table.column("threshold")))
     columns = 3 if thresholds % 3 == 0 else min(2, thresholds)
     figure, panels = drawing.panels(

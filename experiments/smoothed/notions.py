@@ -230,7 +230,7 @@ def plot(outcome: Outcome) -> Figure:
     )
     left.margins(0.08)
     table = outcome.tables["tables_2_3"]
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilons = table.distinct("epsilon")
     epsilon = epsilons[len(epsilons) // 2]
     chosen = table.select(epsilon=epsilon)
     for column, label, role in (

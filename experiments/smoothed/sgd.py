@@ -223,7 +223,7 @@ FIGURE_5 = (
 def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
     table, fits = outcome.tables["smoothed"], outcome.tables["fits"].select(variable="records")
-    labels = list(dict.fromkeys(table.column("setting")))
+    labels = table.distinct("setting")
     figure, panels = drawing.panels(
         len(labels),
         across=r"records $n$, batches of $\sqrt{n}$",

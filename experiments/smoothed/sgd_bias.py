@@ -180,7 +180,7 @@ def _comparisons(
 def plot(outcome: Outcome) -> Figure:
     """Draw the factor of the estimates against epsilon, and what each set of neighbours attains."""
     estimates = outcome.tables["estimates"]
-    names = list(dict.fromkeys(estimates.column("database")))
+    names = estimates.distinct("database")
     figure, panels = drawing.panels(len(names) + 1, height=0.65)
     for axes, name in zip(panels, names, strict=False):
         of_name = estimates.select(database=name)

@@ -158,7 +158,7 @@ def interval(hits: int, draws: int, level: float) -> tuple[float, float]:
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each epsilon: exact delta, its estimate with the interval, DP's delta."""
     table = outcome.tables["estimates"]
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilons = table.distinct("epsilon")
     figure, panels = drawing.panels(
         len(epsilons),
         across=r"records $n$, batches of $\sqrt{n}$",

@@ -121,7 +121,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw how many times the least variance the best in use has, for either workload."""
     table = outcome.tables["growth"]
     figure, (axes,) = drawing.panels(1, 1, "categories $n$", "best in use / this mechanism")
-    workloads = list(dict.fromkeys(table.column("workload")))
+    workloads = table.distinct("workload")
     for workload, role in zip(workloads, ("optimum", "variant"), strict=False):
         part = table.select(workload=workload).records
         ratios = [row["variance_in_use"] / row["variance"] for row in part]

@@ -163,7 +163,7 @@ def _squares(
 
 def _findings(table: Table) -> list[str]:
     found = []
-    for data in dict.fromkeys(table.column("data")):
+    for data in table.distinct("data"):
         part = table.select(data=data)
         furthest = max(abs(apart) for apart in part.column("errors_apart"))
         within = "within" if furthest <= _ERRORS else "not within"
@@ -182,7 +182,7 @@ def _all(values: list[int]) -> str:
 def plot(outcome: Outcome) -> Figure:
     """Draw observed over predicted variance, with three standard errors, for each data set."""
     table = outcome.tables["variances"]
-    names = list(dict.fromkeys(table.column("data")))
+    names = table.distinct("data")
     figure, panels = drawing.panels(
         len(names), 2, "people $N$", "observed / predicted", sharex=True, sharey=True
     )

@@ -101,9 +101,7 @@ def _descended(config: Config, setting: Workload) -> float:
 
 def _findings(table: Table) -> list[str]:
     found = []
-    for workload, epsilon in dict.fromkeys(
-        zip(table.column("workload"), table.column("epsilon"), strict=True)
-    ):
+    for workload, epsilon in table.distinct("workload", "epsilon"):
         part = table.select(workload=workload, epsilon=epsilon).records
         over = {row["mechanism"]: row["over_bound"] for row in part}
         ours = over.pop(OURS) * part[0]["bound"]
@@ -121,9 +119,9 @@ def _findings(table: Table) -> list[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw each mechanism's variance over the bound, a panel for each epsilon."""
     table = outcome.tables["variances"]
-    epsilons = list(dict.fromkeys(table.column("epsilon")))
-    workloads = list(dict.fromkeys(table.column("workload")))
-    names = list(dict.fromkeys(table.column("mechanism")))
+    epsilons = table.distinct("epsilon")
+    workloads = table.distinct("workload")
+    names = table.distinct("mechanism")
     figure, panels = drawing.panels(
         len(epsilons), 2, "variance over bound", "mechanism", height=1.1, sharex=True, sharey=True
     )

@@ -87,7 +87,7 @@ def run(config: Config) -> Outcome:
 
 def _findings(table: Table) -> list[str]:
     found = []
-    for n in dict.fromkeys(table.column("categories")):
+    for n in table.distinct("categories"):
         mean, worst = (table.select(categories=n, objective=name).records[0] for name in OBJECTIVES)
         added = worst["mean"] - mean["mean"]
         found.append(
@@ -101,7 +101,7 @@ def _findings(table: Table) -> list[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw what each category adds, a panel for each alphabet."""
     table = outcome.tables["categories"]
-    sizes = list(dict.fromkeys(table.column("categories")))
+    sizes = table.distinct("categories")
     figure, panels = drawing.panels(len(sizes), 2, "category", "variance by category")
     for axes, n in zip(panels, sizes, strict=True):
         values: list[float] = []

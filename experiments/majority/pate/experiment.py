@@ -182,7 +182,7 @@ def comparisons(tables: Mapping[str, Table], dataset: str) -> tuple[Comparison, 
     """Compare every printed accuracy, and the orders that the paper sees in them."""
     accuracy, queries = tables["accuracy"], tables["queries"]
     found = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
-    at = {m: _runs(accuracy.select(m=m)) for m in dict.fromkeys(accuracy.column("m"))}
+    at = {m: _runs(accuracy.select(m=m)) for m in accuracy.distinct("m")}
     if 3 in at:
         found.append(_highest(at[3]))
     found += [_independent(at), _private_teachers(at)]
@@ -356,7 +356,7 @@ def _parallel(votes: Votes, accuracy: Table) -> str:
 def plot(outcome: Outcome) -> Figure:
     """Draw exact accuracy against m for each data set, with what the paper printed."""
     accuracy, drawn = outcome.tables["accuracy"], outcome.tables["queries"]
-    names = list(dict.fromkeys(accuracy.column("dataset")))
+    names = accuracy.distinct("dataset")
     figure, panels = drawing.panels(
         len(names), 2, "allowance $m$", "accuracy of labels", height=1.0, sharex=True, sharey=True
     )
