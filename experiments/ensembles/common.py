@@ -51,6 +51,12 @@ def error_of(values: Sequence[float] | Floats) -> float | None:
     return float(np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
+def meanings(known: Mapping[str, str]) -> Table:
+    """Return the ways of choosing a label, in words."""
+    rows = [{"method": name, "meaning": meaning} for name, meaning in known.items()]
+    return Table.of("The ways of choosing a label.", rows)
+
+
 def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
     """Return the mean over seeds and its standard error, and the same of the gain over others."""
     gains = values - beside

@@ -27,6 +27,7 @@ from experiments.ensembles.common import (
     Look,
     draw,
     error_note,
+    meanings,
     measured,
     places,
     room,
@@ -238,10 +239,7 @@ def run(config: Config) -> Outcome:
             "gain is that over GNMax.",
             totals,
         ),
-        "methods": Table.of(
-            "The ways of choosing a label.",
-            [{"method": name, "meaning": text} for name, text in (PRIVATE | PLAIN).items()],
-        ),
+        "methods": meanings(PRIVATE | PLAIN),
     }
     return Outcome(tables, tuple(_findings(tables)))
 

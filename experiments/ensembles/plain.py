@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
-from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from experiments.ensembles.common import (
     Look,
     draw,
     error_note,
+    meanings,
     measured,
     places,
     room,
@@ -81,10 +81,7 @@ MEANING = {
 
 
 # Rules that spend all of epsilon, as the ladder does.
-_RIVALS = {
-    "permute-and-flip-audited": "permute-and-flip",
-    "exponential-audited": "the exponential mechanism",
-}
+_RIVALS = ("permute-and-flip-audited", "exponential-audited")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -202,27 +199,13 @@ class Ballots:
         return chances[self.inverse].mean(axis=1)
 
 
-@plain_dataclass(frozen=True)
-class Answer:
-    """A way of choosing a label at one budget.
+def answers(
+    ballots: Ballots, epsilon: float, ranged: float, sigma: float
+) -> dict[str, tuple[Floats, float | None, float | None, float | None]]:
+    """Return accuracy for each seed, parameter, epsilon and delta of a label, by `MEANING`.
 
-    Attributes:
-        method: one of `MEANING`.
-        accuracy: expected, for each seed.
-        parameter: r, s, scale or sigma; None without noise.
-        epsilon: what a label spends at ``delta``: audited for rules; None if not private.
-        delta: of a label.
-    """
-
-    method: str
-    accuracy: Floats
-    parameter: float | None
-    epsilon: float | None
-    delta: float | None
-
-
-def answers(ballots: Ballots, epsilon: float, ranged: float, sigma: float) -> Iterator[Answer]:
-    """Yield every way of choosing a label.
+    The parameter is r, s, scale or sigma. What a rule spends is audited; what GNMax does depends
+    on the number of labels, and is left open.
 
     Args:
         ballots: the queries.
@@ -231,39 +214,37 @@ def answers(ballots: Ballots, epsilon: float, ranged: float, sigma: float) -> It
         sigma: of GNMax.
     """
     rules = ballots.rules
-    share, ratio = rules.calibrated(rules.ladder, epsilon)
-    yield Answer("ladder", ballots.right(share), ratio, rules.spent(share), 0.0)
-    share, step = rules.calibrated(rules.permute_and_flip, epsilon)
-    at = ballots.right(share)
-    yield Answer("permute-and-flip-audited", at, step, rules.spent(share), 0.0)
-    step = math.exp(0.5 * epsilon)
-    share = rules.permute_and_flip(step)
-    yield Answer("permute-and-flip", ballots.right(share), step, rules.spent(share), 0.0)
-    share, step = rules.calibrated(rules.exponential, epsilon)
-    if step < math.exp(0.5 * ranged):
-        step = math.exp(0.5 * ranged)
-        share = rules.exponential(step)
-    yield Answer("exponential-audited", ballots.right(share), step, rules.spent(share), 0.0)
-    step = math.exp(0.5 * ranged)
-    share = rules.exponential(step)
-    yield Answer("exponential", ballots.right(share), step, rules.spent(share), 0.0)
-    scale = 2.0 / epsilon
-    chances = laplace_wins(ballots.histograms, ballots.own, scale)
-    yield Answer("laplace", ballots.noisy(chances), scale, epsilon, 0.0)
-    chances = gaussian_wins(ballots.histograms, ballots.own, sigma)
-    yield Answer("gnmax", ballots.noisy(chances), sigma, None, None)
-    yield Answer("plurality", ballots.right(rules.plurality()), None, None, None)
+    usual, wide, scale = math.exp(0.5 * epsilon), math.exp(0.5 * ranged), 2.0 / epsilon
+    steps = {
+        "ladder": rules.calibrated(rules.ladder, epsilon),
+        "permute-and-flip-audited": rules.calibrated(rules.permute_and_flip, epsilon),
+        "permute-and-flip": (rules.permute_and_flip(usual), usual),
+        "exponential-audited": rules.calibrated(rules.exponential, epsilon),
+        "exponential": (rules.exponential(wide), wide),
+    }
+    if steps["exponential-audited"][1] < wide:
+        steps["exponential-audited"] = steps["exponential"]
+    laplace = laplace_wins(ballots.histograms, ballots.own, scale)
+    gaussian = gaussian_wins(ballots.histograms, ballots.own, sigma)
+    return {
+        **{
+            method: (ballots.right(share), step, rules.spent(share), 0.0)
+            for method, (share, step) in steps.items()
+        },
+        "laplace": (ballots.noisy(laplace), scale, epsilon, 0.0),
+        "gnmax": (ballots.noisy(gaussian), sigma, None, None),
+        "plurality": (ballots.right(rules.plurality()), None, None, None),
+    }
 
 
-def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Answer:
+def _optimal(ballots: Ballots, epsilon: float, prior: str) -> tuple[Floats, None, float, float]:
     """Return the program's choice: it misses the plurality least often under its prior."""
     sizes = ballots.rules.inputs.records, ballots.rules.inputs.categories
     found = dpopt.design(dpopt.Plurality(*sizes, epsilon, loss="error", prior=prior))
     if found.certificate is None:
         raise NotPrivateError(f"no proof for the program of {sizes[0]} ballots.")
     share = found.table.probabilities
-    spent = ballots.rules.spent(share)
-    return Answer(f"optimal, {prior}", ballots.right(share), None, spent, 0.0)
+    return ballots.right(share), None, ballots.rules.spent(share), 0.0
 
 
 def run(config: Config) -> Outcome:
@@ -278,14 +259,16 @@ def run(config: Config) -> Outcome:
         ballots = Ballots.of(polled)
         for epsilon in config.epsilon:
             sigma = calibrate_gnmax(Guarantee(epsilon, config.delta), "analytic").sigma
-            found = list(answers(ballots, epsilon, epsilon, sigma))
+            found = answers(ballots, epsilon, epsilon, sigma)
+            found["gnmax"] = (*found["gnmax"][:2], epsilon, config.delta)
             if epsilon in config.optimal and voters <= config.most_solved:
-                found += [_optimal(ballots, epsilon, prior) for prior in config.priors]
+                for prior in config.priors:
+                    found[f"optimal, {prior}"] = _optimal(ballots, epsilon, prior)
             where: dict[str, Cell] = {"voters": voters, "epsilon": epsilon}
-            rows += _records(where, found, gnmax=(epsilon, config.delta))
-            at = {each.method: each.accuracy for each in found}
+            rows += _records(where, found)
             rivals += [
-                where | {"beside": name} | measured(at["ladder"], at[name]) for name in _RIVALS
+                where | {"beside": name} | measured(found["ladder"][0], found[name][0])
+                for name in _RIVALS
             ]
     tables = {
         "accuracy": Table.of(
@@ -302,9 +285,9 @@ def run(config: Config) -> Outcome:
             rivals,
         ),
         "teachers": _teachers(polls),
-        "methods": _methods(),
+        "methods": meanings(MEANING),
     }
-    return Outcome(tables, tuple(_behind(config, tables["accuracy"])), data=NAME)
+    return Outcome(tables, data=NAME)
 
 
 def run_labels(config: LabelsConfig) -> Outcome:
@@ -326,8 +309,7 @@ def run_labels(config: LabelsConfig) -> Outcome:
                     "total_delta": config.delta,
                     "labels": labels,
                 }
-                found = list(answers(ballots, pure, ranged, gnmax_noise(total, labels)))
-                rows += _records(where, found, gnmax=(None, None))
+                rows += _records(where, answers(ballots, pure, ranged, gnmax_noise(total, labels)))
     tables = {
         "accuracy": Table.of(
             "Expected accuracy of each of Q labels that spend one budget together, as for one "
@@ -337,29 +319,18 @@ def run_labels(config: LabelsConfig) -> Outcome:
             rows,
         ),
         "teachers": _teachers(polls),
-        "methods": _methods(),
+        "methods": meanings(MEANING),
     }
     return Outcome(tables, tuple(_findings_of_labels(tables["accuracy"])), data=NAME)
 
 
-def _records(
-    where: Mapping[str, Cell], found: list[Answer], gnmax: tuple[float | None, float | None]
-) -> list[dict[str, Cell]]:
-    (beside,) = (each.accuracy for each in found if each.method == "permute-and-flip")
-    rows = []
-    for each in found:
-        epsilon, delta = gnmax if each.method == "gnmax" else (each.epsilon, each.delta)
-        rows.append(
-            {
-                **where,
-                "method": each.method,
-                **measured(each.accuracy, beside),
-                "label_epsilon": epsilon,
-                "label_delta": delta,
-                "parameter": each.parameter,
-            }
-        )
-    return rows
+def _records(where: Mapping[str, Cell], found: Mapping[str, Any]) -> list[dict[str, Cell]]:
+    beside = found["permute-and-flip"][0]
+    return [
+        {**where, "method": method, **measured(accuracy, beside)}
+        | {"label_epsilon": epsilon, "label_delta": delta, "parameter": parameter}
+        for method, (accuracy, parameter, epsilon, delta) in found.items()
+    ]
 
 
 def _poll(polled: list[Polled]) -> dict[str, Cell]:
@@ -383,38 +354,8 @@ def _teachers(polls: list[dict[str, Cell]]) -> Table:
     )
 
 
-def _methods() -> Table:
-    return Table.of(
-        "The ways of choosing a label.",
-        [{"method": name, "meaning": meaning} for name, meaning in MEANING.items()],
-    )
-
-
-def _behind(config: Config, accuracy: Table) -> Iterator[str]:
-    """Say where the ladder is behind another rule with the largest step."""
-    for voters, (method, name) in product(config.voters, _RIVALS.items()):
-        part = accuracy.select(voters=voters)
-        at = [
-            f"{epsilon:g}"
-            for epsilon in config.epsilon
-            for ladder, other in [
-                (
-                    part.select(epsilon=epsilon, method=m).column("accuracy")
-                    for m in ("ladder", method)
-                )
-            ]
-            if ladder < other
-        ]
-        yield (
-            f"K = {voters}: the ladder is behind {name} with the largest step at "
-            f"{'epsilon = ' + ', '.join(at) if at else 'none'} of these budgets: with ten classes "
-            "and a small epsilon its own r must be lowered."
-        )
-
-
 def _findings_of_labels(accuracy: Table) -> Iterator[str]:
-    keys = accuracy.distinct("voters", "total_epsilon")
-    for voters, epsilon in keys:
+    for voters, epsilon in accuracy.distinct("voters", "total_epsilon"):
         part = accuracy.select(voters=voters, total_epsilon=epsilon)
         first: dict[str, list[int]] = {}
         for labels in part.distinct("labels"):
@@ -430,8 +371,8 @@ def _findings_of_labels(accuracy: Table) -> Iterator[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against epsilon, and below it the gain over permute-and-flip."""
     table = outcome.tables["accuracy"]
-    groups = table.distinct("voters")
-    return _drawn(table, [("voters", voters, f"$K = {voters}$") for voters in groups], "epsilon")
+    titles = [("voters", voters, f"$K = {voters}$") for voters in table.distinct("voters")]
+    return _drawn(table, titles, "epsilon")
 
 
 def plot_labels(outcome: Outcome) -> Figure:
@@ -439,10 +380,9 @@ def plot_labels(outcome: Outcome) -> Figure:
     table = outcome.tables["accuracy"]
     first = table.column("voters")[0]
     part = table.select(voters=first)
-    groups = part.distinct("total_epsilon")
     titles = [
         ("total_epsilon", epsilon, rf"$K = {first}$, all labels: $\varepsilon = {epsilon:g}$")
-        for epsilon in groups
+        for epsilon in part.distinct("total_epsilon")
     ]
     return _drawn(part, titles, "labels")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, MultipleOf
@@ -31,9 +30,9 @@ from experiments.ensembles.common import (
     Look,
     draw,
     error_note,
+    meanings,
     measured,
     room,
-    with_error,
 )
 from experiments.ensembles.pmfs import (
     Floats,
@@ -126,8 +125,7 @@ class Config:
             )
 
 
-@plain_dataclass(frozen=True)
-class Way:
+class Way(NamedTuple):
     """A way of choosing a label.
 
     Attributes:
@@ -229,11 +227,6 @@ def _of_responses(way: Way, models: list[Fitted]) -> Floats:
     return known * right + (1.0 - known) * (1.0 - right) / (classes - 1)
 
 
-def _of_outputs(way: Way, variables: Ints) -> Floats:
-    """Return the accuracy for each seed, mean over its queries and the draws of its noise."""
-    return way.share[variables].mean(axis=1)
-
-
 def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) -> Ints:
     """Return the variable of the true class of each query, shape (seeds, draws x queries)."""
     found = []
@@ -299,10 +292,7 @@ def run(config: Config) -> Outcome:
             "on and asked, how far one replaced image moves its weights at most.",
             kinds,
         ),
-        "methods": Table.of(
-            "The ways of choosing a label.",
-            [{"method": name, "meaning": meaning} for name, meaning in MEANING.items()],
-        ),
+        "methods": meanings(MEANING),
         "voters": Table.of(
             "The kinds of voters.",
             [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers],
@@ -325,7 +315,7 @@ def _rows(
             asked = (way.voter_epsilon, way.voters)
             if asked not in drawn:
                 drawn[asked] = _variables(models, *asked, config.draws)
-            found.append((way, _of_outputs(way, drawn[asked])))
+            found.append((way, way.share[drawn[asked]].mean(axis=1)))
         (beside,) = (accuracy for way, accuracy in found if way.method == "sampled")
         budget = allowance * epsilon
         for way, accuracy in found:
@@ -359,15 +349,10 @@ def _findings(accuracy: Table) -> Iterator[str]:
         key = (row["digits"], row["voters"], row["epsilon"], row["m"])
         cases.setdefault(key, {})[row["method"]] = row
     best: dict[str, int] = {}
-    for (word, kind, epsilon, m), at in cases.items():
+    for at in cases.values():
         # What is equal, up to rounding, is told by the first name.
         first = max(at, key=lambda method: round(float(str(at[method]["accuracy"])), 9))
         best[first] = best.get(first, 0) + 1
-        told = ", ".join(f"{method} {with_error(row)}" for method, row in at.items())
-        yield (
-            f"Digits {word}, voters by {kind}, epsilon = {epsilon:g}, m = {m}: {told}; the most "
-            f"accurate within m epsilon is {first}."
-        )
     told = ", ".join(f"{method} {count}" for method, count in best.items())
     yield (
         f"Most accurate within m epsilon, of {len(cases)} cases: {told}. Who can choose what a "

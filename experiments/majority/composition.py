@@ -10,7 +10,7 @@ cost of such voters, for another reason: all labels are computed from K voters, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
 from fractions import Fraction
 from typing import Annotated, Any
@@ -29,12 +29,6 @@ from experiments.majority.words import whole
 from experiments.parameters import STRICT, Positive, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, rounds_to, statement
-
-TERMS = {
-    "simple": "Q epsilon, which is simple composition,",
-    "refined": "The term with log(e + sqrt(Q) epsilon / delta')",
-    "plain": "The term with log(1 / delta')",
-}
 
 PAPER_SLACK = 1e-4
 """The delta' that the paper takes."""
@@ -175,10 +169,9 @@ def run(config: Config) -> Outcome:
         "totals": Table.of("The computed and the printed total loss.", totals),
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
     }
-    totalled = tables["totals"]
     printed = (config.epsilon, config.voter_delta) == (Config.epsilon, Config.voter_delta)
     data = _SOURCE if printed else ""
-    return Outcome(tables, tuple(_findings(totalled)), of_totals(totalled), data=data)
+    return Outcome(tables, (), of_totals(tables["totals"]), data=data)
 
 
 def _total(config: Config, row: Row, label: float, count: int) -> dict[str, Cell]:
@@ -225,15 +218,6 @@ def terms_of_theorem(one: Guarantee, folds: int, slack: float) -> dict[str, floa
         "refined": base + e * math.sqrt(2 * folds * refined),
         "plain": base + e * math.sqrt(2 * folds * math.log(1 / slack)),
     }
-
-
-def _findings(totals: Table) -> Iterator[str]:
-    for term, words in TERMS.items():
-        where = "; ".join(
-            f"{row['data']}, m = {row['m']}, Q = {row['queries']}"
-            for row in totals.select(smallest_term=term).records
-        )
-        yield f"{words} is the least at: {where or 'none'}."
 
 
 def of_totals(totals: Table) -> tuple[Comparison, ...]:

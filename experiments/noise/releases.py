@@ -14,7 +14,6 @@ from experiments import drawing
 from experiments.noise.table import PAPER
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.verdicts import short
 
 NAMES = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace", "found": "found by search"}
 
@@ -67,20 +66,7 @@ def run(config: Config) -> Outcome:
         ]
     promised = f"({config.epsilon:g}, {config.delta:g})-private"
     table = Table.of(f"Variance of each count; all together are {promised}.", records)
-    return Outcome({"variances": table}, tuple(_findings(table)))
-
-
-def _findings(table: Table) -> list[str]:
-    sentences = []
-    for releases in table.distinct("releases"):
-        rows = {row["noise"]: row for row in table.select(releases=releases).records}
-        found = rows.pop(NAMES["found"])
-        best = min(rows.values(), key=lambda row: row["variance"])
-        sentences.append(
-            f"{releases} counts: variance {found['variance']:.5g}; {best['noise']}, the better of "
-            f"the two in use, has {short(best['over_found'])} times that."
-        )
-    return sentences
+    return Outcome({"variances": table})
 
 
 @run.figure

@@ -60,7 +60,7 @@ def run(config: Config) -> Outcome:
         "mean over the images of each digit, with the least worst case over all p.",
         rows,
     )
-    findings = seen(table, "digit", "digits")
+    findings = seen(table, "digits")
     compared = (of_bound(table, "digit"), of_sampler(table))
     return Outcome({"distances": table}, tuple(findings), compared, data=NAME)
 

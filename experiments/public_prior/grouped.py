@@ -68,31 +68,18 @@ def measured(
     return rows
 
 
-def seen(table: Table, column: str, plural: str) -> list[str]:
-    """Return the largest distances in words, and where no prior is needed.
-
-    Of one epsilon those of each group, of several epsilons the range over the groups.
-    """
+def seen(table: Table, plural: str) -> list[str]:
+    """Return where no prior is needed, in words."""
     found = []
     epsilons = table.distinct("epsilon")
     for epsilon in epsilons:
         part = table.select(epsilon=epsilon)
-        largest = {method: part.select(method=method).column("largest") for method in SHOWN}
-        if len(epsilons) == 1:
-            for index, row in enumerate(part.select(method=SHOWN[0]).records):
-                listed = ", ".join(f"{m} {short(values[index])}" for m, values in largest.items())
-                found.append(f"{row[column]} ({row['users']} users), largest TV: {listed}.")
-        else:
-            listed = ", ".join(
-                f"{m} {short(min(values))} to {short(max(values))}" for m, values in largest.items()
-            )
-            found.append(f"Epsilon {epsilon:g}, largest TV: {listed}.")
-        pairs = zip(largest["uniform"], largest["minimax"], strict=True)
-        ahead = sum(a < b for a, b in pairs)
+        uniform, minimax = (part.select(method=m).column("largest") for m in ("uniform", "minimax"))
+        ahead = sum(a < b for a, b in zip(uniform, minimax, strict=True))
         where = f" at epsilon = {epsilon:g}" if len(epsilons) > 1 else ""
         found.append(
             "Randomised response, which needs no public prior and does not keep it, has a smaller "
-            f"largest TV than Algorithm 1 in {ahead} of {len(largest['minimax'])} {plural}{where}."
+            f"largest TV than Algorithm 1 in {ahead} of {len(minimax)} {plural}{where}."
         )
     return found
 

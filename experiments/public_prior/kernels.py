@@ -25,7 +25,7 @@ from experiments.public_prior.common import (
     draw_bars,
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import not_comparable, short, statement
+from experiments.verdicts import not_comparable, statement
 
 _TOLERANCE = 1e-9
 
@@ -173,14 +173,6 @@ def _size_records(prior: np.ndarray, epsilon: float) -> list[dict[str, Cell]]:
 def _findings(tables: dict[str, Table]) -> list[str]:
     found = []
     rows = tables["distances"].records
-    for categories, epsilon in dict.fromkeys((row["categories"], row["epsilon"]) for row in rows):
-        part = [r for r in rows if (r["categories"], r["epsilon"]) == (categories, epsilon)]
-        words = "; ".join(
-            f"{row['method']} mean {short(row['mean'])}, largest {short(row['largest'])}, worst "
-            f"case {short(row['worst_case'])}"
-            for row in part
-        )
-        found.append(f"n = {categories}, epsilon = {epsilon:g}: {words}.")
     means = {(r["categories"], r["epsilon"], r["method"]): r["mean"] for r in rows}
     settings = dict.fromkeys(key[:2] for key in means)
     for method in ("leximin", "population", "mollifier-kl"):

@@ -89,7 +89,7 @@ def run(config: Config) -> Outcome:
     )
     generated = config.path is None
     findings = ["The data are generated: no number here is one of MovieLens."] if generated else []
-    findings += seen(table, "age", "age groups")
+    findings += seen(table, "age groups")
     return Outcome(
         {"distances": table},
         tuple(findings),

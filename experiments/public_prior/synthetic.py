@@ -151,26 +151,13 @@ def _records(config: Config, epsilon: float, values: np.ndarray) -> list[dict[st
 
 
 def _findings(config: Config, table: Table) -> list[str]:
-    found = []
-    for epsilon in config.epsilon:
-        part = table.select(epsilon=epsilon)
-        start = f"Epsilon {epsilon:g}, " if len(config.epsilon) > 1 else ""
-        found += [start + words for words in _seen(part)]
-    return found
+    found = [_near(table.select(epsilon=epsilon)) for epsilon in config.epsilon]
+    if len(found) == 1:
+        return found
+    return [f"Epsilon {e:g}: {words}" for e, words in zip(config.epsilon, found, strict=True)]
 
 
-def _seen(table: Table) -> list[str]:
-    found = []
-    for measure in ("tv", "kl"):
-        ours = table.select(method="minimax").records
-        other = table.select(method=f"mollifier-{measure}").records
-        ahead = [a["first"] for a, b in zip(ours, other, strict=True) if a[measure] < b[measure]]
-        start = f"from p_1 = {short(min(ahead))} on" if ahead else "at no p_1"
-        found.append(
-            f"{measure.upper()}: Algorithm 1 is below the {measure.upper()} mollifier {start}; at "
-            f"p_1 = 1 {short(ours[-1][measure])} against {short(other[-1][measure])}, at "
-            f"p_1 = 1/n {short(ours[0][measure])} against {short(other[0][measure])}."
-        )
+def _near(table: Table) -> str:
     largest, most = (
         max(
             abs(a - b)
@@ -182,7 +169,7 @@ def _seen(table: Table) -> list[str]:
         )
         for method, other in (("leximin", "minimax"), ("mollifier-kl", "mollifier-tv"))
     )
-    found.append(
+    return (
         f"Mean TV: leximin and Algorithm 1 differ by at most {short(largest)}; the KL mollifier "
         + (
             "attains the least that the TV mollifier has."
@@ -190,7 +177,6 @@ def _seen(table: Table) -> list[str]:
             else f"differs from the TV mollifier by at most {short(most)}."
         )
     )
-    return found
 
 
 def of_synthetic(table: Table) -> tuple[Comparison, ...]:

@@ -16,9 +16,8 @@ from dpopt.local.decoder import category_variances
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.verdicts import short
 from experiments.workload.baselines import projected_gradient, variances
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries, least_of
+from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
 
 OURS, GRADIENT = "this mechanism", "projected gradient"
 _NOTE = "1 is the proved bound of every private mechanism"
@@ -85,7 +84,7 @@ def run(config: Config) -> Outcome:
         "every private mechanism with a linear unbiased estimate.",
         records,
     )
-    return Outcome({"variances": table}, tuple(_findings(table)))
+    return Outcome({"variances": table})
 
 
 def _descended(config: Config, setting: Workload) -> float:
@@ -97,22 +96,6 @@ def _descended(config: Config, setting: Workload) -> float:
         rows = projected_gradient(gram, epsilon, uniform, rng, steps=config.steps)
         best = min(best, float(uniform @ category_variances(rows, gram, uniform)))
     return best
-
-
-def _findings(table: Table) -> list[str]:
-    found = []
-    for workload, epsilon in table.distinct("workload", "epsilon"):
-        part = table.select(workload=workload, epsilon=epsilon).records
-        over = {row["mechanism"]: row["over_bound"] for row in part}
-        ours = over.pop(OURS) * part[0]["bound"]
-        descended = over.pop(GRADIENT)
-        best = least_of(over)
-        found.append(
-            f"{workload}, epsilon {epsilon:g}: variance {ours:.6g}; no private mechanism is below "
-            f"{part[0]['bound']:.6g}, by {part[0]['bound_proved_by']}; the best in use, {best}, "
-            f"has {short(over[best])} times that, projected gradient {short(descended)} times."
-        )
-    return found
 
 
 @run.figure
