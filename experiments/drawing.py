@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_lowercase
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 
 from experiments import style
 
+_Value = TypeVar("_Value")
 _MARKERS = "os^Dv<>ph"
 # Width of a letter over its height, in text that is broken into lines.
 _LETTER = 0.42
@@ -35,7 +36,7 @@ def points(role: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
     return line(role, linestyle="none") | changes
 
 
-def curves(values: Iterable[float]) -> Mapping[float, dict[str, Any]]:
+def curves(values: Iterable[_Value]) -> Mapping[_Value, dict[str, Any]]:
     """Return keywords of ``axes.plot`` for the curves of a parameter: a colour and a marker each.
 
     Few colours between dark and light are told apart by eye alone; markers do it in grey too.

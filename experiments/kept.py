@@ -46,10 +46,9 @@ _TYPES: Mapping[str, Any] = {
     "own_parameters": bool,
     "reused": bool,
 }
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+# What tells of a run, and what of that stands in the record too.
+_SHARED = ("full", "style", "remarks", "configuration", "own_parameters")
+_RUN = ("when", "seconds", *_SHARED, "reused", "commit", "failure")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,9 @@ class Entry:
     seconds: float | None
     failure: str | None = None
     full: bool = False
-    when: str | None = field(default_factory=_now)
+    when: str | None = field(
+        default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    )
     configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     style: str = "plain"
@@ -133,19 +134,7 @@ def run_path(name: str, folder: Path) -> Path:
 
 def keep_run(entry: Entry, folder: Path) -> None:
     """Write when an experiment was run, how long it took, and why it failed if it did."""
-    value = {
-        "experiment": entry.experiment.name,
-        "when": entry.when,
-        "seconds": entry.seconds,
-        "full": entry.full,
-        "style": entry.style,
-        "remarks": entry.remarks,
-        "configuration": entry.configuration,
-        "own_parameters": entry.own_parameters,
-        "reused": entry.reused,
-        "commit": entry.commit,
-        "failure": entry.failure,
-    }
+    value = {"experiment": entry.experiment.name} | {name: getattr(entry, name) for name in _RUN}
     write_json(run_path(entry.experiment.name, folder), value)
 
 
@@ -283,11 +272,7 @@ def record_of(entry: Entry) -> dict[str, Any]:
         "experiment": experiment.name,
         "paper": experiment.paper,
         "item": experiment.item,
-        "full": entry.full,
-        "style": entry.style,
-        "remarks": entry.remarks,
-        "configuration": entry.configuration,
-        "own_parameters": entry.own_parameters,
+        **{name: getattr(entry, name) for name in _SHARED},
         "versions": entry.versions,
         "data": outcome.data,
         "generated": outcome.generated,

@@ -55,10 +55,11 @@ class Table:
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
 
-    def distinct(self, *names: str) -> list[Any]:
+    def distinct(self, name: str, *others: str) -> list[Any]:
         """Return the cells of a column, or tuples of several columns, each once and in order."""
-        several = len(names) > 1
-        cells = zip(*map(self.column, names), strict=True) if several else self.column(names[0])
+        cells = (
+            zip(*map(self.column, (name, *others)), strict=True) if others else self.column(name)
+        )
         return list(dict.fromkeys(cells))
 
     @property

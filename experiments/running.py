@@ -16,7 +16,7 @@ from experiments.catalogue import named
 from experiments.entry import make_folder
 from experiments.kept import Entry, draw, drawn, keep_run, write_outcome
 from experiments.parameters import configured
-from experiments.registry import Comparison, Experiment, Outcome, Table
+from experiments.registry import Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, Made, computed, entry_of, pictured
 from experiments.store import Store
 
@@ -60,7 +60,8 @@ class Run:
         drawn_as = draw(self.experiment, self.outcome, entry.style, entry.remarks, kinds=["png"])
         picture = b64encode(drawn_as["png"]).decode()
         title = escape(self.experiment.title, quote=True)
-        said = [*self.outcome.findings, *map(_said, self.outcome.comparisons)]
+        judged = [f"{c.verdict}: {c.claim} {c.ours}" for c in self.outcome.comparisons]
+        said = [*self.outcome.findings, *judged]
         items = "".join(f"<li>{escape(line)}</li>" for line in said)
         image = f'<img style="max-width: 100%" alt="{title}" src="data:image/png;base64,{picture}">'
         return f"<div>{image}<ul>{items}</ul></div>"
@@ -142,7 +143,3 @@ def run(
     write_outcome(entry, folder, pictures)
     keep_run(entry, folder)
     return Run(entry, outcome)
-
-
-def _said(comparison: Comparison) -> str:
-    return f"{comparison.verdict}: {comparison.claim} {comparison.ours}"

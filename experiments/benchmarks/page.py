@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from pydantic.dataclasses import dataclass
 
+from experiments import drawing
 from experiments.benchmarks.measure import Effort
 from experiments.benchmarks.results import Results, run_benchmarks
 from experiments.benchmarks.suite import benchmarks
@@ -18,8 +19,6 @@ from experiments.registry import Outcome, Table, experiment
 _HEAD = "| {axis} | contender | median | times {first} (quartiles) | peak | {value} | difference |"
 _RULE = "|--:|:--|--:|--:|--:|--:|--:|"
 
-_COLOURS = ("#2f5d9b", "#6fa0d8", "#c1432e", "#8a5aa8", "#d98a29", "#555555", "#3f8f5f")
-_MARKERS = ("o", "s", "^", "P", "v", "D", "*")
 _COLUMNS = 4
 _DECADES = 100
 
@@ -92,53 +91,34 @@ def to_outcome(results: Results) -> Outcome:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw seconds against size for each benchmark."""
-    from matplotlib.figure import Figure
-
     growth = outcome.tables["growth"]
     titles = dict(zip(growth.column("benchmark"), growth.column("title"), strict=True))
     columns = min(_COLUMNS, len(titles))
     lines = -(-len(titles) // columns)
     figure = Figure(figsize=(4.6 * columns, 3.9 * lines), layout="constrained")
-    panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    for axes, (name, title) in zip(panels, titles.items(), strict=False):
+    for place, (name, title) in enumerate(titles.items(), 1):
+        axes = figure.add_subplot(lines, columns, place)
         axes.set_title(title, fontsize=9)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel(growth.select(benchmark=name).column("axis")[0], fontsize=8)
-        axes.tick_params(labelsize=7)
+        axes.set(xscale="log", yscale="log", ylabel="median seconds")
+        axes.set_xlabel(growth.select(benchmark=name).column("axis")[0])
         axes.grid(alpha=0.25)
-        _draw(axes, outcome, name)
-        _label_few_decades(axes, outcome.tables["times"].select(benchmark=name).column("size"))
-    for axes in panels[len(titles) :]:
-        axes.set_visible(False)
-    for axes in panels[::columns]:
-        axes.set_ylabel("median seconds", fontsize=8)
-    return figure
-
-
-def _label_few_decades(axes: Axes, sizes: list[int]) -> None:
-    """Name the sizes themselves where an axis would have one power of ten or two."""
-    from matplotlib.ticker import NullFormatter
-
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    if max(sizes) < _DECADES * min(sizes):
-        shown = sorted(set(sizes))
-        axes.set_xticks(shown, [str(size) for size in shown])
-
-
-def _draw(axes: Axes, outcome: Outcome, name: str) -> None:
-    times = outcome.tables["times"].select(benchmark=name)
-    growth = outcome.tables["growth"].select(benchmark=name)
-    slopes = dict(zip(growth.column("contender"), growth.column("slope"), strict=True))
-    looks = zip(times.distinct("contender"), _COLOURS, _MARKERS, strict=False)
-    for contender, colour, marker in looks:
-        timed = [r for r in times.select(contender=contender).records if r["seconds"] is not None]
-        if timed:
-            slope = slopes.get(contender)
+        times = outcome.tables["times"].select(benchmark=name)
+        slopes = growth.select(benchmark=name)
+        known = dict(zip(slopes.column("contender"), slopes.column("slope"), strict=True))
+        for contender, look in drawing.curves(times.column("contender")).items():
+            timed = [r for r in times.select(contender=contender).records if r["seconds"]]
+            slope = known.get(contender)
             label = contender if slope is None else f"{contender}: slope {slope:.2f}"
             points = [r["size"] for r in timed], [r["seconds"] for r in timed]
-            axes.plot(*points, marker=marker, color=colour, ms=4, lw=1, label=label)
-    axes.legend(fontsize=6.5, framealpha=0.7, edgecolor="none")
+            if timed:
+                axes.plot(*points, ms=4, lw=1, label=label, **look)
+        axes.legend(fontsize=6.5, framealpha=0.7, edgecolor="none")
+        sizes = sorted(set(times.column("size")))
+        # An axis of one power of ten or two names the sizes themselves.
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if sizes[-1] < _DECADES * sizes[0]:
+            axes.set_xticks(sizes, [str(size) for size in sizes])
+    return figure
 
 
 def to_markdown(results: Results) -> str:

@@ -77,6 +77,6 @@ class Benchmark:
     value: str
     sizes: tuple[int, ...]
     contenders: tuple[Contender, ...]
-    tolerance: float
-    warm_up: int
+    tolerance: float = 1e-6
+    warm_up: int = 5
     limits: Limits = field(default_factory=Limits)

@@ -150,7 +150,6 @@ APPLY = Benchmark(
         Contender("recursion in one array", user, in_place, largest=3000),
     ),
     tolerance=1e-9,
-    warm_up=5,
 )
 
 PROGRAM = Benchmark(
@@ -171,7 +170,6 @@ PROGRAM = Benchmark(
             for name, solver in ({"linprog": rivals.by_linprog} | rivals.HIGHS_ITSELF).items()
         ),
     ),
-    tolerance=1e-6,
     warm_up=3,
     limits=Limits(180),
 )
@@ -226,7 +224,6 @@ PATH = Benchmark(
         ),
     ),
     tolerance=1e-8,
-    warm_up=5,
     limits=Limits(60),
 )
 

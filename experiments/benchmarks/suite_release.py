@@ -249,7 +249,6 @@ CATEGORIES = Benchmark(
         ),
     ),
     tolerance=0.0,
-    warm_up=5,
 )
 
 COUNTS = Benchmark(
@@ -273,7 +272,6 @@ COUNTS = Benchmark(
         ),
     ),
     tolerance=0.0,
-    warm_up=5,
 )
 
 NOISE = replace(
@@ -325,7 +323,6 @@ MAJORITIES = Benchmark(
         Contender("numpy floats", majorities, float_majorities),
     ),
     tolerance=0.0,
-    warm_up=5,
 )
 
 USERS = Benchmark(
@@ -341,7 +338,6 @@ USERS = Benchmark(
         Contender("numpy choice from the row", users, choose_users, largest=100_000),
     ),
     tolerance=0.0,
-    warm_up=5,
     limits=Limits(60),
 )
 

@@ -142,7 +142,6 @@ BENCHMARKS = (
                 for name, solver in rivals.DEFAULTS.items()
             ),
         ),
-        tolerance=1e-6,
         warm_up=20,
     ),
     Benchmark(

@@ -79,7 +79,6 @@ def _checked(name: str, title: str, setting: str, axis: str, sizes: Any, prepare
             Contender("dpopt.load, privacy", prepare, loaded),
         ),
         tolerance=0.0,
-        warm_up=5,
         limits=Limits(60),
     )
 

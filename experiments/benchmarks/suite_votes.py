@@ -312,7 +312,6 @@ def _noise_function(
                 for name, solver in solvers.items()
             ),
         ),
-        tolerance=1e-6,
         warm_up=5 if written_up_to else 11,
         limits=Limits(seconds),
     )
@@ -353,7 +352,6 @@ PRIVATE = Benchmark(
         Contender("dpopt", same, cutting),
         Contender("cvxpy + HiGHS, all corners", same, every_multiset, largest=11),
     ),
-    tolerance=1e-6,
     warm_up=3,
     limits=Limits(60),
 )
@@ -370,7 +368,6 @@ PLAIN = Benchmark(
         Contender("dpopt, sorted histograms", same, over_partitions),
         Contender("cvxpy + HiGHS, all histograms", same, with_cvxpy, largest=20),
     ),
-    tolerance=1e-6,
     warm_up=3,
     limits=Limits(60),
 )

@@ -35,7 +35,7 @@ from experiments.ensembles.common import (
 )
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
-from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
+from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import STRICT, Rising, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
@@ -104,14 +104,11 @@ class Way:
         """Return the expected accuracy in each training run."""
         found = []
         for run in votes.runs:
-            ones = _cast(self.method, run).sum(axis=0, dtype=np.int64)
+            votes_cast = run.private if self.method in PRIVATE else run.plain
+            ones = votes_cast.sum(axis=0, dtype=np.int64)
             chances = self.chances[ones]
             found.append(np.where(votes.labels == 1, chances, 1.0 - chances).mean())
         return np.array(found)
-
-
-def _cast(method: str, run: Run) -> Bits:
-    return run.private if method in PRIVATE else run.plain
 
 
 def per_label(votes: Votes, allowance: int) -> Iterator[Way]:

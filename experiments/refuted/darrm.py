@@ -49,9 +49,10 @@ _ON_AVERAGE = (
     "for i in range(N + 1))/(2*N**3)",
 )
 
+_refutation = partial(Refutation, "DaRRM")
+
 REFUTATIONS = (
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-lemma-3-2",
         experiment="majority-claims",
         judges="lemma 3.2",
@@ -71,8 +72,7 @@ REFUTATIONS = (
         claim="error >= bound",
         design=partial(_harmonic, 3),
     ),
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-subsampling-at-one",
         experiment="majority-claims",
         judges="lemma 3.2",
@@ -83,8 +83,7 @@ REFUTATIONS = (
         claim="subsampling_at_least <= other_at_most",
         design=partial(_harmonic, 3),
     ),
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-best-of-all",
         experiment="majority-claims",
         judges="equation 3",
@@ -96,11 +95,9 @@ REFUTATIONS = (
         claim="subsampling_at_least <= other_at_most",
         design=partial(_harmonic, 3),
     ),
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-three-corners",
         experiment="majority-claims",
-        judges="",
         source="no paper; lemma 5.1 of the DaRRM paper has a fourth corner",
         statement="Voters at the corners 00, 11 and bc decide the privacy of a gamma.",
         formulas=(
@@ -121,8 +118,7 @@ REFUTATIONS = (
         given=("broken_at_three == 0",),
         claim="one(voters(4, 0, 1, c)) <= target*one(voters(4, 0, 1, b))",
     ),
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-lemma-a-1",
         experiment="majority-claims",
         judges="lemma A.1, any tau",
@@ -163,8 +159,7 @@ REFUTATIONS = (
         ),
         claim="one(b) <= target*one(c) + delta",
     ),
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-composition-of-queries",
         experiment="majority-claims",
         judges="composition of queries",
@@ -189,8 +184,7 @@ REFUTATIONS = (
         claim="all_ones(b) <= exp(queries*epsilon)*all_ones(c)",
         design=partial(dpopt.design, dpopt.Majority(41, 0.5, 1, objective="surrogate")),
     ),
-    Refutation(
-        paper="DaRRM",
+    _refutation(
         name="darrm-algorithm-5",
         experiment="majority-objective",
         judges="algorithm 5, scale",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from experiments.refuted.record import Refutation
 from experiments.roo.common import PAPER
 
@@ -34,9 +36,11 @@ def _case(n: int, k: int, e: str, m: int | None = None) -> tuple[str, ...]:
     return found if m is None else (*found, f"m = {m}")
 
 
+_refutation = partial(Refutation, PAPER)
+_of_recursion = partial(_refutation, experiment="roo-program")
+
 REFUTATIONS = (
-    Refutation(
-        paper=PAPER,
+    _refutation(
         name="roo-theorem-2-conference",
         experiment="roo-audit-map",
         judges="theorem 2, conference",
@@ -52,8 +56,7 @@ REFUTATIONS = (
         given=_NEIGHBOURS,
         claim="chance(z) <= e*chance(x)",
     ),
-    Refutation(
-        paper=PAPER,
+    _refutation(
         name="roo-theorem-2-journal",
         experiment="roo-audit-map",
         judges="theorem 2, journal",
@@ -69,65 +72,48 @@ REFUTATIONS = (
         given=_NEIGHBOURS,
         claim="chance(z) <= e*chance(x)",
     ),
-    Refutation(
-        paper=PAPER,
+    _of_recursion(
         name="roo-lemma-2",
-        experiment="roo-program",
-        judges="",
         source="reveal-or-obscure, journal version, lemma 2",
         statement="q_m >= t_m for every m up to 1 / (e^epsilon - 1), where n > k.",
         formulas=(*_case(3, 2, "5/3", 1), *_JOURNAL),
         given=("n > k", "m <= M", "m*(e - 1) <= 1"),
         claim="q(m) >= t(m)",
     ),
-    Refutation(
-        paper=PAPER,
+    _of_recursion(
         name="roo-lemma-5",
-        experiment="roo-program",
-        judges="",
         source="reveal-or-obscure, journal version, lemma 5",
         statement="u_m q_(m+1) < v_m q_m + w_m for 0 <= m < M, where n > k; both are equal here.",
         formulas=(*_case(4, 2, "3/2", 1), *_JOURNAL),
         given=("n > k", "m < M"),
         claim="u(m)*q(m + 1) < v(m)*q(m) + w(m)",
     ),
-    Refutation(
-        paper=PAPER,
+    _of_recursion(
         name="roo-equation-31",
-        experiment="roo-program",
-        judges="",
         source="reveal-or-obscure, journal version, equation 31",
         statement="(u_m - v_m) q_m >= w_m for every m, which (68) has with <=.",
         formulas=(*_case(4, 2, "2", 2), *_JOURNAL),
         given=("n > k", "m <= M"),
         claim="(u(m) - v(m))*q(m) >= w(m)",
     ),
-    Refutation(
-        paper=PAPER,
+    _of_recursion(
         name="roo-conference-lemma-3",
-        experiment="roo-program",
-        judges="",
         source="reveal-or-obscure, ITW 2025, lemma 3",
         statement="q_m > t_m for every m < n / k from 1 up to 1 / (e^epsilon - 1).",
         formulas=(*_case(8, 7, "3/2", 1), *_CONFERENCE),
         given=("n > k", "m*k < n", "m*(e - 1) <= 1"),
         claim="q(m) > t(m)",
     ),
-    Refutation(
-        paper=PAPER,
+    _of_recursion(
         name="roo-conference-lemma-4",
-        experiment="roo-program",
-        judges="",
         source="reveal-or-obscure, ITW 2025, lemma 4",
         statement="u_m q_(m+1) < v_m q_m + w_m for 0 <= m < M; both are equal here.",
         formulas=(*_case(4, 2, "3/2", 1), *_CONFERENCE),
         given=("n > k", "m < M"),
         claim="u(m)*q(m + 1) < v(m)*q(m) + w(m)",
     ),
-    Refutation(
-        paper=PAPER,
+    _of_recursion(
         name="roo-row-68",
-        experiment="roo-program",
         judges="The recursion satisfies the conditions (68) to (70) and (72) to (74) (section IV, "
         "(37)).",
         source="reveal-or-obscure, journal version, section IV, (37) and (68)",

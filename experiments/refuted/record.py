@@ -27,13 +27,13 @@ class Refutation:
         paper: as its items name it.
         name: of the file.
         experiment: the item that it belongs to.
-        judges: identifier of the comparison that it proves, in this item or another one of the
-            paper; empty if no item has such a comparison.
         source: paper and place.
         statement: what is false, in plain words.
         formulas: definitions "name = ..." or "name(argument, ...) = ...", in the language of
             `dpopt.verify.Formulas`.
         claim: the comparison that the statement makes, and that is false.
+        judges: identifier of the comparison that it proves, in this item or another one of the
+            paper; empty if no item has such a comparison.
         given: comparisons that hold: what the statement asks for.
         design: makes a design whose privacy the file shows besides; in the formulas its integers
             are ``weights``, a list for each input, over ``total``. None if there is none.
@@ -42,11 +42,11 @@ class Refutation:
     paper: str
     name: str
     experiment: str
-    judges: str
     source: str
     statement: str
     formulas: tuple[str, ...]
     claim: str
+    judges: str = ""
     given: tuple[str, ...] = ()
     design: Callable[[], Any] | None = None
 

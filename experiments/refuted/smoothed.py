@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from experiments.refuted.record import Refutation
 
 # The utility of the adversary for row i of the distributions, above the threshold e / (e + 1).
@@ -14,9 +16,10 @@ _UTILITY = (
     "d(i, j) = sum(max(0, pmfs[i][y] - e*pmfs[j][y]) for y in range(len(pmfs[0])))",
 )
 
+_refutation = partial(Refutation, "Smoothed Differential Privacy")
+
 REFUTATIONS = (
-    Refutation(
-        paper="Smoothed Differential Privacy",
+    _refutation(
         name="smoothed-remark-8",
         experiment="smoothed-claims",
         judges="delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) "
@@ -40,8 +43,7 @@ REFUTATIONS = (
         given=("e > 1/(1 - eta)",),
         claim="smoothed <= bound",
     ),
-    Refutation(
-        paper="Smoothed Differential Privacy",
+    _refutation(
         name="smoothed-theorem-5",
         experiment="smoothed-claims",
         judges="With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
@@ -58,8 +60,7 @@ REFUTATIONS = (
         ),
         claim="delta > T/(n + 1)",
     ),
-    Refutation(
-        paper="Smoothed Differential Privacy",
+    _refutation(
         name="smoothed-lemma-2",
         experiment="smoothed-claims",
         judges="u < d(x, x') + d(x', x) for every pair (Lemma 2), prior over all m categories.",
@@ -73,8 +74,7 @@ REFUTATIONS = (
         ),
         claim="u < d(0, 1) + d(1, 0)",
     ),
-    Refutation(
-        paper="Smoothed Differential Privacy",
+    _refutation(
         name="smoothed-corollary-3",
         experiment="smoothed-claims",
         judges="u <= 2 delta(x) (Corollary 3), prior over all m categories.",
@@ -96,8 +96,7 @@ REFUTATIONS = (
         ),
         claim="u <= 2*delta",
     ),
-    Refutation(
-        paper="Smoothed Differential Privacy",
+    _refutation(
         name="smoothed-table-1-noise",
         experiment="smoothed-tables-1-2-3",
         judges="With noise the sampling-histogram is (eta epsilon, 0)-DP at a constant sampling "

@@ -166,16 +166,13 @@ def _findings(table: Table) -> list[str]:
     for data in table.distinct("data"):
         part = table.select(data=data)
         furthest = max(abs(apart) for apart in part.column("errors_apart"))
+        people = ", ".join(f"{n:,}" for n in part.column("people"))
         within = "within" if furthest <= _ERRORS else "not within"
         found.append(
             f"{data}: the mean squared error is {within} {_ERRORS} standard errors of the "
-            f"prediction, {short(furthest)} at most, for N = {_all(part.column('people'))}."
+            f"prediction, {short(furthest)} at most, for N = {people}."
         )
     return found
-
-
-def _all(values: list[int]) -> str:
-    return ", ".join(f"{value:,}" for value in values)
 
 
 @run.figure

@@ -39,9 +39,9 @@ def exit_code(main: Callable[[Sequence[str]], object], arguments: Sequence[str])
     return int(caught.value.code or 0)
 
 
-def edited(table: Table, change: Callable[[Cells], Cells] | None = None, **same: Any) -> Table:
-    """The table with the same cells, or those that ``change`` returns, put into every row."""
-    changed = [row | (same if change is None else change(dict(row))) for row in table.records]
+def edited(table: Table, change: Cells | Callable[[Cells], Cells]) -> Table:
+    """The table with other cells in every row: the same ones, or those that ``change`` returns."""
+    changed = [row | (change(row) if callable(change) else change) for row in table.records]
     return Table.of(table.caption, changed)
 
 

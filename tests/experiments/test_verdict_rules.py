@@ -314,9 +314,7 @@ def outcome_of(name: str) -> Outcome:
 def test_verdicts(name: str, expected: Mapping[str, str], changes: Mapping[str, Any]) -> None:
     tables = dict(outcome_of(name).tables)
     for table, change in changes.items():
-        same = change if isinstance(change, Mapping) else {}
-        change = None if same else change
-        tables[table] = edited(tables[table], change, **same)
+        tables[table] = edited(tables[table], change)
     found = RUNS[name][2](tables)
     for claim, said in expected.items():
         judged, _, words = said.partition(": ")
